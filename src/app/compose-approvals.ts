@@ -15,6 +15,8 @@ import type { ApprovalLinks } from '../policy/approvals/approval-links.ts';
 import { createApprovalTokens } from '../policy/approvals/approval-tokens.ts';
 import { createApprovalGate } from '../policy/approvals/approval-gate.ts';
 import { createRememberedApprovals } from '../policy/approvals/remembered-approvals.ts';
+import { createRunTranscripts } from '../chat/suspend/run-transcripts.ts';
+import type { RunTranscripts } from '../chat/suspend/run-transcripts.ts';
 import { createRunSuspensions } from '../chat/suspend/run-suspensions.ts';
 
 export interface Approvals {
@@ -22,6 +24,8 @@ export interface Approvals {
   runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'elicitations'>;
   runLog: WritingRunLog;
   links: ApprovalLinks;
+  /** What suspended runs did, for later requests of their chats. */
+  transcripts: RunTranscripts;
   /** Suspends runs that wait for an approval in another request. */
   suspensions: RunSuspensions;
   decisionsFor(runs: ActiveRuns): ApprovalDecisions;
@@ -46,6 +50,15 @@ export function composeApprovals(
   const prompts = createPromptLog({ store: noteStores.prompt, isRecording: config.recordPrompts, now, logger });
   const runLog = createRunLog({ store: storage.runs, prompts, now, logger, waitingIds: () => store.openIds(now()) });
 
+  const transcripts = createRunTranscripts({
+    store: noteStores.transcript,
+    waits: store,
+    statusOf: async (id) => (await runLog.find(id))?.status,
+    now,
+    onFault: (error) =>
+      logger.error({ err: error }, 'what came of approvals cannot be stored or read at the moment; later requests of their chats lack it'),
+  });
+
   async function failGivenUp(runIds: readonly string[]): Promise<void> {
     const message = 'This run was waiting for an approval when the store became full, and its caller used the most space. Ask again.';
     for (const id of runIds) {
@@ -65,10 +78,12 @@ export function composeApprovals(
     },
     runLog,
     links,
+    transcripts,
     suspensions: createRunSuspensions({
       store,
       tokens,
       links,
+      transcripts,
       flushLog: () => runLog.flush(),
       onGivenUp: failGivenUp,
       onFault: (error) => logger.error({ err: error }, 'a cancelled run that waits for an approval cannot be closed at the moment'),

@@ -41,6 +41,7 @@ export function composeChat(
           "results of calls beside a caller's own functions cannot be stored or read at the moment; a restart loses them",
         ),
     }),
+    transcripts: approvals.transcripts,
     settings: {
       taskModel,
       taskModelExternal,

@@ -38,7 +38,7 @@ export interface RunParts {
 
 /** Active work: runs, function calls outside of chats, and decisions on suspended runs. */
 export function composeRuns({ config, logger, now, newId }: AppContext, { services, storage, approvals, relay, metrics }: RunParts): Runs {
-  const { runLog, suspensions } = approvals;
+  const { runLog, suspensions, links, transcripts } = approvals;
   const sessionEvents = createSessionEvents(relay);
   const active = createActiveRuns({ services, newRunId: newId, log: runLog, suspensions, sessionEvents, metrics });
   const runs = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
@@ -49,7 +49,7 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
     runs,
     invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, metrics, now }),
     decisions,
-    linked: createLinkedApprovals({ store: storage.waitingRuns, links: approvals.links, decisions, runs, log: runLog, now }),
+    linked: createLinkedApprovals({ store: storage.waitingRuns, links, transcripts, decisions, runs, log: runLog, now }),
     endAllOf(callerId, cause) {
       const verb = cause === 'expired' ? 'has' : 'was';
       if (cause === 'deleted') runs.cancelAllOf(callerId);

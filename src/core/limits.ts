@@ -391,6 +391,15 @@ export const limits = {
   rememberedApprovalMs: 24 * 60 * 60 * 1000,
   /** A human's message on a rejection, which the model reads. */
   approvalMessageCharacters: 4_000,
+  /** How long it is kept what a suspended run did: a chat may go on weeks later, and its history has only the link. As long as stored state. */
+  transcriptMs: 30 * 24 * 60 * 60 * 1000,
+  transcripts: 5_000,
+  transcriptsCharacters: 128 * 1024 * 1024,
+  /** What one run did. Of a larger one, results are shortened, then it is forgotten. */
+  transcriptCharacters: 512 * 1024,
+  shortenedResultCharacters: 4_000,
+  /** Messages with links, from the end of a history, for which it is looked up. Each takes a millisecond or two. */
+  transcriptsPerRequest: 32,
   /** How often a session is asked about one call while the edited arguments do not match the schema. */
   approvalTries: 3,
   /** The id of a waiting call is part of the URL of its decision; some backends put kilobytes of signatures into call ids. */

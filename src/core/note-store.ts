@@ -32,6 +32,6 @@ export interface NoteStore {
 }
 
 /** `approval`: remembered decisions. `state`: the state of functions. `continuation`: results of calls that ran beside calls of the caller's functions.
- * `prompt`: what a model was asked in a run, and answered. */
-export type NoteKind = 'approval' | 'state' | 'continuation' | 'prompt';
+ * `prompt`: what a model was asked in a run, and answered. `transcript`: what a suspended run did. */
+export type NoteKind = 'approval' | 'state' | 'continuation' | 'prompt' | 'transcript';
 export type NoteStores = Record<NoteKind, NoteStore>;

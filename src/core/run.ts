@@ -38,6 +38,11 @@ export interface RunContext {
   readonly whenOver?: (notify: () => void) => void;
   /** Present if the run can be suspended until calls are approved; absent if its answer could not return approval tokens. */
   readonly suspension?: RunSuspension | undefined;
+  /**
+   * The messages that this run has added to its conversation so far: complete rounds of calls, and the answer. Absent when a single function is
+   * invoked, and within a preset that is called as a tool.
+   */
+  readonly transcript?: ChatMessage[] | undefined;
   /** Absent if the run is not logged. */
   readonly modelRequests?: ModelRequestLog | undefined;
 }

@@ -1,5 +1,5 @@
 import type { ApprovalAnswer, PendingApproval } from './approval.ts';
-import type { ChatRequest, Source } from './chat.ts';
+import type { ChatMessage, ChatRequest, Source } from './chat.ts';
 import type { JsonObject } from '../shared/json.ts';
 
 /** A call that waits for a decision in another request. */
@@ -62,6 +62,8 @@ export interface WaitingRun {
   sources: Source[];
   /** The checkpoint, which only the loop reads. */
   loop: JsonObject;
+  /** `RunContext.transcript` at the suspension; absent in runs that an earlier release has stored. */
+  transcript?: ChatMessage[];
   /**
    * Present if all calls were decided, but the resumed run failed for another reason: sending one of these decisions again resumes it. `left`: the
    * decisions that were not used yet.
@@ -131,14 +133,26 @@ export interface WaitingRunStore {
   prune(time: number): Promise<void>;
 }
 
+/** The messages of a round. `open`: the indexes of results that stand for calls that have not run. `said`: what the user is told. */
+export interface SuspendedRound {
+  messages: ChatMessage[];
+  open: number[];
+  said: string;
+}
+
 /** Suspends a run whose caller can be asked for approvals only in its answer: it is stored, its answer ends, and another request resumes it. */
 export interface RunSuspension {
   /** Present in a resumed run. */
   readonly resumed?: ResumedRun;
   /** To be called after a hand-off, with the request that is answered from then on. */
   answers(request: ChatRequest): void;
-  /** Stores the run before any token is sent. @throws GatewayError `overloaded`, `storage_unavailable` */
-  suspend(calls: readonly WaitingCall[], loop: JsonObject): Promise<PendingApproval>;
+  /**
+   * Stores the run before any token is sent. `round`: the messages of the round as far as it has come, for later requests of the chat.
+   * @throws GatewayError `overloaded`, `storage_unavailable`
+   */
+  suspend(calls: readonly WaitingCall[], loop: JsonObject, round: SuspendedRound): Promise<PendingApproval>;
+  /** To be called at the end of a resumed run: stores what it has done, for later requests of the chat. Never rejects. */
+  settle(outcome: 'answered' | 'failed'): Promise<void>;
   /** Stores a run that failed after its calls were decided, so that sending the decision again resumes it; false if there is nothing to store. */
   keepForRetry(): Promise<boolean>;
   /** To be called when the run was cancelled while it was being stored: closes it, so that it cannot be resumed. Never rejects. */
@@ -158,8 +172,14 @@ export interface ResumedRun {
   setCheckpoint(loop: (() => JsonObject) | undefined): void;
 }
 
+/** What a run has brought so far; both lists grow while it runs. */
+export interface RunProgress {
+  readonly sources: readonly Source[];
+  readonly transcript: readonly ChatMessage[];
+}
+
 /** Creates the `RunSuspension` of new and resumed runs. */
 export interface RunSuspensions {
-  begin(run: { id: string; callerId: string; request: ChatRequest; sources: readonly Source[] }): RunSuspension;
-  resume(run: WaitingRun, decided: readonly DecidedCall[], sources: readonly Source[]): RunSuspension;
+  begin(run: { id: string; callerId: string; request: ChatRequest } & RunProgress): RunSuspension;
+  resume(run: WaitingRun, decided: readonly DecidedCall[], progress: RunProgress): RunSuspension;
 }

@@ -1,6 +1,6 @@
-import type { DecidedCall, RunSuspension, RunSuspensions, WaitingRun } from '../core/suspended-run.ts';
+import type { DecidedCall, RunProgress, RunSuspension, RunSuspensions, WaitingRun } from '../core/suspended-run.ts';
 import type { Caller } from '../core/caller.ts';
-import type { ChatEvent, ChatRequest, Source } from '../core/chat.ts';
+import type { ChatEvent, ChatMessage, ChatRequest, Source } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { RunEnding, RunLog, RunRecorder } from '../core/run-log.ts';
@@ -119,21 +119,24 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     caller: Caller;
     controller: AbortController;
     recorder: RunRecorder;
-    suspensionWith: (sources: readonly Source[]) => RunSuspension | undefined;
+    /** Of a resumed run: what it has added to the conversation before. */
+    transcript: ChatMessage[];
+    suspensionWith: (progress: RunProgress) => RunSuspension | undefined;
     /** As the client's request named it; `request` may name a preset that the run was handed off to. */
     model: string;
   }
 
-  function launch(request: ChatRequest, { runId, caller, controller, recorder, suspensionWith, model }: RunStart): StartedRun {
+  function launch(request: ChatRequest, { runId, caller, controller, recorder, transcript, suspensionWith, model }: RunStart): StartedRun {
     const { chatId, messageId, sessionId } = request;
     const calls = createCancellableCalls();
     const end = new RunEnd();
     const sources: Source[] = [];
-    const suspension = suspensionWith(sources);
+    const suspension = suspensionWith({ sources, transcript });
     const stats = new RunStats({ now: services.now, model, metrics });
     const modelRequests = stats.counting(recorder.modelRequests);
     const ids = { runId, chatId, messageId, sessionId, model };
-    const run: RunContext = { ...ids, caller, signal: controller.signal, calls, whenOver: end.whenOver, suspension, modelRequests };
+    const whenOver = end.whenOver;
+    const run: RunContext = { ...ids, caller, signal: controller.signal, calls, whenOver, suspension, transcript, modelRequests };
     running.set(runId, { callerId: caller.id, controller, calls, end });
     function finish(): void {
       running.delete(runId);
@@ -164,7 +167,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
       },
     };
     const stream = (emit: Emit<ChatEvent>): Promise<void> =>
-      reportRun(suspension?.resumed === undefined ? answer : (passOn) => keepFailedRun(answer, run, passOn), {
+      reportRun(suspension?.resumed === undefined ? answer : (passOn) => settling(suspension, keepFailedRun(answer, run, passOn)), {
         signal: controller.signal,
         observer,
         emit,
@@ -179,9 +182,9 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
       const runId = newRunId();
       const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });
       // Only an answer over HTTP can carry approval tokens.
-      const suspensionWith = (sources: readonly Source[]): RunSuspension | undefined =>
-        request.reply === undefined ? undefined : suspensions?.begin({ id: runId, callerId: caller.id, request, sources });
-      return launch(request, { runId, caller, controller, recorder, suspensionWith, model });
+      const suspensionWith = (progress: RunProgress): RunSuspension | undefined =>
+        request.reply === undefined ? undefined : suspensions?.begin({ id: runId, callerId: caller.id, request, ...progress });
+      return launch(request, { runId, caller, controller, recorder, transcript: [], suspensionWith, model });
     },
     async resume(run, decided, { caller, controller }) {
       const { id: runId, model, request } = run;
@@ -198,7 +201,8 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         if (error instanceof GatewayError && error.code === 'run_cancelled') throw error;
         // The decision is recorded and must not be lost: sending it again resumes the run.
         recorder?.end({ status: 'waiting' });
-        await suspensions?.resume(run, decided, run.sources).keepForRetry();
+        const { sources, transcript = [] } = run;
+        await suspensions?.resume(run, decided, { sources, transcript }).keepForRetry();
         throw error;
       }
       return launch(request, {
@@ -207,7 +211,8 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         controller,
         recorder,
         model,
-        suspensionWith: (sources) => suspensions?.resume(run, decided, sources),
+        transcript: [...(run.transcript ?? [])],
+        suspensionWith: (progress) => suspensions?.resume(run, decided, progress),
       });
     },
     requireReady,
@@ -236,6 +241,17 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     isDraining: () => drain.isDraining,
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),
   };
+}
+
+/** What a resumed run has done is stored before its end is reported, because the chat may go on at once. */
+async function settling(suspension: RunSuspension, answered: Promise<void>): Promise<void> {
+  let outcome: 'answered' | 'failed' = 'failed';
+  try {
+    await answered;
+    outcome = 'answered';
+  } finally {
+    await suspension.settle(outcome);
+  }
 }
 
 /** Notifies callbacks of the end of one run. An `AbortController` would be more expensive than logging the whole run. */

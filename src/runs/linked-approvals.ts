@@ -2,18 +2,32 @@ import type { ApprovalAnswer } from '../core/approval.ts';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { KeptRun, RunLog } from '../core/run-log.ts';
+import type { RunTranscripts } from '../chat/suspend/run-transcripts.ts';
 import type { WaitHead, WaitingRun, WaitingRunStore } from '../core/suspended-run.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
 import { logChat } from './run-stats.ts';
 import type { ChatLog } from './run-stats.ts';
 
+interface LinkBook {
+  sign(wait: WaitScope): string;
+  check(link: string, wait: WaitScope): boolean;
+  receiptOf(link: string): string;
+  checkReceipt(receipt: string, link: string): boolean;
+  runIdOf(link: string): string | undefined;
+}
+
+interface WaitScope {
+  runId: string;
+  waitId: string;
+  callerId: string;
+  expires: number;
+}
+
 export interface LinkedApprovalsOptions {
   store: Pick<WaitingRunStore, 'findHead' | 'find'>;
-  links: {
-    check(link: string, wait: { runId: string; waitId: string; callerId: string; expires: number }): boolean;
-    runIdOf(link: string): string | undefined;
-  };
+  links: LinkBook;
+  transcripts: Pick<RunTranscripts, 'find'>;
   decisions: Pick<ApprovalDecisions, 'decide'>;
   runs: Pick<ActiveRuns, 'resume'>;
   log: Pick<RunLog, 'find'>;
@@ -21,10 +35,13 @@ export interface LinkedApprovalsOptions {
   now: () => number;
 }
 
-/** What a link leads to. `over`: nothing of it waits any more; `run` is the log of the run, as long as it is kept. */
+/**
+ * What a link leads to. `over`: nothing of it waits any more; `run` is the log of the run, as long as it is kept, and `answer` its answer. If other calls
+ * of the run wait now, `next` is their link, for whoever has decided here.
+ */
 export type LinkedRun = { runId: string; callerId: string } & (
   | { type: 'open'; run: WaitingRun; answers: ReadonlyMap<string, ApprovalAnswer> }
-  | { type: 'over'; run: KeptRun | undefined }
+  | { type: 'over'; run: KeptRun | undefined; answer?: string | undefined; next?: string | undefined }
 );
 
 export interface LinkedDecision {
@@ -40,6 +57,9 @@ export interface LinkedDecision {
 export interface LinkedApprovals {
   /** Changes nothing, because previews of links fetch them too. @throws GatewayError `not_found`, `approval_expired` */
   find(link: string): Promise<LinkedRun>;
+  /** For whoever has decided by this link: shows them, unlike others who have it, where the run goes on to. */
+  receiptOf(link: string): string;
+  checkReceipt(receipt: string, link: string): boolean;
   /**
    * Decides calls one after the other. The last decision resumes the run, and `release` is called at its end; otherwise when this resolves or rejects.
    * @throws GatewayError as `ApprovalDecisions.decide` and `ActiveRuns.resume`
@@ -55,23 +75,38 @@ export interface BackgroundLog extends ChatLog {
   error(fields: object, message: string): void;
 }
 
-export function createLinkedApprovals({ store, links, decisions, runs, log, now }: LinkedApprovalsOptions): LinkedApprovals {
+export function createLinkedApprovals({ store, links, transcripts, decisions, runs, log, now }: LinkedApprovalsOptions): LinkedApprovals {
   async function findHead(link: string): Promise<WaitHead & { runId: string }> {
     const runId = links.runIdOf(link);
     const head = runId === undefined ? undefined : await store.findHead(runId);
-    if (runId === undefined || head === undefined || !links.check(link, { runId, ...head })) throw unknownLink();
+    if (runId === undefined || head === undefined) throw unknownLink();
     return { runId, ...head };
+  }
+
+  async function findOver(link: string, { runId, callerId }: { runId: string; callerId: string }): Promise<LinkedRun & { type: 'over' }> {
+    const run = await log.find(runId);
+    const transcript = await transcripts.find({ id: runId, callerId }, link);
+    return { type: 'over', runId, callerId, run, answer: transcript?.answer };
   }
 
   return {
     async find(link) {
-      const { runId, callerId, expires, isOpen } = await findHead(link);
+      const head = await findHead(link);
+      const { runId, callerId, expires, isOpen } = head;
+      if (!links.check(link, head)) {
+        // Of an earlier suspension of the same run.
+        if ((await transcripts.find({ id: runId, callerId }, link)) === undefined) throw unknownLink();
+        return { ...(await findOver(link, head)), ...(isOpen && { next: links.sign(head) }) };
+      }
       const found = isOpen ? await store.find(runId) : undefined;
-      if (found?.type !== 'open') return { type: 'over', runId, callerId, run: await log.find(runId) };
+      if (found?.type !== 'open') return findOver(link, head);
       if (expires <= now())
         throw new GatewayError('approval_expired', 'This link expired after 24 hours, so nothing was run. Ask again in the chat.');
       return { ...found, runId };
     },
+
+    receiptOf: (link) => links.receiptOf(link),
+    checkReceipt: (receipt, link) => links.checkReceipt(receipt, link),
 
     async decide({ runId, run: { waitId } }, chosen, { caller, log: lines, release }) {
       let isUnderWay = false;

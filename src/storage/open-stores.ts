@@ -43,6 +43,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
       state: createNotes('state'),
       continuation: createNotes('continuation'),
       prompt: createNotes('prompt'),
+      transcript: createNotes('transcript'),
     },
     chats: createSqliteChats(connection, { now }),
     connection,

@@ -180,6 +180,7 @@ const kinds: [NoteKind, string, keyof typeof limits][] = [
   ['state', 'state of functions', 'stateChats'],
   ['continuation', 'turns that go on', 'continuations'],
   ['prompt', 'recorded prompts', 'recordedPrompts'],
+  ['transcript', 'what suspended runs did', 'transcripts'],
 ];
 const rows: StoreRow[] = [
   {

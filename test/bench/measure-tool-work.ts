@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { memoryContinuations } from '../_support/continuations.ts';
+import { memoryTranscripts } from '../_support/transcripts.ts';
 import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import type { ActiveRunsOptions } from '../../src/runs/active-runs.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
@@ -77,6 +78,7 @@ async function runOnce(calls: number, chunks: number, log: ActiveRunsOptions['lo
     tools: offering(...(calls > 0 ? [add, ...others] : [])),
     presets: { list: async () => [], find: async () => undefined },
     continuations: memoryContinuations({ now: Date.now }),
+    transcripts: memoryTranscripts(),
     settings: {
       taskModel: undefined,
       taskModelExternal: undefined,

@@ -1,6 +1,7 @@
 import { answerChat } from '../../src/chat/loop/answer-chat.ts';
 import type { ChatServices } from '../../src/chat/loop/answer-chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
+import { memoryTranscripts } from '../_support/transcripts.ts';
 import { defaultSelectionTemplate } from '../../src/chat/modes/prompt/selection-prompt.ts';
 import type { Handoff } from '../../src/chat/loop/run-chat.ts';
 import { pullFrom } from '../_support/emit-and-pull.ts';
@@ -24,6 +25,7 @@ export function answerIn(
     models,
     tools,
     continuations: memoryContinuations(),
+    transcripts: memoryTranscripts(),
     newCallId: () => `call_${++id}`,
     now: () => 0,
     settings: {

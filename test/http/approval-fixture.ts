@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { LightMyRequestResponse } from 'fastify';
+import { expect, vi } from 'vitest';
 import type { PendingApproval } from '../../src/core/approval.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { createDatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
@@ -41,6 +42,7 @@ export function storesIn(
       approval: createSqliteNotes(connection, secret, 'approval'),
       state: createSqliteNotes(connection, secret, 'state'),
       continuation: createSqliteNotes(connection, secret, 'continuation'),
+      transcript: createSqliteNotes(connection, secret, 'transcript'),
     },
     config: { secret },
     close: () => connection.close(),
@@ -97,3 +99,35 @@ export function lastResults({ model }: Gateway): unknown[] {
 }
 
 export const pathsSent = ({ sent }: Gateway): string[] => sent.map(({ url }) => new URL(url).pathname);
+
+/** The path of the link, as a browser that is shown it requests it. */
+export const linkOf = ({ approval }: Pick<Asked, 'approval'>): string => new URL(approval.url ?? '').pathname;
+
+export interface Visit {
+  headers?: Record<string, string>;
+  /** Sent as a form, by `POST`. */
+  form?: Record<string, string>;
+}
+
+export function visit({ app }: Gateway, path: string, { headers = {}, form }: Visit = {}): Promise<LightMyRequestResponse> {
+  const shared = { host: '127.0.0.1:8080', ...headers };
+  if (form === undefined) return app.server.inject({ method: 'GET', url: path, headers: shared });
+  const payload = new URLSearchParams(form).toString();
+  return app.server.inject({
+    method: 'POST',
+    url: path,
+    headers: { 'content-type': 'application/x-www-form-urlencoded', ...shared },
+    payload,
+  });
+}
+
+/** What a reader of the page reads. */
+export function textOfPage({ body }: LightMyRequestResponse): string {
+  const entities: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
+  const main = body.slice(body.indexOf('<main>')).replaceAll(/<[^>]*>/g, ' ');
+  return main.replaceAll(/&[\w#]+;/g, (entity) => entities[entity] ?? entity).replaceAll(/\s+/g, ' ');
+}
+
+export async function ended(gateway: Gateway, asked: Pick<Asked, 'approval'>, key?: string): Promise<void> {
+  await vi.waitFor(async () => expect((await readRun(gateway, asked, key)).status).not.toMatch(/running|waiting/));
+}

@@ -5,43 +5,24 @@ import { calls, says } from '../_support/scripted-model.ts';
 import { documentOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway } from '../requirements/gateway.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
-import { askPlainly, bankGateway, call, decide, lastResults, pathsSent, readRun, storesIn } from './approval-fixture.ts';
+import {
+  askPlainly,
+  bankGateway,
+  call,
+  decide,
+  ended,
+  lastResults,
+  linkOf,
+  pathsSent,
+  readRun,
+  storesIn,
+  textOfPage,
+  visit,
+} from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
 
 const newFolder = temporaryFolders();
 const pay = calls(['pay', { amount: 5 }]);
-
-/** The path of the link, as a browser that is shown it requests it. */
-const linkOf = ({ approval }: Pick<Asked, 'approval'>): string => new URL(approval.url ?? '').pathname;
-
-interface Visit {
-  headers?: Record<string, string>;
-  /** Sent as a form, by `POST`. */
-  form?: Record<string, string>;
-}
-
-function visit({ app }: Gateway, path: string, { headers = {}, form }: Visit = {}): Promise<LightMyRequestResponse> {
-  const shared = { host: '127.0.0.1:8080', ...headers };
-  if (form === undefined) return app.server.inject({ method: 'GET', url: path, headers: shared });
-  const payload = new URLSearchParams(form).toString();
-  return app.server.inject({
-    method: 'POST',
-    url: path,
-    headers: { 'content-type': 'application/x-www-form-urlencoded', ...shared },
-    payload,
-  });
-}
-
-/** What a reader of the page reads. */
-function textOf({ body }: LightMyRequestResponse): string {
-  const entities: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'" };
-  const main = body.slice(body.indexOf('<main>')).replaceAll(/<[^>]*>/g, ' ');
-  return main.replaceAll(/&[\w#]+;/g, (entity) => entities[entity] ?? entity).replaceAll(/\s+/g, ' ');
-}
-
-async function ended(gateway: Gateway, asked: Pick<Asked, 'approval'>, key?: string): Promise<void> {
-  await vi.waitFor(async () => expect((await readRun(gateway, asked, key)).status).not.toMatch(/running|waiting/));
-}
 
 describe('the page of an approval', () => {
   test('shows what waits, escaped, and changes nothing however often it is fetched [S2-11]', async () => {
@@ -53,10 +34,10 @@ describe('the page of an approval', () => {
     for (let times = 0; times < 3; times += 1) {
       const response = await visit(gateway, linkOf(asked));
       expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-      expect(textOf(response)).toContain('May this call run?');
-      expect(textOf(response)).toContain('The model model asks');
-      expect(textOf(response)).toContain('From bank Sends POST /pay');
-      expect(textOf(response)).toContain(JSON.stringify({ amount: 5, note }, null, 2).replaceAll(/\s+/g, ' '));
+      expect(textOfPage(response)).toContain('May this call run?');
+      expect(textOfPage(response)).toContain('The model model asks');
+      expect(textOfPage(response)).toContain('From bank Sends POST /pay');
+      expect(textOfPage(response)).toContain(JSON.stringify({ amount: 5, note }, null, 2).replaceAll(/\s+/g, ' '));
       expect(response.body).not.toContain('<script');
       expect(response.body.match(/<\/textarea>/g)).toHaveLength(2);
     }
@@ -86,12 +67,12 @@ describe('the page of an approval', () => {
     const asked = await askPlainly(gateway);
     const [waiting] = asked.approval.calls;
     const response = await visit(gateway, linkOf(asked), { form: { call: waiting?.id ?? '', decision: 'approve' } });
-    expect([response.statusCode, response.headers.location]).toEqual([303, '?']);
+    expect([response.statusCode, response.headers.location]).toEqual([303, expect.stringMatching(/^\?receipt=[\w-]{43}$/)]);
     await ended(gateway, asked);
     expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":5}']);
     const after = await visit(gateway, linkOf(asked));
     expect([after.statusCode, after.headers['refresh']]).toEqual([200, undefined]);
-    expect(textOf(after)).toMatch(/Decided.*pay Approved, has run.*"amount": 5.*"paid": true/);
+    expect(textOfPage(after)).toMatch(/Decided.*pay Approved, has run.*"amount": 5.*"paid": true/);
     const run = await readRun(gateway, asked);
     expect(run.status).toBe('completed');
     expect(run.events.find(({ type }) => type === 'approval.response')?.data).toMatchObject({ decision: 'approve', tool: 'pay' });
@@ -116,7 +97,7 @@ describe('the page of an approval', () => {
     await ended(gateway, asked);
     expect(lastResults(gateway)).toEqual([expect.stringContaining('The user says: Only after the first.')]);
     expect(gateway.sent).toEqual([]);
-    expect(textOf(await visit(gateway, linkOf(asked)))).toMatch(/pay Rejected.*Only after the first/);
+    expect(textOfPage(await visit(gateway, linkOf(asked)))).toMatch(/pay Rejected.*Only after the first/);
   });
 
   test('takes changed arguments, checks them before the link is spent, and says what is wrong with them', async () => {
@@ -132,8 +113,8 @@ describe('the page of an approval', () => {
     ] as const) {
       const response = await send(wrong);
       expect(response.statusCode).toBe(400);
-      expect(textOf(response)).toMatch(problem);
-      expect(textOf(response)).toContain(wrong.trim());
+      expect(textOfPage(response)).toMatch(problem);
+      expect(textOfPage(response)).toContain(wrong.trim());
     }
     expect((await send('{"amount":\r\n 3}')).statusCode).toBe(303);
     await ended(gateway, asked);
@@ -157,10 +138,10 @@ describe('the page of an approval', () => {
     await using gateway = await bankGateway({ turns: [three, says('Done.')] });
     const asked = await askPlainly(gateway);
     const link = linkOf(asked);
-    expect(textOf(await visit(gateway, link))).toContain('May these 3 calls run?');
+    expect(textOfPage(await visit(gateway, link))).toContain('May these 3 calls run?');
     const second = asked.approval.calls[1]?.id ?? '';
     expect((await visit(gateway, link, { form: { call: second, decision: 'reject' } })).statusCode).toBe(303);
-    const partly = textOf(await visit(gateway, link));
+    const partly = textOfPage(await visit(gateway, link));
     expect(partly).toMatch(/May these 2 calls run\?.*refund Arguments .*Rejected/);
     expect((await readRun(gateway, asked)).status).toBe('waiting');
     expect((await visit(gateway, link, { form: { call: second, decision: 'approve' } })).statusCode).toBe(409);
@@ -188,7 +169,7 @@ describe('the page of an approval', () => {
     await using gateway = await bankGateway({ turns });
     await call(gateway, 'POST /api/presets', { payload: preset });
     const asked = await askPlainly(gateway, { tool_ids: ['preset:clerk'] });
-    expect(textOf(await visit(gateway, linkOf(asked)))).toMatch(/pay .*Within a call of another assistant/);
+    expect(textOfPage(await visit(gateway, linkOf(asked)))).toMatch(/pay .*Within a call of another assistant/);
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
     await ended(gateway, asked);
     expect(pathsSent(gateway)).toEqual(['/pay']);
@@ -202,7 +183,7 @@ describe('a link', () => {
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
     await ended(gateway, asked);
     const again = await visit(gateway, linkOf(asked), { form: { decision: 'reject' } });
-    expect([again.statusCode, textOf(again)]).toEqual([409, expect.stringContaining('Approved, has run')]);
+    expect([again.statusCode, textOfPage(again)]).toEqual([409, expect.stringContaining('Approved, has run')]);
     expect((await decide(gateway, asked)).statusCode).toBe(409);
     expect(pathsSent(gateway)).toHaveLength(1);
   });
@@ -231,7 +212,7 @@ describe('a link', () => {
       for (const sent of [{}, { form: { decision: 'approve' } }]) {
         const response = await visit(gateway, path, sent);
         expect([response.statusCode, response.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
-        expect(textOf(response)).toContain('Nothing waits here');
+        expect(textOfPage(response)).toContain('Nothing waits here');
       }
     }
     expect(gateway.sent).toEqual([]);
@@ -244,7 +225,7 @@ describe('a link', () => {
     time += 24 * 60 * 60 * 1000;
     for (const sent of [{}, { form: { decision: 'approve' } }]) {
       const response = await visit(gateway, linkOf(asked), sent);
-      expect([response.statusCode, textOf(response)]).toEqual([410, expect.stringContaining('expired after 24 hours')]);
+      expect([response.statusCode, textOfPage(response)]).toEqual([410, expect.stringContaining('expired after 24 hours')]);
     }
     expect(gateway.sent).toEqual([]);
   });
@@ -258,9 +239,9 @@ describe('a link', () => {
     await before.close();
     const after = storesIn(folder);
     await using gateway = await bankGateway({ ...after, turns: [says('Paid.')] });
-    expect(textOf(await visit(gateway, linkOf(asked)))).toContain('May this call run?');
+    expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('May this call run?');
     expect((await decide(gateway, asked)).statusCode).toBe(200);
-    expect(textOf(await visit(gateway, linkOf(asked)))).toContain('pay Approved, has run');
+    expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('pay Approved, has run');
     await after.close();
   });
 
@@ -280,7 +261,7 @@ describe('a link', () => {
     await using gateway = await bankGateway({ turns: [pay] });
     const asked = await askPlainly(gateway);
     await call(gateway, `POST /api/runs/${asked.approval.run_id}/cancel`, { payload: {} });
-    expect(textOf(await visit(gateway, linkOf(asked)))).toContain('This run was cancelled');
+    expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('This run was cancelled');
     expect((await visit(gateway, linkOf(asked), { form: { decision: 'approve' } })).statusCode).toBe(409);
     expect(gateway.sent).toEqual([]);
   });
@@ -319,7 +300,7 @@ describe('who decides', () => {
         expect(response.statusCode).toBe(404);
       }
     }
-    expect(textOf(await visit(gateway, linkOf(asked), { headers: withKey(anna.key) }))).toContain('in a chat of anna');
+    expect(textOfPage(await visit(gateway, linkOf(asked), { headers: withKey(anna.key) }))).toContain('in a chat of anna');
     expect((await visit(gateway, linkOf(asked), { form: { decision: 'approve' } })).statusCode).toBe(303);
     await ended(gateway, asked, anna.key);
     expect(pathsSent(gateway)).toEqual(['/pay']);
@@ -339,7 +320,7 @@ describe('who decides', () => {
     const { key } = await keyFor(gateway, { limits: { requests_per_minute: 1 } });
     const asked = await askPlainly(gateway, {}, key);
     const response = await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
-    expect([response.statusCode, textOf(response)]).toEqual([429, expect.stringContaining('May this call run?')]);
+    expect([response.statusCode, textOfPage(response)]).toEqual([429, expect.stringContaining('May this call run?')]);
     expect((await readRun(gateway, asked, adminKey)).status).toBe('waiting');
   });
 

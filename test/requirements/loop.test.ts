@@ -2,6 +2,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { answerChat } from '../../src/chat/loop/answer-chat.ts';
 import { pullFrom } from '../_support/emit-and-pull.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
+import { memoryTranscripts } from '../_support/transcripts.ts';
 import { timeoutMessage } from '../../src/chat/tool-calls/execute-tool-call.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ChatEvent } from '../../src/core/chat.ts';
@@ -221,6 +222,7 @@ describe('a call', () => {
       models: finderOf({ model }),
       tools: offering(tool),
       continuations: memoryContinuations({ now: () => time }),
+      transcripts: memoryTranscripts(),
       settings: { ...settings, functionCalling: 'native', maxToolRounds: 10, toolTimeoutMs: 1_000 },
       newCallId: () => 'call',
       now: () => time,

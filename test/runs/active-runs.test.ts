@@ -1,6 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { memoryContinuations } from '../_support/continuations.ts';
+import { memoryTranscripts } from '../_support/transcripts.ts';
 
 import type { Caller } from '../../src/core/caller.ts';
 import { GatewayError } from '../../src/core/errors.ts';
@@ -25,6 +26,7 @@ function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { ru
     models: finderOf({ model: Array.isArray(turns) ? new ScriptedModel(...turns) : turns }),
     tools: offering(...tools),
     continuations: memoryContinuations({ now: Date.now }),
+    transcripts: memoryTranscripts(),
     settings: {
       taskModel: undefined,
       taskModelExternal: undefined,

@@ -34,14 +34,16 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       const run = waitingRun();
       expect(await store.keep(run, noBounds)).toEqual(kept());
       run.calls.pop();
-      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', run: waitingRun() });
+      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', answers: new Map(), run: waitingRun() });
       expect(await store.find('constructor')).toBeUndefined();
       expect(await store.find('run-b')).toBeUndefined();
     });
 
     it('take one decision for each call, and are closed with the last one', async () => {
       await store.keep(waitingRun(), noBounds);
+      expect(await store.findHead('run-a')).toEqual({ callerId: 'ada', waitId: 'wait-1', expires: 5_000, isOpen: true });
       expect(await store.decide(place('two'), reject)).toEqual({ type: 'recorded', waiting: ['one'] });
+      expect(await store.find('run-a')).toMatchObject({ answers: new Map([['two', reject]]) });
       expect(await store.decide(place('two'), approve)).toEqual({ type: 'closed' });
       expect(await store.decide(place('three'), approve)).toEqual({ type: 'closed' });
       expect(await store.decide(place('one'), { decision: 'approve', args: { amount: 1 } })).toEqual({
@@ -52,6 +54,8 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
         ],
       });
       expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'closed' });
+      expect(await store.findHead('run-a')).toEqual({ callerId: 'ada', waitId: 'wait-1', expires: 5_000, isOpen: false });
+      expect(await store.findHead('run-b')).toBeUndefined();
       expect(await store.decide(place('one'), approve)).toEqual({ type: 'closed' });
     });
 
@@ -66,7 +70,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       await store.decide(place('one'), approve);
       const again = waitingRun({ waitId: 'wait-2' });
       await store.keep(again, noBounds);
-      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', run: again });
+      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', answers: new Map(), run: again });
       expect(await store.decide(place('one'), approve)).toEqual({ type: 'closed' });
       expect(await store.decide(place('one', { waitId: 'wait-2' }), approve)).toEqual({ type: 'recorded', waiting: ['two'] });
       expect(await store.decide(place('two', { waitId: 'wait-2' }), approve)).toMatchObject({ type: 'complete' });
@@ -81,7 +85,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       ];
       const again = waitingRun({ again: { decided, left: decided.slice(1) } });
       await store.keep(again, noBounds);
-      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', run: again });
+      expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', answers: new Map(), run: again });
       expect(await store.decide(place('three'), approve)).toEqual({ type: 'closed' });
       const effects = await Promise.all(['one', 'two', 'one'].map((callId) => store.decide(place(callId), approve)));
       expect(effects.filter(({ type }) => type === 'complete')).toEqual([{ type: 'complete', decided: decided.slice(1) }]);
@@ -130,7 +134,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       expect(await store.keep(large, { ...bounds, maxRunCharacters: bounds.maxRunCharacters - 1 })).toEqual({ type: 'too_large' });
       expect(await store.find('run-a')).toBeUndefined();
       expect(await store.keep(large, bounds)).toEqual(kept());
-      expect(isDeepStrictEqual(await store.find('run-a'), { callerId: 'ada', type: 'open', run: large })).toBe(true);
+      expect(isDeepStrictEqual(await store.find('run-a'), { callerId: 'ada', type: 'open', answers: new Map(), run: large })).toBe(true);
       const effects = await Promise.all(['one', 'two', 'one', 'two'].map((callId) => store.decide(place(callId), approve)));
       expect(effects.map(({ type }) => type).toSorted()).toEqual(['closed', 'closed', 'complete', 'recorded']);
     });

@@ -16,6 +16,7 @@ import type { ModeChoice } from '../modes/choose-mode.ts';
 import { sourceOfFile } from '../results/cite-sources.ts';
 import { fileConsumersIn, untilConsumed, withFilesAtEachTurn } from '../results/consume-files.ts';
 import type { Continuations } from '../suspend/continuations.ts';
+import type { RunTranscripts } from '../suspend/run-transcripts.ts';
 import { expandTemplate, createTemplateBudget, templateValues } from './expand-template.ts';
 import { withModelHooks } from '../hooks/hook-model.ts';
 import { reportModelRequests } from './report-model-requests.ts';
@@ -30,6 +31,7 @@ export interface ChatServices {
   models: ModelFinder;
   tools: ToolFinder;
   continuations: Continuations;
+  transcripts: Pick<RunTranscripts, 'restore'>;
   settings: {
     taskModel: string | undefined;
     taskModelExternal: string | undefined;
@@ -78,7 +80,7 @@ export async function answerChat(
   ]);
 
   const variables = templateValues(request.variables);
-  const prepared = { ...request, messages: await preparedMessages(request, run, { services, variables }) };
+  const prepared = { ...request, messages: await preparedMessages(request, run, { services, variables, hasTools: !isPlain }) };
   const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
   const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, request.files, context);
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
@@ -100,18 +102,20 @@ function nameOf({ path }: ModeChoice): 'native' | 'default' | 'react' {
   return path === 'prompt' ? 'default' : path;
 }
 
-/** Expands variables in system prompts, and restores the calls that earlier runs of this conversation had executed. */
+/** Expands variables in system prompts, and restores what earlier runs of this conversation have done. */
 async function preparedMessages(
   request: ChatRequest,
   run: RunContext,
-  { services, variables }: Pick<Preparation, 'services' | 'variables'>,
+  { services, variables, hasTools }: Pick<Preparation, 'services' | 'variables'> & { hasTools: boolean },
 ): Promise<ChatMessage[]> {
   const room = createTemplateBudget();
   const expand = (template: string): string => expandTemplate(template, variables, room);
   const expanded = request.messages.map((message) =>
     message.role === 'system' || message.role === 'developer' ? { ...message, content: expandContent(message.content, expand) } : message,
   );
-  return services.continuations.restore(run.caller, expanded);
+  const { model = request.model } = run;
+  const told = await services.transcripts.restore(run.caller, expanded, { model, hasTools });
+  return services.continuations.restore(run.caller, told);
 }
 
 function expandContent(content: MessageContent, expand: (template: string) => string): MessageContent {

@@ -150,6 +150,7 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
   // An answer is still due after dropped calls, or after tools have run. If the token limit ended this one, another request would end the same way.
   const owesAnswer = turn.toolCalls.length > 0 || budget.used().rounds > 0;
   if (owesAnswer && turn.isSilent && !isCut(turn)) return { type: 'last_answer' };
+  noteAnswer(loop, turn);
   return { type: 'answer', finishReason: turn.finishReason };
 }
 
@@ -177,7 +178,7 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
     const isSuspended = await suspendRun({ suspension, turn, calls, results, loop: loopState(loop), separator }, emit);
     if (isSuspended) return { type: 'suspended' };
   }
-  loop.messages.push(...messagesOfRound(turn, calls, results));
+  addMessages(loop, messagesOfRound(turn, calls, results));
   budget.spend(results);
   await emit(usageEvents(results));
   if (callerCalls.length > 0) return { type: 'hand_over', calls: callerCalls };
@@ -197,7 +198,17 @@ async function requestAnswer({ limit }: Extract<NextStep, { type: 'last_answer' 
   keepCheckpoint(loop);
   const last = await requestLastAnswer(chat.backend, requestFor(loop), separator.separate(emit));
   if (last.isSilent && !isCut(last)) await emit([{ type: 'text', text: 'The model gave no answer after its last tool calls.' }]);
+  noteAnswer(loop, last);
   return { type: 'answer', finishReason: last.finishReason };
+}
+
+function addMessages({ messages, chat }: Loop, added: readonly ChatMessage[]): void {
+  messages.push(...added);
+  chat.settings.run.transcript?.push(...added);
+}
+
+function noteAnswer({ chat }: Loop, { text }: Turn): void {
+  if (text !== '') chat.settings.run.transcript?.push({ role: 'assistant', content: text, toolCalls: [] });
 }
 
 interface Loop {

@@ -33,7 +33,8 @@ export function createSubAgentRunner(servicesOf: () => ChatServices & { presets:
     const suspension = run.suspension === undefined ? undefined : nestedSuspension(request, resumed, () => output.text);
     const calls = run.calls && callsWithin(run.calls, invocation.callId);
     const say = context && ((text: string): Promise<void> => context.say(text));
-    const inner: RunContext = { ...run, presetPath: path, preset, signal, suspension, say, ...(calls && { calls }) };
+    const within = { presetPath: path, preset, signal, suspension, say, transcript: undefined };
+    const inner: RunContext = { ...run, ...within, ...(calls && { calls }) };
     const services = servicesOf();
     const thinking = pauseWhileAsked(context);
     const outside = { callId: invocation.callId, context, thinking, now: services.now };

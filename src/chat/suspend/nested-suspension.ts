@@ -25,6 +25,7 @@ export function nestedSuspension(request: ChatRequest, resumed: ResumedInner | u
       return { run_id: '', calls: [] };
     },
     // Its failure is a tool result, with which the outer run continues.
+    settle: async () => undefined,
     keepForRetry: async () => false,
     abandon: async () => undefined,
     get isSuspended() {

@@ -4,6 +4,8 @@ import type { PendingApproval } from '../../core/approval.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
+import type { ChatMessage } from '../../core/chat.ts';
+import type { RunTranscripts } from './run-transcripts.ts';
 import { createResumedRun } from './resumed-run.ts';
 import type { TrackedRun } from './resumed-run.ts';
 
@@ -21,6 +23,7 @@ export interface RunSuspensionsOptions {
   store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
   tokens: ApprovalTokenSigner;
   links: ApprovalLinkSigner;
+  transcripts: Pick<RunTranscripts, 'keepWaiting' | 'keepOver'>;
   /** Called with runs that were evicted because the store was full and their caller had the most in it. Never rejects. */
   onGivenUp: (runIds: readonly string[]) => Promise<void>;
   /** Makes the log of the run durable. */
@@ -32,6 +35,8 @@ export interface RunSuspensionsOptions {
   now: () => number;
 }
 
+const failedAnswer = 'The answer after these calls failed.';
+
 type RunOnItsWay = Parameters<RunSuspensions['begin']>[0];
 
 /** Suspends runs until a decision: the run is stored first, then the tokens are emitted. */
@@ -42,19 +47,30 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
   ): RunSuspension {
     let { request } = run;
     let isSuspended = false;
+    /** By another suspension. */
+    let isAnswered = false;
     return {
       ...(before !== undefined && { resumed: before.resumed }),
       answers(now) {
         request = now;
       },
-      async suspend(calls, loop) {
-        const { id, callerId, model, sources } = run;
+      async suspend(calls, loop, round) {
+        const { id, callerId, model, sources, transcript } = run;
         const expires = options.now() + limits.approvalTokenMs;
-        const progress = { request, calls: [...calls], sources: [...sources], loop };
+        const progress = { request, calls: [...calls], sources: [...sources], loop, transcript: [...transcript] };
         const waiting: WaitingRun = { id, callerId, waitId: options.newId(), expires, model, ...progress };
         await keep(waiting, limits.waitingRunsPerCaller, options);
         isSuspended = true;
-        return toPendingApproval(waiting, options);
+        isAnswered = true;
+        const approval = toPendingApproval(waiting, options);
+        const link = approval.url?.slice(approval.url.lastIndexOf('/') + 1);
+        if (link !== undefined) await options.transcripts.keepWaiting(waiting, link, { ...round, before: transcript });
+        return approval;
+      },
+      async settle(outcome) {
+        if (isAnswered) return;
+        const end: ChatMessage[] = outcome === 'failed' ? [{ role: 'assistant', content: failedAnswer, toolCalls: [] }] : [];
+        await options.transcripts.keepOver(run, [...run.transcript, ...end]);
       },
       async keepForRetry() {
         const checkpoint = isSuspended ? undefined : before?.resumed.retryFrom();
@@ -64,7 +80,7 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
         // Once the run has emitted the earlier sources again, they are the first of the new list.
         const sources = run.sources.length < waited.sources.length ? waited.sources : [...run.sources];
         // Keeps the same tokens and their expiry.
-        const waiting: WaitingRun = { ...waited, request, sources, loop, again: { decided, left } };
+        const waiting: WaitingRun = { ...waited, request, sources, loop, transcript: [...run.transcript], again: { decided, left } };
         try {
           await keep(waiting, limits.retriedRunsPerCaller, options);
         } catch (error) {
@@ -85,10 +101,10 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
 
   return {
     begin: (run) => suspensionOf({ ...run, model: run.request.model }),
-    resume(waited, decided, sources) {
+    resume(waited, decided, progress) {
       const resumed = createResumedRun(waited, decided);
       // A second retry uses the decisions of the first.
-      return suspensionOf({ ...waited, sources }, { waited, decided: waited.again?.decided ?? [...decided], resumed });
+      return suspensionOf({ ...waited, ...progress }, { waited, decided: waited.again?.decided ?? [...decided], resumed });
     },
   };
 }

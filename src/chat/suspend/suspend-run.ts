@@ -2,12 +2,14 @@ import type { ChatEvent, ToolCall } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { eventIdOf, withinOf } from './nested-call-ids.ts';
 import type { PendingApproval } from '../../core/approval.ts';
-import type { RunSuspension, WaitingCall } from '../../core/suspended-run.ts';
+import type { RunSuspension, SuspendedRound, WaitingCall } from '../../core/suspended-run.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { Turn } from '../loop/request-model.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
+import { messagesOfRound } from '../loop/round-messages.ts';
 import { resultEvents, usageEvents } from '../tool-calls/run-round.ts';
 import type { TurnSeparator } from '../loop/separate-turns.ts';
+import { linkWords } from './approval-links.ts';
 import { amidRound, toWaitingCalls } from './loop-checkpoint.ts';
 import type { LoopState } from './loop-checkpoint.ts';
 
@@ -35,14 +37,17 @@ export async function suspendRun({ suspension, loop, separator, ...round }: Roun
   let approval: PendingApproval;
   try {
     if (suspension === undefined) throw new GatewayError('conflict', 'This run cannot wait.');
-    approval = await suspension.suspend(calls, amidRound(loop, round));
+    approval = await suspension.suspend(calls, amidRound(loop, round), { ...roundSoFar(round), said: announcement(calls) });
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     await emit(refusalEvents(error, calls, round.results));
     return false;
   }
   await emit(usageEvents(round.results));
-  await separator.separate(emit)([announcement(calls, approval.url)]);
+  // The link ends the text and has a line of its own, so that every frontend makes it one that can be clicked.
+  await separator.separate(emit)([
+    { type: 'text', text: `${announcement(calls)}\n\n${approval.url === undefined ? noLink : `${linkWords}${approval.url}`}` },
+  ]);
   await emit([
     { type: 'approval', approval },
     { type: 'finish', reason: 'stop' },
@@ -59,12 +64,16 @@ function refusalEvents({ code, message }: GatewayError, calls: readonly WaitingC
   return [{ type: 'run-event', event: { type: 'warning', data: { code, message } } }, ...responses, ...unrun.flatMap(resultEvents)];
 }
 
-/** The link ends the text and has a line of its own, so that every frontend makes it one that can be clicked. */
-function announcement(calls: readonly WaitingCall[], url: string | undefined): ChatEvent {
+/** Blocked calls wait as well as those that need an approval. */
+function roundSoFar({ turn, calls, results }: Omit<RoundToSuspend, 'suspension' | 'loop' | 'separator'>): Omit<SuspendedRound, 'said'> {
+  const messages = messagesOfRound(turn, calls, results);
+  return { messages, open: results.flatMap(({ suspended }, index) => (suspended === undefined ? [] : [index + 1])) };
+}
+
+function announcement(calls: readonly WaitingCall[]): string {
   const shown = calls.map(({ tool, args }) => {
     const text = JSON.stringify(args);
     return `${tool}(${text.length > shownCharacters ? `${text.slice(0, shownCharacters).toWellFormed()}…` : text})`;
   });
-  const way = url === undefined ? noLink : `Decide here: ${url}`;
-  return { type: 'text', text: `Waiting for your approval: ${shown.join(', ')}.\n\n${way}` };
+  return `Waiting for your approval: ${shown.join(', ')}.`;
 }

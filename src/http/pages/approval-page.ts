@@ -139,11 +139,23 @@ function problem(message: string): Html {
   return html`<p class="problem" role="alert">${message}</p>`;
 }
 
-/** What came of the calls that a run has asked about, as its log tells. `run` is undefined if the log has it no more. */
-export function decidedApprovalPage(run: KeptRun | undefined, { seconds, answer }: { seconds: number; answer?: string | undefined }): Page {
-  const { title, message, isGoingOn } = stateOf(run);
+export interface DecidedApproval {
+  /** Undefined if the log has it no more. */
+  run: KeptRun | undefined;
+  answer?: string | undefined;
+  /** The secret part of the link to calls that wait now. */
+  next?: string | undefined;
+}
+
+/** What came of the calls that a run has asked about, as its log tells. While the run goes on, the page is loaded again every few seconds. */
+export function decidedApprovalPage(
+  { run, answer, next }: DecidedApproval,
+  { mayFollow, seconds }: { mayFollow: boolean; seconds: number },
+): Page {
+  const { title, message, isGoingOn } = next === undefined ? stateOf(run) : waitsAgain;
   const body = html`<h1>${title}</h1>
     <p role="status">${message}</p>
+    ${next !== undefined && mayFollow && html`<p><a class="next" href="./${next}">Show what waits now</a></p>`}
     ${run !== undefined && callsOf(run).map(decidedCard)}
     ${
       answer !== undefined &&
@@ -155,6 +167,12 @@ export function decidedApprovalPage(run: KeptRun | undefined, { seconds, answer 
     }`;
   return { title, body, ...(isGoingOn && { refreshSeconds: seconds }) };
 }
+
+const waitsAgain = {
+  title: 'Decided',
+  message: 'The chat has gone on, and now other calls of it wait for a decision. Whoever decided here can see them.',
+  isGoingOn: false,
+};
 
 function stateOf(run: KeptRun | undefined): { title: string; message: string; isGoingOn: boolean } {
   const ended = { isGoingOn: false };

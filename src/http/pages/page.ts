@@ -20,7 +20,9 @@ const style = `
 body { margin: 0; background: var(--ground); color: var(--text); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
 main { max-width: 44rem; margin: 0 auto; padding: 1.25rem 1rem 3rem }
 h1 { font-size: 1.5rem; line-height: 1.25; margin: .5rem 0 }
-h2 { font-size: 1.125rem; margin: 0 0 .5rem }
+h2, h2 code { font-size: 1.125rem; margin: 0 0 .5rem }
+a { color: var(--focus) }
+.next { display: inline-block; padding: .5rem 0; font-weight: 600 }
 p { margin: .5rem 0 }
 .soft, dt { color: var(--soft) }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: .5rem; padding: 1rem; margin: 1rem 0 }

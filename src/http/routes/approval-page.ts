@@ -57,13 +57,13 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
     throw new GatewayError('not_found', 'No calls of yours wait behind this link: whoever asked has another key, or their key has ended.');
   }
 
-  app.get<{ Params: { link: string } }>('/approvals/:link', async (request, reply) => {
+  app.get<{ Params: { link: string }; Querystring: { receipt?: unknown } }>('/approvals/:link', async (request, reply) => {
     const found = await linked.find(request.params.link);
     const caller = await requireCaller(request, found);
-    return send(
-      reply,
-      found.type === 'open' ? openApprovalPage({ ...found, caller }) : decidedApprovalPage(found.run, { seconds: refreshSeconds }),
-    );
+    if (found.type === 'open') return send(reply, openApprovalPage({ ...found, caller }));
+    const { receipt } = request.query;
+    const hasDecided = typeof receipt === 'string' && linked.checkReceipt(receipt, request.params.link);
+    return send(reply, decidedApprovalPage(found, { mayFollow: hasDecided, seconds: refreshSeconds }));
   });
 
   app.post<{ Params: { link: string } }>('/approvals/:link', async (request, reply) => {
@@ -71,8 +71,7 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
     const found = await linked.find(request.params.link);
     const caller = await requireCaller(request, found);
     if (found.type === 'over') {
-      const page = decidedApprovalPage(found.run, { seconds: refreshSeconds });
-      return send(reply.code(409), { ...page, title: 'Decided already' });
+      return send(reply.code(409), decidedApprovalPage(found, { mayFollow: false, seconds: refreshSeconds }));
     }
     const form = parseForm(request.body);
     try {
@@ -84,7 +83,11 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
       return send(reply.code(shown.status), await pageAfter(shown, { link: request.params.link, form, caller }));
     }
     // Without a path, which a proxy in front may have shortened: it leads to where the browser is.
-    return reply.code(303).header('location', '?').header('cache-control', 'no-store').send();
+    return reply
+      .code(303)
+      .header('location', `?receipt=${linked.receiptOf(request.params.link)}`)
+      .header('cache-control', 'no-store')
+      .send();
   });
 
   /** The page as it is now, with what was wrong about the form and with what was written into it. */
@@ -94,7 +97,9 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
   ): Promise<Page> {
     const found = await linked.find(link);
     if (found.type === 'over')
-      return code === 'conflict' ? decidedApprovalPage(found.run, { seconds: refreshSeconds }) : messagePage('Not decided', message);
+      return code === 'conflict'
+        ? decidedApprovalPage(found, { mayFollow: false, seconds: refreshSeconds })
+        : messagePage('Not decided', message);
     const { call: callId, arguments: args, message: words } = form;
     const refused: OpenApproval['refused'] = {
       callId,

@@ -17,6 +17,9 @@ export interface LinkScope {
 export interface ApprovalLinks {
   sign(scope: LinkScope): string;
   check(link: string, scope: LinkScope): boolean;
+  /** For whoever decided by this link: it leads them on to further calls of the run, for which the link itself is not good. */
+  receiptOf(link: string): string;
+  checkReceipt(receipt: string, link: string): boolean;
   /** Undefined for what cannot be a link. */
   runIdOf(link: string): string | undefined;
 }
@@ -28,7 +31,14 @@ export function createApprovalLinks(secret: string): ApprovalLinks {
       .update(JSON.stringify([runId, waitId, callerId, expires]))
       .digest();
 
+  const receiptOf = (link: string): string => createHmac('sha256', key).update(`receipt ${link}`).digest('base64url');
+
   return {
+    receiptOf,
+    checkReceipt(receipt, link) {
+      const [given, expected] = [Buffer.from(receipt), Buffer.from(receiptOf(link))];
+      return given.length === expected.length && timingSafeEqual(given, expected);
+    },
     sign: (scope) => `${scope.runId}.${signatureOf(scope).toString('base64url')}`,
     check(link, scope) {
       const [, runId, signature] = form.exec(link) ?? [];

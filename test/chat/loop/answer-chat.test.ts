@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { answerOf } from '../chat-services.ts';
 import type { ChatServices } from '../../../src/chat/loop/answer-chat.ts';
 import { memoryContinuations } from '../../_support/continuations.ts';
+import { memoryTranscripts } from '../../_support/transcripts.ts';
 import { defaultSelectionTemplate } from '../../../src/chat/modes/prompt/selection-prompt.ts';
 import { defaultContextTemplate } from '../../../src/chat/results/inject-file-context.ts';
 import type { ChatEvent } from '../../../src/core/chat.ts';
@@ -16,6 +17,7 @@ function services(overrides: Partial<Omit<ChatServices, 'settings'>> & { setting
     models: finderOf({}),
     tools: offering(),
     continuations: memoryContinuations(),
+    transcripts: memoryTranscripts(),
     newCallId: () => `call_${++id}`,
     now: () => 0,
     ...overrides,

@@ -36,6 +36,7 @@ async function read(steps: Step[], { reason, count = 10, hasPlace = true, isSusp
   const leave = new AbortController();
   const suspension: RunSuspension = {
     answers: () => undefined,
+    settle: async () => undefined,
     suspend: () => Promise.reject(new Error('not here')),
     keepForRetry: async () => (seen.isKept = hasPlace),
     abandon: async () => undefined,

@@ -3,8 +3,12 @@ import type { RunSuspension, WaitingRun } from '../../../src/core/suspended-run.
 import { limits } from '../../../src/core/limits.ts';
 import { createRunSuspensions } from '../../../src/chat/suspend/run-suspensions.ts';
 import { memoryWaitingRuns } from '../../_support/memory-stores.ts';
+import { memoryTranscripts } from '../../_support/transcripts.ts';
 import { chatRequest } from '../../_support/tools.ts';
 import { noBounds, waitingCall, waitingRun } from '../../storage/waiting-run-contract.ts';
+
+const nothing = { sources: [], transcript: [] };
+const round = { messages: [], open: [], said: '' };
 
 function openWaits() {
   const steps: string[] = [];
@@ -20,6 +24,7 @@ function openWaits() {
     },
     tokens: { sign: ({ callId }) => (steps.push(`sign ${callId}`), `token of ${callId}`) },
     links: { sign: ({ runId, waitId }) => `link to ${runId} ${waitId}` },
+    transcripts: memoryTranscripts(),
     flushLog: async () => void steps.push('flush'),
     onGivenUp: async (ids) => void steps.push(`gave up ${ids.join(', ')}`),
     onFault: () => undefined,
@@ -31,9 +36,9 @@ function openWaits() {
 
 test('a run is written down, and its log too, before a token is made', async () => {
   const { suspensions, store, steps } = openWaits();
-  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), ...nothing });
   expect(suspension.isSuspended).toBe(false);
-  const approval = await suspension.suspend([waitingCall('one')], { version: 1 });
+  const approval = await suspension.suspend([waitingCall('one')], { version: 1 }, round);
   expect(steps).toEqual(['keep wait', 'flush', 'sign one']);
   expect(suspension.isSuspended).toBe(true);
   expect(approval).toEqual({
@@ -46,24 +51,24 @@ test('a run is written down, and its log too, before a token is made', async () 
 
 test('a run that is too large, or one too many, is not kept and gets no token', async () => {
   const { suspensions, store, steps } = openWaits();
-  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), ...nothing });
   const huge = { text: 'x'.repeat(limits.waitingRunCharacters) };
-  await expect(suspension.suspend([waitingCall('one')], huge)).rejects.toMatchObject({ code: 'overloaded' });
+  await expect(suspension.suspend([waitingCall('one')], huge, round)).rejects.toMatchObject({ code: 'overloaded' });
   expect([suspension.isSuspended, steps, await store.find('run-a')]).toEqual([false, ['keep wait'], undefined]);
 });
 
 test('what was handed over is what goes on, under the model that was asked for', async () => {
   const { suspensions, store } = openWaits();
-  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
+  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), ...nothing });
   suspension.answers(chatRequest({ model: 'other' }));
-  await suspension.suspend([waitingCall('one')], {});
+  await suspension.suspend([waitingCall('one')], {}, round);
   expect(await store.find('run-a')).toMatchObject({ run: { model: 'model', request: { model: 'other' } } });
 });
 
 test('a resumed run gives its loop once, and each decision to the call that it is for, once', () => {
   const run: WaitingRun = waitingRun({ calls: [waitingCall('one'), { ...waitingCall('one-2'), callId: 'one', args: { amount: 6 } }] });
   const decided = run.calls.map((call) => ({ call, answer: { decision: 'approve' as const } }));
-  const { resumed } = openWaits().suspensions.resume(run, decided, []);
+  const { resumed } = openWaits().suspensions.resume(run, decided, nothing);
   expect([resumed?.takeCheckpoint(), resumed?.takeCheckpoint()]).toEqual([{ loop: run.loop, sources: [] }, undefined]);
   const idOf = (amount: number): string | undefined => resumed?.takeDecision('one', { amount })?.call.id;
   expect([idOf(7), idOf(6), idOf(6), idOf(5), idOf(5)]).toEqual([undefined, 'one-2', undefined, 'one', undefined]);
@@ -72,12 +77,12 @@ test('a resumed run gives its loop once, and each decision to the call that it i
 test('runs that have failed after their decision leave room for those that wait for one', async () => {
   const { suspensions, store } = openWaits();
   const bounds = { ...noBounds, maxOfCaller: limits.waitingRunsPerCaller, maxCharacters: limits.waitingRunsCharacters };
-  const failed = (): RunSuspension => suspensions.resume(waitingRun({ id: 'failed', callerId: 'ada' }), [], []);
+  const failed = (): RunSuspension => suspensions.resume(waitingRun({ id: 'failed', callerId: 'ada' }), [], nothing);
   expect(await failed().keepForRetry()).toBe(true);
   for (let number = 0; number < limits.retriedRunsPerCaller; number += 1)
     await store.keep(waitingRun({ id: `run-${number}`, callerId: 'ada' }), bounds);
   await store.close('failed');
   expect([await failed().keepForRetry(), (await store.find('failed'))?.type]).toEqual([false, 'closed']);
-  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), sources: [] });
-  expect((await suspension.suspend([waitingCall('one')], {})).calls).toHaveLength(1);
+  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), ...nothing });
+  expect((await suspension.suspend([waitingCall('one')], {}, round)).calls).toHaveLength(1);
 });

@@ -50,6 +50,7 @@ function resumedWith(answer: ApprovalAnswer, fields: { args?: JsonObject; defini
   const suspension: RunSuspension = {
     resumed: createResumedRun({ loop: {}, sources: [] }, [{ call, answer }]),
     answers: () => undefined,
+    settle: async () => undefined,
     suspend: () => Promise.reject(new Error('not here')),
     keepForRetry: async () => false,
     abandon: async () => undefined,

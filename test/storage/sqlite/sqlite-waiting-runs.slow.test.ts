@@ -34,7 +34,12 @@ describe('waiting runs in SQLite', () => {
     await store.decide({ ...place, callId: 'one' }, { decision: 'reject' });
     await before.close();
     const after = createSqliteWaitingRuns(connect(file), 'secret');
-    expect(await after.find('run-a')).toEqual({ callerId: 'ada', type: 'open', run: waitingRun() });
+    expect(await after.find('run-a')).toEqual({
+      callerId: 'ada',
+      type: 'open',
+      answers: new Map([['one', { decision: 'reject' }]]),
+      run: waitingRun(),
+    });
     expect(await after.decide({ ...place, callId: 'two' }, { decision: 'approve' })).toMatchObject({
       type: 'complete',
       decided: [{ answer: { decision: 'reject' } }, { answer: { decision: 'approve' } }],

@@ -1,0 +1,212 @@
+import { hash } from 'node:crypto';
+import type { Caller } from '../../core/caller.ts';
+import { textOf } from '../../core/chat.ts';
+import type { AssistantMessage, ChatMessage } from '../../core/chat.ts';
+import { limits } from '../../core/limits.ts';
+import type { NoteStore } from '../../core/note-store.ts';
+import type { RunStatus } from '../../core/run.ts';
+import type { SuspendedRound, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
+import { repairHistory } from '../loop/repair-history.ts';
+import { forAnotherModel } from '../loop/round-messages.ts';
+import { inlineToolResults } from '../results/inline-tool-results.ts';
+import { lastLinkIn, withoutLinks } from './approval-links.ts';
+
+/** The run to which a transcript belongs. */
+export type TranscribedRun = Pick<WaitingRun, 'id' | 'callerId' | 'model'>;
+
+/**
+ * What suspended runs did, for later requests of their chats. A frontend has only the text with the link in its history, and knows neither what was
+ * decided nor what came of it.
+ */
+export interface RunTranscripts {
+  /** `link`: the secret part of the link. `before`: the messages of earlier rounds. Never rejects. */
+  keepWaiting(run: TranscribedRun, link: string, suspended: SuspendedRound & { before: readonly ChatMessage[] }): Promise<void>;
+  /** Replaces it by what the run has done until its end. Never rejects. */
+  keepOver(run: TranscribedRun, messages: readonly ChatMessage[]): Promise<void>;
+  /**
+   * Puts what a run did in the place of each answer of the assistant that has a link of a run of this caller, and removes the links from all messages.
+   * `model`: as the request names it. `hasTools`: whether calls may stand in the history. Never rejects.
+   */
+  restore(caller: Caller, messages: readonly ChatMessage[], request: { model: string; hasTools: boolean }): Promise<ChatMessage[]>;
+  /** Whether an earlier suspension of the run had this link, and the answer of the run if it has ended. Never rejects. */
+  find(run: Pick<TranscribedRun, 'id' | 'callerId'>, link: string): Promise<{ answer: string | undefined } | undefined>;
+}
+
+export interface RunTranscriptsOptions {
+  store: NoteStore;
+  waits: Pick<WaitingRunStore, 'findHead'>;
+  /** From the log of runs. */
+  statusOf: (runId: string) => Promise<RunStatus | undefined>;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  onFault: (error: unknown) => void;
+}
+
+/** As JSON. `open`: the indexes of results that stand for calls that had not run; absent once the run is over. */
+interface KeptTranscript {
+  links: string[];
+  model: string;
+  messages: ChatMessage[];
+  open?: number[];
+  said?: string;
+}
+
+/** What a model reads as the result of a call that had not run, and as the answer after it. */
+const unrun = {
+  waiting: { result: 'This call waits for an approval, which the user gives on a page and never in the chat. It has not run.' },
+  expired: { result: 'Nobody approved this call in time, so it was not run.', said: 'Nobody approved it in time, so it was not run.' },
+  cancelled: { result: 'The run was cancelled before this call was approved, so it was not run.', said: 'It was cancelled and not run.' },
+  decided: {
+    result: 'The user has decided on this call. What came of it is not known here: it is running, or was cut off. Do not call it again.',
+    said: 'The user has decided, and the result is not there yet.',
+  },
+} as const;
+
+export function createRunTranscripts({ store, waits, statusOf, now, onFault }: RunTranscriptsOptions): RunTranscripts {
+  async function read(run: Pick<TranscribedRun, 'id' | 'callerId'>): Promise<KeptTranscript | undefined> {
+    try {
+      const value = await store.find(noteIdOf(run), now());
+      return value === undefined ? undefined : (JSON.parse(value) as KeptTranscript);
+    } catch (error) {
+      onFault(error);
+      return undefined;
+    }
+  }
+
+  async function write(run: TranscribedRun, transcript: KeptTranscript): Promise<void> {
+    const bounded = withinBounds(transcript);
+    const time = now();
+    const bounds = { time, maxNotes: limits.transcripts, maxCharacters: limits.transcriptsCharacters };
+    const id = noteIdOf(run);
+    try {
+      if (bounded === undefined) await store.forget(id);
+      else await store.keep({ id, callerId: run.callerId, value: JSON.stringify(bounded), expires: time + limits.transcriptMs }, bounds);
+    } catch (error) {
+      onFault(error);
+    }
+  }
+
+  async function stateOf(runId: string): Promise<keyof typeof unrun> {
+    try {
+      const head = await waits.findHead(runId);
+      if (head?.isOpen === true) return head.expires > now() ? 'waiting' : 'expired';
+      if (head === undefined) return 'expired';
+      return (await statusOf(runId)) === 'cancelled' ? 'cancelled' : 'decided';
+    } catch (error) {
+      onFault(error);
+      return 'decided';
+    }
+  }
+
+  async function messagesOf(runId: string, { messages, open, said = '' }: KeptTranscript): Promise<ChatMessage[]> {
+    if (open === undefined) return messages;
+    const state = unrun[await stateOf(runId)];
+    const completed = messages.map((message, index): ChatMessage =>
+      message.role === 'tool' && open.includes(index) ? { ...message, content: JSON.stringify({ error: state.result }) } : message,
+    );
+    return [...completed, spoken('said' in state ? state.said : said)];
+  }
+
+  return {
+    async keepWaiting(run, link, { before, messages, open, said }) {
+      const links = [...((await read(run))?.links ?? []), link];
+      const shifted = open.map((index) => index + before.length);
+      await write(run, { links, model: run.model, messages: [...before, ...messages], open: shifted, said });
+    },
+
+    async keepOver(run, messages) {
+      const earlier = await read(run);
+      if (earlier !== undefined) await write(run, { links: earlier.links, model: run.model, messages: [...messages] });
+    },
+
+    async restore(caller, messages, { model, hasTools }) {
+      const linked = messages.filter((message) => mayBeAnswer(message) && lastLinkIn(message) !== undefined);
+      const recent = new Set(linked.slice(-limits.transcriptsPerRequest));
+      let restored: ChatMessage[] = [];
+      let answerBefore: string | undefined;
+      for (const [index, message] of messages.entries()) {
+        const found = recent.has(message) ? await findFor(message, caller) : undefined;
+        if (found === undefined) {
+          // A client that got the rest of the answer from the decision has it in its history, too.
+          if (answerBefore === undefined || message.role !== 'assistant' || textOf(message.content).trim() !== answerBefore)
+            restored.push(withoutLinks(message));
+          answerBefore = undefined;
+          continue;
+        }
+        const own = withoutHandedOver(found.messages, messages[index + 1]);
+        const told = found.model === model ? own : forAnotherModel(own);
+        restored = hasTools ? [...restored, ...told] : withResultsInline(restored, told);
+        answerBefore = answerIn(told)?.trim();
+      }
+      return restored;
+    },
+
+    async find(run, link) {
+      const transcript = await read(run);
+      if (transcript?.links.includes(link) !== true) return undefined;
+      return { answer: transcript.open === undefined ? answerIn(transcript.messages) : undefined };
+    },
+  };
+
+  async function findFor(message: ChatMessage, caller: Caller): Promise<{ model: string; messages: ChatMessage[] } | undefined> {
+    const link = lastLinkIn(message) ?? '';
+    const runId = link.split('.', 1)[0] ?? '';
+    const transcript = await read({ id: runId, callerId: caller.id });
+    if (transcript?.links.includes(link) !== true) return undefined;
+    return { model: transcript.model, messages: repairHistory(await messagesOf(runId, transcript)) };
+  }
+}
+
+function mayBeAnswer(message: ChatMessage): message is AssistantMessage {
+  return message.role === 'assistant' && message.toolCalls.length === 0;
+}
+
+/** Without the round that ended the run with calls of the caller's functions: where these follow, it is restored with them (`continuations.ts`). */
+function withoutHandedOver(told: ChatMessage[], next: ChatMessage | undefined): ChatMessage[] {
+  const last = told.findLastIndex(({ role }) => role === 'assistant');
+  const round = told[last];
+  if (round?.role !== 'assistant' || next?.role !== 'assistant') return told;
+  const ids = new Set(round.toolCalls.map(({ id }) => id));
+  return next.toolCalls.some(({ id }) => ids.has(id)) ? told.slice(0, last) : told;
+}
+
+function spoken(text: string): AssistantMessage {
+  return { role: 'assistant', content: text, toolCalls: [] };
+}
+
+/** The text at the end of a run. */
+function answerIn(messages: readonly ChatMessage[]): string | undefined {
+  const last = messages.at(-1);
+  return last !== undefined && mayBeAnswer(last) ? textOf(last.content) : undefined;
+}
+
+/** For a request without tools, for which a backend may refuse calls: the results follow the question. */
+function withResultsInline(before: readonly ChatMessage[], told: readonly ChatMessage[]): ChatMessage[] {
+  const question = before.findLastIndex(({ role }) => role === 'user');
+  const kept = question < 0 ? before.length : question;
+  return [...before.slice(0, kept), ...inlineToolResults([...before.slice(kept), ...told])];
+}
+
+/** Undefined if it is too large even with shortened results. */
+function withinBounds(transcript: KeptTranscript): KeptTranscript | undefined {
+  if (charactersOf(transcript.messages) <= limits.transcriptCharacters) return transcript;
+  const messages = transcript.messages.map((message): ChatMessage => {
+    const text = textOf(message.content);
+    if (message.role !== 'tool' || text.length <= limits.shortenedResultCharacters) return message;
+    return { ...message, content: `${text.slice(0, limits.shortenedResultCharacters).toWellFormed()}\n\n[The rest is not kept.]` };
+  });
+  return charactersOf(messages) <= limits.transcriptCharacters ? { ...transcript, messages } : undefined;
+}
+
+/** Without serializing them, because they may be many megabytes. */
+function charactersOf(messages: readonly ChatMessage[]): number {
+  return messages.reduce((sum, message) => {
+    const calls = message.role === 'assistant' ? message.toolCalls : [];
+    return sum + textOf(message.content).length + calls.reduce((size, call) => size + call.arguments.length, 0);
+  }, 0);
+}
+
+/** Hashed with the caller, so that nobody finds what another's run did. */
+function noteIdOf({ id, callerId }: Pick<TranscribedRun, 'id' | 'callerId'>): string {
+  return hash('sha256', JSON.stringify(['run', callerId, id]), 'base64url');
+}

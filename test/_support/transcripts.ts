@@ -1,0 +1,17 @@
+import { createRunTranscripts } from '../../src/chat/suspend/run-transcripts.ts';
+import type { RunTranscripts, RunTranscriptsOptions } from '../../src/chat/suspend/run-transcripts.ts';
+import { memoryNotes, memoryWaitingRuns } from './memory-stores.ts';
+
+/** Transcripts that are kept in memory, of runs that are not in the log. */
+export function memoryTranscripts(options: Partial<RunTranscriptsOptions> = {}): RunTranscripts {
+  return createRunTranscripts({
+    store: memoryNotes(),
+    waits: memoryWaitingRuns(),
+    statusOf: async () => undefined,
+    now: () => 0,
+    onFault: (error) => {
+      throw error;
+    },
+    ...options,
+  });
+}
