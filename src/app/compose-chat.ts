@@ -1,9 +1,9 @@
-import type { ChatServices } from '../chat/loop/answer-chat.ts';
+import { createChatConfigs } from '../chat/loop/chat-configs.ts';
+import type { PresetServices } from '../chat/loop/run-as-preset.ts';
 import { defaultSelectionTemplate } from '../chat/modes/prompt/selection-prompt.ts';
 import { defaultContextTemplate } from '../chat/results/inject-file-context.ts';
 import { createResultCache } from '../chat/results/result-cache.ts';
 import { createContinuations } from '../chat/suspend/continuations.ts';
-import type { PresetBook } from '../core/preset.ts';
 import type { ModelCatalog } from '../models/model-catalog.ts';
 import type { ToolCatalog } from '../tools/catalog/tool-catalog.ts';
 import type { AppContext } from './app-context.ts';
@@ -23,13 +23,22 @@ export interface ChatParts {
 export function composeChat(
   { config, logger, now, newId }: AppContext,
   { storage, models, tools, approvals, extensions }: ChatParts,
-): ChatServices & { presets: PresetBook } {
+): PresetServices {
   const newCallId = (): string => `call_${newId()}`;
   const { taskModel, taskModelExternal, functionCalling, maxToolRounds, toolTimeoutMs } = config;
   return {
     models,
     tools,
     presets: storage.presets,
+    configs: createChatConfigs({
+      store: storage.noteStores.config,
+      now,
+      onFault: (error) =>
+        logger.error(
+          { err: error },
+          'what functions and hand-offs changed in chats cannot be stored or read at the moment; chats go on without',
+        ),
+    }),
     continuations: createContinuations({
       store: storage.noteStores.continuation,
       spare: storage.spareNotes,

@@ -1,6 +1,5 @@
-import type { ChatServices } from '../chat/loop/answer-chat.ts';
+import type { PresetServices } from '../chat/loop/run-as-preset.ts';
 import type { Metrics } from '../core/metrics.ts';
-import type { PresetBook } from '../core/preset.ts';
 import { storeCompletions } from '../http/dialects/chat-completions/store-completions.ts';
 import { createSessionEvents } from '../http/dialects/socket/session-events.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
@@ -29,7 +28,7 @@ export interface Runs {
 }
 
 export interface RunParts {
-  services: ChatServices & { presets: PresetBook };
+  services: PresetServices;
   storage: Storage;
   approvals: Approvals;
   relay: BrowserRelay;

@@ -121,6 +121,8 @@ export interface ChatRequest {
   isTask: boolean;
   /** Another preset handed the conversation over, so the tool result at its end belongs to no call of this preset. */
   isHandover?: true;
+  /** In place of the preset's system prompt, as a function has changed it; clients cannot set it. */
+  instructions?: string;
   /** The approval rule of the presets that handed the conversation over; clients cannot set it. */
   approvalRule?: ApprovalRule;
   /**

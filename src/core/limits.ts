@@ -47,6 +47,9 @@ export const limits = {
 
   /** Even a chat of years has fewer messages; more only costs memory. */
   messages: 5_000,
+  /** Entries of `tool_ids`, and their length; nobody chooses more by hand. */
+  toolIds: 1_000,
+  toolIdCharacters: 256,
   /** Fields of a chat's body, known and unknown ones. */
   chatFields: 256,
   /** Replacements in system prompts; frontends send about ten. */
@@ -186,6 +189,12 @@ export const limits = {
   stateTotalCharacters: 32 * 1024 * 1024,
   /** Stored state of all chats, encrypted. */
   stateLastingCharacters: 64 * 1024 * 1024,
+  /** Chats whose tools, instructions or preset functions and hand-offs have changed; beyond it the oldest are deleted, and go on as at first. */
+  chatConfigs: 10_000,
+  /** Size of all of them, encrypted. */
+  chatConfigsCharacters: 32 * 1024 * 1024,
+  /** How long such a change is stored: as long as state. */
+  chatConfigMs: 30 * 24 * 60 * 60 * 1000,
   /** How long state is stored after its last write: as long as a stored chat. */
   stateMs: 30 * 24 * 60 * 60 * 1000,
 

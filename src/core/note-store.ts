@@ -25,13 +25,18 @@ export interface NoteStore {
   keep(note: Note, bounds: NoteBounds): Promise<void>;
   /** Undefined also for an expired note, and for one that cannot be decrypted with the current secret. */
   find(id: string, time: number): Promise<string | undefined>;
+  /** Whether there is no note at all, not even an expired one. */
+  isEmpty(): Promise<boolean>;
   forget(id: string): Promise<void>;
   forgetAllOf(callerId: string): Promise<void>;
   /** Deletes the notes that expire until `time`; resolves to their number. */
   forgetUntil(time: number): Promise<number>;
 }
 
-/** `approval`: remembered decisions. `state`: the state of functions. `continuation`: results of calls that ran beside calls of the caller's functions.
- * `prompt`: what a model was asked in a run, and answered. `transcript`: what a suspended run did. */
-export type NoteKind = 'approval' | 'state' | 'continuation' | 'prompt' | 'transcript';
+/**
+ * `approval`: remembered decisions. `state`: the state of functions. `config`: what functions and hand-offs changed in a chat. `continuation`: results
+ * of calls that ran beside calls of the caller's functions. `prompt`: what a model was asked in a run, and answered. `transcript`: what a suspended run
+ * did.
+ */
+export type NoteKind = 'approval' | 'state' | 'config' | 'continuation' | 'prompt' | 'transcript';
 export type NoteStores = Record<NoteKind, NoteStore>;

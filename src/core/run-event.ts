@@ -25,6 +25,8 @@ export type EventType =
  * `tool.result` `{id, tool, response, duration_ms}` with `truncated`, `cached`, `attempts` where they apply, or with `error:{code, message, state?}`
  * (`CallState`) · `limit.reached` `{limit, value}`, where `limit` is `tool_rounds`, `reasks`, `calls_per_round`, `calls_per_run`, `tool_phase_ms`,
  * `said_characters` with the `id` of the call, or `result_bytes` with the `id` of the call and its `bytes` before the cut · `warning` `{code, message}` ·
+ * `config.update` `{created}` (the time of the change) with `tools`, `added`, `removed` and `functions` (names) where it happens in this run, and with
+ * `tool_ids`, `instructions` or `preset` where these have changed, in this run or before it ·
  * `run.end` `{run_id, status}`, with `error:{code, message}` when it failed or was cancelled (only in the log of the run; in a stream the error event says so).
  * Events of a preset that was called as a tool have `within`, the id of that call, and an `id` that begins with it and a dot.
  */

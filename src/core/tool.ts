@@ -146,6 +146,15 @@ export interface ToolContext {
   confirm(title: string, message?: string): Promise<boolean>;
   /** Ends the run after this round, without another turn of the model. */
   stop(): void;
+  /** Entries of `tool_ids` for what is on offer in the run; empty outside of a chat. */
+  toolIds(): string[];
+  /**
+   * Offers exactly these registered tools from the next round on, and in later requests of the chat; undefined: what the preset or the request says. It
+   * holds if the call succeeds. @throws ToolError for an entry that is unknown or not allowed, and outside of a chat
+   */
+  updateTools(toolIds: readonly string[] | undefined): Promise<void>;
+  /** The same with a text in place of the preset's system prompt. @throws ToolError above `limits.presetSystemCharacters`, and outside of a chat */
+  updateInstructions(instructions: string | undefined): Promise<void>;
   /** Suspends the call until calls within it are decided. It must then return the error `approval_required`, which a model reads if its run cannot wait. */
   waitFor(inner: InnerSuspension): void;
 }

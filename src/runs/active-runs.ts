@@ -8,9 +8,8 @@ import type { RunEvent } from '../core/run-event.ts';
 import type { Emit } from '../shared/emit.ts';
 import type { RunContext } from '../core/run.ts';
 import { runAsPreset } from '../chat/loop/run-as-preset.ts';
+import type { PresetServices } from '../chat/loop/run-as-preset.ts';
 import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
-import type { ChatServices } from '../chat/loop/answer-chat.ts';
-import type { PresetBook } from '../core/preset.ts';
 import { requireModels } from '../chat/loop/require-model.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
@@ -60,7 +59,7 @@ export interface ActiveRuns {
 }
 
 export interface ActiveRunsOptions {
-  services: ChatServices & { presets: PresetBook };
+  services: PresetServices;
   newRunId: () => string;
   log: Pick<RunLog, 'begin' | 'resume' | 'find'>;
   /** Absent: no run can be suspended for an approval. */

@@ -41,6 +41,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
     noteStores: {
       approval: createNotes('approval'),
       state: createNotes('state'),
+      config: createNotes('config'),
       continuation: createNotes('continuation'),
       prompt: createNotes('prompt'),
       transcript: createNotes('transcript'),

@@ -178,6 +178,7 @@ function logLevels(): OpenedStore {
 const kinds: [NoteKind, string, keyof typeof limits][] = [
   ['approval', 'remembered decisions', 'rememberedApprovals'],
   ['state', 'state of functions', 'stateChats'],
+  ['config', 'changes of chats', 'chatConfigs'],
   ['continuation', 'turns that go on', 'continuations'],
   ['prompt', 'recorded prompts', 'recordedPrompts'],
   ['transcript', 'what suspended runs did', 'transcripts'],

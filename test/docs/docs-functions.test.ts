@@ -14,8 +14,8 @@ const shown = modulesIn('docs/functions-and-hooks.md');
 const module = (name: string): Record<string, string> => ({ [name]: shown.get(name) ?? '' });
 
 describe('what the page on functions shows of own functions', () => {
-  test('is a tool of ten lines, a factory of several, and a hook', () => {
-    expect([...shown.keys()]).toEqual(['roll-dice.js', 'notes.js', 'guard.js']);
+  test('is a tool of ten lines, one that changes its chat, a factory of several, and a hook', () => {
+    expect([...shown.keys()]).toEqual(['roll-dice.js', 'unlock.js', 'notes.js', 'guard.js']);
     expect(shown.get('roll-dice.js')?.trim().split('\n').length).toBeLessThanOrEqual(10);
   });
 
@@ -39,6 +39,19 @@ describe('what the page on functions shows of own functions', () => {
       ['a'],
     ]);
     expect(gateway.model.requests[0]?.tools).toHaveLength(4);
+  });
+
+  test('opens the workshop for the rest of a chat', async () => {
+    const hidden = (shown.get('roll-dice.js') ?? '').replace("name: 'roll_dice',", "name: 'roll_dice', default: false,");
+    const turns = [calls(['unlock_workshop', {}]), says('ok'), says('ok')];
+    await using gateway = await functionGateway({ ...module('unlock.js'), 'roll-dice.js': hidden }, { turns });
+    for (let time = 0; time < 2; time += 1) await gateway.ask({ chat_id: 'c' });
+    expect(gateway.model.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
+      ['unlock_workshop'],
+      ['unlock_workshop', 'roll_dice'],
+      ['unlock_workshop', 'roll_dice'],
+    ]);
+    expect(gateway.model.requests[2]?.messages[0]?.content).toBe('You run the workshop. Be careful.');
   });
 
   test('guards calls and words', async () => {

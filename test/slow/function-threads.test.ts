@@ -24,7 +24,10 @@ async function callInThread(
   const [tool] = candidates.map((candidate) => candidate.toTool(candidate.wanted));
   if (tool === undefined) throw new Error('the module has no function');
   const call = (args = {}): Promise<ToolOutcome> =>
-    tool.run({ callId: 'c', args, run, signal, timeoutMs: 10_000 }, context === undefined ? undefined : (context as ToolContext));
+    tool.run(
+      { callId: 'c', args, run, signal, timeoutMs: 10_000 },
+      context === undefined ? undefined : ({ toolIds: () => [], ...context } as ToolContext),
+    );
   return { call };
 }
 
@@ -40,13 +43,16 @@ test('a function that blocks holds up nobody else, and its thread has what was l
   expect(turns).toBeGreaterThan(10);
 });
 
-test('its context reaches the gateway: state, status, progress, stop, a question, and a special result', async () => {
+test('its context reaches the gateway: state, status, progress, what it says and changes, stop, a question, and a special result', async () => {
   const said: unknown[] = [];
   const { call } = await callInThread(
     worker(`async (args, context) => {
       context.state.set('n', (context.state.get('n') ?? 0) + 1);
       await context.status('works');
       await context.progress(1, 2);
+      await context.say('One moment.');
+      await context.updateTools([...context.tools, 'function:g']);
+      await context.updateInstructions('Be brief.');
       const answer = await context.ask('Which?', { message: 'One of them' });
       context.stop();
       return answer === 'end' ? handoff('other', context.state.get('n')) : context.state.get('n');
@@ -55,14 +61,19 @@ test('its context reaches the gateway: state, status, progress, stop, a question
       context: {
         status: async (text) => void said.push(text),
         progress: async (done, total) => void said.push([done, total]),
-        ask: async (title, question) => (said.push([title, question]), said.length > 4 ? 'end' : 'more'),
+        ask: async (title, question) => (said.push([title, question]), said.length > 7 ? 'end' : 'more'),
+        say: async (text) => void said.push(text),
+        toolIds: () => ['function:f'],
+        updateTools: async (toolIds) => void said.push(toolIds),
+        updateInstructions: async (text) => void said.push(text),
         stop: () => void said.push('stop'),
       },
     },
   );
   expect(await call()).toEqual({ type: 'result', value: 1 });
   expect(await call()).toEqual({ type: 'result', value: 2, followUp: { type: 'handoff', preset: 'other' } });
-  expect(said.slice(0, 4)).toEqual(['works', [1, 2], ['Which?', { message: 'One of them' }], 'stop']);
+  const changes = [['function:f', 'function:g'], 'Be brief.'];
+  expect(said.slice(0, 7)).toEqual(['works', [1, 2], 'One moment.', ...changes, ['Which?', { message: 'One of them' }], 'stop']);
 });
 
 test('what it throws arrives with its name, so that a ToolError is told and anything else is masked', async () => {

@@ -27,6 +27,12 @@ export function describeNoteStore(name: string, createStore: () => NoteStore): v
       expect([await store.find('constructor', 1), await store.find('ada', 1)]).toEqual([undefined, undefined]);
     });
 
+    it('knows whether it has any', async () => {
+      expect(await store.isEmpty()).toBe(true);
+      await keep('a');
+      expect(await store.isEmpty()).toBe(false);
+    });
+
     it('forgets what has expired', async () => {
       await keep('a');
       expect([await store.find('a', 4_999), await store.find('a', 5_000)]).toEqual([testNote().value, undefined]);

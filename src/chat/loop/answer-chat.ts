@@ -1,3 +1,4 @@
+import type { ConfigChange } from '../../core/chat-config.ts';
 import type { ChatEvent, ChatMessage, ChatRequest, MessageContent } from '../../core/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { GatewayError } from '../../core/errors.ts';
@@ -47,13 +48,16 @@ export interface ChatServices {
   now: () => number;
 }
 
+/** Makes a function's change hold for the run and its chat, and returns the request as it is then, with its presets applied. */
+export type ChangeRequest = (change: ConfigChange) => Promise<ChatRequest>;
+
 /**
  * Answers a run, or the part of it that one preset answers: finds the model and the tools, chooses the mode, and runs the loop. The first event is
  * `run.start`. @throws GatewayError before the first event if the request cannot be answered, and between events if the backend fails
  */
 export async function answerChat(
   given: ChatRequest,
-  { run: outerRun, services }: { run: RunContext; services: ChatServices },
+  { run: outerRun, services, change }: { run: RunContext; services: ChatServices; change?: ChangeRequest },
   emit: Emit<ChatEvent>,
 ): Promise<Handoff | undefined> {
   const run: RunContext = { ...outerRun, conversation: given };
@@ -84,7 +88,7 @@ export async function answerChat(
   const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
   const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, request.files, context);
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
-  const preparation = { request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop };
+  const preparation = { request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop, change };
   const handoff = isPlain ? await passThrough(preparation, emit) : await withFallback(preparation, choice, emit);
   const status = run.suspension?.isSuspended === true ? 'waiting' : 'completed';
   if (handoff === undefined) await emit([{ type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } }]);
@@ -108,14 +112,17 @@ async function preparedMessages(
   run: RunContext,
   { services, variables, hasTools }: Pick<Preparation, 'services' | 'variables'> & { hasTools: boolean },
 ): Promise<ChatMessage[]> {
+  const { model = request.model } = run;
+  const told = await services.transcripts.restore(run.caller, withVariables(request.messages, variables), { model, hasTools });
+  return services.continuations.restore(run.caller, told);
+}
+
+function withVariables(messages: readonly ChatMessage[], variables: ReadonlyMap<string, string>): ChatMessage[] {
   const room = createTemplateBudget();
   const expand = (template: string): string => expandTemplate(template, variables, room);
-  const expanded = request.messages.map((message) =>
+  return messages.map((message) =>
     message.role === 'system' || message.role === 'developer' ? { ...message, content: expandContent(message.content, expand) } : message,
   );
-  const { model = request.model } = run;
-  const told = await services.transcripts.restore(run.caller, expanded, { model, hasTools });
-  return services.continuations.restore(run.caller, told);
 }
 
 function expandContent(content: MessageContent, expand: (template: string) => string): MessageContent {
@@ -140,6 +147,8 @@ interface Preparation {
   variables: ReadonlyMap<string, string>;
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
   resumed: LoopCheckpoint | undefined;
+  /** Absent: functions cannot change the run. */
+  change: ChangeRequest | undefined;
 }
 
 /** In `auto`, a backend's refusal of tools is remembered, and the request is answered with a selection instead. */
@@ -173,11 +182,13 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
   const isSelection = choice.path === 'prompt';
   const mayConsume = !isSelection && request.files.length > 0 && fileConsumersIn(offer).size > 0;
   const backend = withModelHooks(mayConsume ? withFilesAtEachTurn(answering, withFiles) : answering, runtime?.hooks, run);
+  // A selection sees only the conversation; files are added for its answer.
+  const toStart = isSelection || mayConsume ? (messages: ChatMessage[]) => messages : withFiles;
   const chat: ChatRun = {
     ...backendRequest(request, model, run),
     backend,
-    // A selection sees only the conversation; files are added for its answer.
-    messages: isSelection || mayConsume ? request.messages : withFiles(request.messages),
+    messages: toStart(request.messages),
+    changing: changingOf(preparation, toStart),
     tools: offer.tools,
     finder: offer.finder,
     callerNames: new Set(request.callerFunctions.map(({ name }) => name)),
@@ -192,6 +203,29 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
     keepForCaller: (calls, messages) => continuations.keep(run.caller, calls, messages),
   };
   return runChat(chat, emit);
+}
+
+/** What the loop needs to go on with other tools and instructions. */
+function changingOf(
+  { request, run, services, variables, change }: Preparation,
+  toStart: (messages: ChatMessage[]) => ChatMessage[],
+): ChatRun['changing'] {
+  if (change === undefined) return undefined;
+  const offerOf = async (asked: ChatRequest): Promise<ToolOffer> =>
+    applyToolChoice(asked, await services.tools.offerFor(asked, run), true).offer;
+  return {
+    async check(toolIds) {
+      await services.tools.offerFor({ ...request, toolIds: [...toolIds], toolServers: [] }, run);
+    },
+    async change(changes) {
+      const asked = await change(changes);
+      const [first] = changes.instructions === undefined ? [] : toStart(withVariables(asked.messages, variables));
+      return {
+        ...(changes.toolIds !== undefined && { offer: await offerOf(asked) }),
+        ...(changes.instructions !== undefined && { system: first?.role === 'system' || first?.role === 'developer' ? first : null }),
+      };
+    },
+  };
 }
 
 /** The parts of a request that go to the backend unchanged. */

@@ -18,7 +18,7 @@ export async function applyPresets(request: ChatRequest, book: PresetBook): Prom
   const presets: PresetRecord[] = [];
   for (let id = request.model; ;) {
     const preset = await book.find(id);
-    if (preset === undefined) return { request: presets.reduce(applyOne, request), presets };
+    if (preset === undefined) return { request: withInstructions(presets.reduce(applyOne, request)), presets };
     if (presets.includes(preset) || presets.length >= limits.presetDepth) throw circular([...presets, preset]);
     presets.push(preset);
     id = preset.baseModel;
@@ -29,13 +29,20 @@ function applyOne(request: ChatRequest, preset: PresetRecord): ChatRequest {
   return {
     ...request,
     model: preset.baseModel,
-    messages: preset.system === undefined ? request.messages : withSystem(request.messages, preset.system),
+    messages:
+      preset.system === undefined || request.instructions !== undefined ? request.messages : withSystem(request.messages, preset.system),
     toolIds: request.toolIds ?? toolIdsOf(preset),
     parameters: { ...preset.params, ...request.parameters },
     mode: request.mode ?? preset.mode,
     maxToolRounds: request.maxToolRounds ?? preset.maxToolRounds,
     toolTimeoutMs: request.toolTimeoutMs ?? preset.toolTimeoutMs,
   };
+}
+
+/** What a function has set stands where the system prompts of the presets would. */
+function withInstructions(request: ChatRequest): ChatRequest {
+  const { instructions = '' } = request;
+  return instructions === '' ? request : { ...request, messages: withSystem(request.messages, instructions) };
 }
 
 function toolIdsOf({ tools }: PresetRecord): string[] | undefined {

@@ -1,36 +1,59 @@
 import type { ApprovalRule } from '../../core/approval.ts';
+import type { ChatConfigs, ConfigChange } from '../../core/chat-config.ts';
 import type { ChatEvent, ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { limits } from '../../core/limits.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
 import type { RunContext } from '../../core/run.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { answerChat } from './answer-chat.ts';
 import type { ChatServices } from './answer-chat.ts';
 import { applyPresets } from './apply-preset.ts';
+import { changesOf, configUpdate, createRunConfig } from './run-config.ts';
 import { requireModel } from './require-model.ts';
 import type { Handoff } from './run-chat.ts';
 
+/** What presets need beside a chat with a model. */
+export type PresetServices = ChatServices & { presets: PresetBook; configs: ChatConfigs };
+
 /**
- * Answers a run as the preset that the request names as its model, if it is one, and as those that it hands off to.
+ * Answers a run as the preset that the request names as its model, if it is one, and as those that it hands off to. What functions and hand-offs have
+ * changed in the chat before, and change now, applies.
  * @throws GatewayError as `answerChat`; `forbidden` for a model that the caller's key may not use; `invalid_request` for presets in a circle
  */
 export async function runAsPreset(
   first: ChatRequest,
-  { run, services }: { run: RunContext; services: ChatServices & { presets: PresetBook } },
+  { run, services }: { run: RunContext; services: PresetServices },
   emit: Emit<ChatEvent>,
 ): Promise<void> {
-  let request = first;
-  let functionsBefore: readonly string[] | undefined;
+  const config = createRunConfig(first, { run, configs: services.configs, presets: services.presets, now: services.now });
+  const begun = await config.begin();
+  let { request } = begun;
+  let start: Start = { type: 'first', model: begun.inForce === undefined ? request.model : first.model, events: eventsOf(begun.inForce) };
   for (let handoffs = 0; ; handoffs += 1) {
     requireModel(run.caller, request.model);
     run.suspension?.answers(request);
-    const applied = await applyPresets(request, services.presets);
-    const preset = actingPreset(applied.presets);
-    const rule = strictestRule(request.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));
+    let applied = await applyPresets(request, services.presets);
     const presetIds = applied.presets.map(({ id }) => id);
-    const acting = { ...run, preset, presetIds, approvalRule: strictestRule(run.approvalRule, rule) };
-    const handoff = await answerChat(applied.request, { run: acting, services }, withStartOf(request.model, functionsBefore, emit));
+    const rule = strictestRule(request.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));
+    const acting = {
+      ...run,
+      preset: actingPreset(applied.presets),
+      presetIds,
+      approvalRule: strictestRule(run.approvalRule, rule),
+    };
+    const change = async (changes: ConfigChange): Promise<ChatRequest> => {
+      request = await config.change(request, changes);
+      run.suspension?.answers(request);
+      return (await applyPresets(request, services.presets)).request;
+    };
+    if (config.hasTools) {
+      const { toolIds, warnings } = await usableToolIds(applied.request, acting, services.tools);
+      if (warnings.length > 0) applied = { ...applied, request: await change({ toolIds }) };
+      start = { ...start, events: [...start.events, ...warnings] };
+    }
+    const handoff = await answerChat(applied.request, { run: acting, services, change }, withStart(start, emit));
     if (handoff === undefined) return;
     if (handoffs >= limits.handoffs) {
       await emit([
@@ -41,9 +64,51 @@ export async function runAsPreset(
       ]);
       return;
     }
-    functionsBefore = handoff.functions;
+    start = { type: 'handed_over', model: handoff.preset, functionsBefore: handoff.functions, created: services.now(), events: [] };
     request = await handedOver({ ...request, approvalRule: rule }, handoff, services.presets);
+    await config.handOver(handoff.preset, rule);
   }
+}
+
+/** How one preset's part of a run begins. */
+type Start = { model: string; events: readonly ChatEvent[] } & (
+  | { type: 'first' }
+  | { type: 'handed_over'; functionsBefore: readonly string[]; created: number }
+);
+
+function eventsOf(inForce: JsonObject | undefined): ChatEvent[] {
+  return inForce === undefined ? [] : [configUpdate(inForce)];
+}
+
+/** The entries of a list from an earlier request that are still known and allowed; the others are left out with a warning. */
+async function usableToolIds(
+  request: ChatRequest,
+  run: RunContext,
+  tools: ChatServices['tools'],
+): Promise<{ toolIds: string[]; warnings: ChatEvent[] }> {
+  const problemOf = async (toolIds: string[]): Promise<GatewayError | undefined> => {
+    try {
+      await tools.offerFor({ ...request, toolServers: [], toolIds }, run);
+      return undefined;
+    } catch (error) {
+      if (error instanceof GatewayError && (error.code === 'unknown_tool_id' || error.code === 'forbidden')) return error;
+      throw error;
+    }
+  };
+  const { toolIds = [] } = request;
+  if ((await problemOf(toolIds)) === undefined) return { toolIds, warnings: [] };
+  const warnings: ChatEvent[] = [];
+  const usable: string[] = [];
+  for (const toolId of toolIds) {
+    const problem = await problemOf([toolId]);
+    if (problem === undefined) usable.push(toolId);
+    else warnings.push(warningOf(problem));
+  }
+  return { toolIds: usable, warnings };
+}
+
+function warningOf({ code, message }: GatewayError): ChatEvent {
+  return { type: 'run-event', event: { type: 'warning', data: { code, message } } };
 }
 
 /** The preset that the request names, including tools inherited from its base presets. */
@@ -54,24 +119,25 @@ function actingPreset([first, ...below]: readonly PresetRecord[]): PresetRecord 
 }
 
 /** The caller's request with the messages that the run has added. Of the first preset's settings, only its approval rules are carried over. */
-async function handedOver(request: ChatRequest, { preset, messages }: Handoff, presets: PresetBook): Promise<ChatRequest> {
+async function handedOver(before: ChatRequest, { preset, messages }: Handoff, presets: PresetBook): Promise<ChatRequest> {
   if ((await presets.find(preset)) === undefined)
     throw new GatewayError('model_not_found', `The conversation was handed over to the preset "${preset}", which does not exist.`);
+  const { instructions: _instructions, ...request } = before;
   const messagesSoFar = [...request.messages, ...messages];
   return { ...request, model: preset, messages: messagesSoFar, toolIds: undefined, toolChoice: undefined, isHandover: true };
 }
 
 /** The run keeps the model that the request names. A hand-off emits the change of functions, not another start of the run. */
-function withStartOf(model: string, functionsBefore: readonly string[] | undefined, emit: Emit<ChatEvent>): Emit<ChatEvent> {
+function withStart(start: Start, emit: Emit<ChatEvent>): Emit<ChatEvent> {
   return (events) => {
     const [first, ...others] = events;
     if (first?.type !== 'run-event' || first.event.type !== 'run.start') return emit(events);
-    const data = { ...first.event.data, model };
-    if (functionsBefore === undefined) return emit([{ type: 'run-event', event: { type: 'run.start', data } }, ...others]);
-    const functions = Array.isArray(first.event.data['functions']) ? first.event.data['functions'] : [];
-    const added = functions.filter((name) => typeof name !== 'string' || !functionsBefore.includes(name));
-    const removed = functionsBefore.filter((name) => !functions.includes(name));
-    return emit([{ type: 'run-event', event: { type: 'config.update', data: { ...data, added, removed } } }, ...others]);
+    const data: JsonObject = { ...first.event.data, model: start.model };
+    if (start.type === 'first') return emit([{ type: 'run-event', event: { type: 'run.start', data } }, ...start.events, ...others]);
+    const { functionsBefore, created, model: preset } = start;
+    const functions = Array.isArray(data['functions']) ? data['functions'].filter((name) => typeof name === 'string') : [];
+    const changes = { ...changesOf(functionsBefore, functions), preset, created: new Date(created).toISOString() };
+    return emit([configUpdate({ ...data, ...changes }), ...others]);
   };
 }
 

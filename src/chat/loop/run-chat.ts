@@ -1,3 +1,4 @@
+import type { ConfigChange } from '../../core/chat-config.ts';
 import type { ChatEvent, ChatMessage, FinishReason, ToolCall } from '../../core/chat.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/model.ts';
@@ -6,6 +7,7 @@ import type { Emit } from '../../shared/emit.ts';
 import { requestLastAnswer, requestModel } from './request-model.ts';
 import type { Turn } from './request-model.ts';
 import { offerCalledTools, offerFoundTools } from './deferred-tools.ts';
+import { changeData, changesOf, configUpdate } from './run-config.ts';
 import { createDuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
 import type { ToolCallResult, ToolCallScope, ToolCallSettings } from '../tool-calls/tool-call-result.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
@@ -35,6 +37,8 @@ export interface ChatRun {
   tools: ReadonlyMap<string, Tool>;
   /** The deferred tools, and the tool that finds them. */
   finder?: ToolOffer['finder'];
+  /** How functions change the tools and instructions; absent: they cannot. */
+  changing?: ChangeableChat | undefined;
   /** The caller's own entries of `tools`, and the names of those that are functions. */
   callerTools: JsonObject[];
   callerNames: ReadonlySet<string>;
@@ -58,6 +62,14 @@ export interface ChatRun {
    * are to be handed over.
    */
   keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
+}
+
+/** What the loop goes on with after a function has changed its chat. */
+export interface ChangeableChat {
+  /** @throws GatewayError `unknown_tool_id`, `forbidden` for entries that the caller may not use */
+  check(toolIds: readonly string[]): Promise<void>;
+  /** Makes a change hold. `offer` and `system`: the tools and the system message from now on, where they have changed; null: no system message. */
+  change(change: ConfigChange): Promise<{ offer?: ToolOffer; system?: ChatMessage | null }>;
 }
 
 /** The next step of the loop. All but the first three end it. */
@@ -137,12 +149,12 @@ function firstStep({ resumed }: ChatRun): NextStep {
 }
 
 async function requestNextTurn(loop: Loop): Promise<NextStep> {
-  const { chat, emit, tools, budget } = loop;
+  const { chat, emit, tools, budget, finder } = loop;
   const limit = budget.reached();
   if (limit !== undefined) return { type: 'last_answer', limit };
   keepCheckpoint(loop);
   const turn = await requestTurn(loop);
-  await emit(offerCalledTools(chat.finder, tools, turn.toolCalls));
+  await emit(offerCalledTools({ finder, tools, time: chat.settings.now() }, turn.toolCalls));
   const rules = { ...chat, isSingleCall: chat.choice.isSingleCall, tools, forced: forcedNow(loop) };
   const { calls, refused } = partitionToolCalls(turn, rules);
   await emit(refused);
@@ -156,7 +168,7 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
 
 async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise<NextStep> {
   const { chat, emit, tools, budget, separator } = loop;
-  const { settings, finder } = chat;
+  const { settings, changing } = chat;
   const { suspension, signal } = settings.run;
   const callerCalls = calls.filter((call) => chat.callerNames.has(call.name));
   const gatewayCalls = calls.filter((call) => !chat.callerNames.has(call.name));
@@ -166,11 +178,15 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
   const round = {
     tools,
     settings,
-    scope: { ...loop.scope, resultBytes: shareAmong(loop.shareBytes, gatewayCalls.length) },
+    scope: {
+      ...loop.scope,
+      resultBytes: shareAmong(loop.shareBytes, gatewayCalls.length),
+      ...(changing && { config: { check: (toolIds: readonly string[]) => changing.check(toolIds), toolIds: () => toolIdsOf(loop) } }),
+    },
     // Words would spoil an answer in a demanded format.
     toParagraph: demandedForm(chat.parameters) === undefined ? (text: string) => separator.paragraph(text) : undefined,
     callsLeft: budget.callsLeft(),
-    finderName: readsOn(chat) ? finder?.tool.spec.name : undefined,
+    finderName: readsOn(chat) ? loop.finder?.tool.spec.name : undefined,
     ...resumedRound(resumed, gatewayCalls, settings.run),
   };
   const results = await runRound(gatewayCalls, round, emit);
@@ -181,14 +197,56 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
   addMessages(loop, messagesOfRound(turn, calls, results));
   budget.spend(results);
   await emit(usageEvents(results));
+  const preset = callerCalls.length > 0 ? undefined : handoffIn(results);
+  // Another preset begins with its own tools and instructions.
+  if (preset === undefined) await changeConfig(loop, results);
   if (callerCalls.length > 0) return { type: 'hand_over', calls: callerCalls };
-  const preset = handoffIn(results);
   if (preset !== undefined) return { type: 'hand_off', preset };
   if (endsRun(results)) return { type: 'stop' };
   if (results.some(({ isReady }) => isReady)) loop.isChoiceOpen = false;
   offerReader(loop);
-  await emit(offerFoundTools(finder, tools, results));
-  return { type: 'run_again' };
+  await emit(offerFoundTools({ finder: loop.finder, tools, time: settings.now() }, results));
+  return tools.size + chat.callerTools.length > 0 ? { type: 'run_again' } : { type: 'last_answer' };
+}
+
+/** Goes on with the tools and instructions that functions of this round have set; the last one counts. */
+async function changeConfig(loop: Loop, results: readonly ToolCallResult[]): Promise<void> {
+  const { chat, emit, messages, tools } = loop;
+  const changes: ConfigChange = Object.assign({}, ...results.map((result) => result.changes));
+  if (chat.changing === undefined || Object.keys(changes).length === 0) return;
+  const before = [...tools.keys()];
+  const { offer, system } = await chat.changing.change(changes);
+  if (offer !== undefined) offerAnew(loop, offer);
+  if (system !== undefined) {
+    const replaced = messages[0]?.role === 'system' || messages[0]?.role === 'developer' ? 1 : 0;
+    const now = system === null ? [] : [system];
+    messages.splice(0, replaced, ...now);
+    loop.historyLength += now.length - replaced;
+  }
+  const now = [...tools.keys()];
+  const data = { ...changeData(changes, chat.settings.now()), tools: now.length, functions: now, ...changesOf(before, now) };
+  const warnings = (offer?.warnings ?? []).map((warning): ChatEvent => ({
+    type: 'run-event',
+    event: { type: 'warning', data: { ...warning } },
+  }));
+  await emit([configUpdate(data), ...warnings]);
+}
+
+function offerAnew(loop: Loop, offer: ToolOffer): void {
+  const { chat, scope, tools } = loop;
+  loop.finder = offer.finder;
+  tools.clear();
+  for (const [name, tool] of offer.tools) tools.set(name, tool);
+  if (!readsOn(chat)) return;
+  scope.readerName = readerNameBeside(new Set([...tools.keys(), ...chat.callerNames]));
+  if (offer.finder !== undefined) tools.set(offer.finder.tool.spec.name, offer.finder.tool);
+}
+
+/** What the model may call now or after a search, as in `tool_ids`. Tools of the request's own servers have no entry there. */
+function toolIdsOf({ tools, finder }: Loop): string[] {
+  const all = new Set([...tools.values(), ...(finder?.deferred.values() ?? [])]);
+  const entry = /^(?:function:|preset:|toolset:|server:[^/]+\/)/;
+  return Array.from(all).flatMap(({ otherNames }) => otherNames?.find((name) => entry.test(name)) ?? []);
 }
 
 async function requestAnswer({ limit }: Extract<NextStep, { type: 'last_answer' }>, loop: Loop): Promise<NextStep> {
@@ -218,6 +276,7 @@ interface Loop {
   /** The number of messages before this run, after repair. */
   historyLength: number;
   tools: Map<string, Tool>;
+  finder: ToolOffer['finder'];
   scope: ToolCallScope;
   /** The most bytes of one result that the model gets. */
   shareBytes: number;
@@ -247,6 +306,7 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
     messages,
     historyLength: resumed?.historyLength ?? messages.length,
     tools,
+    finder,
     scope,
     shareBytes: resultShareBytes(chat.contextTokens),
     budget: createRoundBudget(chat.maxRounds, chat.settings.now, resumed?.budget),

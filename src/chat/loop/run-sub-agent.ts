@@ -3,13 +3,13 @@ import type { ChatEvent, ChatRequest, Usage } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { plainRequest } from '../../core/plain-request.ts';
-import type { PresetBook, PresetRecord } from '../../core/preset.ts';
+import type { PresetRecord } from '../../core/preset.ts';
 import type { CallRegistry, RunContext } from '../../core/run.ts';
 import type { EventType, RunEvent } from '../../core/run-event.ts';
 import type { RunSubAgent, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import { addUsage } from '../../core/usage.ts';
 import { runAsPreset } from './run-as-preset.ts';
-import type { ChatServices } from './answer-chat.ts';
+import type { PresetServices } from './run-as-preset.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { asSentence } from './as-sentence.ts';
 import { nestedSuspension } from '../suspend/nested-suspension.ts';
@@ -22,7 +22,7 @@ const heartbeatMs = 1_000;
  * and if one of its calls needs approval, the outer run waits too. A preset that is already running in this chain is refused, because two that call
  * each other would never end.
  */
-export function createSubAgentRunner(servicesOf: () => ChatServices & { presets: PresetBook }): RunSubAgent {
+export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAgent {
   return async (preset, invocation, context) => {
     const { run, signal, resumed } = invocation;
     const path = [...(run.presetPath ?? []), ...(run.preset === undefined ? [] : [run.preset.id])];

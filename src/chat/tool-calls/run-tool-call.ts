@@ -1,8 +1,10 @@
 import { limits } from '../../core/limits.ts';
 import type { InnerSuspension, WaitingCall } from '../../core/suspended-run.ts';
+import type { ConfigChange } from '../../core/chat-config.ts';
 import type { FollowUp, ToolContext, ToolOutcome } from '../../core/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
+import { createConfigChanges } from './change-config.ts';
 import { createElicitation } from './elicit-input.ts';
 import { executeToolCall, maskFault } from './execute-tool-call.ts';
 import { prepareEditedCall } from './prepare-tool-call.ts';
@@ -166,7 +168,10 @@ async function runReady(prepared: ReadyCall, circumstances: Circumstances): Prom
 
   // 9. Truncate a result that is too large for the model, and store the whole for `read_result`.
   const durationMs = Math.max(0, Math.round(settings.now() - started));
-  const spoken = said.texts.length > 0 && { said: said.texts.join('\n\n') };
+  const spoken = {
+    ...(said.texts.length > 0 && { said: said.texts.join('\n\n') }),
+    ...(outcome.type === 'result' && said.changes && { changes: said.changes }),
+  };
   const result = toToolCallResult({ prepared, outcome: judged, durationMs, attempts, ...(followUp && { followUp }), ...spoken }, scope);
   // A call that was ended meanwhile does not wait for approval.
   const suspension = judged.type === 'error' && judged.code === 'approval_required' ? said.inner : undefined;
@@ -179,6 +184,7 @@ interface SaidByCall {
   inner?: InnerSuspension;
   /** To the user, in the answer. */
   texts: string[];
+  changes?: ConfigChange;
 }
 
 /** The `ToolContext` of a running call. Nothing has an effect once it has settled. */
@@ -217,6 +223,9 @@ function createContext(
     status: (text) => showProgress({ status: text }),
     progress: (done, total) => showProgress({ progress: done, ...(total !== undefined && { total }) }),
     say,
+    ...createConfigChanges(scope.config, tool.spec.name, (change) => {
+      if (!supervision.isOver) said.changes = { ...said.changes, ...change };
+    }),
     emit: async (event) => scope.emit?.(event),
     pause: () => supervision.pause(),
     critical: (work) => supervision.critical(work),

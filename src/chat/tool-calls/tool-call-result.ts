@@ -1,4 +1,5 @@
 import type { ToolCall } from '../../core/chat.ts';
+import type { ConfigChange } from '../../core/chat-config.ts';
 import type { InnerSuspension, ResumedInner, WaitingCall } from '../../core/suspended-run.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -45,6 +46,8 @@ export interface ToolCallResult {
   isByHook?: true;
   /** What the function said to the user while it ran. */
   said?: string;
+  /** What the function changed in its chat. */
+  changes?: ConfigChange;
   /** The size before truncation. */
   cutFromBytes?: number;
   /** Set if the call continues in another request; `outcome` is then for a run that cannot be suspended. */
@@ -77,6 +80,13 @@ export interface ToolFault {
   error: unknown;
 }
 
+/** The tools of a run, as entries of `tool_ids`. */
+export interface RunTools {
+  toolIds(): string[];
+  /** @throws GatewayError `unknown_tool_id`, `forbidden` */
+  check(toolIds: readonly string[]): Promise<void>;
+}
+
 /** What the calls of a run or round share, and what is specific to one call. */
 export interface ToolCallScope {
   guard?: DuplicateCallGuard;
@@ -84,6 +94,8 @@ export interface ToolCallScope {
   emit?: ((event: RunEvent) => Promise<void>) | undefined;
   /** Says something in the answer; resolves when it was delivered, never rejects. Absent if there is no textual answer. */
   say?: (text: string) => Promise<void>;
+  /** The tools of the run; absent if a function cannot change them. */
+  config?: RunTools;
   /** Absent if no model can call `read_result`. */
   results?: ResultStore;
   readerName?: string;
@@ -127,7 +139,7 @@ export function toToolCallResult(
     prepared,
     attempts = 0,
     ...given
-  }: Pick<ToolCallResult, 'outcome' | 'durationMs' | 'followUp' | 'said'> & { prepared: PreparedCall; attempts?: number },
+  }: Pick<ToolCallResult, 'outcome' | 'durationMs' | 'followUp' | 'said' | 'changes'> & { prepared: PreparedCall; attempts?: number },
   scope: ToolCallScope,
 ): ToolCallResult {
   const { call, tool, args } = prepared;

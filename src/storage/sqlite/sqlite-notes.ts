@@ -28,6 +28,9 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
         return row && cipher.decrypt(row.value, { id, field: kind });
       }),
 
+    isEmpty: () =>
+      connection.read((database) => database.prepare('SELECT 1 FROM chat_memory WHERE kind = ? LIMIT 1').get(kind) === undefined),
+
     async forget(id) {
       await connection.write((database) => database.prepare('DELETE FROM chat_memory WHERE kind = ? AND id = ?').run(kind, id));
     },

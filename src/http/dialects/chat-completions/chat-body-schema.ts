@@ -58,7 +58,7 @@ export const bodySchema = z.looseObject({
   tools: z.array(jsonObject).max(limits.toolsPerRequest).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   tool_servers: z.array(serverSchema).max(limits.toolServersPerRequest).nullish(),
-  tool_ids: z.array(z.string().max(256)).max(1_000).nullish(),
+  tool_ids: z.array(z.string().max(limits.toolIdCharacters)).max(limits.toolIds).nullish(),
   params: z
     .looseObject({
       function_calling: z.string().nullish(),

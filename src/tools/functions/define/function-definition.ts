@@ -67,6 +67,16 @@ export interface FunctionContext extends FunctionPlace {
   readonly ask: (title: string, question?: { message?: string; schema?: JsonObject }) => Promise<JsonValue | undefined>;
   /** Runs work that must not be interrupted: a cancellation waits until it is done. */
   readonly critical: <Value>(work: () => Promise<Value> | Value) => Promise<Value>;
+  /** What may be called in this run, as in `tool_ids`, without the tools of the request's own servers; empty outside of a chat. */
+  readonly tools: readonly string[];
+  /**
+   * Offers exactly these tools from the next round on, and in later requests of the chat that name the same model. Entries are as in `tool_ids`;
+   * undefined goes back to the tools of the preset or the request. Holds if the call succeeds. @throws ToolError that names an entry which is unknown
+   * or not allowed, and outside of a chat
+   */
+  readonly updateTools: (toolIds: readonly string[] | undefined) => Promise<void>;
+  /** The same with a text in place of the preset's system prompt. @throws ToolError outside of a chat */
+  readonly updateInstructions: (instructions: string | undefined) => Promise<void>;
   /** Ends the run after this round, without another model request. */
   readonly stop: () => void;
 }

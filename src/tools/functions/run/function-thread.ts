@@ -75,6 +75,8 @@ const context: FunctionContext = {
   progress: async (...params) => void (await request('progress', params)),
   say: async (...params) => void (await request('say', params)),
   confirm: async (...params) => (await request('confirm', params)) === true,
+  updateTools: async (...params) => void (await request('updateTools', params)),
+  updateInstructions: async (...params) => void (await request('updateInstructions', params)),
   ask: (...params) => request('ask', params) as Promise<JsonValue | undefined>,
   async critical(work) {
     await request('beginCritical', []);

@@ -148,6 +148,20 @@ function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined,
     confirm: async (title, message) => requireRuntime(runtime).confirm(title, message),
     ask: async (title, question) => requireRuntime(runtime).ask(title, question),
     critical: async (work) => (runtime === undefined ? work() : runtime.critical(work)),
+    get tools() {
+      return runtime?.toolIds() ?? [];
+    },
+    async updateTools(toolIds: unknown) {
+      const isList = Array.isArray(toolIds) && toolIds.every((toolId) => typeof toolId === 'string');
+      if (toolIds !== undefined && !isList)
+        throw new TypeError('updateTools: pass a list of names as in tool_ids, such as ["function:search"], or undefined');
+      await requireChat(runtime).updateTools(isList ? toolIds : undefined);
+    },
+    async updateInstructions(instructions: unknown) {
+      if (instructions !== undefined && typeof instructions !== 'string')
+        throw new TypeError('updateInstructions: pass a text, or undefined');
+      await requireChat(runtime).updateInstructions(instructions);
+    },
     stop: () => runtime?.stop(),
   };
   return Object.defineProperties(placeOf(invocation.run, state), Object.getOwnPropertyDescriptors(context)) as FunctionContext;
@@ -155,6 +169,11 @@ function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined,
 
 function requireRuntime(runtime: ToolContext | undefined): ToolContext {
   if (runtime === undefined) throw new ToolError('client_unavailable: the user cannot be asked, because there is no websocket session.');
+  return runtime;
+}
+
+function requireChat(runtime: ToolContext | undefined): ToolContext {
+  if (runtime === undefined) throw new ToolError('There is no chat whose tools or instructions could be changed.');
   return runtime;
 }
 

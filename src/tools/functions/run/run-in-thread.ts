@@ -16,7 +16,7 @@ export interface ThreadJob {
   /** The function's name. */
   name: string;
   args: unknown;
-  run: Omit<FunctionPlace, 'state'>;
+  run: Omit<FunctionPlace, 'state'> & Pick<FunctionContext, 'tools'>;
   state: Record<string, JsonValue>;
 }
 
@@ -30,7 +30,7 @@ export interface StateChange {
 /** A method of the context that only the gateway's side can execute, and answers. */
 export type ThreadRequest = {
   id: number;
-  method: 'status' | 'progress' | 'say' | 'confirm' | 'ask' | 'beginCritical' | 'saveState';
+  method: 'status' | 'progress' | 'say' | 'updateTools' | 'updateInstructions' | 'confirm' | 'ask' | 'beginCritical' | 'saveState';
   params: unknown[];
 };
 
@@ -67,9 +67,9 @@ export async function runInThread(
   context: FunctionContext,
   state: OpenedState,
 ): Promise<FunctionOutcome> {
-  const { runId, chatId, user, preset, model, messages, files } = context;
+  const { runId, chatId, user, preset, model, messages, files, tools } = context;
   return threads.run(user.id, context.signal, () => {
-    const run = { runId, chatId, user, preset, model, messages, files };
+    const run = { runId, chatId, user, preset, model, messages, files, tools };
     return runThread({ ...job, run, state: state.snapshot() }, context, state);
   });
 }

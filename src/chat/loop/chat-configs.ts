@@ -1,0 +1,51 @@
+import { hash } from 'node:crypto';
+import type { ChatConfig, ChatConfigs, ConfiguredChat } from '../../core/chat-config.ts';
+import { limits } from '../../core/limits.ts';
+import type { NoteStore } from '../../core/note-store.ts';
+
+export interface ChatConfigsOptions {
+  store: NoteStore;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  onFault: (error: unknown) => void;
+}
+
+const bounds = { maxNotes: limits.chatConfigs, maxCharacters: limits.chatConfigsCharacters };
+
+export function createChatConfigs({ store, now, onFault }: ChatConfigsOptions): ChatConfigs {
+  /** Whether any chat was ever changed: most gateways have none, and need not look for one in every request. */
+  let isUsed: boolean | undefined;
+
+  async function mayHaveAny(): Promise<boolean> {
+    isUsed ??= !(await store.isEmpty());
+    return isUsed;
+  }
+
+  return {
+    async find(chat) {
+      try {
+        if (!(await mayHaveAny())) return undefined;
+        const text = await store.find(idOf(chat), now());
+        return text === undefined ? undefined : (JSON.parse(text) as ChatConfig);
+      } catch (error) {
+        onFault(error);
+        return undefined;
+      }
+    },
+    async keep(chat, config) {
+      try {
+        if (config === undefined) return await store.forget(idOf(chat));
+        isUsed = true;
+        const note = { id: idOf(chat), callerId: chat.callerId, value: JSON.stringify(config), expires: now() + limits.chatConfigMs };
+        await store.keep(note, { ...bounds, time: now() });
+      } catch (error) {
+        onFault(error);
+      }
+    },
+  };
+}
+
+/** A hash, so that the id has a fixed length however long the chat id is. */
+function idOf({ callerId, chatId, model }: ConfiguredChat): string {
+  return hash('sha256', JSON.stringify([callerId, chatId, model]), 'base64url');
+}

@@ -1,0 +1,137 @@
+import type { ApprovalRule } from '../../core/approval.ts';
+import { isModelAllowed } from '../../core/caller.ts';
+import type { ChatConfig, ChatConfigs, ConfigChange, ConfiguredChat } from '../../core/chat-config.ts';
+import type { ChatEvent, ChatRequest } from '../../core/chat.ts';
+import type { PresetBook } from '../../core/preset.ts';
+import type { RunContext } from '../../core/run.ts';
+import type { JsonObject } from '../../shared/json.ts';
+
+/** What was changed in a run's chat, by this run or before it. */
+export interface RunConfig {
+  /** The client's request as it is to be answered after earlier changes of its chat, and what of them is in force: for `config.update`. */
+  begin(): Promise<{ request: ChatRequest; inForce?: JsonObject }>;
+  /** Whether the tools that the chat begins with were chosen in an earlier request. */
+  readonly hasTools: boolean;
+  /** Changes the request from the next round on, and later ones of the chat. */
+  change(request: ChatRequest, change: ConfigChange): Promise<ChatRequest>;
+  /** Lets later requests of the chat go on under the preset that the conversation was handed over to. */
+  handOver(preset: string, approvalRule: ApprovalRule): Promise<void>;
+}
+
+export interface RunConfigOptions {
+  run: RunContext;
+  configs: ChatConfigs;
+  presets: PresetBook;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/**
+ * Changes last for the chat of the request; without a `chat_id` they last for the run, and so do those of a preset that was called as a tool. Frontend
+ * tasks, such as a title, are asked of the model that they name.
+ */
+export function createRunConfig(first: ChatRequest, { run, configs, presets, now }: RunConfigOptions): RunConfig {
+  const chat = chatOf(first, run);
+  const asked = first.toolIds;
+  /** The list that applies without a change: the request's, but not under a preset that the request did not name. */
+  let ownToolIds = asked;
+  let config: ChatConfig | undefined;
+
+  async function keep(next: ChatConfig | undefined): Promise<void> {
+    config = next;
+    if (chat !== undefined) await configs.keep(chat, next);
+  }
+
+  let hasTools = false;
+  return {
+    get hasTools() {
+      return hasTools;
+    },
+
+    async begin() {
+      const found = chat && (await configs.find(chat));
+      const isUsable = found?.preset === undefined || (await mayAnswer(found.preset, run, presets));
+      if (found === undefined || !isUsable) return { request: first };
+      const { toolIds, ...others } = found;
+      const hasChosenAnew = asked !== undefined && !isSameList(asked, found.askedToolIds);
+      config = hasChosenAnew || toolIds === undefined ? others : found;
+      const { preset, instructions, approvalRule } = found;
+      if (preset !== undefined && !hasChosenAnew) ownToolIds = undefined;
+      hasTools = config.toolIds !== undefined;
+      // A resumed run has its request as it was when it was suspended.
+      if (run.suspension?.resumed !== undefined) return { request: first };
+      const request: ChatRequest = {
+        ...first,
+        model: preset ?? first.model,
+        toolIds: config.toolIds ?? ownToolIds,
+        ...(instructions !== undefined && { instructions }),
+        ...(approvalRule !== undefined && { approvalRule }),
+      };
+      return { request, inForce: { ...(preset !== undefined && { preset }), ...changeData(config, found.created) } };
+    },
+
+    async change(request, { toolIds, instructions }) {
+      if (toolIds !== undefined) hasTools = false;
+      const { toolIds: _tools, instructions: _words, ...others } = config ?? {};
+      const kept = {
+        toolIds: toolIds === undefined ? config?.toolIds : (toolIds ?? undefined),
+        instructions: instructions === undefined ? config?.instructions : (instructions ?? undefined),
+      };
+      const next: ChatConfig = {
+        ...others,
+        ...(kept.toolIds && { toolIds: kept.toolIds }),
+        ...(kept.instructions !== undefined && { instructions: kept.instructions }),
+        ...(asked && { askedToolIds: asked }),
+        created: now(),
+      };
+      const isNothing = next.preset === undefined && next.toolIds === undefined && next.instructions === undefined;
+      await keep(isNothing ? undefined : next);
+      const { instructions: _before, ...asSent } = request;
+      return {
+        ...asSent,
+        toolIds: kept.toolIds ?? ownToolIds,
+        ...(kept.instructions !== undefined && { instructions: kept.instructions }),
+      };
+    },
+
+    async handOver(preset, approvalRule) {
+      ownToolIds = undefined;
+      hasTools = false;
+      // Back at the preset that requests name, nothing is changed any more.
+      if (preset === chat?.model) return keep(undefined);
+      await keep({ preset, approvalRule, ...(asked && { askedToolIds: asked }), created: now() });
+    },
+  };
+}
+
+function chatOf({ chatId, isTask }: ChatRequest, { caller, model, presetPath }: RunContext): ConfiguredChat | undefined {
+  if (chatId === undefined || model === undefined || isTask || presetPath !== undefined) return undefined;
+  return { callerId: caller.id, chatId, model };
+}
+
+/** The preset may have been deleted, or the key limited, since the conversation was handed over. */
+async function mayAnswer(preset: string, { caller }: RunContext, presets: PresetBook): Promise<boolean> {
+  return isModelAllowed(caller, preset) && (await presets.find(preset)) !== undefined;
+}
+
+function isSameList(left: readonly string[], right: readonly string[] | undefined): boolean {
+  return left.length === right?.length && left.every((entry, index) => entry === right[index]);
+}
+
+/** The names of functions that came and went. */
+export function changesOf(before: readonly string[], now: readonly string[]): { added: string[]; removed: string[] } {
+  return { added: now.filter((name) => !before.includes(name)), removed: before.filter((name) => !now.includes(name)) };
+}
+
+/** The data of a `config.update`: what is changed, and since when. */
+export function changeData({ toolIds, instructions }: ConfigChange, created: number): JsonObject {
+  return {
+    created: new Date(created).toISOString(),
+    ...(toolIds !== undefined && { tool_ids: toolIds }),
+    ...(instructions !== undefined && { instructions }),
+  };
+}
+
+export function configUpdate(data: JsonObject): ChatEvent {
+  return { type: 'run-event', event: { type: 'config.update', data } };
+}
