@@ -21,7 +21,8 @@ export interface Target {
 }
 
 export interface Client {
-  ask(plan: AnswerPlan, stream: boolean): Promise<Answer>;
+  /** `body`: further fields of the request. Default: without tools. */
+  ask(plan: AnswerPlan, stream: boolean, body?: object): Promise<Answer>;
   close(): Promise<void>;
 }
 
@@ -30,13 +31,14 @@ export function createClient(target: Target, connections: number): Client {
   const pool = new Pool(target.url, { connections, pipelining: 1, headersTimeout: 30_000, bodyTimeout: 30_000 });
   const headers = { 'content-type': 'application/json', ...target.headers };
   return {
-    ask: (plan, stream) => dispatch(pool, { method: 'POST', path: '/v1/chat/completions', headers, body: bodyFor(plan, stream) }),
+    ask: (plan, stream, body = { tool_ids: [] }) =>
+      dispatch(pool, { method: 'POST', path: '/v1/chat/completions', headers, body: bodyFor(plan, stream, body) }),
     close: () => pool.destroy(),
   };
 }
 
-function bodyFor(plan: AnswerPlan, stream: boolean): string {
-  return JSON.stringify({ model: 'mock', stream, tool_ids: [], messages: [{ role: 'user', content: JSON.stringify(plan) }] });
+function bodyFor(plan: AnswerPlan, stream: boolean, body: object): string {
+  return JSON.stringify({ model: 'mock', stream, ...body, messages: [{ role: 'user', content: JSON.stringify(plan) }] });
 }
 
 /** Below `request`, because a load generator must cost less than what it loads. */

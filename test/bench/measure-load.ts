@@ -9,6 +9,8 @@ export interface Scenario {
   /** Questions at the same time. */
   concurrency: number;
   plan: Omit<AnswerPlan, 'name'>;
+  /** What the request holds beside model, messages and `stream`. */
+  body: object;
 }
 
 /** What one target did in one round. Figures of its process are undefined where there is no /proc, or no such process. */
@@ -62,7 +64,7 @@ async function askInParallel(client: Client, scenario: Scenario, until: number):
     const plan = { ...scenario.plan, name };
     let expectedBytes: number | undefined;
     while (expectedBytes === undefined || performance.now() < until) {
-      const answer = await client.ask(plan, scenario.stream);
+      const answer = await client.ask(plan, scenario.stream, scenario.body);
       // The first answer is read in full; the same question has an answer of the same length each time after it.
       if (expectedBytes === undefined) checkAnswer(answer, plan, scenario.stream);
       else if (answer.bytes !== expectedBytes) throw new Error(`${answer.bytes} bytes instead of ${expectedBytes} for ${name}`);

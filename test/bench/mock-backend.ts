@@ -5,7 +5,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { answerText, chunkText } from './answer-text.ts';
 import type { AnswerPlan } from './answer-text.ts';
 
-/** A backend that speaks OpenAI's API and does what the user's message says. One write for every chunk, each in a turn of its own. */
+/** `response_format` is there when tools are selected by a prompt. */
+interface ChatBody {
+  messages: { content: string }[];
+  stream?: boolean;
+  response_format?: object;
+}
+
+/** A backend that speaks OpenAI's API and does what the user's message says. It selects no tool. One write for every chunk, each in a turn of its own. */
 const head = { id: 'chatcmpl-mock', object: 'chat.completion.chunk', created: 1_700_000_000, model: 'mock' };
 const usage = { prompt_tokens: 12, completion_tokens: 50, total_tokens: 62 };
 const ending = `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] })}\n\n`;
@@ -18,7 +25,8 @@ const server = createServer((request, response) => {
   const pieces: Buffer[] = [];
   request.on('data', (piece: Buffer) => pieces.push(piece));
   request.on('end', () => {
-    const body = JSON.parse(Buffer.concat(pieces).toString()) as { messages: { content: string }[]; stream?: boolean };
+    const body = JSON.parse(Buffer.concat(pieces).toString()) as ChatBody;
+    if (body.response_format !== undefined) return answerSelection(response);
     const plan = JSON.parse(body.messages.at(-1)?.content ?? '') as AnswerPlan;
     if (body.stream !== true) answerWhole(response, plan);
     else if (plan.gapMs === 0) void answerAtOnce(response, plan);
@@ -37,6 +45,11 @@ function sendJson(response: ServerResponse, value: object): void {
 
 function answerWhole(response: ServerResponse, plan: AnswerPlan): void {
   const message = { role: 'assistant', content: answerText(plan) };
+  sendJson(response, { ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }], usage });
+}
+
+function answerSelection(response: ServerResponse): void {
+  const message = { role: 'assistant', content: '{"tool_calls":[]}' };
   sendJson(response, { ...head, object: 'chat.completion', choices: [{ index: 0, message, finish_reason: 'stop' }], usage });
 }
 

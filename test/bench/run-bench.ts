@@ -30,7 +30,7 @@ const { values: options } = parseArgs({
   options: {
     /** Another checkout, measured beside this one in the same run. */
     against: { type: 'string' },
-    /** Some of: json, burst, paced, latency, many, cold, document, work, mcp, words, and stops and corpus, which run only by their names. */
+    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, latency, many, cold, document, work, mcp, words, and stops and corpus, which run only by their names. */
     only: { type: 'string' },
     /** Of `stops`: a pattern that the names of its cases must match. */
     case: { type: 'string' },
@@ -65,17 +65,20 @@ async function startHelper(file: string, args: string[] = []): Promise<{ child: 
 /** A target with its process. */
 type Started = Target & Pick<Child, 'end'>;
 
+/** The demonstration registers the time server, as a default install does. */
+const defaultTools = { TOOLWHARF_DEMO: 'true' };
+
 async function startTargets(backendUrl: string): Promise<Started[]> {
   const headers = { authorization: `Bearer ${adminKey}` };
   const passThrough = await startHelper('pass-through.ts', [backendUrl]);
-  const gateway = await startGateway({ file: here('../../src/toolwharf.js'), backendUrl, folder });
+  const gateway = await startGateway({ file: here('../../src/toolwharf.js'), backendUrl, folder, environment: defaultTools });
   const targets: Started[] = [
     { name: 'direct', url: backendUrl, pid: undefined, headers: {}, end: async () => undefined },
     { name: 'pass-through', url: passThrough.url, headers: {}, ...passThrough.child },
     { name: 'toolwharf', headers, ...gateway },
   ];
   if (options.against !== undefined) {
-    const other = await startGateway({ file: resolve(options.against, 'src/toolwharf.js'), backendUrl, folder });
+    const other = await startGateway({ file: resolve(options.against, 'src/toolwharf.js'), backendUrl, folder, environment: defaultTools });
     targets.push({ name: 'against', headers, ...other });
   }
   return targets;
