@@ -79,8 +79,8 @@ function introduction(offered: readonly string[]): string {
   const unfit = `None of the functions on offer fits this question: ${offered.slice(0, maxNames).join(', ')}${more}.`;
   return [
     "This is toolwharf's demo model: a few rules that choose functions and quote their results, not a language model.",
-    ...(offered.length > 0 ? [unfit] : []),
-    'With the bundled time tools it answers, for example, "What time is it in Osaka and in Berlin?".',
+    offered.length > 0 ? unfit : 'Without functions it can look nothing up and change nothing.',
+    ...(offered.length > 0 ? ['With the bundled time tools it answers, for example, "What time is it in Osaka and in Berlin?".'] : []),
     'For real answers connect a model: start Ollama, or set OPENAI_API_BASE_URLS and OPENAI_API_KEYS.',
   ].join(' ');
 }

@@ -25,9 +25,26 @@ const leastScore = 2;
 /** Names of functions that are worth a look at their parameters. */
 const maxNames = 10;
 
-/** The function that has the most words and values in common with a question, called once for each place that the question names. */
-export function chooseCalls({ question, specs, toolChoice, now }: Choice): ChosenCall[] {
-  if (toolChoice === 'none') return [];
+/**
+ * The function that has the most words and values in common with a question, called once for each place that the question names. Where several
+ * sentences hold values for different functions, each of them is a question of its own.
+ */
+export function chooseCalls(choice: Choice): ChosenCall[] {
+  if (choice.toolChoice === 'none') return [];
+  const sentences = choice.question.slice(0, splitCharacters).split(/(?<=[.?!。？！])\s+/u);
+  const parts = sentences.slice(0, maxSentences).map((question) => chooseFunction({ ...choice, question }));
+  const fitting = parts.filter(({ chosen }) => chosen?.isFit === true && chosen.found > 0);
+  const different = new Set(fitting.map(({ chosen }) => chosen?.spec.name));
+  return (different.size > 1 ? fitting : [chooseFunction(choice)]).flatMap(({ chosen, asked }) =>
+    chosen === undefined ? [] : callsFor(chosen, asked),
+  );
+}
+
+/** Characters of a question that are read sentence by sentence, and sentences that may be questions of their own; more are a text. */
+const splitCharacters = 1_000;
+const maxSentences = 4;
+
+function chooseFunction({ question, specs, toolChoice, now }: Choice): { chosen: Candidate | undefined; asked: Question } {
   const named = namedFunction(toolChoice);
   const isForced = toolChoice === 'required' || named !== undefined;
   const asked = readQuestion(question, now);
@@ -35,8 +52,7 @@ export function chooseCalls({ question, specs, toolChoice, now }: Choice): Chose
     .filter((spec) => named === undefined || spec.name === named)
     .map((spec) => rate(spec, asked))
     .toSorted((one, other) => other.score - one.score);
-  const chosen = candidates.find(({ isFit }) => isFit) ?? (isForced ? candidates[0] : undefined);
-  return chosen === undefined ? [] : callsFor(chosen, asked);
+  return { chosen: candidates.find(({ isFit }) => isFit) ?? (isForced ? candidates[0] : undefined), asked };
 }
 
 /** For a selection that shows names alone, as long as there are many functions: those whose parameters are worth a look. */

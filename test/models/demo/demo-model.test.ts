@@ -141,6 +141,16 @@ describe('a question about time', () => {
     expect(text).toMatch(/demo model.*not a language model.*get_current_utc.*connect a model/u);
   });
 
+  test('of two sentences with values for different functions is answered by both', async () => {
+    const parameters = { type: 'object', properties: { task: { type: 'string' } }, required: ['task'] };
+    const addTask: ToolSpec = { name: 'add_task', description: 'Adds a task to the list', parameters };
+    const tools = [...timeSpecs, addTask];
+    const { calls } = await ask('What time is it in Berlin? Add the task "Call the hotel".', { tools });
+    expect(calls.map(([, args]) => args)).toEqual([{ timezone: 'Europe/Berlin' }, { task: 'Call the hotel' }]);
+    // Together they are one question, about two places.
+    expect((await ask('I am in Berlin. What time is it in Oslo?', { tools })).calls).toHaveLength(2);
+  });
+
   test('is answered by functions of other names and shapes', async () => {
     const properties = { tz: { type: ['string', 'null'] } };
     const clock: ToolSpec = {
