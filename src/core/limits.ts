@@ -86,8 +86,12 @@ export const limits = {
   offeredTokens: 16_000,
   /** Functions that are offered when there are too many; with more, models choose worse. */
   chosenFunctions: 40,
-  /** Up to this many functions, one request selects functions and arguments; with more, a first request selects names, to spare small models most schemas. */
+  /**
+   * Up to this many functions of this size, one request selects functions and arguments. With more, a first request selects names: they take a sixth
+   * of the tokens, and most chats need no function at all. 4,000 tokens take a small model without a graphics card half a minute to read.
+   */
   selectedAtOnce: 20,
+  selectedAtOnceCharacters: 16_000,
   /** Calls that the schema of a selection allows: a small model that is constrained to a schema may otherwise never end its list. */
   selectedCalls: 16,
   /** Characters of the schema of a selection; building a grammar of more takes longer than the answer. */

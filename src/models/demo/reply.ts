@@ -1,10 +1,8 @@
-import { limits } from '../../core/limits.ts';
 import type { ModelRequest } from '../../core/model.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 import { answerQuestion, answerResults } from './answer-text.ts';
 import { chooseCalls, chooseNames } from './choose-calls.ts';
 import type { ChosenCall } from './choose-calls.ts';
-import { propertiesOf } from './fill-arguments.ts';
 import { readConversation, toSpec } from './read-conversation.ts';
 import type { Reading } from './read-conversation.ts';
 
@@ -22,9 +20,9 @@ export function replyTo(request: ModelRequest, now: number): Reply {
   return { text: answerQuestion(reading.question, namesOf(specs)) };
 }
 
-/** As the selection's prompt asks for it. So many functions are shown by their names alone: then names are asked for. */
+/** As the selection's prompt asks for it. Where there are many functions, it shows them without parameters: then names are asked for. */
 function selectionOf({ specs, question }: Reading & { type: 'selection' }, now: number): string {
-  const areNames = specs.length > limits.selectedAtOnce && specs.every((spec) => propertiesOf(spec).length === 0);
+  const areNames = specs.length > 0 && specs.every(({ parameters }) => Object.keys(parameters).length === 0);
   const calls = areNames ? chooseNames({ question, specs, now }) : chooseCalls({ question, specs, toolChoice: undefined, now });
   return JSON.stringify({ tool_calls: calls.map(({ name, args }) => ({ name, parameters: args })) });
 }

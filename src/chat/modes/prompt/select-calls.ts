@@ -91,7 +91,7 @@ export async function selectCalls(request: SelectionRequest): Promise<Selection>
 }
 
 async function choose(request: SelectionRequest, log: SelectionLog): Promise<Selection> {
-  const isMany = request.offered.length > limits.selectedAtOnce;
+  const isMany = areMany(request.offered);
   const chosen = isMany ? await chooseNames(request, log) : request.offered;
   if (chosen.length === 0) return nothing;
   if (isMany && chosen.every((spec) => hasNoParameters(spec))) {
@@ -119,10 +119,18 @@ async function choose(request: SelectionRequest, log: SelectionLog): Promise<Sel
   return toSelection(isMissing ? repaired.slice(0, request.maxCalls) : withRepairs(entries, repaired));
 }
 
+/** Whether a first question about names alone is worth a second one about arguments. With a single function there is nothing to choose. */
+function areMany(specs: readonly ToolSpec[]): boolean {
+  if (specs.length > limits.selectedAtOnce) return true;
+  let characters = 0;
+  for (const { description, parameters } of specs) characters += description.length + JSON.stringify(parameters).length;
+  return specs.length > 1 && characters > limits.selectedAtOnceCharacters;
+}
+
 /** The functions that the model names, in its order; one that is to be called twice occurs twice. */
 async function chooseNames(request: SelectionRequest, log: SelectionLog): Promise<ToolSpec[]> {
   const specs = request.offered.map((spec) => ({ ...spec, parameters: { type: 'object', properties: {} } }));
-  const messages = selectionMessages(request.messages, specs, request);
+  const messages = selectionMessages(request.messages, specs, { ...request, areNames: true });
   if (messages === undefined) return [];
   const step: SelectionStep = { purpose: 'selection_names', messages, specs, log };
   const answer = await requestSelection(request, step);

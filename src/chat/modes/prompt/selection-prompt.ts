@@ -31,18 +31,20 @@ The format for the JSON response is strictly:
 const earlierMessages = 3;
 
 /**
- * The two messages of a selection: the template with all function specs, and the end of the conversation as
+ * The two messages of a selection: the template with all function specs, or with names and summaries alone, and the end of the conversation as
  * `Query: History:\n<ROLE>: """…"""\nQuery: <query>`. Undefined when there is no user message to choose for.
  */
 export function selectionMessages(
   messages: readonly ChatMessage[],
   specs: readonly ToolSpec[],
-  { template, variables = new Map() }: { template: string; variables?: ReadonlyMap<string, string> },
+  { template, variables = new Map(), areNames = false }: { template: string; variables?: ReadonlyMap<string, string>; areNames?: boolean },
 ): ChatMessage[] | undefined {
   const queryIndex = messages.findLastIndex((message) => message.role === 'user');
   const query = messages[queryIndex];
   if (query === undefined) return undefined;
-  const flat = specs.map(({ name, description, parameters }) => ({ type: 'function', name, description, parameters }));
+  const flat = specs.map(({ name, description, parameters }) =>
+    areNames ? { name, description: summaryOf(description) } : { type: 'function', name, description, parameters },
+  );
   const history = messages
     .slice(0, queryIndex)
     .flatMap((message) => historyLine(message))
@@ -51,6 +53,19 @@ export function selectionMessages(
     { role: 'system', content: expandTemplate(template, new Map([...variables, ['TOOLS', JSON.stringify(flat)]])) },
     { role: 'user', content: ['Query: History:', ...history, `Query: ${textOf(query.content)}`].join('\n') },
   ];
+}
+
+const summaryCharacters = 200;
+
+/** The first sentence of a description, which tells functions apart; the rest tells how to use them. */
+function summaryOf(description: string): string {
+  const [paragraph = ''] = description
+    .trim()
+    .slice(0, 4 * summaryCharacters)
+    .split(/\n\s*\n/);
+  const line = paragraph.replaceAll(/\s+/g, ' ');
+  const sentence = /^.{15,}?[.!?](?= \p{Lu})/u.exec(line)?.[0] ?? line;
+  return sentence.length > summaryCharacters ? `${sentence.slice(0, summaryCharacters)}…` : sentence;
 }
 
 /** Requests corrected arguments, listing the problems of each call. */

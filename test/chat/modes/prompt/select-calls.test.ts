@@ -182,6 +182,27 @@ describe('many functions', () => {
     expect(outcome.executed).toEqual([['tool_3', {}]]);
   });
 
+  test('are also a few of great size', async () => {
+    const choose = async (characters: number, count: number, turns: ScriptStep[][]): Promise<Outcome> => {
+      const parameters = { type: 'object', properties: { zone: { type: 'string', description: 'x'.repeat(characters / count) } } };
+      const model = new ScriptedModel(...turns);
+      const tools = ['get_time', 'get_zone'].slice(0, count).map((name) => toolNamed(name, 'fine', { parameters }));
+      const events = await collect(
+        answerIn(chatRequest({ mode: 'default' }), runContext(), { models: finderOf({ model }), tools: offering(...tools) }),
+      );
+      return { model, executed: [], events, selection: eventsOf(events, 'selection')[0] ?? {} };
+    };
+    const named = selects(['get_time', {}]);
+    const called = selects(['get_time', { zone: 'UTC' }]);
+    const large = await choose(limits.selectedAtOnceCharacters, 2, [named, called, says('Noon.')]);
+    expect(large.selection).toMatchObject({ asked: { questions: 2 }, found: ['get_time'] });
+    expect(JSON.stringify(large.model.requests[0]?.messages).length).toBeLessThan(2_000);
+    const small = await choose(limits.selectedAtOnceCharacters - 1_000, 2, [called, says('Noon.')]);
+    expect(small.selection).toMatchObject({ asked: { questions: 1 } });
+    const single = await choose(limits.selectedAtOnceCharacters, 1, [called, says('Noon.')]);
+    expect(single.selection).toMatchObject({ asked: { questions: 1 } });
+  });
+
   test('of which none is chosen need none either', async () => {
     const outcome = await run([selects(), says('Hello.')], many);
     expect(outcome.executed).toEqual([]);

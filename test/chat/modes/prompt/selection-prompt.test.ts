@@ -18,6 +18,20 @@ test('a placeholder in a description is not expanded again', () => {
   expect(system?.content).toBe(`Tools: ${JSON.stringify([{ type: 'function', ...spec }])} or {{OTHER}}`);
 });
 
+test.each([
+  ['Gives the weather.', 'Gives the weather.'],
+  ['Gives the weather. Use it when somebody asks for rain.', 'Gives the weather.'],
+  ['Gives the weather of a city\nor a country.\n\nArgs:\n  city: its name', 'Gives the weather of a city or a country.'],
+  ['E.g. Rome has weather. It is told here.', 'E.g. Rome has weather.'],
+  ['Pays. Then it sends a receipt. Never call it twice.', 'Pays. Then it sends a receipt.'],
+  ['', ''],
+  ['word '.repeat(100), `${'word '.repeat(40)}…`],
+])('a question for names shows functions by name and summary alone: %j', (description, summary) => {
+  const options = { template: '{{TOOLS}}', areNames: true };
+  const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [{ ...spec, description }], options) ?? [];
+  expect(system?.content).toBe(JSON.stringify([{ name: 'f', description: summary }]));
+});
+
 test('the history holds at most three earlier messages, oldest first, without system messages, and the query once', () => {
   const messages: ChatMessage[] = [
     { role: 'system', content: 'Secret rules' },
