@@ -44,6 +44,15 @@ describe('calling a function', () => {
     expect(answer.body).toMatchObject(expected);
   });
 
+  it('gives the files of its result, and a note in their place [S4-34]', async () => {
+    await using app = await adminApp({ stored: [maps] });
+    const url = `data:image/png;base64,${'A'.repeat(2_000_000)}`;
+    app.script.answers.set('http://maps.test/route', { way: 'north', map: { drawn: [url] } });
+    const { body } = await app.ask('POST', '/api/tools/route/invoke', {});
+    expect(body.result).toEqual({ way: 'north', map: { drawn: ['[file 1: image/png, 1465 kB, not shown here]'] } });
+    expect(body['files']).toEqual([{ type: 'image/png', size_bytes: 1_500_000, url }]);
+  });
+
   it('tells a limited key nothing of the others', async () => {
     const caller = { id: 'k', role: 'user', isOpen: false, tools: ['server:maps/route'] } as const;
     await using app = await adminApp({ stored: [maps, clock], caller });

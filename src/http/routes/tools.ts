@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { ListedTool, ToolErrorCode, ToolFinder } from '../../core/tool.ts';
+import type { ListedTool, ToolErrorCode, ToolFile, ToolFinder } from '../../core/tool.ts';
 import type { InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -77,9 +77,22 @@ function isCallersMistake(code: ToolErrorCode): boolean {
 
 function toWire({ id, name, outcome, durationMs }: InvokedFunction): JsonObject {
   const head = { id, tool: name };
-  if (outcome.type === 'result')
-    return { ...head, result: outcome.value, ...(outcome.isTruncated === true && { truncated: true }), duration_ms: durationMs };
+  if (outcome.type === 'result') {
+    const { value, isTruncated, files = [] } = outcome;
+    return {
+      ...head,
+      result: value,
+      ...(isTruncated === true && { truncated: true }),
+      ...(files.length > 0 && { files: files.map(toWireFile) }),
+      duration_ms: durationMs,
+    };
+  }
   const { code, message, detail } = outcome;
   const envelope = isCallersMistake(code) ? { type: 'invalid_request_error', param: 'arguments' } : {};
   return { ...head, error: { code, message, ...envelope, ...(detail !== undefined && { detail }) }, duration_ms: durationMs };
+}
+
+/** The same fields as in the event of a result, but with the file itself however large it is. */
+function toWireFile({ type, name, sizeBytes, url }: ToolFile): JsonObject {
+  return { type, size_bytes: sizeBytes, ...(name !== undefined && { name }), url };
 }
