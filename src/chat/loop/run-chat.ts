@@ -190,6 +190,8 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
     ...resumedRound(resumed, gatewayCalls, settings.run),
   };
   const results = await runRound(gatewayCalls, round, emit);
+  if (signal.aborted) noteCutRound(loop, messagesOfRound(turn, calls, results));
+  signal.throwIfAborted();
   if (results.some(({ suspended }) => suspended !== undefined)) {
     const isSuspended = await suspendRun({ suspension, turn, calls, results, loop: loopState(loop), separator }, emit);
     if (isSuspended) return { type: 'suspended' };
@@ -263,6 +265,14 @@ async function requestAnswer({ limit }: Extract<NextStep, { type: 'last_answer' 
 function addMessages({ messages, chat }: Loop, added: readonly ChatMessage[]): void {
   messages.push(...added);
   chat.settings.run.transcript?.push(...added);
+}
+
+/** Whoever interrupts a chat goes on from what is known of its calls. Calls of the caller's functions were not handed over. */
+function noteCutRound({ chat }: Loop, [assistant, ...results]: readonly ChatMessage[]): void {
+  if (assistant?.role !== 'assistant' || results.length === 0) return;
+  const hasResult = new Set(results.flatMap((message) => (message.role === 'tool' ? [message.toolCallId] : [])));
+  const toolCalls = assistant.toolCalls.filter(({ id }) => hasResult.has(id));
+  chat.settings.run.transcript?.push({ ...assistant, toolCalls }, ...results);
 }
 
 function noteAnswer({ chat }: Loop, { text }: Turn): void {

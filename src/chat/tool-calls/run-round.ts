@@ -36,13 +36,12 @@ export interface InnerCall extends ResumedInner {
 }
 
 /**
- * Runs the calls of one round; results are in call order. Emits `tool.call` for all of them first, then progress, results and sources. A failing call
- * does not affect the others, and every call gets a result, even if the run is aborted.
- * @throws the run signal's reason after the results; GatewayError as `runToolCall`; what `emit` throws
+ * Runs the calls of one round; results are in call order. Emits `tool.call` for all of them first, then progress, and each result with its source as
+ * soon as it is there. A failing call does not affect the others, and every call gets a result, even if the run is aborted.
+ * @throws GatewayError as `runToolCall`; what `emit` throws
  */
 export async function runRound(calls: readonly ToolCall[], round: ToolRound, emit: Emit<ChatEvent>): Promise<ToolCallResult[]> {
   const { settings, resumed, toParagraph } = round;
-  const { signal: runSignal } = settings.run;
   const prepared: PreparedCall[] = [];
   for (const [index, call] of calls.entries()) prepared.push(await prepareInRound(call, index, round));
 
@@ -50,7 +49,7 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
   const end = new AbortController();
   const scope: ToolCallScope = {
     ...round.scope,
-    signal: AbortSignal.any([runSignal, end.signal]),
+    signal: AbortSignal.any([settings.run.signal, end.signal]),
     emit: (event) => queue.emit([{ type: 'run-event', event }]),
     ...(toParagraph && { say: (text) => queue.emit(toParagraph(text)) }),
   };
@@ -59,9 +58,13 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
     const turn = turns[index];
     const inner = round.inner?.get(index);
     const settled = resumed?.get(index);
-    if (settled === undefined) return runToolCall(call, settings, { ...scope, ...(turn && { turn }), ...(inner && { inner }) });
-    turn?.end('over');
-    return settled;
+    if (settled !== undefined) {
+      turn?.end('over');
+      return settled;
+    }
+    const result = await runToolCall(call, settings, { ...scope, ...(turn && { turn }), ...(inner && { inner }) });
+    if (result.suspended === undefined) await queue.emit(resultEvents(result));
+    return result;
   });
   // Prevents an unhandled rejection while an earlier call is awaited.
   for (const call of running) call.catch(() => undefined);
@@ -70,12 +73,7 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
     if (resumed === undefined) await unlessFailed(queue.emit([...limitEvents(calls.length, round), ...prepared.map(callEvent)]));
     open();
     const results: ToolCallResult[] = [];
-    for (const [index, call] of running.entries()) {
-      const result = await unlessFailed(call);
-      results.push(result);
-      if (result.suspended === undefined && resumed?.has(index) !== true) await unlessFailed(queue.emit(resultEvents(result)));
-    }
-    runSignal.throwIfAborted();
+    for (const call of running) results.push(await unlessFailed(call));
     await unlessFailed(queue.close());
     return results;
   } finally {

@@ -49,7 +49,7 @@ test('text before a call is kept in the answer and in the history [S1-10]', asyn
   expect(model.requests[1]?.messages[1]).toMatchObject({ role: 'assistant', content: 'Let me look.' });
 });
 
-test('calls of one turn that only read run at the same time and report in call order [S2-20]', async () => {
+test('calls of one turn that only read run at the same time, report as they end, and are read in call order [S2-20]', async () => {
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const started: string[] = [];
   const waiting = (name: string, gate: Promise<void>) =>
@@ -72,7 +72,7 @@ test('calls of one turn that only read run at the same time and report in call o
   gates[1]?.resolve();
   gates[0]?.resolve();
   const events = await run;
-  expect(eventsOf(events, 'tool.result').map((data) => data['response'])).toEqual(['slow', 'fast']);
+  expect(eventsOf(events, 'tool.result').map((data) => data['response'])).toEqual(['fast', 'slow']);
   expect(model.requests[1]?.messages.slice(2).map((message) => message.content)).toEqual(['slow', 'fast']);
 });
 
