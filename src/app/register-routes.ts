@@ -64,6 +64,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     pingIntervalMs: config.wsPingIntervalMs,
     startChat: startSocketChat(runs),
     cancelRun: runs.cancel,
+    cancelSession: runs.cancelSession,
     limiter,
     defaultModel: createDefaultModel(models),
   });

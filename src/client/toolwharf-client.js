@@ -147,7 +147,8 @@ export function connect(options = {}) {
     /** Resolves to the session's id as soon as there is a session; rejects if the connection is closed for good. */
     ready: () => ready.promise,
     sessionId: () => sessionId,
-    cancel: (/** @type {string} */ runId) => send('cancel', { run_id: runId }),
+    /** Without an id: all chats of the session. @param {string} [runId] */
+    cancel: (runId) => send('cancel', { run_id: runId }),
     /**
      * Starts a chat: `{content | messages, model, mode?, tool_servers?, tool_ids?, …}`, or only its text.
      * Iterate over its frames, or await `done`; both throw an Error with a `code` when the chat fails.

@@ -47,6 +47,8 @@ export interface ActiveRuns {
   countRunning(): number;
   /** Ends a run with `run_cancelled`; false when no active run of that id is visible to this caller. */
   cancel: (runId: string, caller: Caller) => boolean;
+  /** Ends the runs of this caller whose answers go to this websocket session with `run_cancelled`; not those that only send it their events. */
+  cancelSession: (sessionId: string, caller: Caller) => void;
   /** Cancels a single call; its run continues with the result `tool_cancelled`. False when no active call of that id is visible to this caller. */
   cancelCall: (runId: string, callId: string, caller: Caller) => boolean;
   /** Ends every run of this caller with `run_cancelled`; new ones may start. */
@@ -84,6 +86,7 @@ export interface SessionEvents {
 
 interface RunningRun {
   callerId: string;
+  request: ChatRequest;
   controller: AbortController;
   calls: CancellableCalls;
   end: RunEnd;
@@ -136,7 +139,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     const ids = { runId, chatId, messageId, sessionId, model };
     const whenOver = end.whenOver;
     const run: RunContext = { ...ids, caller, signal: controller.signal, calls, whenOver, suspension, transcript, modelRequests };
-    running.set(runId, { callerId: caller.id, controller, calls, end });
+    running.set(runId, { callerId: caller.id, request, controller, calls, end });
     function finish(): void {
       running.delete(runId);
       end.reach();
@@ -228,8 +231,12 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     countRunning: () => running.size,
     cancel(runId, caller) {
       const run = findAllowed(runId, caller);
-      run?.controller.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
+      run?.controller.abort(wasCancelled());
       return run !== undefined;
+    },
+    cancelSession(sessionId, caller) {
+      for (const { callerId, request, controller } of running.values())
+        if (callerId === caller.id && request.sessionId === sessionId && request.reply === undefined) controller.abort(wasCancelled());
     },
     cancelCall: (runId, callId, caller) => findAllowed(runId, caller)?.calls.cancel(callId) ?? false,
     cancelEvery,
@@ -240,6 +247,10 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     isDraining: () => drain.isDraining,
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),
   };
+}
+
+function wasCancelled(): GatewayError {
+  return new GatewayError('run_cancelled', 'The run was cancelled.');
 }
 
 /** What a resumed run has done is stored before its end is reported, because the chat may go on at once. */

@@ -239,7 +239,7 @@ describe('a socket and bad manners', () => {
     ['an unknown type', '{"type":"constructor"}'],
     ['an id that is an object', '{"type":"execute:tool:result","data":{"id":{"a":1}}}'],
     ['a missing id', '{"type":"execute:tool:result","data":{}}'],
-    ['a missing run', '{"type":"cancel"}'],
+    ['a run that is no id', '{"type":"cancel","run_id":7}'],
     ['deep nesting', `{"type":"message","data":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`],
     ['a binary frame', Buffer.from('{"type":"cancel","run_id":"x"}')],
   ])('is told of %s and goes on', async (_name, frame) => {

@@ -91,6 +91,51 @@ test('the frames of a chat keep their order over several rounds, and the end com
   ]);
 });
 
+test('each result is shown as soon as it is there, over the socket and over HTTP, and the model reads them in the order of its calls [S1-7]', async () => {
+  const turns = [calls(['later', {}], ['now', {}]), says('Done.')];
+  let shown = Promise.withResolvers<void>();
+  const meeting = await meet([...turns, ...turns], async (call) => {
+    if (call['name'] === 'later') await shown.promise;
+    return tellTime(call);
+  });
+  const { browser, model } = meeting;
+  browser.send({ type: 'message', data: { model: 'model', content: question, tool_servers: toolServers } });
+  expect((await browser.next('tool_call')).data['toolName']).toBe('now');
+  shown.resolve();
+  expect((await browser.next('tool_call')).data['toolName']).toBe('later');
+  await browser.next('assistant_end');
+  expect(model.requests[1]?.messages.slice(-2).map((message) => message.content)).toEqual([
+    '{\n  "time": "13:00"\n}',
+    '{\n  "time": "12:00"\n}',
+  ]);
+
+  shown = Promise.withResolvers();
+  const earlier = new Set(browser.frames);
+  const asked = meeting.ask();
+  const told = await browser.next('event', (frame) => !earlier.has(frame) && frame.data['type'] === 'tool.result');
+  expect(told.data['data']).toMatchObject({ tool: 'now' });
+  shown.resolve();
+  expect((await asked).eventsOf('tool.result').map((data) => data['tool'])).toEqual(['now', 'later']);
+});
+
+test('a `cancel` without a run cancels the chats whose answers go to the session, and no others [S1-7]', async () => {
+  const meeting = await meet([calls(['now', {}]), calls(['now', {}]), calls(['now', {}])]);
+  const { browser } = meeting;
+  const asked = meeting.ask();
+  await browser.next('execute:tool');
+  for (const chat_id of ['a', 'b'])
+    browser.send({
+      type: 'message',
+      data: { model: 'model', messages: [{ role: 'user', content: question }], chat_id, tool_servers: toolServers },
+    });
+  const [first, second] = [await browser.next('execute:tool'), await browser.next('execute:tool')];
+  expect(first.data['id']).not.toBe(second.data['id']);
+  browser.send({ type: 'cancel', data: {} });
+  for (const _ of ['a', 'b']) expect((await browser.next('assistant_end')).data['finish_reason']).toBe('cancelled');
+  browser.answer(browser.framesOf('execute:tool')[0]?.data['id'], { result: 'noon' });
+  expect((await asked).eventsOf('tool.result')).toMatchObject([{ response: 'noon' }]);
+});
+
 test('with a session a function of the request is asked from the browser, and its answer is the result [S4-20]', async () => {
   const meeting = await meet([calls(['now', { city: 'Osaka', invented: 1 }]), says('Noon.')], tellTime);
   const seen = await meeting.ask();

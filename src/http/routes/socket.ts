@@ -31,6 +31,8 @@ export interface SocketRouteOptions {
   limiter?: RateLimiter;
   /** Cancels a run of this caller that was not started over a socket of this process; false when there is none. */
   cancelRun?: (runId: string, caller: Caller) => boolean;
+  /** Cancels the runs of this caller whose answers go to the session. */
+  cancelSession?: (sessionId: string, caller: Caller) => void;
 }
 
 const path = '/ws';

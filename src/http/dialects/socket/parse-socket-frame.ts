@@ -12,7 +12,8 @@ export type ClientFrame =
   | { type: 'auth'; token?: string | undefined; sessionId?: string | undefined }
   /** The fields are not validated; `toChatBody` converts them. */
   | { type: 'message'; fields: JsonObject }
-  | { type: 'cancel'; runId: string }
+  /** Without `runId`: all chats of the session. */
+  | { type: 'cancel'; runId?: string | undefined }
   /** The answer to an elicitation; `data` is not validated. */
   | { type: 'answer'; elicitation: ElicitationRequest['type']; id: string; data: JsonObject }
   | { type: 'execute:tool:result'; id: string; result?: JsonValue | undefined; error?: JsonValue | undefined };
@@ -29,7 +30,7 @@ const frameSchemas = {
     .object({ token: z.string().max(4_096).nullish(), session_id: z.string().max(256).nullish() })
     .transform(({ token, session_id }): ClientFrame => ({ type: 'auth', token: token ?? undefined, sessionId: session_id ?? undefined })),
   message: z.custom<JsonObject>(isJsonObject).transform((fields): ClientFrame => ({ type: 'message', fields })),
-  cancel: z.object({ run_id: id }).transform(({ run_id }): ClientFrame => ({ type: 'cancel', runId: run_id })),
+  cancel: z.object({ run_id: id.nullish() }).transform(({ run_id }): ClientFrame => ({ type: 'cancel', runId: run_id ?? undefined })),
   'execute:tool:result': z
     .object({ id, result: anyJson, error: anyJson })
     .transform((data): ClientFrame => ({ type: 'execute:tool:result', ...data })),

@@ -29,6 +29,8 @@ export interface SocketChatsOptions {
   defaultModel?: (caller: Caller) => Promise<string | undefined>;
   /** Cancels a run of this caller that was not started over a socket of this process; false when there is none. */
   cancelRun?: (runId: string, caller: Caller) => boolean;
+  /** Cancels the runs of this caller whose answers go to the session. */
+  cancelSession?: (sessionId: string, caller: Caller) => void;
   /** Default: no limits. */
   limiter?: RateLimiter;
   log: FastifyBaseLogger;
@@ -38,10 +40,19 @@ export interface SocketChatsOptions {
 export interface SocketChats {
   /** Never rejects: errors are sent as frames. */
   start(fields: JsonObject, session: RelaySession, caller: Caller): Promise<void>;
-  cancel(runId: string, session: RelaySession, caller: Caller): void;
+  /** Without an id: every chat whose answer goes to the session; if there is none, nothing happens. */
+  cancel(runId: string | undefined, session: RelaySession, caller: Caller): void;
 }
 
-export function createSocketChats({ relay, startChat, defaultModel, cancelRun, limiter, log }: SocketChatsOptions): SocketChats {
+export function createSocketChats({
+  relay,
+  startChat,
+  defaultModel,
+  cancelRun,
+  cancelSession,
+  limiter,
+  log,
+}: SocketChatsOptions): SocketChats {
   const running = new Map<string, { callerId: string; controller: AbortController }>();
   const perSession = new Map<string, number>();
 
@@ -96,6 +107,7 @@ export function createSocketChats({ relay, startChat, defaultModel, cancelRun, l
     },
 
     cancel(runId, session, caller) {
+      if (runId === undefined) return cancelSession?.(session.id, caller);
       const chat = running.get(runId);
       if (chat !== undefined && chat.callerId === caller.id)
         chat.controller.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
