@@ -7,6 +7,8 @@ import { createActiveInvocations } from '../runs/active-invocations.ts';
 import { createActiveRuns } from '../runs/active-runs.ts';
 import type { ActiveRuns } from '../runs/active-runs.ts';
 import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
+import { createFollowedRuns } from '../runs/followed-runs.ts';
+import type { FollowedRuns } from '../runs/followed-runs.ts';
 import { createInvokeFunction } from '../runs/invoke-function.ts';
 import type { InvokeFunction } from '../runs/invoke-function.ts';
 import { createLinkedApprovals } from '../runs/linked-approvals.ts';
@@ -17,6 +19,7 @@ import type { Storage } from './compose-storage.ts';
 
 export interface Runs {
   runs: ActiveRuns;
+  follow: FollowedRuns['follow'];
   /** Runs one function outside of a chat. */
   invoke: InvokeFunction;
   decisions: ApprovalDecisions;
@@ -40,12 +43,22 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
   const { runLog, suspensions, links, transcripts } = approvals;
   const sessionEvents = createSessionEvents(relay);
   const active = createActiveRuns({ services, newRunId: newId, log: runLog, suspensions, sessionEvents, metrics });
-  const runs = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
+  const stored = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
+  const { runs, follow, stopWaiting } = createFollowedRuns(stored);
   const calls = createActiveInvocations();
   const { tools, runtime } = services;
-  const decisions = approvals.decisionsFor(runs);
+  const decided = approvals.decisionsFor(runs);
+  const decisions: ApprovalDecisions = {
+    ...decided,
+    async cancel(runId) {
+      const wasWaiting = await decided.cancel(runId);
+      stopWaiting(runId);
+      return wasWaiting;
+    },
+  };
   return {
     runs,
+    follow,
     invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, metrics, now }),
     decisions,
     linked: createLinkedApprovals({ store: storage.waitingRuns, links, transcripts, decisions, runs, log: runLog, now }),
@@ -56,6 +69,7 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
       calls.cancelAllOf(callerId, cause);
     },
     async drain() {
+      stopWaiting();
       await Promise.all([runs.drain(config.drainTimeoutMs), calls.drain(config.drainTimeoutMs)]);
     },
   };

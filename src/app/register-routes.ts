@@ -69,7 +69,15 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     defaultModel: createDefaultModel(models),
   });
   const runInBackground = createBackgroundRuns({ runs, relay, log: app.log });
-  await app.register(chatRoute, { publicUrl: config.publicUrl, startRun: runs.start, runInBackground, stallMs, now });
+  await app.register(chatRoute, {
+    publicUrl: config.publicUrl,
+    startRun: runs.start,
+    follow: parts.follow,
+    approvalTimeoutMs: config.approvalTimeoutMs,
+    runInBackground,
+    stallMs,
+    now,
+  });
   await app.register(modelRoutes, { models, embed });
   await app.register(storedChatRoutes, { store: chats, isStoring });
   await app.register(runRoutes, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });

@@ -101,7 +101,10 @@ describe('Open WebUI shows a line while tools run', () => {
   });
 
   test('that says that a call waits for approval, and does not shimmer for ever', async () => {
-    await using gateway = await bankGateway({ turns: [calls(['look', {}], ['pay', { amount: 5 }])] });
+    await using gateway = await bankGateway({
+      environment: { APPROVAL_TIMEOUT_MS: '1' },
+      turns: [calls(['look', {}], ['pay', { amount: 5 }])],
+    });
     const lines = linesIn(await chat(gateway));
     expect(lines).toContain('Waiting for approval of pay');
     expect(lines.at(-1)).toBe('Waiting for approval of pay .');

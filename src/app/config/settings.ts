@@ -121,7 +121,8 @@ export const settingTable = {
     field: 'approvalTimeoutMs',
     fallback: '300000',
     parse: delayMs,
-    meaning: "how long a user may take over a websocket for an approval, or to answer a function's question",
+    meaning:
+      "how long a user may take over a websocket for an approval, or to answer a function's question; as long, a stream of Open WebUI waits for [an approval](approvals.md#in-open-webui)",
   },
   TOOLWHARF_DATA_DIR: {
     field: 'dataDir',

@@ -6,6 +6,8 @@ import type { Release } from '../../core/rate-limit.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions } from '../dialects/answer-run.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
+import type { FollowOptions } from '../../runs/followed-runs.ts';
+import { isOpenWebUi } from '../dialects/chat-completions/open-webui-events.ts';
 import { chatCompletionFormat } from '../dialects/chat-completions/openai-wire.ts';
 import { publicAddress } from '../public-address.ts';
 import { takeOverAdmission } from '../auth/limit-callers.ts';
@@ -15,6 +17,9 @@ import type { ParsedChat } from '../dialects/chat-completions/parse-chat-body.ts
 export interface ChatRouteOptions extends AnswerOptions {
   /** `PUBLIC_URL`. */
   publicUrl: string | undefined;
+  /** Keeps the stream of a suspended run open for a decision that comes elsewhere. */
+  follow: (started: StartedRun, options: FollowOptions) => StartedRun;
+  approvalTimeoutMs: number;
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
   startRun(request: ChatRequest, caller: Caller, controller: AbortController): StartedRun;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
@@ -34,9 +39,17 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
     const address = publicAddress(request.headers, options.publicUrl);
     const answerForm = { includeUsage, includeEvents, ...(isLegacy && { isLegacy }), ...(address !== undefined && { address }) };
     const chat = { ...parsed.request, reply: answerForm };
-    const started = options.startRun(chat, request.caller, controller);
+    const begun = options.startRun(chat, request.caller, controller);
+    // Others wait for the end of an answer before they show it, or show what waits themselves.
+    const waits = stream && isOpenWebUi(request.headers);
+    const started = waits ? options.follow(begun, followingOf(request, controller)) : begun;
     const format = chatCompletionFormat({ includeUsage, includeEvents, isLegacy }, request.headers);
     return answerRun({ request, reply, controller }, started, { model, stream, format });
+  }
+
+  /** A run that waits for a human takes no part of its caller's limits; the one that goes on is admitted by its decision. */
+  function followingOf(request: FastifyRequest, { signal }: AbortController): FollowOptions {
+    return { signal, timeoutMs: options.approvalTimeoutMs, onSuspended: () => request.admission?.release() };
   }
 
   async function startInBackground(request: FastifyRequest, parsed: ParsedChat): Promise<unknown> {

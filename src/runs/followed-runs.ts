@@ -1,0 +1,184 @@
+import type { ChatEvent } from '../core/chat.ts';
+import { waitAtMost, waitUnlessAborted } from '../shared/wait-for.ts';
+import type { Emit } from '../shared/emit.ts';
+import type { ActiveRuns, StartedRun } from './active-runs.ts';
+
+export interface FollowOptions {
+  /** Of the client that reads the stream. */
+  signal: AbortSignal;
+  /** How long each suspension is waited for. */
+  timeoutMs: number;
+  /** Called at each suspension: until the decision nothing is done for the client. */
+  onSuspended: () => void;
+}
+
+/** Lets the stream of a suspended run stay open, and go on with what the run emits once another request has resumed it. */
+export interface FollowedRuns {
+  /** The runs; each resumed one is also emitted to the stream that follows it. */
+  runs: ActiveRuns;
+  /** A run whose stream ends with the run, or when nobody decides in time. Only this end is emitted as its finish. */
+  follow: (started: StartedRun, options: FollowOptions) => StartedRun;
+  /** Ends the streams that wait for a decision: of one run, or all of them. */
+  stopWaiting: (runId?: string) => void;
+}
+
+export function createFollowedRuns(active: ActiveRuns): FollowedRuns {
+  const followers = new Map<string, Follower>();
+
+  async function streamParts(follower: Follower, started: StartedRun, { signal, timeoutMs, onSuspended }: FollowOptions): Promise<void> {
+    await started.stream(follower.emit);
+    for (let part = follower.takePart(); part !== undefined || follower.isWaiting; part = follower.takePart()) {
+      if (part !== undefined) {
+        await waitUnlessAborted(part, signal);
+        continue;
+      }
+      onSuspended();
+      const isOver = !(await waitUnlessAborted(follower.untilNext(timeoutMs), signal));
+      if (isOver) return follower.finish();
+    }
+  }
+
+  function stopAllOf(callerId: string): void {
+    for (const follower of followers.values()) if (follower.callerId === callerId) follower.stop();
+  }
+
+  return {
+    runs: {
+      ...active,
+      async resume(...resumption) {
+        const started = await active.resume(...resumption);
+        const follower = followers.get(started.run.runId);
+        return follower === undefined ? started : { ...started, stream: (emit) => follower.share(started.stream, emit) };
+      },
+      cancelEvery(callerId, message) {
+        active.cancelEvery(callerId, message);
+        stopAllOf(callerId);
+      },
+      cancelAllOf(callerId) {
+        active.cancelAllOf(callerId);
+        stopAllOf(callerId);
+      },
+    },
+
+    follow(started, options) {
+      const { runId, caller } = started.run;
+      async function stream(emit: Emit<ChatEvent>): Promise<void> {
+        const follower = new Follower(caller.id, emit);
+        followers.set(runId, follower);
+        try {
+          await streamParts(follower, started, options);
+        } finally {
+          follower.leave();
+          followers.delete(runId);
+        }
+      }
+      return { ...started, stream };
+    },
+
+    stopWaiting(runId) {
+      for (const [id, follower] of followers) if (runId === undefined || id === runId) follower.stop();
+    },
+  };
+}
+
+/** One stream over all parts of its run: from its start, and from each time when it was resumed. */
+class Follower {
+  readonly callerId: string;
+  readonly #emit: Emit<ChatEvent>;
+  #hasLeft = false;
+  #hasStopped = false;
+  #isWaiting = false;
+  /** Ends of the parts that have begun and were not taken yet. */
+  readonly #parts: Promise<void>[] = [];
+  #wake: () => void = () => undefined;
+  #heldFinish: ChatEvent | undefined;
+  #sources = 0;
+  /** A resumed run emits its earlier sources again. */
+  #repeatedSources = 0;
+  #isBreakDue = false;
+
+  constructor(callerId: string, emit: Emit<ChatEvent>) {
+    this.callerId = callerId;
+    this.#emit = emit;
+  }
+
+  /** Whether a link to decide with was emitted last. Without a link nobody who reads this stream can decide. */
+  get isWaiting(): boolean {
+    return this.#isWaiting;
+  }
+
+  readonly emit: Emit<ChatEvent> = (events) => {
+    const shown = events.flatMap((event) => this.#shown(event));
+    return shown.length === 0 ? undefined : this.#emit(shown);
+  };
+
+  takePart(): Promise<void> | undefined {
+    return this.#parts.shift();
+  }
+
+  /** Whether another part has begun within the time. */
+  async untilNext(timeoutMs: number): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    if (this.#hasStopped || this.#parts.length > 0) resolve();
+    await waitAtMost(timeoutMs, promise, () => undefined);
+    return this.#parts.length > 0;
+  }
+
+  stop(): void {
+    this.#hasStopped = true;
+    this.#wake();
+  }
+
+  leave(): void {
+    this.#hasLeft = true;
+    this.stop();
+  }
+
+  async finish(): Promise<void> {
+    if (this.#heldFinish !== undefined) await this.#emit([this.#heldFinish]);
+  }
+
+  /** Streams a resumed run to its own reader and into this stream, whose fate does not concern the run. */
+  async share(stream: StartedRun['stream'], emit: Emit<ChatEvent>): Promise<void> {
+    if (this.#hasLeft) return stream(emit);
+    this.#isWaiting = false;
+    this.#repeatedSources = this.#sources;
+    this.#isBreakDue = true;
+    const over = stream((events) => {
+      const [own, following] = [emit(events), this.#pass(events)];
+      return own === undefined ? following : Promise.all([own, following]).then(() => undefined);
+    });
+    // The error goes to whoever resumed the run, too.
+    over.catch(() => undefined);
+    this.#parts.push(over);
+    this.#wake();
+    return over;
+  }
+
+  #pass(events: readonly ChatEvent[]): Promise<void> | undefined {
+    if (this.#hasLeft) return undefined;
+    try {
+      return this.emit(events)?.catch(() => this.leave());
+    } catch {
+      this.leave();
+      return undefined;
+    }
+  }
+
+  #shown(event: ChatEvent): ChatEvent[] {
+    if (event.type === 'approval') this.#isWaiting = event.approval.url !== undefined;
+    if (event.type === 'finish' && this.#isWaiting) {
+      this.#heldFinish = event;
+      return [];
+    }
+    if (event.type === 'source') {
+      this.#repeatedSources -= 1;
+      if (this.#repeatedSources >= 0) return [];
+      this.#sources += 1;
+    }
+    if (event.type !== 'text' || event.text === '' || !this.#isBreakDue) return [event];
+    this.#isBreakDue = false;
+    return [{ type: 'text', text: '\n\n' }, event];
+  }
+}

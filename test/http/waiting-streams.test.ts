@@ -1,0 +1,168 @@
+import { describe, expect, test, vi } from 'vitest';
+import { listen } from '../_support/build-app.ts';
+import { calls, says } from '../_support/scripted-model.ts';
+import { readSeen } from '../requirements/gateway.ts';
+import type { Gateway } from '../requirements/gateway.ts';
+import { bankGateway, call, decide, ended, linkOf, pathsSent, readRun, visit } from './approval-fixture.ts';
+import type { Asked } from './approval-fixture.ts';
+
+const openWebUi = 'Python/3.12 aiohttp/3.13.2';
+const pay = calls(['pay', { amount: 5 }]);
+
+interface Stream {
+  /** What has come so far. */
+  raw: () => string;
+  /** The approval that came at last, once there is a number of them. */
+  asked(count?: number): Promise<Pick<Asked, 'approval'>>;
+  end: Promise<void>;
+  leave(): void;
+}
+
+async function streamOf(
+  gateway: Gateway,
+  { key, agent = openWebUi, ...fields }: { key?: string; agent?: string; chat_id?: string } = {},
+): Promise<Stream> {
+  const url = gateway.app.server.listeningOrigin;
+  const controller = new AbortController();
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'user-agent': agent, ...(key !== undefined && { authorization: `Bearer ${key}` }) },
+    body: JSON.stringify({ model: 'model', messages: [{ role: 'user', content: 'Pay 5' }], stream: true, ...fields }),
+    signal: controller.signal,
+  });
+  let raw = '';
+  async function read(): Promise<void> {
+    for await (const bytes of response.body ?? []) raw += new TextDecoder().decode(bytes as Uint8Array);
+  }
+  const approvals = (): Asked['approval'][] =>
+    raw.split('\n\n').flatMap((frame) => (frame.includes('"approval":{') ? [(JSON.parse(frame.slice(6)) as Asked).approval] : []));
+  return {
+    raw: () => raw,
+    async asked(count = 1) {
+      await vi.waitFor(() => expect(approvals().length).toBeGreaterThanOrEqual(count));
+      const approval = approvals().at(-1);
+      if (approval === undefined) throw new Error('nothing waits');
+      return { approval };
+    },
+    end: read().catch(() => undefined),
+    leave: () => controller.abort(),
+  };
+}
+
+async function listening(options: Parameters<typeof bankGateway>[0]): Promise<Gateway> {
+  const gateway = await bankGateway(options);
+  await listen(gateway.app);
+  return gateway;
+}
+
+describe('a stream of Open WebUI whose run waits for an approval', () => {
+  test('stays open, and goes on with the answer when the page decides [S2-11]', async () => {
+    await using gateway = await listening({ turns: [calls(['look', {}], ['pay', { amount: 5 }]), says('Paid.')] });
+    const stream = await streamOf(gateway);
+    const asked = await stream.asked();
+    await vi.waitFor(async () => expect((await readRun(gateway, asked)).status).toBe('waiting'));
+    expect(readSeen(stream.raw()).finish).toEqual([]);
+    expect(stream.raw()).not.toContain('[DONE]');
+    await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
+    await stream.end;
+    const seen = readSeen(stream.raw());
+    expect([seen.text, seen.finish]).toEqual([
+      `Waiting for your approval: pay({"amount":5}).\n\nDecide here: ${asked.approval.url}\n\nPaid.`,
+      ['stop'],
+    ]);
+    expect(seen.sources.map(({ source }) => source)).toEqual([{ name: 'TOOL:bank/look' }, { name: 'TOOL:bank/pay' }]);
+    expect(stream.raw().endsWith('data: [DONE]\n\n')).toBe(true);
+    expect((await readRun(gateway, asked)).status).toBe('completed');
+  });
+
+  test('goes on as well when a program decides, which gets the same answer', async () => {
+    await using gateway = await listening({ turns: [pay, says('Paid.')] });
+    const stream = await streamOf(gateway);
+    const answer = await decide(gateway, await stream.asked());
+    expect(readSeen(answer.body).text).toBe('Paid.');
+    await stream.end;
+    expect(readSeen(stream.raw()).text).toMatch(/\n\nPaid\.$/);
+  });
+
+  test('waits again when the run asks again', async () => {
+    await using gateway = await listening({ turns: [pay, calls(['refund', { amount: 1 }]), says('Both.')] });
+    const stream = await streamOf(gateway);
+    await visit(gateway, linkOf(await stream.asked()), { form: { decision: 'approve' } });
+    const second = await stream.asked(2);
+    expect(readSeen(stream.raw()).finish).toEqual([]);
+    await visit(gateway, linkOf(second), { form: { decision: 'reject' } });
+    await stream.end;
+    expect(readSeen(stream.raw())).toMatchObject({
+      text: expect.stringMatching(/Decide here: \S+\n\nWaiting .*\n\nDecide here: \S+\n\nBoth\.$/),
+      finish: ['stop'],
+    });
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+  });
+
+  test('ends as usual when nobody decides in time, and the link stays good', async () => {
+    await using gateway = await listening({ turns: [pay, says('Paid.')], environment: { APPROVAL_TIMEOUT_MS: '50' } });
+    const stream = await streamOf(gateway);
+    const asked = await stream.asked();
+    await stream.end;
+    expect(readSeen(stream.raw()).finish).toEqual(['stop']);
+    expect(stream.raw().endsWith('data: [DONE]\n\n')).toBe(true);
+    await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
+    await ended(gateway, asked);
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+  });
+
+  test('may be left: the decision is taken, and the run goes on without its reader', async () => {
+    const paused = Promise.withResolvers<void>();
+    await using gateway = await listening({ turns: [pay, [paused.promise, ...says('Paid.')]] });
+    const stream = await streamOf(gateway);
+    const asked = await stream.asked();
+    await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
+    await vi.waitFor(() => expect(pathsSent(gateway)).toEqual(['/pay']));
+    stream.leave();
+    await stream.end;
+    paused.resolve();
+    await ended(gateway, asked);
+    expect((await readRun(gateway, asked)).status).toBe('completed');
+  });
+
+  test('ends with its run, when that is cancelled, and when the gateway stops', async () => {
+    const gateway = await listening({ turns: [pay, pay] });
+    const first = await streamOf(gateway);
+    await call(gateway, `POST /api/runs/${(await first.asked()).approval.run_id}/cancel`, { payload: {} });
+    await first.end;
+    expect(readSeen(first.raw()).finish).toEqual(['stop']);
+    const second = await streamOf(gateway);
+    await second.asked();
+    await gateway.app.close();
+    await second.end;
+    expect(second.raw().endsWith('data: [DONE]\n\n')).toBe(true);
+  });
+
+  test('takes no part of the limits of its key while it waits, and ends with the key', async () => {
+    const adminKey = 'sk-tw-administrator';
+    await using gateway = await listening({
+      turns: [pay, says('Hello.'), says('Paid.'), pay],
+      environment: { TOOLWHARF_ADMIN_KEY: adminKey },
+    });
+    const payload = { name: 'anna', role: 'user', limits: { concurrent_runs: 1 } };
+    const { id, key } = (await call(gateway, 'POST /api/keys', { key: adminKey, payload })).json<{ id: string; key: string }>();
+    const stream = await streamOf(gateway, { key });
+    const asked = await stream.asked();
+    const chat = { model: 'model', messages: [{ role: 'user', content: 'Hello' }] };
+    await vi.waitFor(async () => expect((await call(gateway, 'POST /v1/chat/completions', { key, payload: chat })).statusCode).toBe(200));
+    expect((await visit(gateway, linkOf(asked), { form: { decision: 'approve' } })).statusCode).toBe(303);
+    await stream.end;
+    expect(readSeen(stream.raw()).text).toMatch(/\n\nPaid\.$/);
+    const second = await streamOf(gateway, { key });
+    await second.asked();
+    await call(gateway, `DELETE /api/keys/${id}`, { key: adminKey });
+    await second.end;
+  });
+});
+
+test('the stream of any other client ends at once', async () => {
+  await using gateway = await listening({ turns: [pay] });
+  const stream = await streamOf(gateway, { agent: 'OpenAI/JS 5.0' });
+  await stream.end;
+  expect(readSeen(stream.raw()).finish).toEqual(['stop']);
+});
