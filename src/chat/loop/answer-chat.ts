@@ -48,8 +48,8 @@ export interface ChatServices {
   now: () => number;
 }
 
-/** Makes a function's change hold for the run and its chat, and returns the request as it is then, with its presets applied. */
-export type ChangeRequest = (change: ConfigChange) => Promise<ChatRequest>;
+/** Makes a function's change of this time hold for the run and its chat, and returns the request as it is then, with its presets applied. */
+export type ChangeRequest = (change: ConfigChange, time: number) => Promise<ChatRequest>;
 
 /**
  * Answers a run, or the part of it that one preset answers: finds the model and the tools, chooses the mode, and runs the loop. The first event is
@@ -217,8 +217,8 @@ function changingOf(
     async check(toolIds) {
       await services.tools.offerFor({ ...request, toolIds: [...toolIds], toolServers: [] }, run);
     },
-    async change(changes) {
-      const asked = await change(changes);
+    async change(changes, time) {
+      const asked = await change(changes, time);
       const [first] = changes.instructions === undefined ? [] : toStart(withVariables(asked.messages, variables));
       return {
         ...(changes.toolIds !== undefined && { offer: await offerOf(asked) }),

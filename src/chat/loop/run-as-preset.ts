@@ -27,7 +27,7 @@ export async function runAsPreset(
   { run, services }: { run: RunContext; services: PresetServices },
   emit: Emit<ChatEvent>,
 ): Promise<void> {
-  const config = createRunConfig(first, { run, configs: services.configs, presets: services.presets, now: services.now });
+  const config = createRunConfig(first, { run, configs: services.configs, presets: services.presets });
   const begun = await config.begin();
   let { request } = begun;
   let start: Start = { type: 'first', model: begun.inForce === undefined ? request.model : first.model, events: eventsOf(begun.inForce) };
@@ -43,14 +43,14 @@ export async function runAsPreset(
       presetIds,
       approvalRule: strictestRule(run.approvalRule, rule),
     };
-    const change = async (changes: ConfigChange): Promise<ChatRequest> => {
-      request = await config.change(request, changes);
+    const change = async (changes: ConfigChange, time: number): Promise<ChatRequest> => {
+      request = await config.change(request, changes, time);
       run.suspension?.answers(request);
       return (await applyPresets(request, services.presets)).request;
     };
     if (config.hasTools) {
       const { toolIds, warnings } = await usableToolIds(applied.request, acting, services.tools);
-      if (warnings.length > 0) applied = { ...applied, request: await change({ toolIds }) };
+      if (warnings.length > 0) applied = { ...applied, request: await change({ toolIds }, services.now()) };
       start = { ...start, events: [...start.events, ...warnings] };
     }
     const handoff = await answerChat(applied.request, { run: acting, services, change }, withStart(start, emit));
@@ -64,9 +64,10 @@ export async function runAsPreset(
       ]);
       return;
     }
-    start = { type: 'handed_over', model: handoff.preset, functionsBefore: handoff.functions, created: services.now(), events: [] };
+    const created = services.now();
+    start = { type: 'handed_over', model: handoff.preset, functionsBefore: handoff.functions, created, events: [] };
     request = await handedOver({ ...request, approvalRule: rule }, handoff, services.presets);
-    await config.handOver(handoff.preset, rule);
+    await config.handOver(handoff.preset, rule, created);
   }
 }
 

@@ -68,8 +68,8 @@ export interface ChatRun {
 export interface ChangeableChat {
   /** @throws GatewayError `unknown_tool_id`, `forbidden` for entries that the caller may not use */
   check(toolIds: readonly string[]): Promise<void>;
-  /** Makes a change hold. `offer` and `system`: the tools and the system message from now on, where they have changed; null: no system message. */
-  change(change: ConfigChange): Promise<{ offer?: ToolOffer; system?: ChatMessage | null }>;
+  /** Makes a change of this time (milliseconds since 1970) hold. `offer` and `system`: the tools and the system message from now on, where they have changed; null: no system message. */
+  change(change: ConfigChange, time: number): Promise<{ offer?: ToolOffer; system?: ChatMessage | null }>;
 }
 
 /** The next step of the loop. All but the first three end it. */
@@ -217,7 +217,8 @@ async function changeConfig(loop: Loop, results: readonly ToolCallResult[]): Pro
   const changes: ConfigChange = Object.assign({}, ...results.map((result) => result.changes));
   if (chat.changing === undefined || Object.keys(changes).length === 0) return;
   const before = [...tools.keys()];
-  const { offer, system } = await chat.changing.change(changes);
+  const time = chat.settings.now();
+  const { offer, system } = await chat.changing.change(changes, time);
   if (offer !== undefined) offerAnew(loop, offer);
   if (system !== undefined) {
     const replaced = messages[0]?.role === 'system' || messages[0]?.role === 'developer' ? 1 : 0;
@@ -226,7 +227,7 @@ async function changeConfig(loop: Loop, results: readonly ToolCallResult[]): Pro
     loop.historyLength += now.length - replaced;
   }
   const now = [...tools.keys()];
-  const data = { ...changeData(changes, chat.settings.now()), tools: now.length, functions: now, ...changesOf(before, now) };
+  const data = { ...changeData(changes, time), tools: now.length, functions: now, ...changesOf(before, now) };
   const warnings = (offer?.warnings ?? []).map((warning): ChatEvent => ({
     type: 'run-event',
     event: { type: 'warning', data: { ...warning } },

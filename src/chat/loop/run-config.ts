@@ -12,25 +12,23 @@ export interface RunConfig {
   begin(): Promise<{ request: ChatRequest; inForce?: JsonObject }>;
   /** Whether the tools that the chat begins with were chosen in an earlier request. */
   readonly hasTools: boolean;
-  /** Changes the request from the next round on, and later ones of the chat. */
-  change(request: ChatRequest, change: ConfigChange): Promise<ChatRequest>;
+  /** Changes the request from the next round on, and later ones of the chat. `time`: in milliseconds since 1970. */
+  change(request: ChatRequest, change: ConfigChange, time: number): Promise<ChatRequest>;
   /** Lets later requests of the chat go on under the preset that the conversation was handed over to. */
-  handOver(preset: string, approvalRule: ApprovalRule): Promise<void>;
+  handOver(preset: string, approvalRule: ApprovalRule, time: number): Promise<void>;
 }
 
 export interface RunConfigOptions {
   run: RunContext;
   configs: ChatConfigs;
   presets: PresetBook;
-  /** Milliseconds since 1970. */
-  now: () => number;
 }
 
 /**
  * Changes last for the chat of the request; without a `chat_id` they last for the run, and so do those of a preset that was called as a tool. Frontend
  * tasks, such as a title, are asked of the model that they name.
  */
-export function createRunConfig(first: ChatRequest, { run, configs, presets, now }: RunConfigOptions): RunConfig {
+export function createRunConfig(first: ChatRequest, { run, configs, presets }: RunConfigOptions): RunConfig {
   const chat = chatOf(first, run);
   const asked = first.toolIds;
   /** The list that applies without a change: the request's, but not under a preset that the request did not name. */
@@ -70,7 +68,7 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets, now
       return { request, inForce: { ...(preset !== undefined && { preset }), ...changeData(config, found.created) } };
     },
 
-    async change(request, { toolIds, instructions }) {
+    async change(request, { toolIds, instructions }, time) {
       if (toolIds !== undefined) hasTools = false;
       const { toolIds: _tools, instructions: _words, ...others } = config ?? {};
       const kept = {
@@ -82,7 +80,7 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets, now
         ...(kept.toolIds && { toolIds: kept.toolIds }),
         ...(kept.instructions !== undefined && { instructions: kept.instructions }),
         ...(asked && { askedToolIds: asked }),
-        created: now(),
+        created: time,
       };
       const isNothing = next.preset === undefined && next.toolIds === undefined && next.instructions === undefined;
       await keep(isNothing ? undefined : next);
@@ -94,12 +92,12 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets, now
       };
     },
 
-    async handOver(preset, approvalRule) {
+    async handOver(preset, approvalRule, time) {
       ownToolIds = undefined;
       hasTools = false;
       // Back at the preset that requests name, nothing is changed any more.
       if (preset === chat?.model) return keep(undefined);
-      await keep({ preset, approvalRule, ...(asked && { askedToolIds: asked }), created: now() });
+      await keep({ preset, approvalRule, ...(asked && { askedToolIds: asked }), created: time });
     },
   };
 }

@@ -48,6 +48,24 @@ test('calls that begin at the same time lose nothing of each other', async () =>
   expect((await statesOver(memory).open(inChat())).snapshot()).toEqual({ one: 1, two: 2 });
 });
 
+test('a call whose chat was given up in memory meanwhile changes what is stored, and takes nothing away', async () => {
+  const memory = memoryNotes();
+  const states = statesOver(memory);
+  const save = async (chatId: string, key: string, value: string): Promise<void> => {
+    using state = await states.open(inChat(chatId));
+    state.set(key, value);
+    await state.commit();
+  };
+  await save('c', 'before', 'x');
+  using long = await states.open(inChat('c'));
+  const big = 'x'.repeat(limits.stateCharacters - 10);
+  for (let chat = 0; chat * limits.stateCharacters <= limits.stateTotalCharacters; chat += 1) await save(String(chat), 'k', big);
+  expect(long.get('before')).toBe('x');
+  long.set('after', 'y');
+  await long.commit();
+  expect((await statesOver(memory).open(inChat('c'))).snapshot()).toEqual({ before: 'x', after: 'y' });
+});
+
 test('is forgotten when it was not written for long', async () => {
   const memory = memoryNotes();
   const state = await statesOver(memory).open(inChat());
