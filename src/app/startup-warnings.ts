@@ -4,7 +4,7 @@ import type { ModelFinder } from '../core/model.ts';
 import type { ModelCatalog } from '../models/model-catalog.ts';
 
 /** A log with levels; pino's is one. */
-export interface FaultLog {
+export interface LeveledLog {
   info: (fields: object, message: string) => void;
   warn: (fields: object, message: string) => void;
 }
@@ -20,7 +20,7 @@ export function findUnlistedTaskModels(config: TaskModels, ids: ReadonlySet<stri
 }
 
 /** Warns at the start about task models that no backend lists. Never rejects; takes as long as the slowest list of models. */
-export async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<ModelFinder, 'list'>, log: FaultLog): Promise<void> {
+export async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<ModelFinder, 'list'>, log: LeveledLog): Promise<void> {
   if (config.taskModel === undefined && config.taskModelExternal === undefined) return;
   const listed = await models.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs)).catch(() => undefined);
   if (listed === undefined) return;
@@ -32,7 +32,7 @@ export async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<
 }
 
 /** Warns at each start, because users may not know. */
-export function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPrompts'>, log: FaultLog): void {
+export function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPrompts'>, log: LeveledLog): void {
   if (!recordPrompts) return;
   const message =
     'RECORD_PROMPTS is on: what users ask and models answer is kept word by word for 24 hours, and administrators can read it at GET /api/runs/{id}';
@@ -46,7 +46,7 @@ export function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPro
 export async function logBackends(
   { backends: configured }: Pick<Config, 'backends'>,
   models: Pick<ModelCatalog, 'backends'>,
-  log: FaultLog,
+  log: LeveledLog,
 ): Promise<void> {
   const reports = await models.backends().catch(() => []);
   for (const { name, state, models: count, error } of reports) {

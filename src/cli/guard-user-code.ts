@@ -9,7 +9,7 @@ interface FaultFields {
 }
 
 /** The part of a log that is needed here. */
-interface FaultLog {
+interface ErrorLog {
   error(fields: FaultFields, message: string): void;
 }
 
@@ -22,7 +22,7 @@ const exceptionMessage =
  * of any call (such as a connection without an `error` listener). An exception from elsewhere may have left the gateway in any state, so it still ends
  * the process. Returns the events that are handled here.
  */
-export function guardUserCode({ modules }: Pick<Config, 'modules'>, logger: FaultLog): 'unhandledRejection'[] {
+export function guardUserCode({ modules }: Pick<Config, 'modules'>, logger: ErrorLog): 'unhandledRejection'[] {
   if (modules.toolsDir === undefined && modules.hooks.length === 0) return [];
   /** Logging objects of an operator's code may throw, and an exception here would end the process. */
   const report = ({ err, ...fields }: FaultFields, message: string): void => {

@@ -14,17 +14,17 @@ export function retryDelayMs(failures: number): number {
 }
 
 /**
- * What happened to a server. `slow`: it is still being opened; `joined`: a slow one has been opened. `mended`: a broken one is usable again.
- * `renamed`: its id is not the requested one (`wantedId`). `held`: the functions that an administrator has to accept because their definition has
+ * What happened to a server. `slow`: it is still being opened; `opened`: a slow one has been opened. `recovered`: a broken one is usable again.
+ * `renamed`: its id is not the requested one (`wantedId`). `functions_held`: those that an administrator has to accept because their definition has
  * changed. `process_ended`: unexpectedly; the next call restarts it. `notifications_dropped`: it exceeds the rate limit.
  */
 export type ServerNews =
   | { type: 'broken'; reason: string }
   | { type: 'slow' }
-  | { type: 'joined' }
-  | { type: 'mended' }
+  | { type: 'opened' }
+  | { type: 'recovered' }
   | { type: 'renamed' }
-  | { type: 'held'; functions: string[] }
+  | { type: 'functions_held'; functions: string[] }
   | { type: 'process_ended'; stderr: string[] }
   | { type: 'notifications_dropped' };
 
@@ -81,9 +81,9 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
     if (known === undefined && record.wantedId !== undefined) onNews(record, { type: 'renamed' });
     if (state === 'slow' && known?.state !== 'slow') onNews(record, { type: 'slow' });
     if (reason !== undefined && known?.state !== 'broken') onNews(record, { type: 'broken', reason });
-    if (state === 'usable' && known?.state === 'slow') onNews(record, { type: 'joined' });
-    if (state === 'usable' && known?.state === 'broken') onNews(record, { type: 'mended' });
-    if (functions.length > 0 && held !== known?.held) onNews(record, { type: 'held', functions });
+    if (state === 'usable' && known?.state === 'slow') onNews(record, { type: 'opened' });
+    if (state === 'usable' && known?.state === 'broken') onNews(record, { type: 'recovered' });
+    if (functions.length > 0 && held !== known?.held) onNews(record, { type: 'functions_held', functions });
   }
 
   async function reconnectDue(): Promise<void> {

@@ -111,15 +111,15 @@ describe('what is told of servers', () => {
 
   it.each<[string, (Opening | 'slow' | undefined)[], ServerNews[]]>([
     ['one that opens', [undefined, opened([])], []],
-    ['one that hangs, then opens', ['slow', 'slow', opened([])], [{ type: 'slow' }, { type: 'joined' }]],
+    ['one that hangs, then opens', ['slow', 'slow', opened([])], [{ type: 'slow' }, { type: 'opened' }]],
     ['one that hangs, then fails', ['slow', failed, failed], [{ type: 'slow' }, { type: 'broken', reason: 'down' }]],
-    ['changed definitions, once', [opened(['pay']), opened(['pay'])], [{ type: 'held', functions: ['pay'] }]],
+    ['changed definitions, once', [opened(['pay']), opened(['pay'])], [{ type: 'functions_held', functions: ['pay'] }]],
     [
       'further changed definitions',
       [opened([]), opened(['pay']), opened(['pay', 'ask']), opened([])],
       [
-        { type: 'held', functions: ['pay'] },
-        { type: 'held', functions: ['pay', 'ask'] },
+        { type: 'functions_held', functions: ['pay'] },
+        { type: 'functions_held', functions: ['pay', 'ask'] },
       ],
     ],
   ])('%s', async (_name, states, expected) => {

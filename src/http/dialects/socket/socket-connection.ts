@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession, SessionSocket } from '../../../relay/session.ts';
-import type { ByteBudget } from '../../body/byte-budget.ts';
+import type { ByteBudget } from './byte-budget.ts';
 import { readSocketFrame } from './parse-socket-frame.ts';
 import type { ClientFrame, ParsedFrame } from './parse-socket-frame.ts';
 import type { SocketChats } from './socket-chats.ts';

@@ -1,7 +1,7 @@
 import type { WebSocket } from '@fastify/websocket';
 import { limits } from '../../../core/limits.ts';
-import { createByteBudget } from '../../body/byte-budget.ts';
-import type { ByteBudget } from '../../body/byte-budget.ts';
+import { createByteBudget } from './byte-budget.ts';
+import type { ByteBudget } from './byte-budget.ts';
 
 /** After this many unanswered pings in a row the peer counts as gone, even if the TCP connection is open. */
 const missedPings = 2;

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { WebSocket } from '@fastify/websocket';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
-import { createByteBudget } from '../../../../src/http/body/byte-budget.ts';
+import { createByteBudget } from '../../../../src/http/dialects/socket/byte-budget.ts';
 import { paceSocket } from '../../../../src/http/dialects/socket/socket-pace.ts';
 
 test('bytes may be used at once up to a sum, and come back with time', () => {
