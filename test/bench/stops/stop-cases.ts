@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { WebSocket } from 'ws';
+import { largeDocument } from '../../_support/large-document.ts';
 import { callCompletion, completionOf, mcpMessage, plainCompletion } from './hostile-peer.ts';
 import type { HostilePeer } from './hostile-peer.ts';
 
@@ -567,6 +568,27 @@ const documents: StopCase = {
   },
 };
 
+const manyFunctions: StopCase = {
+  name: 'a document of 1,000 operations, 200 of 250 kB, its report of 50 MB, and a chat',
+  limitMs: 100,
+  async prepare(stage) {
+    stage.peer.pages.set('/cloud/openapi.json', { type: 'application/json', body: JSON.stringify(largeDocument()) });
+    await registerUse(stage, { type: 'object' });
+    await stage.post(chat, plainChat);
+  },
+  async attack(stage) {
+    const registered = await stage.post('/api/tool-servers', { url: `${stage.peer.url}/cloud`, info: { id: 'cloud' } });
+    const asked = await stage.post(chat, {
+      ...plainChat,
+      messages: [{ role: 'user', content: 'Create a thing of Kind7.' }],
+      tool_ids: ['server:cloud'],
+    });
+    const create = await stage.post('/api/tools/createKind7/invoke', { arguments: { meta: {}, spec: { part0: { name: 'a' } } } });
+    const statuses = [registered, asked, create].map(({ status }) => status);
+    return { said: `status ${statuses.join(', ')}`, isWrong: statuses.join() !== '201,200,200' };
+  },
+};
+
 /** Bodies that arrive a byte at a time, of which none may be left after this time. */
 const tricklePatienceMs = 40_000;
 
@@ -853,5 +875,6 @@ export const stopCases: readonly StopCase[] = [
   ...backends,
   ...leakedCalls,
   documents,
+  manyFunctions,
   trickle,
 ];

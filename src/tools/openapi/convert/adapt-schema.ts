@@ -34,6 +34,8 @@ export interface SharedAdaptation {
   budget: ConversionBudget;
   /** By reference: hundreds of functions use the same few schemas. Only schemas without definitions, which belong to one function. */
   inlined: Map<string, InlinedSchema>;
+  /** By reference: definitions of recursive schemas, for functions in which what they refer to has the same names. */
+  recursive: Map<string, RecursiveDefinition>;
   /** By reference: how many nodes a schema has at least that turned out too large, so that it is not tried again by each function. */
   leastNodes: Map<string, number>;
 }
@@ -45,6 +47,14 @@ interface InlinedSchema {
   /** What was spent on it. Each further use costs as much, for that is what it adds to the function. */
   cost: number;
   height: number;
+}
+
+/** A definition, and those that it refers to, in the order in which they were met. */
+interface RecursiveDefinition {
+  schema: JsonObject;
+  nodes: number;
+  cost: number;
+  pointers: readonly { name: string; reference: string }[];
 }
 
 export interface AdapterOptions {
@@ -96,6 +106,8 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   let nodes = 0;
   let deepest = 0;
   let pointers = 0;
+  /** What the definition that is being written refers to. */
+  let met: { name: string; reference: string }[] = [];
 
   const tooManyNodes = (): SchemaTooLarge => new SchemaTooLarge(`its parameters have more than ${options.maxNodes} schemas`);
 
@@ -121,8 +133,10 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   const pointTo = (reference: string, schema: JsonObject, depth: number): JsonObject => {
     count(depth);
     pointers += 1;
+    const name = define(reference);
+    met.push({ name, reference });
     const { description } = plainKeywords(schema);
-    const pointer = { ...(description === undefined ? {} : { description }), $ref: `#/$defs/${define(reference)}` };
+    const pointer = { ...(description === undefined ? {} : { description }), $ref: `#/$defs/${name}` };
     return isNullable(schema) ? withNull(pointer) : pointer;
   };
 
@@ -140,12 +154,29 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   const writeDefinitions = (): void => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       try {
-        definitions[next.name] = adaptWhole({ $ref: next.reference }, outermost);
+        definitions[next.name] = knownDefinition(next.reference) ?? writeDefinition(next.reference);
       } catch (error) {
         if (problems === undefined || error instanceof BudgetSpent || !(error instanceof OmittedOperation)) throw error;
         problems.set(next.name, error);
       }
     }
+  };
+
+  const knownDefinition = (reference: string): JsonObject | undefined => {
+    const known = shared.recursive.get(reference);
+    if (known === undefined || options.keepsReferences) return undefined;
+    if (!known.pointers.every((pointer) => define(pointer.reference) === pointer.name)) return undefined;
+    count(0, known);
+    return known.schema;
+  };
+
+  const writeDefinition = (reference: string): JsonObject => {
+    const before = { nodes, nodesLeft: shared.budget.nodesLeft };
+    met = [];
+    const schema = adaptWhole({ $ref: reference }, outermost);
+    const cost = before.nodesLeft - shared.budget.nodesLeft;
+    if (!options.keepsReferences) shared.recursive.set(reference, { schema, nodes: nodes - before.nodes, cost, pointers: met });
+    return schema;
   };
 
   const adaptWhole = (schema: JsonObject, place: Place): JsonObject =>

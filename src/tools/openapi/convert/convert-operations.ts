@@ -91,7 +91,7 @@ export function packOperations(document: JsonObject, options: ConversionOptions 
   const { budget = createRegisteredBudget(), mask = createSecretMask([]) } = options;
   const spend = spendFrom(budget);
   const { listed, omitted } = listOperations(document, spend);
-  const shared: SharedAdaptation = { budget, inlined: new Map(), leastNodes: new Map() };
+  const shared: SharedAdaptation = { budget, inlined: new Map(), recursive: new Map(), leastNodes: new Map() };
   const isRecursive = createRecursionFinder(document, budget);
   const packer = createSchemaPacker(budget);
   const context: ConversionContext = {

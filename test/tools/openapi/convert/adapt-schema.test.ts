@@ -20,7 +20,7 @@ function adapted(
     isRecursive,
     keepsReferences: false,
     maxNodes: 1_000,
-    shared: { budget, inlined: new Map(), leastNodes: new Map() },
+    shared: { budget, inlined: new Map(), recursive: new Map(), leastNodes: new Map() },
     ...overrides,
   });
   const result = adapter.adapt(schema);
