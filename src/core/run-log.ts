@@ -4,7 +4,7 @@ import type { RunEvent } from './run-event.ts';
 import type { RunStatus } from './run.ts';
 
 /** An event in the log: long texts are truncated, values under secret names are redacted. */
-export interface KeptEvent extends RunEvent {
+export interface LoggedEvent extends RunEvent {
   /** Milliseconds since 1970. */
   time: number;
 }
@@ -23,9 +23,9 @@ export interface RunSummary {
   usage?: Usage;
 }
 
-export interface KeptRun extends RunSummary {
+export interface LoggedRun extends RunSummary {
   /** In the order in which they happened. */
-  events: KeptEvent[];
+  events: LoggedEvent[];
 }
 
 /** How a run ended. `error` has the code and message that its client got, or would have got. */
@@ -59,9 +59,9 @@ export interface RunLog {
   resume(id: string): Promise<RunRecorder | undefined>;
   /** Resolves when everything so far is durable, or the store has failed. */
   flush(): Promise<void>;
-  find(id: string): Promise<KeptRun | undefined>;
+  find(id: string): Promise<LoggedRun | undefined>;
   /** The recorded prompts and answers of a run, each as JSON, in the order in which they were asked; none if none are recorded. */
-  promptsOf(run: KeptRun): Promise<string[]>;
+  promptsOf(run: LoggedRun): Promise<string[]>;
   /** Newest first. */
   list(page: RunPage): Promise<RunSummary[]>;
 }
@@ -72,8 +72,8 @@ export interface RunLog {
  */
 export interface RunStore {
   /** Adds runs or replaces those of the same id, all of them or none. Resolves when they are durable. */
-  save(runs: readonly KeptRun[]): Promise<void>;
-  find(id: string): Promise<KeptRun | undefined>;
+  save(runs: readonly LoggedRun[]): Promise<void>;
+  find(id: string): Promise<LoggedRun | undefined>;
   /** Ordered as by `newestFirst`. Runs that ended before `since` are left out. */
   list(page: RunPage & { since: number }): Promise<RunSummary[]>;
   /**
@@ -102,7 +102,7 @@ export function isOnPage(run: RunSummary, { callerId, after }: RunPage): boolean
 
 /** The new status of a run whose gateway died; undefined if it stays as it is. A run may have been suspended just before the log could record it. */
 export function statusAfterInterruption(
-  { id, status }: Pick<KeptRun, 'id' | 'status'>,
+  { id, status }: Pick<LoggedRun, 'id' | 'status'>,
   waitingIds: ReadonlySet<string> | undefined,
 ): 'waiting' | 'failed' | undefined {
   if (waitingIds?.has(id) === true) return status === 'running' ? 'waiting' : undefined;
@@ -110,7 +110,7 @@ export function statusAfterInterruption(
 }
 
 /** The last event of a run whose gateway died during it. */
-export function interruption(id: string, time: number): KeptEvent {
+export function interruption(id: string, time: number): LoggedEvent {
   const message = 'The gateway stopped before this run ended. Whether calls that were running took effect is unknown.';
   return { type: 'run.end', time, data: { run_id: id, status: 'failed', error: { code: 'interrupted', message } } };
 }

@@ -2,7 +2,7 @@ import type { ChatEvent, ChatMessage, ToolCall } from '../core/chat.ts';
 import { limits } from '../core/limits.ts';
 import type { SentPrompt } from '../core/model-request-log.ts';
 import type { NoteStore } from '../core/note-store.ts';
-import type { KeptRun } from '../core/run-log.ts';
+import type { LoggedRun } from '../core/run-log.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 import { maskSecretsOfLong } from './remove-secrets.ts';
@@ -23,9 +23,9 @@ export interface PromptLogOptions {
 /** The whole prompts and answers of runs, recorded only where the operator asks for it. */
 export interface PromptLog {
   /** Undefined if nothing is recorded. `onFull` is called once when the run has more prompts than are kept. */
-  begin(run: Pick<KeptRun, 'id' | 'callerId'>, onFull: () => void): PromptRecorder | undefined;
+  begin(run: Pick<LoggedRun, 'id' | 'callerId'>, onFull: () => void): PromptRecorder | undefined;
   /** Each as JSON, in the order in which they were asked. @throws GatewayError `storage_unavailable` */
-  promptsOf(run: KeptRun): Promise<string[]>;
+  promptsOf(run: LoggedRun): Promise<string[]>;
   /** Deletes what is too old; everything, if nothing is recorded any more. Never rejects. */
   prune(): Promise<void>;
   /** Resolves when everything so far is durable, or the store has failed. */

@@ -1,6 +1,6 @@
 import { limits } from '../core/limits.ts';
 import { isOnPage, newestFirst } from '../core/run-log.ts';
-import type { KeptRun, RunLog, RunRecorder, RunStore, RunSummary } from '../core/run-log.ts';
+import type { LoggedRun, RunLog, RunRecorder, RunStore, RunSummary } from '../core/run-log.ts';
 import { addUsage } from '../core/usage.ts';
 import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
 import { createModelRequestLog } from './model-request-log.ts';
@@ -40,7 +40,7 @@ export interface WritingRunLog extends RunLog {
 
 /** Without the recorder, to keep little memory alive while it waits to be saved. */
 interface Entry {
-  run: KeptRun;
+  run: LoggedRun;
   hasEnded: boolean;
 }
 
@@ -148,7 +148,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
   /** A flush that is already running may miss the latest changes, so another one follows it. */
   const flush = (): Promise<void> => (saving === undefined ? startFlush() : saving.then(startFlush));
 
-  const isExpired = ({ finished }: KeptRun): boolean => finished !== undefined && finished < now() - limits.runLogMs;
+  const isExpired = ({ finished }: LoggedRun): boolean => finished !== undefined && finished < now() - limits.runLogMs;
 
   function recorderOf(record: RunRecord): RunRecorder {
     const { run } = record;

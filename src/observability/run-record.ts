@@ -1,12 +1,12 @@
 import { limits } from '../core/limits.ts';
-import type { KeptEvent, KeptRun, RunEnding } from '../core/run-log.ts';
+import type { LoggedEvent, LoggedRun, RunEnding } from '../core/run-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 import type { RunStatus } from '../core/run.ts';
 import { shortenValues } from './shorten-values.ts';
 
 /** The log of one active run. */
 export interface RunRecord {
-  readonly run: KeptRun;
+  readonly run: LoggedRun;
   add(event: RunEvent, time: number): void;
   /** Adds an event with short data without secrets, which is not copied; `characters` is its size. */
   addShort(event: RunEvent, characters: number, time: number): void;
@@ -20,8 +20,8 @@ const statuses: readonly string[] = ['running', 'waiting', 'completed', 'failed'
  * Logs a run's events within the limits; the end is always logged. A run is `waiting` from an
  * `approval.request` until every one has its `approval.response` (with the same `id`), and after a `run.end` with that status.
  */
-export function createRunRecord(start: Omit<KeptRun, 'status' | 'events'> & { events?: KeptEvent[] }): RunRecord {
-  const run: KeptRun = { ...start, status: 'running', events: [...(start.events ?? [])] };
+export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { events?: LoggedEvent[] }): RunRecord {
+  const run: LoggedRun = { ...start, status: 'running', events: [...(start.events ?? [])] };
   const awaited = new Set<unknown>();
   let characters = run.events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);
   let progressEvents = 0;
@@ -30,7 +30,7 @@ export function createRunRecord(start: Omit<KeptRun, 'status' | 'events'> & { ev
   for (const { type, data } of run.events) noteApproval(type, data);
 
   /** There is always room for the warning and the end. */
-  function hasRoom(event: KeptEvent, size: number): boolean {
+  function hasRoom(event: LoggedEvent, size: number): boolean {
     if (event.type === 'run.end') return true;
     if (isFull) return false;
     if (characters + size <= limits.loggedRunCharacters && run.events.length < limits.loggedRunEvents) return true;
@@ -50,7 +50,7 @@ export function createRunRecord(start: Omit<KeptRun, 'status' | 'events'> & { ev
     keep({ type, time, data: shortened.data }, shortened.characters);
   }
 
-  function keep(event: KeptEvent, size: number): void {
+  function keep(event: LoggedEvent, size: number): void {
     if (!hasRoom(event, size)) return;
     characters += size;
     run.events.push(event);

@@ -1,7 +1,7 @@
 import type { ApprovalAnswer } from '../core/approval.ts';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { KeptRun, RunLog } from '../core/run-log.ts';
+import type { LoggedRun, RunLog } from '../core/run-log.ts';
 import type { RunTranscripts } from '../chat/suspend/run-transcripts.ts';
 import type { WaitHead, WaitingRun, WaitingRunStore } from '../core/suspended-run.ts';
 import type { ActiveRuns } from './active-runs.ts';
@@ -41,7 +41,7 @@ export interface LinkedApprovalsOptions {
  */
 export type LinkedRun = { runId: string; callerId: string } & (
   | { type: 'open'; run: WaitingRun; answers: ReadonlyMap<string, ApprovalAnswer> }
-  | { type: 'over'; run: KeptRun | undefined; answer?: string | undefined; next?: string | undefined }
+  | { type: 'over'; run: LoggedRun | undefined; answer?: string | undefined; next?: string | undefined }
 );
 
 export interface LinkedDecision {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
-import type { KeptRun, RunRecorder, RunStore } from '../../src/core/run-log.ts';
+import type { LoggedRun, RunRecorder, RunStore } from '../../src/core/run-log.ts';
 import type { EventType } from '../../src/core/run-event.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
 import type { WritingRunLog } from '../../src/observability/run-log.ts';
@@ -185,7 +185,7 @@ describe('reading', () => {
   test('knows the end of a run that came while an earlier state was being saved', async () => {
     const memory = memoryRuns();
     const gate = Promise.withResolvers<void>();
-    const save = async (runs: readonly KeptRun[]): Promise<void> => {
+    const save = async (runs: readonly LoggedRun[]): Promise<void> => {
       const earlier = structuredClone(runs);
       await gate.promise;
       await memory.save(earlier);
@@ -245,7 +245,7 @@ describe('reading', () => {
 
   test('shows what another process left running as failed, and never a run of its own', async () => {
     const store = memoryRuns();
-    const left: KeptRun = { id: 'left', callerId: 'ada', status: 'running', model: 'model', created: 1, events: [] };
+    const left: LoggedRun = { id: 'left', callerId: 'ada', status: 'running', model: 'model', created: 1, events: [] };
     await store.save([left, { ...left, id: 'asked', status: 'waiting', created: Date.now() }]);
     const { log, begin } = openDesk(store);
     begin('own');
@@ -257,12 +257,12 @@ describe('reading', () => {
 });
 
 describe('what is written down', () => {
-  async function recorded(...events: ChatEvent[]): Promise<KeptRun> {
+  async function recorded(...events: ChatEvent[]): Promise<LoggedRun> {
     const { log, begin } = openDesk();
     const run = begin('a');
     for (const each of events) run.record(each);
     run.end({ status: 'failed', error: { code: 'upstream_error', message: 'No.' } });
-    return (await log.find('a')) as KeptRun;
+    return (await log.find('a')) as LoggedRun;
   }
   const end = {
     type: 'run.end',

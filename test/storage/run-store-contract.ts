@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { KeptRun, RunPage, RunStore } from '../../src/core/run-log.ts';
+import type { LoggedRun, RunPage, RunStore } from '../../src/core/run-log.ts';
 
-export function keptRun(run: Partial<KeptRun> = {}): KeptRun {
+export function keptRun(run: Partial<LoggedRun> = {}): LoggedRun {
   const { id = 'run-a', status = 'completed' } = run;
   const created = run.created ?? 1_000;
-  const events: KeptRun['events'] = [{ type: 'run.start', time: created, data: { run_id: id, tools: 0 } }];
+  const events: LoggedRun['events'] = [{ type: 'run.start', time: created, data: { run_id: id, tools: 0 } }];
   const finished = status === 'running' || status === 'waiting' ? {} : { finished: created + 10 };
   return { id, callerId: 'ada', status, model: 'model', mode: 'native', created, ...finished, events, ...run };
 }
@@ -92,7 +92,7 @@ export function describeRunStore(name: string, createStore: () => RunStore): voi
     });
 
     it('wait where they are among those that wait elsewhere: they were kept before their log could say so', async () => {
-      const events: KeptRun['events'] = [{ type: 'approval.request', time: 1, data: { id: 'call' } }];
+      const events: LoggedRun['events'] = [{ type: 'approval.request', time: 1, data: { id: 'call' } }];
       await store.save([keptRun({ id: 'kept', status: 'running', events })]);
       await store.endInterrupted(9_000, new Set(['kept']));
       expect(await store.find('kept')).toEqual(keptRun({ id: 'kept', status: 'waiting', events }));
@@ -122,7 +122,7 @@ export function describeRunStore(name: string, createStore: () => RunStore): voi
     });
 
     it('are forgotten beyond number and size of whoever has the most, and of nobody else', async () => {
-      const events: KeptRun['events'] = [{ type: 'warning', time: 1, data: { message: 'x'.repeat(1_000) } }];
+      const events: LoggedRun['events'] = [{ type: 'warning', time: 1, data: { message: 'x'.repeat(1_000) } }];
       const size = JSON.stringify(events).length;
       const flood = Array.from({ length: 9 }, (_, index) =>
         keptRun({ id: `flood-${index}`, callerId: 'eve', created: 100 + index, events }),
@@ -138,7 +138,7 @@ export function describeRunStore(name: string, createStore: () => RunStore): voi
     });
 
     it('are forgotten beyond their size, the oldest first', async () => {
-      const events: KeptRun['events'] = [{ type: 'warning', time: 1, data: { message: 'x'.repeat(1_000) } }];
+      const events: LoggedRun['events'] = [{ type: 'warning', time: 1, data: { message: 'x'.repeat(1_000) } }];
       await store.save(Array.from({ length: 5 }, (_, index) => keptRun({ id: `run-${index}`, created: index, events })));
       await store.prune({ ...noBounds, maxCharacters: 3 * JSON.stringify(events).length });
       expect(await listed()).toEqual(['run-4', 'run-3', 'run-2']);

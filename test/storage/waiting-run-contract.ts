@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApprovalAnswer } from '../../src/core/approval.ts';
-import type { KeptWait, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/suspended-run.ts';
+import type { KeepResult, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/suspended-run.ts';
 import { chatRequest } from '../_support/tools.ts';
 
 export const noBounds = { maxRunCharacters: 10_000_000, maxOfCaller: 100, maxCharacters: 10_000_000 };
-const refused: KeptWait = { type: 'refused' };
-const kept = (...givenUp: string[]): KeptWait => ({ type: 'kept', givenUp });
+const refused: KeepResult = { type: 'refused' };
+const kept = (...givenUp: string[]): KeepResult => ({ type: 'kept', givenUp });
 const approve: ApprovalAnswer = { decision: 'approve' };
 const reject: ApprovalAnswer = { decision: 'reject', message: "it's ünïcode\u2028" };
 
@@ -102,7 +102,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
 
     it('have bounds for each caller and for all, which those that are closed do not count for', async () => {
       const bounds = { ...noBounds, maxOfCaller: 2 };
-      const keep = (id: string, callerId: string): Promise<KeptWait> => store.keep(waitingRun({ id, callerId }), bounds);
+      const keep = (id: string, callerId: string): Promise<KeepResult> => store.keep(waitingRun({ id, callerId }), bounds);
       expect([await keep('run-a', 'ada'), await keep('run-b', 'ada'), await keep('run-c', 'ada')]).toEqual([kept(), kept(), refused]);
       expect(await store.find('run-c')).toBeUndefined();
       expect([await keep('run-d', 'bob'), await keep('run-b', 'ada')]).toEqual([kept(), kept()]);

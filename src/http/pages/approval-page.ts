@@ -1,7 +1,7 @@
 import type { ApprovalAnswer } from '../../core/approval.ts';
 import type { Caller } from '../../core/caller.ts';
 import { limits } from '../../core/limits.ts';
-import type { KeptRun } from '../../core/run-log.ts';
+import type { LoggedRun } from '../../core/run-log.ts';
 import type { WaitingCall, WaitingRun } from '../../core/suspended-run.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
@@ -141,7 +141,7 @@ function problem(message: string): Html {
 
 export interface DecidedApproval {
   /** Undefined if the log has it no more. */
-  run: KeptRun | undefined;
+  run: LoggedRun | undefined;
   answer?: string | undefined;
   /** The secret part of the link to calls that wait now. */
   next?: string | undefined;
@@ -174,7 +174,7 @@ const waitsAgain = {
   isGoingOn: false,
 };
 
-function stateOf(run: KeptRun | undefined): { title: string; message: string; isGoingOn: boolean } {
+function stateOf(run: LoggedRun | undefined): { title: string; message: string; isGoingOn: boolean } {
   const ended = { isGoingOn: false };
   switch (run?.status) {
     case 'running':
@@ -191,7 +191,7 @@ function stateOf(run: KeptRun | undefined): { title: string; message: string; is
   }
 }
 
-function errorIn({ events }: KeptRun): string | undefined {
+function errorIn({ events }: LoggedRun): string | undefined {
   const error = events.findLast(({ type }) => type === 'run.end')?.data['error'];
   return isJsonObject(error) ? textIn(error['message']) : undefined;
 }
@@ -204,7 +204,7 @@ interface DecidedCall {
 }
 
 /** The calls that needed an approval, in their order. Ids may come again in a later turn, and then mean the later call. */
-function callsOf({ events }: KeptRun): DecidedCall[] {
+function callsOf({ events }: LoggedRun): DecidedCall[] {
   return events.flatMap(({ type, data }, index): DecidedCall[] => {
     if (type !== 'approval.request') return [];
     const later = events.slice(index + 1);

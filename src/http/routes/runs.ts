@@ -5,7 +5,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { parseInput } from '../parse-input.ts';
 import { limits } from '../../core/limits.ts';
-import type { KeptRun, RunLog, RunPage, RunSummary } from '../../core/run-log.ts';
+import type { LoggedRun, RunLog, RunPage, RunSummary } from '../../core/run-log.ts';
 import { mayAccess } from '../../runs/active-runs.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
 
@@ -76,7 +76,7 @@ export const runRoutes: FastifyPluginAsync<RunRouteOptions> = async (app, { log,
 };
 
 /** @throws GatewayError `not_found`, the same for a run that never existed and for another caller's. */
-async function requireRun(id: string, caller: Caller, log: Pick<RunLog, 'find'>): Promise<KeptRun> {
+async function requireRun(id: string, caller: Caller, log: Pick<RunLog, 'find'>): Promise<LoggedRun> {
   const run = await log.find(id);
   if (run !== undefined && mayAccess(run, caller)) return run;
   throw new GatewayError('not_found', `There is no run ${id.slice(0, longestShownId)}. Runs are kept for 24 hours.`);
@@ -117,7 +117,7 @@ function toSummary({ id, status, model, mode, created, finished, usage, callerId
   };
 }
 
-function toWire(run: KeptRun, caller: Caller): JsonObject {
+function toWire(run: LoggedRun, caller: Caller): JsonObject {
   return { ...toSummary(run, caller), events: run.events.map(({ type, time, data }) => ({ type, time: toIso(time), data })) };
 }
 

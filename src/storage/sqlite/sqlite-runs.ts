@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { interruption, statusAfterInterruption } from '../../core/run-log.ts';
-import type { KeptEvent, KeptRun, RunStore, RunSummary } from '../../core/run-log.ts';
+import type { LoggedEvent, LoggedRun, RunStore, RunSummary } from '../../core/run-log.ts';
 import type { RunStatus } from '../../core/run.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
@@ -42,7 +42,7 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
       }),
 
     async endInterrupted(time, waitingIds) {
-      type Unfinished = Pick<KeptRun, 'id' | 'status'>;
+      type Unfinished = Pick<LoggedRun, 'id' | 'status'>;
       const isInterrupted = (run: Unfinished): boolean => statusAfterInterruption(run, waitingIds) !== undefined;
       // Read first: usually no run was interrupted, and a write would have to wait for locks.
       const hasInterrupted = await connection.read((database) =>
@@ -54,7 +54,7 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
         for (const row of selectAll<RunRow>(database, `SELECT ${columns}, events ${unfinished}`).filter(isInterrupted)) {
           const run = toRun(row);
           const isFailed = statusAfterInterruption(run, waitingIds) === 'failed';
-          const end: Partial<KeptRun> = isFailed
+          const end: Partial<LoggedRun> = isFailed
             ? { status: 'failed', finished: time, events: [...run.events, interruption(run.id, time)] }
             : { status: 'waiting' };
           statement.run(...toRow({ ...run, ...end }));
@@ -88,7 +88,7 @@ interface RunRow extends SummaryRow {
   events: string;
 }
 
-function toRow({ id, callerId, status, created, finished, model, mode, usage, events }: KeptRun): SQLInputValue[] {
+function toRow({ id, callerId, status, created, finished, model, mode, usage, events }: LoggedRun): SQLInputValue[] {
   const text = JSON.stringify(events);
   return [id, callerId, status, created, finished ?? null, text.length, JSON.stringify({ model, mode, usage }), text];
 }
@@ -97,8 +97,8 @@ function toSummary({ finished, summary, ...fields }: SummaryRow): RunSummary {
   return { ...fields, ...(finished !== null && { finished }), ...(JSON.parse(summary) as Pick<RunSummary, 'model' | 'mode' | 'usage'>) };
 }
 
-function toRun({ events, ...summary }: RunRow): KeptRun {
-  return { ...toSummary(summary), events: JSON.parse(events) as KeptEvent[] };
+function toRun({ events, ...summary }: RunRow): LoggedRun {
+  return { ...toSummary(summary), events: JSON.parse(events) as LoggedEvent[] };
 }
 
 function prune(database: DatabaseSync, { since, maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): void {
