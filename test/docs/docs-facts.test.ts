@@ -201,7 +201,7 @@ test.each<[(typeof pageNames)[number], string[]]>([
     ],
   ],
   ['functions-and-hooks', [`at most ${limits.stateKeys} keys and ${limits.stateCharacters / 1024} kB`]],
-  ['modes', [`more than ${limits.selectedAtOnce} functions`]],
+  ['modes', [`more than ${limits.selectedAtOnce} functions, or more than ${thousands(limits.selectedAtOnceCharacters)} characters`]],
   [
     'openapi-tools',
     [
