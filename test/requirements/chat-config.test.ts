@@ -1,3 +1,4 @@
+import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { memoryStores } from '../_support/memory-stores.ts';
@@ -41,6 +42,19 @@ const gatewayWith = async (turns: ScriptStep[][], presets: JsonObject[] = [], mo
   }
   return gateway;
 };
+
+/** Asks, and approves the call that the run then waits with. */
+async function approveIn(gateway: FunctionGateway, body: JsonObject): Promise<LightMyRequestResponse> {
+  const { raw } = await gateway.ask({ ...body, stream: false, stream_options: null });
+  const { approval } = JSON.parse(raw) as { approval: { run_id: string; calls: { id: string; token: string }[] } };
+  const [call] = approval.calls;
+  return gateway.app.server.inject({
+    method: 'POST',
+    url: `/api/runs/${approval.run_id}/approvals/${call?.id}`,
+    headers: { host: '127.0.0.1' },
+    payload: { decision: 'approve', token: call?.token },
+  });
+}
 
 describe('updateTools', () => {
   test('replaces the tools from the next round on and for the chat; the run tells what came and went [S3-10, S3-15]', async () => {
@@ -318,20 +332,27 @@ describe('a hand-over', () => {
   });
 });
 
+test('what a resumed run changes stands before the list of its first request, too [S3-10]', async () => {
+  const pay = functionModule('pay', { more: 'needsApproval: true' });
+  const asked = { chat_id: 'a', tool_ids: ['function:set_tools', 'function:pay'] };
+  const turns = [
+    calls(['set_tools', { to: ['function:light', 'function:pay', 'function:instruct'] }]),
+    calls(['pay', {}]),
+    calls(['instruct', { to: 'Ahoy.' }]),
+    says('Paid.'),
+    says('ok'),
+  ];
+  await using gateway = await functionGateway({ ...files, 'pay.js': pay }, { turns });
+  expect((await approveIn(gateway, asked)).json()).toMatchObject({ choices: [{ message: { content: 'Paid.' } }] });
+  await gateway.ask(asked);
+  expect([offered(gateway, 4), systemAt(gateway, 4)]).toEqual([['light', 'pay', 'instruct'], 'Ahoy.']);
+});
+
 test('a change that was made beside a call which waits for approval holds when the run goes on [S3-15]', async () => {
   const pay = functionModule('pay', { more: 'needsApproval: true' });
   const turns = [calls(['set_tools', { to: ['function:light'] }], ['instruct', { to: 'Ahoy.' }], ['pay', {}]), says('Paid.'), says('ok')];
   await using gateway = await functionGateway({ ...files, 'pay.js': pay }, { turns });
-  const { raw } = await gateway.ask({ chat_id: 'a', stream: false, stream_options: null });
-  const { approval } = JSON.parse(raw) as { approval: { run_id: string; calls: { id: string; token: string }[] } };
-  const [call] = approval.calls;
-  const answered = await gateway.app.server.inject({
-    method: 'POST',
-    url: `/api/runs/${approval.run_id}/approvals/${call?.id}`,
-    headers: { host: '127.0.0.1' },
-    payload: { decision: 'approve', token: call?.token },
-  });
-  expect(answered.json()).toMatchObject({ choices: [{ message: { content: 'Paid.' } }] });
+  expect((await approveIn(gateway, { chat_id: 'a' })).json()).toMatchObject({ choices: [{ message: { content: 'Paid.' } }] });
   await gateway.ask({ chat_id: 'a' });
   for (const turn of [1, 2]) expect([offered(gateway, turn), systemAt(gateway, turn)]).toEqual([['light'], 'Ahoy.']);
 });

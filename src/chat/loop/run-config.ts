@@ -30,7 +30,9 @@ export interface RunConfigOptions {
  */
 export function createRunConfig(first: ChatRequest, { run, configs, presets }: RunConfigOptions): RunConfig {
   const chat = chatOf(first, run);
-  const asked = first.toolIds;
+  const isResumed = run.suspension?.resumed !== undefined;
+  /** The list of the client's request. */
+  let asked = first.toolIds;
   /** The list that applies without a change: the request's, but not under a preset that the request did not name. */
   let ownToolIds = asked;
   let config: ChatConfig | undefined;
@@ -51,13 +53,14 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
       const isUsable = found?.preset === undefined || (await mayAnswer(found.preset, run, presets));
       if (found === undefined || !isUsable) return { request: first };
       const { toolIds, ...others } = found;
+      // A resumed run has its request as it was when it was suspended, with what had been changed by then.
+      if (isResumed && (asked === undefined || isSameList(asked, toolIds))) asked = found.askedToolIds;
       const hasChosenAnew = asked !== undefined && !isSameList(asked, found.askedToolIds);
       config = hasChosenAnew || toolIds === undefined ? others : found;
       const { preset, instructions, approvalRule } = found;
-      if (preset !== undefined && !hasChosenAnew) ownToolIds = undefined;
+      ownToolIds = preset !== undefined && !hasChosenAnew ? undefined : asked;
       hasTools = config.toolIds !== undefined;
-      // A resumed run has its request as it was when it was suspended.
-      if (run.suspension?.resumed !== undefined) return { request: first };
+      if (isResumed) return { request: first };
       const request: ChatRequest = {
         ...first,
         model: preset ?? first.model,
