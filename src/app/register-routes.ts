@@ -4,6 +4,7 @@ import { createPresetValidator } from '../admin/validate-preset.ts';
 import type { RunLog } from '../core/run-log.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
 import { createDefaultModel } from '../http/dialects/socket/default-model.ts';
+import { createKeptConversations } from '../http/dialects/socket/kept-conversations.ts';
 import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/start-socket-chat.ts';
 import { approvalPageRoutes } from '../http/routes/approval-page.ts';
 import { approvalRoutes } from '../http/routes/approvals.ts';
@@ -56,15 +57,22 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
 
   await app.register(gatewayRoutes, { ...parts, version, isDraining: () => runs.isDraining(), registry });
   await app.register(metricsRoute, { metrics: parts.metrics });
+  const conversations = createKeptConversations({
+    store: storage.noteStores.conversation,
+    spare: storage.spareNotes,
+    now,
+    onFault: (error) => app.log.error({ err: error }, 'conversations over sockets cannot be stored at the moment; a restart loses them'),
+  });
   await app.register(socketRoute, {
     relay,
     authenticateToken: authenticator.findByToken,
     openCaller: authenticator.findOpenCaller,
     allowedOrigins,
     pingIntervalMs: config.wsPingIntervalMs,
-    startChat: startSocketChat(runs),
+    startChat: startSocketChat({ runs, conversations }),
     cancelRun: runs.cancel,
     cancelSession: runs.cancelSession,
+    interruptChat: runs.interrupt,
     limiter,
     defaultModel: createDefaultModel(models),
   });
@@ -74,6 +82,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     startRun: runs.start,
     follow: parts.follow,
     approvalTimeoutMs: config.approvalTimeoutMs,
+    interruptChat: runs.interrupt,
     runInBackground,
     stallMs,
     now,

@@ -150,7 +150,8 @@ export function connect(options = {}) {
     /** Without an id: all chats of the session. @param {string} [runId] */
     cancel: (runId) => send('cancel', { run_id: runId }),
     /**
-     * Starts a chat: `{content | messages, model, mode?, tool_servers?, tool_ids?, …}`, or only its text.
+     * Starts a chat: `{content | messages, model, mode?, chat_id?, interrupt?, tool_servers?, tool_ids?, …}`, or only its text. `content` goes on with the
+     * conversation of its `chat_id`, or of the session; `messages` replaces it.
      * Iterate over its frames, or await `done`; both throw an Error with a `code` when the chat fails.
      * @param {string | Record<string, any>} message @param {{ onText?: (text: string) => void }} [handlers]
      */

@@ -123,6 +123,8 @@ export interface ChatRequest {
   isHandover?: true;
   /** In place of the preset's system prompt, as a function has changed it; clients cannot set it. */
   instructions?: string;
+  /** The gateway has put calls of earlier runs into the history, which a backend may refuse in a request without tools. */
+  hasKeptCalls?: true;
   /** The approval rule of the presets that handed the conversation over; clients cannot set it. */
   approvalRule?: ApprovalRule;
   /**

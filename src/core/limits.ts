@@ -343,6 +343,16 @@ export const limits = {
   socketAuthTimeoutMs: 5_000,
   /** How long a session waits for its browser to come back. */
   sessionGraceMs: 30_000,
+  /** How long a conversation over a socket can be continued after its last message: the next morning too. Nobody has asked to store it for longer. */
+  conversationMs: 24 * 60 * 60 * 1000,
+  /** Beyond these its oldest turns are dropped: no model's context holds more. */
+  conversationMessages: 1_000,
+  conversationCharacters: 2 * 1024 * 1024,
+  /** All kept conversations, encrypted. Beyond it whoever has the most loses the oldest ones. */
+  conversations: 10_000,
+  conversationsCharacters: 128 * 1024 * 1024,
+  /** How long a message with `interrupt` waits for the end of the chat that it cancels: functions may be in critical sections. */
+  interruptMs: 30_000,
   /** Elicitations that one session may have open; more is a tool in a loop. */
   elicitationsPerSession: 64,
 

@@ -36,7 +36,7 @@ export interface NoteStore {
 /**
  * `approval`: remembered decisions. `state`: the state of functions. `config`: what functions and hand-offs changed in a chat. `continuation`: results
  * of calls that ran beside calls of the caller's functions. `prompt`: what a model was asked in a run, and answered. `transcript`: what a suspended run
- * did.
+ * did. `conversation`: the messages of a chat over a socket.
  */
-export type NoteKind = 'approval' | 'state' | 'config' | 'continuation' | 'prompt' | 'transcript';
+export type NoteKind = 'approval' | 'state' | 'config' | 'continuation' | 'prompt' | 'transcript' | 'conversation';
 export type NoteStores = Record<NoteKind, NoteStore>;

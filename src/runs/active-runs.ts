@@ -7,12 +7,14 @@ import type { RunEnding, RunLog, RunRecorder } from '../core/run-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 import type { Emit } from '../shared/emit.ts';
 import type { RunContext } from '../core/run.ts';
+import { forAnotherModel } from '../chat/loop/round-messages.ts';
 import { runAsPreset } from '../chat/loop/run-as-preset.ts';
 import type { PresetServices } from '../chat/loop/run-as-preset.ts';
 import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
 import { requireModels } from '../chat/loop/require-model.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
+import { limits } from '../core/limits.ts';
 import { Drain } from './drain.ts';
 import { RunStats } from './run-stats.ts';
 import { endingOf, reportRun } from './report-run.ts';
@@ -49,6 +51,14 @@ export interface ActiveRuns {
   cancel: (runId: string, caller: Caller) => boolean;
   /** Ends the runs of this caller whose answers go to this websocket session with `run_cancelled`; not those that only send it their events. */
   cancelSession: (sessionId: string, caller: Caller) => void;
+  /**
+   * Ends the runs of this caller and `chat_id` with `run_cancelled`, frontend tasks excepted. Resolves when they have ended, critical sections included,
+   * with what their calls have done: whole rounds, as far as it is known.
+   * @throws GatewayError `conflict` if one does not end in time
+   */
+  interrupt: (chatId: string, caller: Caller) => Promise<ChatMessage[]>;
+  /** False once the caller's key was deleted. */
+  isKnown: (caller: Caller) => boolean;
   /** Cancels a single call; its run continues with the result `tool_cancelled`. False when no active call of that id is visible to this caller. */
   cancelCall: (runId: string, callId: string, caller: Caller) => boolean;
   /** Ends every run of this caller with `run_cancelled`; new ones may start. */
@@ -87,6 +97,7 @@ export interface SessionEvents {
 interface RunningRun {
   callerId: string;
   request: ChatRequest;
+  transcript: readonly ChatMessage[];
   controller: AbortController;
   calls: CancellableCalls;
   end: RunEnd;
@@ -116,6 +127,17 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     requireModels(caller, request);
   }
 
+  async function whenOver(runId: string, timeoutMs: number): Promise<boolean> {
+    const run = running.get(runId);
+    if (run === undefined) return true;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => resolve(false), timeoutMs);
+    run.end.whenOver(() => resolve(true));
+    const isOver = await promise;
+    clearTimeout(timer);
+    return isOver;
+  }
+
   interface RunStart {
     runId: string;
     caller: Caller;
@@ -139,7 +161,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     const ids = { runId, chatId, messageId, sessionId, model };
     const whenOver = end.whenOver;
     const run: RunContext = { ...ids, caller, signal: controller.signal, calls, whenOver, suspension, transcript, modelRequests };
-    running.set(runId, { callerId: caller.id, request, controller, calls, end });
+    running.set(runId, { callerId: caller.id, request, transcript, controller, calls, end });
     function finish(): void {
       running.delete(runId);
       end.reach();
@@ -218,22 +240,26 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
       });
     },
     requireReady,
-    async whenOver(runId, timeoutMs) {
-      const run = running.get(runId);
-      if (run === undefined) return true;
-      const { promise, resolve } = Promise.withResolvers<boolean>();
-      const timer = setTimeout(() => resolve(false), timeoutMs);
-      run.end.whenOver(() => resolve(true));
-      const isOver = await promise;
-      clearTimeout(timer);
-      return isOver;
-    },
+    whenOver,
     countRunning: () => running.size,
     cancel(runId, caller) {
       const run = findAllowed(runId, caller);
       run?.controller.abort(wasCancelled());
       return run !== undefined;
     },
+    async interrupt(chatId, caller) {
+      const found = [...running].filter(
+        ([, { callerId, request }]) => callerId === caller.id && request.chatId === chatId && !request.isTask,
+      );
+      const reason = new GatewayError('run_cancelled', 'The run was cancelled because a later message interrupts it.');
+      for (const [, { controller }] of found) controller.abort(reason);
+      const ended = await Promise.all(found.map(([runId]) => whenOver(runId, limits.interruptMs)));
+      if (ended.includes(false)) throw stillRunning();
+      const roundsIn = (transcript: readonly ChatMessage[]): ChatMessage[] =>
+        transcript.slice(0, transcript.findLastIndex(({ role }) => role === 'tool') + 1);
+      return forAnotherModel(found.flatMap(([, { transcript }]) => roundsIn(transcript)));
+    },
+    isKnown: ({ id }) => !drain.isClosedTo(id),
     cancelSession(sessionId, caller) {
       for (const { callerId, request, controller } of running.values())
         if (callerId === caller.id && request.sessionId === sessionId && request.reply === undefined) controller.abort(wasCancelled());
@@ -247,6 +273,11 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     isDraining: () => drain.isDraining,
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),
   };
+}
+
+/** For a message with `interrupt`. */
+export function stillRunning(): GatewayError {
+  return new GatewayError('conflict', 'The chat was cancelled, but its functions have not ended yet. Send the message again in a moment.');
 }
 
 function wasCancelled(): GatewayError {

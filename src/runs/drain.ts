@@ -37,6 +37,10 @@ export class Drain {
     this.#deletedKeys.set(callerId, true);
   }
 
+  isClosedTo(callerId: string): boolean {
+    return this.#deletedKeys.has(callerId);
+  }
+
   /** To be called whenever some work has ended. */
   noteEnd(): void {
     if (this.#countRunning() === 0) this.#becomeIdle?.();

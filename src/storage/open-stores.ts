@@ -45,6 +45,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
       continuation: createNotes('continuation'),
       prompt: createNotes('prompt'),
       transcript: createNotes('transcript'),
+      conversation: createNotes('conversation'),
     },
     chats: createSqliteChats(connection, { now }),
     connection,

@@ -182,6 +182,7 @@ const kinds: [NoteKind, string, keyof typeof limits][] = [
   ['continuation', 'turns that go on', 'continuations'],
   ['prompt', 'recorded prompts', 'recordedPrompts'],
   ['transcript', 'what suspended runs did', 'transcripts'],
+  ['conversation', 'conversations over sockets', 'conversations'],
 ];
 const rows: StoreRow[] = [
   {

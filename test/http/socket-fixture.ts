@@ -71,7 +71,8 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     openCaller: () => (isOpen ? nobody : undefined),
     allowedOrigins: ['https://chat.example'],
     pingIntervalMs: 25_000,
-    startChat({ body, caller, sessionId, signal }) {
+    async startChat({ body, caller, controller: { signal } }) {
+      const sessionId = typeof body['session_id'] === 'string' ? body['session_id'] : undefined;
       const runId = `run_${chats.length + 1}`;
       chats.push({ body, signal, caller, runId });
       const run = { runId, caller, chatId: undefined, messageId: undefined, sessionId, signal };

@@ -15,6 +15,7 @@ import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
 import { chooseMode, parseMode } from '../modes/choose-mode.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import { sourceOfFile } from '../results/cite-sources.ts';
+import { inlineToolResults } from '../results/inline-tool-results.ts';
 import { fileConsumersIn, untilConsumed, withFilesAtEachTurn } from '../results/consume-files.ts';
 import type { Continuations } from '../suspend/continuations.ts';
 import type { RunTranscripts } from '../suspend/run-transcripts.ts';
@@ -114,7 +115,8 @@ async function preparedMessages(
 ): Promise<ChatMessage[]> {
   const { model = request.model } = run;
   const told = await services.transcripts.restore(run.caller, withVariables(request.messages, variables), { model, hasTools });
-  return services.continuations.restore(run.caller, told);
+  const restored = await services.continuations.restore(run.caller, told);
+  return request.hasKeptCalls === true && !hasTools && request.callerFunctions.length === 0 ? inlineToolResults(restored) : restored;
 }
 
 function withVariables(messages: readonly ChatMessage[], variables: ReadonlyMap<string, string>): ChatMessage[] {

@@ -26,6 +26,7 @@ import { limitReached, runRound, usageEvents } from '../tool-calls/run-round.ts'
 import { createTurnSeparator } from './separate-turns.ts';
 import type { TurnSeparator } from './separate-turns.ts';
 import { isCut, partitionToolCalls } from '../tool-calls/partition-tool-calls.ts';
+import { withCalls } from '../suspend/continuations.ts';
 import { betweenRounds, isAmidRound, resumedRound, turnOf } from '../suspend/loop-checkpoint.ts';
 import type { LoopCheckpoint, LoopState } from '../suspend/loop-checkpoint.ts';
 
@@ -129,6 +130,7 @@ export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Han
         return undefined;
       case 'hand_over': {
         const calls = await chat.keepForCaller(step.calls, addedMessages(loop));
+        noteHandedOver(loop, step.calls, calls);
         await emit([...calls.map((call): ChatEvent => ({ type: 'tool-call', call })), { type: 'finish', reason: 'tool_calls' }]);
         return undefined;
       }
@@ -274,6 +276,12 @@ function noteCutRound({ chat }: Loop, [assistant, ...results]: readonly ChatMess
   const hasResult = new Set(results.flatMap((message) => (message.role === 'tool' ? [message.toolCallId] : [])));
   const toolCalls = assistant.toolCalls.filter(({ id }) => hasResult.has(id));
   chat.settings.run.transcript?.push({ ...assistant, toolCalls }, ...results);
+}
+
+/** Calls may be handed over under new ids. */
+function noteHandedOver({ chat }: Loop, old: readonly ToolCall[], calls: readonly ToolCall[]): void {
+  const { transcript } = chat.settings.run;
+  transcript?.splice(0, transcript.length, ...withCalls(transcript, old, calls));
 }
 
 function noteAnswer({ chat }: Loop, { text }: Turn): void {

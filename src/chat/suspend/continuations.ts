@@ -1,4 +1,6 @@
 import { hash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { forAnotherModel } from '../loop/round-messages.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { NoteStore } from '../../core/note-store.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat.ts';
@@ -90,7 +92,8 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
       for (const message of messages) {
         const sent = message.role === 'assistant' && recent.has(message) ? message.toolCalls : undefined;
         const found = sent && (await find(idOf(caller, sent)));
-        if (found !== undefined && isOfSameNames(found.calls, sent ?? [])) restored.push(...found.messages);
+        if (found !== undefined && isOfSameNames(found.calls, sent ?? []) && !isWhole([...restored, message], found.messages))
+          restored.push(...found.messages);
         else restored.push(message);
       }
       return restored;
@@ -98,13 +101,18 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
   };
 }
 
-/** The caller's calls are in the last turn, without results. */
-function withCalls(messages: readonly ChatMessage[], old: readonly ToolCall[], calls: readonly ToolCall[]): ChatMessage[] {
+/** Replaces the caller's calls, which are in the last turn, without results. */
+export function withCalls(messages: readonly ChatMessage[], old: readonly ToolCall[], calls: readonly ToolCall[]): ChatMessage[] {
   const last = messages.findLastIndex((message) => message.role === 'assistant');
   return messages.map((message, index) => {
     if (index !== last || message.role !== 'assistant') return message;
     return { ...message, toolCalls: message.toolCalls.map((call) => calls[old.findIndex(({ id }) => id === call.id)] ?? call) };
   });
+}
+
+/** A conversation that the gateway has kept has all calls already. */
+function isWhole(history: readonly ChatMessage[], turn: readonly ChatMessage[]): boolean {
+  return isDeepStrictEqual(forAnotherModel(history.slice(-turn.length)), forAnotherModel(turn));
 }
 
 /** With a backend that numbers its calls, an id may refer to a turn that was never stored. */

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../core/caller.ts';
-import type { ChatRequest } from '../../core/chat.ts';
+import { insertInterrupted } from '../../chat/suspend/insert-interrupted.ts';
+import type { ChatMessage, ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Release } from '../../core/rate-limit.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
@@ -22,6 +23,11 @@ export interface ChatRouteOptions extends AnswerOptions {
   approvalTimeoutMs: number;
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
   startRun(request: ChatRequest, caller: Caller, controller: AbortController): StartedRun;
+  /**
+   * Cancels the runs of this caller and `chat_id`, and resolves with their calls and results when they have ended.
+   * @throws GatewayError `conflict` if they do not end in time
+   */
+  interruptChat(chatId: string, caller: Caller): Promise<ChatMessage[]>;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
   runInBackground(parsed: ParsedChat, caller: Caller, release: Release): Promise<string | undefined>;
 }
@@ -31,7 +37,7 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
   const answerRun = createAnswerRun(options);
 
   async function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const parsed = parseChatBody(request.body);
+    const parsed = await afterInterrupt(parseChatBody(request.body), request.caller);
     if (parsed.isBackground) return startInBackground(request, parsed);
     const { includeUsage, includeEvents, isLegacy } = parsed;
     const { model, stream } = parsed.request;
@@ -50,6 +56,15 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
   /** A run that waits for a human takes no part of its caller's limits; the one that goes on is admitted by its decision. */
   function followingOf(request: FastifyRequest, { signal }: AbortController): FollowOptions {
     return { signal, timeoutMs: options.approvalTimeoutMs, onSuspended: () => request.admission?.release() };
+  }
+
+  /** With `interrupt`, cancels the running chat first, and tells the model what it did. */
+  async function afterInterrupt(parsed: ParsedChat, caller: Caller): Promise<ParsedChat> {
+    const { chatId = '', messages } = parsed.request;
+    if (!parsed.isInterrupt || chatId === '') return parsed;
+    const rounds = await options.interruptChat(chatId, caller);
+    if (rounds.length === 0) return parsed;
+    return { ...parsed, request: { ...parsed.request, messages: insertInterrupted(messages, rounds), hasKeptCalls: true } };
   }
 
   async function startInBackground(request: FastifyRequest, parsed: ParsedChat): Promise<unknown> {

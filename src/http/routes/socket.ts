@@ -33,6 +33,8 @@ export interface SocketRouteOptions {
   cancelRun?: (runId: string, caller: Caller) => boolean;
   /** Cancels the runs of this caller whose answers go to the session. */
   cancelSession?: (sessionId: string, caller: Caller) => void;
+  /** Cancels the runs of this caller and `chat_id`, and resolves when they have ended. @throws GatewayError `conflict` if they do not end in time */
+  interruptChat?: (chatId: string, caller: Caller) => Promise<unknown>;
 }
 
 const path = '/ws';

@@ -75,6 +75,7 @@ export const bodySchema = z.looseObject({
   metadata: jsonObject.nullish(),
   stream_options: jsonObject.nullish(),
   background: z.boolean().nullish(),
+  interrupt: z.boolean().nullish(),
 });
 export type Body = z.infer<typeof bodySchema>;
 

@@ -26,6 +26,7 @@ const extensionFields: ReadonlySet<string> = new Set([
   'background_tasks',
   'metadata',
   'background',
+  'interrupt',
   'message_ids',
   'parent_id',
   'user_message',
@@ -58,6 +59,10 @@ export interface ParsedChat {
   includeUsage: boolean;
   includeEvents: boolean;
   isBackground: boolean;
+  /** The running chat of this `chat_id` is to be cancelled first. */
+  isInterrupt: boolean;
+  /** The first message is the system prompt of `params`. */
+  hasSystemParameter: boolean;
   /** The answer has to use `function_call`. */
   isLegacy: boolean;
 }
@@ -114,6 +119,8 @@ function toParsedChat(body: Body, wire: JsonObject): Omit<ParsedChat, 'isLegacy'
     includeUsage: options['include_usage'] === true,
     includeEvents: options['include_events'] === true,
     isBackground: body.background ?? false,
+    isInterrupt: body.interrupt ?? false,
+    hasSystemParameter: Boolean(body.params?.system),
   };
 }
 

@@ -1,26 +1,39 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../../../core/caller.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { JsonObject } from '../../../shared/json.ts';
-import { ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { waitAtMost } from '../../../shared/wait-for.ts';
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RateLimiter } from '../../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession } from '../../../relay/session.ts';
+import { stillRunning } from '../../../runs/active-runs.ts';
 import type { StartedRun } from '../../../runs/active-runs.ts';
 import { toGatewayError } from '../../error-handler.ts';
 import { logChat } from '../../../runs/run-stats.ts';
 import type { RunStats } from '../../../runs/run-stats.ts';
+import { createConversationTurns } from './conversation-turns.ts';
+import type { ConversationTurn } from './conversation-turns.ts';
+import type { ConversationId } from './kept-conversations.ts';
 import { createSessionOutbox } from './session-outbox.ts';
 import { createChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
 import type { ChatHead } from './socket-wire.ts';
 
-/** Starts a run for a body in OpenAI's shape; the signal ends it. @throws GatewayError when the body is wrong. */
-export type StartChat = (options: { body: JsonObject; caller: Caller; sessionId: string; signal: AbortSignal }) => {
-  runId: string;
-  stream: StartedRun['stream'];
-  stats?: RunStats;
-};
+/** Starts a run for a body in OpenAI's shape; the controller ends it. Rejects with a GatewayError when the body is wrong. */
+export type StartChat = (options: {
+  body: JsonObject;
+  caller: Caller;
+  controller: AbortController;
+  conversation: ChatInConversation;
+}) => Promise<{ runId: string; stream: StartedRun['stream']; stats?: RunStats }>;
+
+/** `isContinued`: the body has only what is new; otherwise it has the whole conversation. */
+export interface ChatInConversation {
+  id: ConversationId;
+  isContinued: boolean;
+  turn: ConversationTurn;
+}
 
 export interface SocketChatsOptions {
   relay: BrowserRelay;
@@ -31,6 +44,8 @@ export interface SocketChatsOptions {
   cancelRun?: (runId: string, caller: Caller) => boolean;
   /** Cancels the runs of this caller whose answers go to the session. */
   cancelSession?: (sessionId: string, caller: Caller) => void;
+  /** Cancels the runs of this caller and `chat_id`, and resolves when they have ended. @throws GatewayError `conflict` if they do not end in time */
+  interruptChat?: (chatId: string, caller: Caller) => Promise<unknown>;
   /** Default: no limits. */
   limiter?: RateLimiter;
   log: FastifyBaseLogger;
@@ -44,79 +59,112 @@ export interface SocketChats {
   cancel(runId: string | undefined, session: RelaySession, caller: Caller): void;
 }
 
-export function createSocketChats({
-  relay,
-  startChat,
-  defaultModel,
-  cancelRun,
-  cancelSession,
-  limiter,
-  log,
-}: SocketChatsOptions): SocketChats {
-  const running = new Map<string, { callerId: string; controller: AbortController }>();
-  const perSession = new Map<string, number>();
+export function createSocketChats(options: SocketChatsOptions): SocketChats {
+  const { relay, startChat, defaultModel, cancelRun, cancelSession, interruptChat, limiter, log } = options;
+  const turns = createConversationTurns();
+  /** Of chats whose runs have not begun, too. */
+  const chats = new Set<StartedChat>();
 
-  function count(sessionId: string, change: 1 | -1): number {
-    const chats = (perSession.get(sessionId) ?? 0) + change;
-    if (chats === 0) perSession.delete(sessionId);
-    else perSession.set(sessionId, chats);
-    return chats;
+  function count(sessionId: string, callerId: string): number {
+    let active = 0;
+    for (const chat of chats) if (chat.session.id === sessionId && chat.caller.id === callerId) active += 1;
+    return active;
   }
 
-  async function run(fields: JsonObject, session: RelaySession, caller: Caller): Promise<void> {
+  /** What is sent as `messages` needs no earlier answer; what continues a conversation waits for them. */
+  async function toBegin(fields: JsonObject, { caller, conversation: { isContinued, turn, id } }: StartedChat): Promise<void> {
+    if (ownValue(fields, 'interrupt') === true) {
+      turn.interrupt(new GatewayError('run_cancelled', 'The run was cancelled because a later message interrupts it.'));
+      if (id.of === 'chat') await interruptChat?.(id.id, caller);
+      await waitAtMost(limits.interruptMs, turn.toBegin(), () => {
+        throw stillRunning();
+      });
+    } else if (isContinued) await turn.toBegin();
+  }
+
+  async function run(fields: JsonObject, chat: StartedChat): Promise<void> {
+    const { session, caller } = chat;
     const isModelNamed = Boolean(textField(fields, 'model'));
     const body = toChatBody(fields, session.id, isModelNamed ? undefined : await defaultModel?.(caller));
+    await toBegin(fields, chat);
     const release = await limiter?.admit(caller);
     try {
-      await stream(body, session, caller);
+      await stream(body, chat);
     } finally {
       release?.();
     }
   }
 
-  async function stream(body: JsonObject, session: RelaySession, caller: Caller): Promise<void> {
-    const controller = new AbortController();
-    const { runId, stream: streamRun, stats } = startChat({ body, caller, sessionId: session.id, signal: controller.signal });
-    running.set(runId, { callerId: caller.id, controller });
-    try {
-      const head = { runId, model: textField(body, 'model') ?? '', chatId: textField(body, 'chat_id'), messageId: textField(body, 'id') };
-      await streamToSession({ relay, sessionId: session.id, caller, head, stream: streamRun, stats, controller, log });
-    } finally {
-      running.delete(runId);
-    }
+  async function stream(body: JsonObject, chat: StartedChat): Promise<void> {
+    const { session, caller, controller, conversation } = chat;
+    controller.signal.throwIfAborted();
+    const { runId, stream: streamRun, stats } = await startChat({ body, caller, controller, conversation });
+    chat.runId = runId;
+    const head = { runId, model: textField(body, 'model') ?? '', chatId: textField(body, 'chat_id'), messageId: textField(body, 'id') };
+    await streamToSession({ relay, sessionId: session.id, caller, head, stream: streamRun, stats, controller, log });
   }
 
   return {
     async start(fields, session, caller) {
+      const controller = new AbortController();
+      const id = conversationIn(fields, session, caller);
+      const turn = turns.take(JSON.stringify([id.callerId, id.of, id.id]), controller);
+      const chat: StartedChat = { session, caller, controller, conversation: { id, turn, isContinued: continuesIn(fields) } };
+      chats.add(chat);
       try {
-        if (count(session.id, 1) > limits.chatsPerSession) {
+        if (count(session.id, caller.id) > limits.chatsPerSession) {
           throw new GatewayError(
             'overloaded',
             `A session may have ${limits.chatsPerSession} active chats. Wait for one to end, or cancel it.`,
           );
         }
         await limiter?.admitMessage(caller);
-        await run(fields, session, caller);
+        await run(fields, chat);
       } catch (error) {
         const messageId = textField(fields, 'id');
         const frame = failureFrame(error, messageId === undefined ? {} : { message_id: messageId }, log);
         await relay.sendTo(session.id, caller, frame).catch(() => false);
       } finally {
-        count(session.id, -1);
+        chats.delete(chat);
+        turn.end();
       }
     },
 
     cancel(runId, session, caller) {
-      if (runId === undefined) return cancelSession?.(session.id, caller);
-      const chat = running.get(runId);
-      if (chat !== undefined && chat.callerId === caller.id)
-        chat.controller.abort(new GatewayError('run_cancelled', 'The run was cancelled.'));
+      const reason = new GatewayError('run_cancelled', 'The run was cancelled.');
+      if (runId === undefined) {
+        for (const chat of chats) if (chat.session.id === session.id && chat.caller.id === caller.id) chat.controller.abort(reason);
+        return cancelSession?.(session.id, caller);
+      }
+      const chat = [...chats].find((each) => each.runId === runId && each.caller.id === caller.id);
+      if (chat !== undefined) chat.controller.abort(reason);
       else if (cancelRun?.(runId, caller) !== true) {
         // Without `run_id`, so that a client does not mark an answer that has just ended as failed.
         void relay.sendTo(session.id, caller, errorFrame('not_found', `You have no active run ${runId}.`)).catch(() => false);
       }
     },
   };
+}
+
+interface StartedChat {
+  session: RelaySession;
+  caller: Caller;
+  controller: AbortController;
+  conversation: ChatInConversation;
+  /** Absent until it has begun. */
+  runId?: string;
+}
+
+function conversationIn(fields: JsonObject, session: RelaySession, { id: callerId }: Caller): ConversationId {
+  const chatId = textField(fields, 'chat_id') ?? '';
+  return chatId === '' ? { callerId, of: 'session', id: session.id } : { callerId, of: 'chat', id: chatId };
+}
+
+/** No conversation begins with results, so a message of results alone answers the calls that were handed over. */
+function continuesIn(fields: JsonObject): boolean {
+  const messages = ownValue(fields, 'messages');
+  const isResult = (message: JsonValue): boolean => isJsonObject(message) && ownValue(message, 'role') === 'tool';
+  return messages === undefined || (Array.isArray(messages) && messages.length > 0 && messages.every(isResult));
 }
 
 export interface StreamToSessionOptions {

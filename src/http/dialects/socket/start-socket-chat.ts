@@ -5,17 +5,51 @@ import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import { parseChatBody } from '../chat-completions/parse-chat-body.ts';
 import type { ParsedChat } from '../chat-completions/parse-chat-body.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
+import { createAddedMessages } from './added-messages.ts';
+import type { KeptConversations } from './kept-conversations.ts';
 import { streamToSession } from './socket-chats.ts';
 import type { StartChat } from './socket-chats.ts';
 
-/** Starts a chat over a socket, with the same body and the same run as over HTTP. */
-export function startSocketChat(runs: ActiveRuns): StartChat {
-  return ({ body, caller, signal }) => {
-    const controller = new AbortController();
-    if (signal.aborted) controller.abort(signal.reason);
-    signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true });
-    const { run, stream, stats } = runs.start(parseChatBody(body).request, caller, controller);
-    return { runId: run.runId, stream, stats };
+export interface SocketChatOptions {
+  runs: ActiveRuns;
+  conversations: KeptConversations;
+}
+
+/** Starts a chat over a socket, with the same body and the same run as over HTTP, and with the messages that are kept of its conversation. */
+export function startSocketChat({ runs, conversations }: SocketChatOptions): StartChat {
+  return async ({ body, caller, controller, conversation }) => {
+    const { request: sent, hasSystemParameter } = parseChatBody(body);
+    const prompts = sent.messages.slice(0, hasSystemParameter ? 1 : 0);
+    const asked = sent.messages.slice(prompts.length);
+    if (!conversation.isContinued) conversation.turn.replace();
+    const history = conversation.isContinued ? await conversations.find(conversation.id, sent.model) : [];
+    const request = { ...sent, messages: [...prompts, ...history, ...asked], ...(history.length > 0 && { hasKeptCalls: true as const }) };
+    const { run, stream, stats } = runs.start(request, caller, controller);
+    const added = createAddedMessages();
+
+    async function keep(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void> {
+      // The conversations of a deleted key are deleted.
+      if (conversation.turn.isReplaced || !runs.isKnown(caller)) return;
+      const messages = [...history, ...asked, ...added.after(run.transcript ?? [], outcome)];
+      await conversations.keep(conversation.id, { model: sent.model, messages, isHandedOver: added.isHandedOver });
+    }
+
+    return {
+      runId: run.runId,
+      stats,
+      async stream(emit) {
+        let outcome: 'answered' | 'failed' = 'failed';
+        try {
+          await stream((events) => {
+            added.note(events);
+            return emit(events);
+          });
+          outcome = 'answered';
+        } finally {
+          await keep(controller.signal.aborted ? 'cancelled' : outcome);
+        }
+      },
+    };
   };
 }
 

@@ -1,0 +1,49 @@
+import type { AssistantMessage, ChatEvent, ChatMessage, ToolCall } from '../../../core/chat.ts';
+import { limits } from '../../../core/limits.ts';
+
+/** Follows the events of a run, for what it adds to its conversation. */
+export interface AddedMessages {
+  note(events: readonly ChatEvent[]): void;
+  /** `transcript`: the rounds of the run, and its answer if it has come to one. An answer that was cut off is kept as far as it came. */
+  after(transcript: readonly ChatMessage[], outcome: 'answered' | 'cancelled' | 'failed'): ChatMessage[];
+  /** The run has ended with calls of the caller's functions. */
+  readonly isHandedOver: boolean;
+}
+
+/** What a model reads in the place of an answer that never came: some refuse two messages of the user in a row. */
+const missing = { cancelled: 'The answer was cancelled.', failed: 'The answer failed.' } as const;
+
+export function createAddedMessages(): AddedMessages {
+  let text = '';
+  const calls: ToolCall[] = [];
+
+  return {
+    note(events) {
+      for (const event of events) {
+        if (event.type === 'text' && (event.choice ?? 0) === 0 && text.length <= limits.socketFrameBytes) text += event.text;
+        else if (event.type === 'tool-call' && (event.choice ?? 0) === 0) calls.push(event.call);
+        // Text before calls is in their message.
+        else if (event.type === 'run-event' && event.event.type === 'tool.call') text = '';
+      }
+    },
+    after(transcript, outcome) {
+      const last = transcript.at(-1);
+      const isTold = calls.every(({ id }) => transcript.some((message) => hasCall(message, id)));
+      if (calls.length > 0) return isTold ? [...transcript] : [...transcript, spoken(text, calls)];
+      if (last?.role === 'assistant' && last.toolCalls.length === 0) return [...transcript];
+      const said = text.trim() === '' && outcome !== 'answered' ? missing[outcome] : text.trim();
+      return said === '' ? [...transcript] : [...transcript, spoken(said, [])];
+    },
+    get isHandedOver() {
+      return calls.length > 0;
+    },
+  };
+}
+
+function hasCall(message: ChatMessage, id: string): boolean {
+  return message.role === 'assistant' && message.toolCalls.some((call) => call.id === id);
+}
+
+function spoken(text: string, toolCalls: ToolCall[]): AssistantMessage {
+  return { role: 'assistant', content: text === '' ? null : text, toolCalls };
+}

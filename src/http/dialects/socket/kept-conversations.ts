@@ -1,0 +1,104 @@
+import { hash } from 'node:crypto';
+import { forAnotherModel } from '../../../chat/loop/round-messages.ts';
+import { textOf } from '../../../core/chat.ts';
+import type { ChatMessage } from '../../../core/chat.ts';
+import { limits } from '../../../core/limits.ts';
+import type { NoteStore } from '../../../core/note-store.ts';
+
+/** Of a caller: a chat by its `chat_id`, or a session's chat without one. */
+export interface ConversationId {
+  callerId: string;
+  of: 'chat' | 'session';
+  id: string;
+}
+
+export interface Conversation {
+  /** As the request named it. */
+  model: string;
+  messages: readonly ChatMessage[];
+  /** The last round has calls of the caller's functions, whose results are still to come. */
+  isHandedOver: boolean;
+}
+
+/** The messages of conversations over sockets, so that a client need send only what is new. */
+export interface KeptConversations {
+  /** For a request of this model; empty if nothing is kept. @throws GatewayError `storage_unavailable`: an answer without the history would be wrong. */
+  find(id: ConversationId, model: string): Promise<ChatMessage[]>;
+  /** Replaces what is kept. Beyond the limits the oldest turns are dropped, system prompts excepted. Never rejects. */
+  keep(id: ConversationId, conversation: Conversation): Promise<void>;
+}
+
+export interface KeptConversationsOptions {
+  store: NoteStore;
+  /** In memory, while the store cannot be written. */
+  spare: NoteStore;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  onFault: (error: unknown) => void;
+}
+
+export function createKeptConversations({ store, spare, now, onFault }: KeptConversationsOptions): KeptConversations {
+  return {
+    async find(of, model) {
+      const id = noteIdOf(of);
+      const value = (await spare.find(id, now())) ?? (await store.find(id, now()));
+      if (value === undefined) return [];
+      const kept = JSON.parse(value) as { model: string; messages: ChatMessage[] };
+      return kept.model === model ? kept.messages : forAnotherModel(kept.messages);
+    },
+
+    async keep(of, { model, messages, isHandedOver }) {
+      const id = noteIdOf(of);
+      const time = now();
+      // What only its own backend reads matters within a turn alone.
+      const kept = withinBounds(isHandedOver ? messages : forAnotherModel(messages));
+      const value = `{"model":${JSON.stringify(model)},"messages":[${kept.join(',')}]}`;
+      const note = { id, callerId: of.callerId, value, expires: time + limits.conversationMs };
+      const bounds = { time, maxNotes: limits.conversations, maxCharacters: limits.conversationsCharacters };
+      try {
+        await store.keep(note, bounds);
+        await spare.forget(id);
+      } catch (error) {
+        onFault(error);
+        await spare.keep(note, bounds);
+      }
+    },
+  };
+}
+
+/** The messages as JSON. A turn is dropped as a whole, so that no result loses its call; of a last turn that is too large, results are shortened. */
+function withinBounds(messages: readonly ChatMessage[]): string[] {
+  const firstTurn = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
+  const prompts = messages.slice(0, Math.max(firstTurn, 0)).map((message) => JSON.stringify(message));
+  const turns = turnsIn(messages.slice(prompts.length));
+  const fits = (sizes: readonly string[]): boolean =>
+    sizes.length <= limits.conversationMessages && sizes.reduce((sum, { length }) => sum + length, 0) <= limits.conversationCharacters;
+  const written = turns.map((turn) => turn.map((message) => JSON.stringify(message)));
+  for (let first = 0; first < written.length; first += 1) {
+    const kept = [...prompts, ...written.slice(first).flat()];
+    if (fits(kept)) return kept;
+  }
+  const last = [...prompts, ...(turns.at(-1) ?? []).map((message) => JSON.stringify(shortened(message)))];
+  return fits(last) ? last : [];
+}
+
+/** A turn begins with what the user says. */
+function turnsIn(messages: readonly ChatMessage[]): ChatMessage[][] {
+  const turns: ChatMessage[][] = [];
+  for (const message of messages) {
+    if (message.role === 'user' || turns.length === 0) turns.push([message]);
+    else turns.at(-1)?.push(message);
+  }
+  return turns;
+}
+
+function shortened(message: ChatMessage): ChatMessage {
+  const text = textOf(message.content);
+  if (message.role !== 'tool' || text.length <= limits.shortenedResultCharacters) return message;
+  return { ...message, content: `${text.slice(0, limits.shortenedResultCharacters).toWellFormed()}\n\n[The rest is not kept.]` };
+}
+
+/** Hashed with the caller, so that nobody finds another's. */
+function noteIdOf({ callerId, of, id }: ConversationId): string {
+  return hash('sha256', JSON.stringify(['conversation', callerId, of, id]), 'base64url');
+}

@@ -1,0 +1,228 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { ChatMessage } from '../../src/core/chat.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { backendOf, listen, testApp } from '../_support/build-app.ts';
+import { connectFakeBrowser } from '../_support/fake-browser.ts';
+import type { FakeBrowser, FakeBrowserOptions } from '../_support/fake-browser.ts';
+import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
+import type { ScriptStep } from '../_support/scripted-model.ts';
+import { documentWith } from '../tools/scripted-send.ts';
+import { readSeen, selects } from './gateway.ts';
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close();
+});
+
+const tool_servers = [{ url: 'http://10.0.0.7:8000', openapi: documentWith('now', 'later') }];
+
+interface Meeting {
+  url: string;
+  model: ScriptedModel;
+  connect(options?: Partial<FakeBrowserOptions>): Promise<FakeBrowser>;
+}
+
+/** The whole gateway on a real port. */
+async function meet(...turns: ScriptStep[][]): Promise<Meeting> {
+  const model = new ScriptedModel(...turns);
+  const app = await testApp({}, { backends: [backendOf(model)] });
+  closers.push(() => app.close());
+  const url = await listen(app);
+  return {
+    url,
+    model,
+    async connect(options = {}) {
+      const browser = await connectFakeBrowser({ url, ...options });
+      closers.push(async () => browser.terminate());
+      return browser;
+    },
+  };
+}
+
+/** Sends a message and waits for the end of its answer. */
+async function say(browser: FakeBrowser, content: string, more: JsonObject = {}): Promise<JsonObject> {
+  browser.send({ type: 'message', data: { model: 'model', content, ...more } });
+  return (await browser.next('assistant_end')).data;
+}
+
+/** A message as `role: content`, with the names of its calls. */
+function told(messages: readonly ChatMessage[] | undefined): string[] {
+  return (messages ?? []).map((message) => {
+    const names = message.role === 'assistant' ? message.toolCalls.map(({ name }) => `${name}()`) : [];
+    return [`${message.role}:`, message.content ?? '', ...names].filter((part) => part !== '').join(' ');
+  });
+}
+
+const read = ({ model }: Meeting): string[] => told(model.requests.at(-1)?.messages);
+const noon = () => 'noon';
+
+describe('a conversation over the socket', () => {
+  test('goes on with its user, assistant and tool messages, of its session or of its `chat_id` [S1-7]', async () => {
+    const meeting = await meet(calls(['now', {}]), says('It is noon.'), says('In Osaka.'), says('Another one.'), says('First.'));
+    const browser = await meeting.connect({ onExecuteTool: noon });
+    await say(browser, 'What time is it?', { tool_servers });
+    await say(browser, 'Where?', { tool_servers });
+    const first = ['user: What time is it?', 'assistant: now()', 'tool: noon', 'assistant: It is noon.', 'user: Where?'];
+    expect(read(meeting)).toEqual(first);
+    await say(browser, 'Hello', { chat_id: 'other' });
+    expect(read(meeting)).toEqual(['user: Hello']);
+    await say(browser, 'And now?', { tool_servers });
+    expect(read(meeting)).toEqual([...first, 'assistant: In Osaka.', 'user: And now?']);
+  });
+
+  test('in a prompt-based mode results stand with the questions that they answered; without tools as well [S1-7]', async () => {
+    const meeting = await meet(selects(['now', {}]), says('It is noon.'), selects(), says('In Osaka.'), says('Yes.'));
+    const browser = await meeting.connect({ onExecuteTool: noon });
+    await say(browser, 'What time is it?', { tool_servers, mode: 'default' });
+    await say(browser, 'Where?', { tool_servers, mode: 'default' });
+    const first = ['user: What time is it?\n\nTool `now` Output: noon', 'assistant: It is noon.', 'user: Where?'];
+    expect(read(meeting)).toEqual(first);
+    await say(browser, 'Really?');
+    expect(read(meeting)).toEqual([...first, 'assistant: In Osaka.', 'user: Really?']);
+  });
+
+  test('is replaced by `messages`, and keeps their system prompt [S1-7]', async () => {
+    const meeting = await meet(says('One.'), says('Two.'), says('Three.'));
+    const browser = await meeting.connect();
+    await say(browser, 'Forget this.');
+    const messages = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: 'Count.' },
+    ];
+    browser.send({ type: 'message', data: { model: 'model', messages } });
+    await browser.next('assistant_end');
+    await say(browser, 'Go on.');
+    expect(read(meeting)).toEqual(['system: Be brief.', 'user: Count.', 'assistant: Two.', 'user: Go on.']);
+  });
+
+  test('goes on after a reconnection, by `chat_id` from another session of the same caller, and from no other caller [S1-7]', async () => {
+    const meeting = await meet(says('One.'), says('Two.'), says('Three.'), says('Four.'));
+    const first = await meeting.connect();
+    await say(first, 'Hello');
+    first.terminate();
+    await first.closed;
+    const again = await meeting.connect({ auth: { session_id: first.sessionId() } });
+    await again.next('session', ({ data }) => data['resumed'] === true);
+    await say(again, 'Again');
+    expect(read(meeting)).toEqual(['user: Hello', 'assistant: One.', 'user: Again']);
+    await say(again, 'Here', { chat_id: 'c' });
+    await say(await meeting.connect(), 'There', { chat_id: 'c' });
+    expect(read(meeting)).toEqual(['user: Here', 'assistant: Three.', 'user: There']);
+  });
+
+  test("hands calls of the client's functions over, and takes their results alone [S1-7]", async () => {
+    const tools = [{ type: 'function', function: { name: 'mine', parameters: { type: 'object', properties: {} } } }];
+    const meeting = await meet(calls(['now', {}]), calls(['mine', {}]), says('Both are there.'), says('Yes.'));
+    const browser = await meeting.connect({ onExecuteTool: noon });
+    const end = await say(browser, 'Call both.', { tool_servers, tools });
+    const [call] = end['tool_calls'] as { id: string }[];
+    browser.send({
+      type: 'message',
+      data: { model: 'model', messages: [{ role: 'tool', tool_call_id: call?.id ?? '', content: 'done' }], tool_servers, tools },
+    });
+    await browser.next('assistant_end');
+    const both = ['user: Call both.', 'assistant: now()', 'tool: noon', 'assistant: mine()', 'tool: done'];
+    expect(read(meeting)).toEqual(both);
+    await say(browser, 'Sure?', { tool_servers, tools });
+    expect(read(meeting)).toEqual([...both, 'assistant: Both are there.', 'user: Sure?']);
+  });
+
+  test('answers two messages at once one after the other, and the second knows the first answer [S1-7]', async () => {
+    const meeting = await meet(calls(['now', {}]), says('It is noon.'), says('In Osaka.'));
+    const browser = await meeting.connect();
+    browser.send({ type: 'message', data: { model: 'model', content: 'What time is it?', tool_servers } });
+    browser.send({ type: 'message', data: { model: 'model', content: 'Where?', tool_servers } });
+    browser.answer((await browser.next('execute:tool')).data['id'], { result: 'noon' });
+    await browser.next('assistant_end');
+    expect((await browser.next('assistant_end')).data['content']).toBe('In Osaka.');
+    expect(read(meeting).at(-2)).toBe('assistant: It is noon.');
+  });
+
+  test('knows of an answer that failed, and what its functions did, so that the user can say "try again" [S1-7]', async () => {
+    const meeting = await meet(calls(['now', {}]), [new Error('broken')], says('It is noon.'));
+    const browser = await meeting.connect({ onExecuteTool: noon });
+    browser.send({ type: 'message', data: { model: 'model', content: 'What time is it?', tool_servers } });
+    await browser.next('error');
+    await say(browser, 'Try again.', { tool_servers });
+    expect(read(meeting)).toEqual([
+      'user: What time is it?',
+      'assistant: now()',
+      'tool: noon',
+      'assistant: The answer failed.',
+      'user: Try again.',
+    ]);
+  });
+});
+
+describe('a message that interrupts', () => {
+  const unfinished = expect.stringMatching(/^tool: .*error/) as string;
+
+  test.each([['of its session', {}] as const, ['of its `chat_id`', { chat_id: 'c' }] as const])(
+    'cancels the running answer over the socket %s, and the history says what its functions did [S3-8]',
+    async (_of, chat) => {
+      const meeting = await meet(calls(['now', {}], ['later', {}]), says('I was interrupted.'));
+      const browser = await meeting.connect();
+      browser.send({ type: 'message', data: { model: 'model', content: 'What time is it?', tool_servers, ...chat } });
+      const [one, two] = [await browser.next('execute:tool'), await browser.next('execute:tool')];
+      browser.answer((one.data['name'] === 'now' ? one : two).data['id'], { result: 'noon' });
+      await browser.next('tool_call');
+      browser.send({ type: 'message', data: { model: 'model', content: 'Stop.', interrupt: true, tool_servers, ...chat } });
+      expect((await browser.next('assistant_end')).data['finish_reason']).toBe('cancelled');
+      expect((await browser.next('assistant_end')).data['content']).toBe('I was interrupted.');
+      expect(read(meeting)).toEqual([
+        'user: What time is it?',
+        'assistant: now() later()',
+        'tool: noon',
+        unfinished,
+        'assistant: The answer was cancelled.',
+        'user: Stop.',
+      ]);
+    },
+  );
+
+  async function overHttp({ url }: Meeting, messages: JsonObject[], more: JsonObject): Promise<ReturnType<typeof readSeen>> {
+    const body = { model: 'model', messages, stream: true, stream_options: { include_events: true }, tool_servers, ...more };
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    return readSeen(await (await fetch(`${url}/v1/chat/completions`, init)).text());
+  }
+
+  test('cancels the running answer over HTTP, and is asked with what its functions did before the new message [S3-8]', async () => {
+    const meeting = await meet(
+      calls(['now', {}], ['later', {}]),
+      calls(['now', {}]),
+      says('I was interrupted.'),
+      says('The other goes on.'),
+    );
+    const browser = await meeting.connect();
+    const session = { session_id: browser.sessionId() };
+    const question = { role: 'user', content: 'What time is it?' };
+    const first = overHttp(meeting, [question], { ...session, chat_id: 'c' });
+    const [one, two] = [await browser.next('execute:tool'), await browser.next('execute:tool')];
+    const other = overHttp(meeting, [question], { ...session, chat_id: 'd' });
+    const third = await browser.next('execute:tool');
+    browser.answer((one.data['name'] === 'now' ? one : two).data['id'], { result: 'noon' });
+    await browser.next('event', ({ data }) => data['type'] === 'tool.result');
+    const stop = { role: 'user', content: 'Stop.' };
+    const next = await overHttp(meeting, [question, stop], { ...session, chat_id: 'c', interrupt: true });
+    expect((await first).raw).toContain('run_cancelled');
+    expect(next.text).toBe('I was interrupted.');
+    expect(read(meeting)).toEqual([
+      'user: What time is it?',
+      'assistant: now() later()',
+      'tool: noon',
+      unfinished,
+      'assistant: The answer was cancelled.',
+      'user: Stop.',
+    ]);
+    browser.answer(third.data['id'], { result: 'noon' });
+    expect((await other).text).toBe('The other goes on.');
+  });
+
+  test('without a running answer is an ordinary message; a wrong type is refused, and no backend gets the field [S3-8]', async () => {
+    const meeting = await meet(says('Hello.'));
+    const hello = [{ role: 'user', content: 'Hello' }];
+    expect((await overHttp(meeting, hello, { chat_id: 'c', interrupt: true })).text).toBe('Hello.');
+    expect(meeting.model.requests[0]?.parameters).not.toHaveProperty('interrupt');
+    expect((await overHttp(meeting, hello, { chat_id: 'c', interrupt: 'yes' })).raw).toContain('interrupt');
+  });
+});
