@@ -29,11 +29,16 @@ export function convertTools(listed: readonly McpTool[], malformed: readonly Mal
   const seen = new Set<string>();
   const omitted: Conversion['omitted'] = malformed.map(({ name, reason }) => ({ operation: operationOf(name), reason }));
   const usable: McpTool[] = [];
+  let bytesLeft: number = limits.mcpSchemasBytes;
   for (const tool of listed) {
-    const reason = whyLooped(tool, gatewayId) ?? whyOmitted(tool, seen, usable.length);
+    const size = JSON.stringify(tool.inputSchema).length;
+    const outgrown = size > bytesLeft ? `the schemas of a server may have ${limits.mcpSchemasBytes} bytes together` : undefined;
+    const reason = whyLooped(tool, gatewayId) ?? whyOmitted(tool, seen, usable.length) ?? outgrown;
     seen.add(tool.name);
-    if (reason === undefined) usable.push(tool);
-    else omitted.push({ operation: operationOf(tool.name), reason });
+    if (reason === undefined) {
+      usable.push(tool);
+      bytesLeft -= size;
+    } else omitted.push({ operation: operationOf(tool.name), reason });
   }
   const named = uniqueNames(
     usable.map((tool) => ({ wanted: tool.name, key: tool.name, entry: tool })),
@@ -69,9 +74,7 @@ function whyOmitted(tool: McpTool, seen: ReadonlySet<string>, count: number): st
   if (tool.execution?.taskSupport === 'required')
     return 'it can only run as a task (execution.taskSupport is "required"), and tasks are not supported';
   if (tool.name === '' || tool.name.length > limits.mcpNameCharacters) return `a name has 1 to ${limits.mcpNameCharacters} characters`;
-  if (isDeeperThan(tool.inputSchema, limits.jsonDepth)) return `its schema is nested more than ${limits.jsonDepth} levels deep`;
-  const size = JSON.stringify(tool.inputSchema).length;
-  return size > limits.mcpSchemaBytes ? `its schema has ${size} bytes; the limit is ${limits.mcpSchemaBytes}` : undefined;
+  return isDeeperThan(tool.inputSchema, limits.jsonDepth) ? `its schema is nested more than ${limits.jsonDepth} levels deep` : undefined;
 }
 
 function toOperation(tool: McpTool, name: string): Operation {

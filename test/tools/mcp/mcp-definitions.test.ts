@@ -46,11 +46,21 @@ describe('the list of a server', () => {
     ['the same name', [toolOf('same'), toolOf('same')], /twice/],
     ['no name', [toolOf('')], /1 to 256 characters/],
     ['need of a task', [toolOf('long', { execution: { taskSupport: 'required' } })], /taskSupport/],
-    ['a huge schema', [toolOf('huge', { inputSchema: { type: 'object', description: 'x'.repeat(limits.mcpSchemaBytes) } })], /bytes/],
+    ['no room', [toolOf('huge', { inputSchema: { type: 'object', description: 'x'.repeat(limits.mcpSchemasBytes) } })], /together/],
   ])('leaves out what has %s, and says so', async (_name, tools, reason) => {
     const report = await reportOf(mcpCatalog({ transports: scriptedPeer([...tools, toolOf('good')]).transports }));
     expect(report.functions.map(({ name }) => name)).toContain('good');
     expect(report.omitted).toMatchObject([{ reason: expect.stringMatching(reason) }]);
+  });
+
+  test('may hold schemas that no model could read', async () => {
+    const part = { type: 'object', properties: { text: { type: 'string', description: 'x'.repeat(300) } } };
+    const properties = Object.fromEntries(Array.from({ length: 1_000 }, (_value, index) => [`part${index}`, part]));
+    const huge = toolOf('huge', { inputSchema: { type: 'object', properties } });
+    const report = await reportOf(mcpCatalog({ transports: scriptedPeer([huge]).transports }));
+    expect(report.omitted).toEqual([]);
+    expect(report.functions).toMatchObject([{ name: 'huge', parameters: { properties: { part999: part } } }]);
+    expect(report.functions[0]?.tokens).toBeGreaterThan(80_000);
   });
 
   test.each<[name: string, tool: unknown, operation: string, reason: RegExp]>([
