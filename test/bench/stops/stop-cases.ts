@@ -447,6 +447,20 @@ const others: StopCase[] = [
     environment: () => ({ STORE_CHATS: 'true' }),
   },
   {
+    ...bodyCase('a recorded chat of 1,000 messages full of what looks like secrets', chat, () => {
+      const text = 'https://x.test/a?key=b Bearer abcdefgh sk-abcdefgh eyJabcdefgh.abc '.repeat(25);
+      const messages = times(1_000, (index) => `{"role":"${index % 2 === 0 ? 'user' : 'assistant'}","content":"${text}"}`);
+      return `{"model":"mock","tool_ids":[],"messages":[${messages}]}`;
+    }),
+    environment: () => ({ RECORD_PROMPTS: 'true' }),
+  },
+  {
+    ...bodyCase('a recorded chat of 9 MB in one word', chat, () => {
+      return `{"model":"mock","tool_ids":[],"messages":[{"role":"user","content":"${'a://'.repeat(2_250_000)}"}]}`;
+    }),
+    environment: () => ({ RECORD_PROMPTS: 'true' }),
+  },
+  {
     name: 'a run of 9 MB that waits for an approval',
     async prepare(stage) {
       const use = { url: stage.peer.url, spec: documentOf({ type: 'object' }), info: { id: 'use' }, config: { needs_approval: true } };
