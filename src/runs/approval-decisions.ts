@@ -85,12 +85,7 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
       if (again !== undefined && effect.type === 'complete') return { type: 'complete', run, decided: effect.decided };
       const { chatId } = run.request;
       if (isRemembered) await remembered.remember({ callerId: caller.id, chatId, definition: call.definition }, answer.decision);
-      await note(runId, {
-        ...responseData(eventIdOf(call), answer),
-        tool: call.tool,
-        ...withinOf(call),
-        ...(isRemembered && { remembered: true }),
-      });
+      await note(runId, { ...decisionData({ call, answer }), ...(isRemembered && { remembered: true }) });
       return effect.type === 'recorded' ? effect : { type: 'complete', run, decided: effect.decided };
     },
 
@@ -103,6 +98,11 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
       return wasOpen || recorder !== undefined;
     },
   };
+}
+
+/** The data of `approval.response`. */
+export function decisionData({ call, answer }: DecidedCall): JsonObject {
+  return { ...responseData(eventIdOf(call), answer), tool: call.tool, ...withinOf(call) };
 }
 
 /** The call has run with the first decision, so a different one comes too late. @throws GatewayError `conflict` */

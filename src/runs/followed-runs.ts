@@ -1,7 +1,9 @@
 import type { ChatEvent } from '../core/chat.ts';
 import { waitAtMost, waitUnlessAborted } from '../shared/wait-for.ts';
 import type { Emit } from '../shared/emit.ts';
+import type { DecidedCall } from '../core/suspended-run.ts';
 import type { ActiveRuns, StartedRun } from './active-runs.ts';
+import { decisionData } from './approval-decisions.ts';
 
 export interface FollowOptions {
   /** Of the client that reads the stream. */
@@ -45,10 +47,10 @@ export function createFollowedRuns(active: ActiveRuns): FollowedRuns {
   return {
     runs: {
       ...active,
-      async resume(...resumption) {
-        const started = await active.resume(...resumption);
+      async resume(run, decided, who) {
+        const started = await active.resume(run, decided, who);
         const follower = followers.get(started.run.runId);
-        return follower === undefined ? started : { ...started, stream: (emit) => follower.share(started.stream, emit) };
+        return follower === undefined ? started : { ...started, stream: (emit) => follower.share(started.stream, { decided, emit }) };
       },
       cancelEvery(callerId, message) {
         active.cancelEvery(callerId, message);
@@ -139,12 +141,13 @@ class Follower {
     if (this.#heldFinish !== undefined) await this.#emit([this.#heldFinish]);
   }
 
-  /** Streams a resumed run to its own reader and into this stream, whose fate does not concern the run. */
-  async share(stream: StartedRun['stream'], emit: Emit<ChatEvent>): Promise<void> {
+  /** Streams a resumed run to its own reader and into this stream, whose fate does not concern the run, and which first tells the decisions. */
+  async share(stream: StartedRun['stream'], { decided, emit }: { decided: readonly DecidedCall[]; emit: Emit<ChatEvent> }): Promise<void> {
     if (this.#hasLeft) return stream(emit);
     this.#isWaiting = false;
     this.#repeatedSources = this.#sources;
     this.#isBreakDue = true;
+    void this.#pass(decided.map((each) => ({ type: 'run-event', event: { type: 'approval.response', data: decisionData(each) } })));
     const over = stream((events) => {
       const [own, following] = [emit(events), this.#pass(events)];
       return own === undefined ? following : Promise.all([own, following]).then(() => undefined);

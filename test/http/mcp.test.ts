@@ -88,6 +88,20 @@ describe('/mcp', () => {
     await expect(client.callTool({ name: 'nothing', arguments: {} })).rejects.toMatchObject({ code: -32602 });
   });
 
+  test('gives an image within the JSON of a tool server as an image [S4-34]', async () => {
+    const data = 'A'.repeat(400);
+    const { url } = await gateway({}, { sky: { photo: `data:image/png;base64,${data}` } });
+    const client = await connect(url);
+    const note = '[file 1: image/png, 1 kB, not shown here]';
+    expect(await client.callTool({ name: 'get_time', arguments: { city: 'Osaka' } })).toMatchObject({
+      content: [
+        { type: 'text', text: expect.stringContaining(note) },
+        { type: 'image', data, mimeType: 'image/png' },
+      ],
+      structuredContent: { sky: { photo: note } },
+    });
+  });
+
   test('asks for a key like every route, and shows what that key may use', async () => {
     const { app, url } = await gateway({ TOOLWHARF_ADMIN_KEY: 'sk-tw-admin-admin-admin' });
     expect((await post(url, ping)).status).toBe(401);

@@ -110,6 +110,22 @@ describe('Open WebUI shows a line while tools run', () => {
     expect(lines.at(-1)).toBe('Waiting for approval of pay .');
   });
 
+  test('that says what a preset does that is called as a tool, and what waits in it', async () => {
+    const turns = [calls(['payer', { request: 'Pay 5.' }]), calls(['look', {}]), calls(['pay', { amount: 5 }])];
+    await using gateway = await bankGateway({ environment: { APPROVAL_TIMEOUT_MS: '1' }, turns });
+    const payload = { id: 'payer', base_model: 'model', tools: ['server:bank'] };
+    const made = await gateway.app.server.inject({ method: 'POST', url: '/api/presets', headers: { host: '127.0.0.1:8080' }, payload });
+    expect(made.statusCode).toBe(201);
+    const lines = linesIn(await chat(gateway, { tool_ids: ['preset:payer'] }));
+    expect(lines).toEqual([
+      'Calling payer…',
+      'payer: uses look',
+      'payer: uses pay',
+      'Waiting for approval of pay',
+      'Waiting for approval of pay .',
+    ]);
+  });
+
   test('that ends with a run that fails or is cancelled', async () => {
     const failing = await chatWith({ turns: [calls(['get_weather', {}]), [new Error('The backend is gone')]] });
     expect(linesIn(failing)).toEqual(['Calling get_weather…', 'Called get_weather .']);

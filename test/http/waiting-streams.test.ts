@@ -75,6 +75,20 @@ describe('a stream of Open WebUI whose run waits for an approval', () => {
     expect((await readRun(gateway, asked)).status).toBe('completed');
   });
 
+  test('says in the line of Open WebUI what is done, also about a call that was approved', async () => {
+    await using gateway = await listening({ turns: [pay, says('Paid.')] });
+    const stream = await streamOf(gateway);
+    await visit(gateway, linkOf(await stream.asked()), { form: { decision: 'approve' } });
+    await stream.end;
+    const lines = readSeen(stream.raw()).eventsOf('status');
+    expect(lines.map(({ description, done }) => [description, done])).toEqual([
+      ['Calling pay…', false],
+      ['Waiting for approval of pay', false],
+      ['Calling pay…', false],
+      ['Called pay', true],
+    ]);
+  });
+
   test('goes on as well when a program decides, which gets the same answer', async () => {
     await using gateway = await listening({ turns: [pay, says('Paid.')] });
     const stream = await streamOf(gateway);

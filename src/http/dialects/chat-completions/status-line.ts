@@ -56,8 +56,9 @@ export function createStatusLine(): StatusLine {
   }
 
   function noteRunEvent({ type, data }: RunEvent): void {
+    const isNested = data['within'] !== undefined;
     // The call around a nested run reports what that run does.
-    if (data['within'] !== undefined) return;
+    if (isNested && type !== 'approval.response') return;
     const id = textIn(data['id']);
     const name = textIn(data['tool']);
     if (type === 'selection') isChoosing &&= Array.isArray(data['found']) && data['found'].length > 0;
@@ -72,7 +73,7 @@ export function createStatusLine(): StatusLine {
       waiting.set(id, name);
     } else if (type === 'approval.response') {
       waiting.delete(id);
-      if (data['decision'] === 'approve') running.set(id, name);
+      if (data['decision'] === 'approve' && !isNested) running.set(id, name);
     } else return;
     hasChanged = true;
   }
@@ -94,8 +95,9 @@ export function createStatusLine(): StatusLine {
         isChoosing = true;
         hasChanged = true;
       } else if (event.type === 'approval') {
-        // Calls behind those that wait for approval wait with them.
+        // Calls behind those that wait for approval wait with them, as do calls around them.
         running.clear();
+        for (const { id, tool } of event.approval.calls) waiting.set(id, tool);
         hasChanged = true;
       }
     },
