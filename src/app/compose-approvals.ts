@@ -53,7 +53,7 @@ export function composeApprovals(
   const transcripts = createRunTranscripts({
     store: noteStores.transcript,
     waits: store,
-    statusOf: async (id) => (await runLog.find(id))?.status,
+    log: runLog,
     now,
     onFault: (error) =>
       logger.error({ err: error }, 'what came of approvals cannot be stored or read at the moment; later requests of their chats lack it'),

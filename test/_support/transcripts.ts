@@ -7,7 +7,7 @@ export function memoryTranscripts(options: Partial<RunTranscriptsOptions> = {}):
   return createRunTranscripts({
     store: memoryNotes(),
     waits: memoryWaitingRuns(),
-    statusOf: async () => undefined,
+    log: { find: async () => undefined },
     now: () => 0,
     onFault: (error) => {
       throw error;

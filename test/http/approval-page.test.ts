@@ -123,6 +123,21 @@ describe('the page of an approval', () => {
     expect(events.find(({ type }) => type === 'approval.response')?.data).toMatchObject({ edited: true });
   });
 
+  test('takes no decision from the Enter key, which presses the first button, and keeps what was written', async () => {
+    await using gateway = await bankGateway({ turns: [pay] });
+    const asked = await askPlainly(gateway);
+    const { body } = await visit(gateway, linkOf(asked));
+    expect(/<button[^>]*>/.exec(body)?.[0]).toContain('name="decision" value=""');
+    const response = await visit(gateway, linkOf(asked), {
+      form: { decision: '', call: asked.approval.calls[0]?.id ?? '', arguments: '{"amount": 4}', message: 'Not so much' },
+    });
+    expect([response.statusCode, textOfPage(response)]).toEqual([
+      400,
+      expect.stringMatching(/Nothing is decided yet.*"amount": 4.*Not so much/),
+    ]);
+    expect((await readRun(gateway, asked)).status).toBe('waiting');
+  });
+
   test('does not call arguments changed that came back as they were', async () => {
     await using gateway = await bankGateway({ turns: [pay, says('Paid.')] });
     const asked = await askPlainly(gateway);
@@ -249,7 +264,7 @@ describe('a link', () => {
     await using gateway = await bankGateway({ turns: [pay, [new Error('down')], says('Paid.')] });
     const asked = await askPlainly(gateway);
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
-    await vi.waitFor(async () => expect((await visit(gateway, linkOf(asked))).body).toContain('Approve again'));
+    await vi.waitFor(async () => expect((await visit(gateway, linkOf(asked))).body).toContain('Try again'));
     expect((await visit(gateway, linkOf(asked), { form: { decision: 'reject' } })).statusCode).toBe(409);
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
     await ended(gateway, asked);

@@ -147,7 +147,7 @@ describe('the next request of a chat after an approval on its page', () => {
     await using gateway = await bankGateway({ turns: [pay, [new Error('down')], says('I am back.')] });
     const { asked, next } = await asking(gateway);
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
-    await vi.waitFor(async () => expect((await visit(gateway, linkOf(asked))).body).toContain('Approve again'));
+    await vi.waitFor(async () => expect((await visit(gateway, linkOf(asked))).body).toContain('Try again'));
     await next();
     expect(readBy(gateway).slice(2, 4)).toEqual([
       ['tool', '{\n  "paid": true\n}'],

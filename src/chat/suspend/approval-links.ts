@@ -31,6 +31,12 @@ function* linksIn(text: string): Generator<FoundLink> {
   }
 }
 
+/** Whether there may be one in a message. Fast, because it is asked for every message. */
+export function hasLink({ content }: ChatMessage): boolean {
+  if (typeof content === 'string') return content.includes(approvalPagePath);
+  return content?.some((part) => typeof part['text'] === 'string' && part['text'].includes(approvalPagePath)) === true;
+}
+
 /** The secret part of the last link in a message. */
 export function lastLinkIn({ content }: ChatMessage): string | undefined {
   const text = textOf(content);

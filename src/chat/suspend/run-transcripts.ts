@@ -4,12 +4,12 @@ import { textOf } from '../../core/chat.ts';
 import type { AssistantMessage, ChatMessage } from '../../core/chat.ts';
 import { limits } from '../../core/limits.ts';
 import type { NoteStore } from '../../core/note-store.ts';
-import type { RunStatus } from '../../core/run.ts';
+import type { LoggedRun, RunLog } from '../../core/run-log.ts';
 import type { SuspendedRound, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
 import { repairHistory } from '../loop/repair-history.ts';
 import { forAnotherModel } from '../loop/round-messages.ts';
 import { inlineToolResults } from '../results/inline-tool-results.ts';
-import { lastLinkIn, withoutLinks } from './approval-links.ts';
+import { hasLink, lastLinkIn, withoutLinks } from './approval-links.ts';
 
 /** The run to which a transcript belongs. */
 export type TranscribedRun = Pick<WaitingRun, 'id' | 'callerId' | 'model'>;
@@ -35,8 +35,7 @@ export interface RunTranscripts {
 export interface RunTranscriptsOptions {
   store: NoteStore;
   waits: Pick<WaitingRunStore, 'findHead'>;
-  /** From the log of runs. */
-  statusOf: (runId: string) => Promise<RunStatus | undefined>;
+  log: Pick<RunLog, 'find'>;
   /** Milliseconds since 1970. */
   now: () => number;
   onFault: (error: unknown) => void;
@@ -62,7 +61,7 @@ const unrun = {
   },
 } as const;
 
-export function createRunTranscripts({ store, waits, statusOf, now, onFault }: RunTranscriptsOptions): RunTranscripts {
+export function createRunTranscripts({ store, waits, log, now, onFault }: RunTranscriptsOptions): RunTranscripts {
   async function read(run: Pick<TranscribedRun, 'id' | 'callerId'>): Promise<KeptTranscript | undefined> {
     try {
       const value = await store.find(noteIdOf(run), now());
@@ -91,7 +90,7 @@ export function createRunTranscripts({ store, waits, statusOf, now, onFault }: R
       const head = await waits.findHead(runId);
       if (head?.isOpen === true) return head.expires > now() ? 'waiting' : 'expired';
       if (head === undefined) return 'expired';
-      return (await statusOf(runId)) === 'cancelled' ? 'cancelled' : 'decided';
+      return isUndecided(await log.find(runId)) ? 'cancelled' : 'decided';
     } catch (error) {
       onFault(error);
       return 'decided';
@@ -120,6 +119,7 @@ export function createRunTranscripts({ store, waits, statusOf, now, onFault }: R
     },
 
     async restore(caller, messages, { model, hasTools }) {
+      if (!messages.some(hasLink)) return [...messages];
       const linked = messages.filter((message) => mayBeAnswer(message) && lastLinkIn(message) !== undefined);
       const recent = new Set(linked.slice(-limits.transcriptsPerRequest));
       let restored: ChatMessage[] = [];
@@ -155,6 +155,11 @@ export function createRunTranscripts({ store, waits, statusOf, now, onFault }: R
     if (transcript?.links.includes(link) !== true) return undefined;
     return { model: transcript.model, messages: repairHistory(await messagesOf(runId, transcript)) };
   }
+}
+
+/** Cancelled, or given up because the store was full. A run that was interrupted may have been decided before. */
+function isUndecided(run: LoggedRun | undefined): boolean {
+  return run?.status === 'cancelled' || (run?.status === 'failed' && !run.events.some(({ type }) => type === 'approval.response'));
 }
 
 function mayBeAnswer(message: ChatMessage): message is AssistantMessage {

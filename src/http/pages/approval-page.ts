@@ -2,7 +2,7 @@ import type { ApprovalAnswer } from '../../core/approval.ts';
 import type { Caller } from '../../core/caller.ts';
 import { limits } from '../../core/limits.ts';
 import type { LoggedRun } from '../../core/run-log.ts';
-import type { WaitingCall, WaitingRun } from '../../core/suspended-run.ts';
+import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/suspended-run.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { html } from './html.ts';
@@ -23,11 +23,12 @@ const mostRows = 16;
 
 /** The calls of a suspended run, with a form for each that is not decided yet. */
 export function openApprovalPage({ run, answers, caller, refused }: OpenApproval): Page {
-  const { calls, expires, model, request } = run;
+  const { calls, expires, model, request, again } = run;
+  if (again !== undefined) return failedAnswerPage(again.decided, refused?.message);
   const open = calls.filter(({ id }) => !answers.has(id));
   const title = open.length === 1 ? 'May this call run?' : `May these ${open.length} calls run?`;
   const canRemember = request.chatId !== undefined;
-  const showing = { canRemember, isRetry: run.again !== undefined, refused };
+  const showing = { canRemember, refused };
   const body = html`<h1>${title}</h1>
     <p>
       The model <strong>${model}</strong> asks for it, in a chat of
@@ -37,20 +38,46 @@ export function openApprovalPage({ run, answers, caller, refused }: OpenApproval
     <p class="soft">The link of this page is good for one decision on each call, until ${timeOf(expires)}.</p>
     ${refused !== undefined && refused.callId === undefined && problem(refused.message)}
     ${calls.map((call, index) => callCard(call, { ...showing, index, answer: answers.get(call.id) }))}
-    ${open.length > 1 && run.again === undefined && allCard(open.length, canRemember)}`;
+    ${open.length > 1 && allCard(open.length, canRemember)}`;
   return { title, body };
+}
+
+/** All calls are decided, and those that were approved have run. Any of the same decisions lets the answer be tried again. */
+function failedAnswerPage(decided: readonly DecidedCall[], message: string | undefined): Page {
+  const title = 'Decided, but the answer failed';
+  const [first] = decided;
+  const body = html`<h1>${title}</h1>
+    <p>The calls are decided. None of them runs a second time when the answer is tried again.</p>
+    ${message !== undefined && problem(message)}
+    ${
+      first !== undefined &&
+      html`<form method="post">
+        <input type="hidden" name="call" value="${first.call.id}" />
+        <div class="choices"><button type="submit" name="decision" value="${first.answer.decision}">Try again</button></div>
+      </form>`
+    }
+    ${decided.map(
+      ({ call: { tool, args }, answer }, index) =>
+        html`<section class="card" aria-labelledby="call-${index + 1}">
+          <h2 id="call-${index + 1}"><code>${tool}</code></h2>
+          ${argumentsShown(index + 1, JSON.stringify(args, null, 2))} ${decisionShown(answer)}
+        </section>`,
+    )}`;
+  return { title, body };
+}
+
+function decisionShown({ decision }: ApprovalAnswer): Html {
+  return html`<p class="state">${decision === 'approve' ? 'Approved' : 'Rejected'}</p>`;
 }
 
 interface CallShowing {
   index: number;
   answer: ApprovalAnswer | undefined;
   canRemember: boolean;
-  /** The calls have run with earlier decisions, but the answer failed. */
-  isRetry: boolean;
   refused: OpenApproval['refused'];
 }
 
-function callCard(call: WaitingCall, { index, answer, canRemember, isRetry, refused }: CallShowing): Html {
+function callCard(call: WaitingCall, { index, answer, canRemember, refused }: CallShowing): Html {
   const { id, tool, server, endpoint, args, within } = call;
   const facts: [name: string, value: Html][] = [
     ...(server === undefined ? [] : [['From', html`${server}`] satisfies [string, Html]]),
@@ -59,7 +86,7 @@ function callCard(call: WaitingCall, { index, answer, canRemember, isRetry, refu
   ];
   const text = JSON.stringify(args, null, 2);
   const refusal = refused?.callId === id ? refused : undefined;
-  const isEditable = !isRetry && encodeURIComponent(text).length <= editableCharacters;
+  const isEditable = encodeURIComponent(text).length <= editableCharacters;
   const number = index + 1;
   return html`<section class="card" aria-labelledby="call-${number}">
     <h2 id="call-${number}"><code>${tool}</code></h2>
@@ -77,20 +104,18 @@ function callCard(call: WaitingCall, { index, answer, canRemember, isRetry, refu
     ${
       answer === undefined
         ? html`<form method="post">
-            ${noImplicitSubmission}
+            ${pressedByEnter}
             <input type="hidden" name="call" value="${id}" />
             ${isEditable ? argumentsField(number, refusal?.args ?? text) : argumentsShown(number, text)}
-            ${!isRetry && furtherFields(String(number), { canRemember, words: refusal?.words, about: 'this function' })}
-            ${choices(isRetry ? 'Approve again' : 'Approve', isRetry ? 'Reject again' : 'Reject')}
+            ${furtherFields(String(number), { canRemember, words: refusal?.words, about: 'this function' })} ${choices('Approve', 'Reject')}
           </form>`
-        : html`${argumentsShown(number, text)}
-            <p class="state">${answer.decision === 'approve' ? 'Approved' : 'Rejected'}</p>`
+        : html`${argumentsShown(number, text)} ${decisionShown(answer)}`
     }
   </section>`;
 }
 
-/** Otherwise the Enter key in a field would press the first button. */
-const noImplicitSubmission = html`<button type="submit" disabled hidden></button>`;
+/** The Enter key in a field, such as the box to check, presses the first button that is enabled: this one decides nothing. */
+const pressedByEnter = html`<button type="submit" class="unseen" name="decision" value="" tabindex="-1" aria-hidden="true"></button>`;
 
 function argumentsField(number: number, text: string): Html {
   const rows = Math.min(mostRows, text.split('\n').length + 1);
@@ -130,7 +155,7 @@ function allCard(count: number, canRemember: boolean): Html {
   return html`<section class="card" aria-labelledby="all">
     <h2 id="all">All ${count} calls, as they stand</h2>
     <form method="post">
-      ${noImplicitSubmission} ${furtherFields('all', { canRemember, about: 'these functions' })} ${choices('Approve all', 'Reject all')}
+      ${pressedByEnter} ${furtherFields('all', { canRemember, about: 'these functions' })} ${choices('Approve all', 'Reject all')}
     </form>
   </section>`;
 }
@@ -196,7 +221,7 @@ function errorIn({ events }: LoggedRun): string | undefined {
   return isJsonObject(error) ? textIn(error['message']) : undefined;
 }
 
-interface DecidedCall {
+interface LoggedCall {
   tool: string;
   args: JsonValue | undefined;
   decision: JsonObject | undefined;
@@ -204,8 +229,8 @@ interface DecidedCall {
 }
 
 /** The calls that needed an approval, in their order. Ids may come again in a later turn, and then mean the later call. */
-function callsOf({ events }: LoggedRun): DecidedCall[] {
-  return events.flatMap(({ type, data }, index): DecidedCall[] => {
+function callsOf({ events }: LoggedRun): LoggedCall[] {
+  return events.flatMap(({ type, data }, index): LoggedCall[] => {
     if (type !== 'approval.request') return [];
     const later = events.slice(index + 1);
     const next = later.findIndex((event) => event.type === 'approval.request' && event.data['id'] === data['id']);
@@ -221,7 +246,7 @@ function callsOf({ events }: LoggedRun): DecidedCall[] {
   });
 }
 
-function decidedCard({ tool, args, decision, result }: DecidedCall, index: number): Html {
+function decidedCard({ tool, args, decision, result }: LoggedCall, index: number): Html {
   const number = index + 1;
   const isApproved = decision?.['decision'] === 'approve';
   const said = decision === undefined ? 'Not decided' : isApproved ? 'Approved' : 'Rejected';

@@ -43,6 +43,7 @@ textarea { width: 100%; max-height: 24rem; padding: .6rem; border: 1px solid var
 button { flex: 1 1 8rem; min-height: 2.75rem; padding: .5rem 1rem; border: 2px solid; border-radius: .35rem; font: inherit; font-weight: 600; cursor: pointer }
 button[value='approve'] { background: var(--good); border-color: var(--good); color: var(--on-button) }
 button[value='reject'] { background: transparent; border-color: var(--bad); color: var(--bad) }
+button.unseen { position: absolute; width: 1px; height: 1px; min-height: 0; padding: 0; border: 0; clip-path: inset(50%) }
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 2px }
 `;
 

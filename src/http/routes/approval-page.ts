@@ -75,8 +75,9 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
     }
     const form = parseForm(request.body);
     try {
+      const decisions = decisionsIn(form, found);
       const release = await limiter.admit(caller);
-      await linked.decide(found, decisionsIn(form, found), { caller, log: request.log, release });
+      await linked.decide(found, decisions, { caller, log: request.log, release });
     } catch (error) {
       const shown = toGatewayError(error, request.id);
       logError(error, shown, { request, reply });
@@ -140,7 +141,7 @@ function refuseOtherSites({ headers }: FastifyRequest, ownOrigins: readonly stri
 
 const formSchema = z.object({
   call: z.string().optional(),
-  decision: z.enum(['approve', 'reject'], 'must be "approve" or "reject"'),
+  decision: z.string('must be "approve" or "reject"'),
   arguments: z.string().optional(),
   message: z.string().max(limits.approvalMessageCharacters).optional(),
   remember: z.literal('true').optional(),
@@ -163,17 +164,17 @@ function decisionsIn(
   { call, decision, remember, message, arguments: args }: DecisionForm,
   { run, answers }: LinkedRun & { type: 'open' },
 ): LinkedDecision[] {
+  if (decision !== 'approve' && decision !== 'reject')
+    throw new GatewayError('invalid_request', 'Nothing is decided yet: press one of the buttons.', { param: 'decision' });
+  const way: ApprovalAnswer['decision'] = decision;
+  const words = message?.trim() ?? '';
   const isRemembered = remember === 'true';
   const chosen = run.calls.filter(({ id }) => (call === undefined ? !answers.has(id) : id === call));
   if (chosen.length === 0) throw new GatewayError('conflict', 'These calls were decided meanwhile.');
   return chosen.map((waiting) => {
-    const rejection: ApprovalAnswer = {
-      decision: 'reject',
-      ...(message !== undefined && message.trim() !== '' && { message: message.trim() }),
-    };
-    const edited = args === undefined || decision === 'reject' ? undefined : editedArguments(args, waiting);
-    const answer = decision === 'reject' ? rejection : { decision, ...(edited !== undefined && { args: edited }) };
-    return { callId: waiting.id, answer, isRemembered };
+    if (way === 'reject') return { callId: waiting.id, answer: { decision: way, ...(words !== '' && { message: words }) }, isRemembered };
+    const edited = args === undefined ? undefined : editedArguments(args, waiting);
+    return { callId: waiting.id, answer: { decision: way, ...(edited !== undefined && { args: edited }) }, isRemembered };
   });
 }
 
