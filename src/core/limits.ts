@@ -84,6 +84,11 @@ export const limits = {
   offeredFunctions: 128,
   /** Tokens of all offered functions: half the context of a small local model. Beyond it those that fit the conversation best are offered. */
   offeredTokens: 16_000,
+  /**
+   * Tokens of one function, where not all functions fit whole: a quarter of all, so that the largest leaves room for others. What is larger is cut in
+   * depth, and `describe_function` gives the rest.
+   */
+  functionTokens: 4_000,
   /** Functions that are offered when there are too many; with more, models choose worse. */
   chosenFunctions: 40,
   /**

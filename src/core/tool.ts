@@ -162,6 +162,8 @@ export interface ToolContext {
 /** One function on offer, wherever it runs. The loop cannot tell an OpenAPI server from a browser. */
 export interface Tool {
   readonly spec: ToolSpec;
+  /** The function as its server describes it, where `spec` is cut: arguments are checked against these parameters. Absent: `spec` is whole. */
+  readonly whole?: ToolSpec;
   /** The name under which its results are cited: `<server id>/<function>`, or `<function>` for a server that the request supplied. */
   readonly label: string;
   /** For events: the id of a registered server, or the URL of one that the request supplied. */
@@ -191,7 +193,10 @@ export interface Tool {
   readonly cacheTtlMs?: number;
   /** Whether a human has to approve a call: every call, or depending on the arguments. If the predicate throws, the call does not run. */
   readonly needsApproval?: boolean | ((args: JsonObject, run: RunContext) => boolean | Promise<boolean>);
-  /** Internal to the loop, without effects outside of its run: a rule that requires approval of all calls does not apply to it. */
+  /**
+   * Internal to the loop, without effects outside of its run: a rule that requires approval of all calls does not apply to it, and where only one
+   * selection or one call is made, another one may follow.
+   */
   readonly isHelper?: true;
   /** Once it was called, the files of the request are not added to the model's context. */
   readonly consumesFiles?: boolean;
@@ -203,14 +208,21 @@ export interface Tool {
   run(invocation: ToolInvocation, context?: ToolContext): Promise<ToolOutcome>;
 }
 
+/** What the arguments of a call are checked against, whatever part of it a model was offered. */
+export function wholeParameters({ spec, whole = spec }: Pick<Tool, 'spec' | 'whole'>): JsonObject {
+  return whole.parameters;
+}
+
 /** The tools of one request, fixed for its run. */
 export interface ToolOffer {
   /** By offered name, in the order in which they are offered. */
   tools: Map<string, Tool>;
   /** For the caller: a server that could not be reached, a function that was renamed. */
   warnings: { code: string; message: string }[];
-  /** Present if not all functions are offered: a tool that finds the deferred ones. Useful only for a model that is requested again after a call. */
+  /** Present if not all functions are offered: a tool that finds the deferred ones. */
   finder?: { tool: Tool; deferred: ReadonlyMap<string, Tool> };
+  /** Present if functions are cut, offered or deferred ones: a tool that describes any part of a function. Offered beside a function that is cut. */
+  describer?: Tool;
 }
 
 export interface ListedTool {
@@ -223,6 +235,8 @@ export interface ListedTool {
   kind: Tool['kind'];
   /** For MCP annotations. */
   hints: { isReadOnly: boolean; isIdempotent: boolean; gateways: readonly string[] };
+  /** The tool itself, where it is a helper that no entry of `tool_ids` names. */
+  helper?: Tool;
 }
 
 export interface ToolFinder {

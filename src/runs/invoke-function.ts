@@ -8,7 +8,7 @@ import { limits } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { plainRequest } from '../core/plain-request.ts';
 import type { RunContext } from '../core/run.ts';
-import type { ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../core/tool.ts';
+import type { ListedTool, ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../core/tool.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { ActiveInvocations } from './active-invocations.ts';
 
@@ -44,8 +44,8 @@ export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runti
     { caller, signal, emit }: { caller: Caller; signal: AbortSignal; emit: ToolCallScope['emit'] },
   ): Promise<InvokedFunction> {
     const run: RunContext = { runId: newId(), caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
-    const id = await findId(idOrName, run, tools);
-    const offer = await offerOf(id, run, tools);
+    const { id, helper } = await findListed(idOrName, run, tools);
+    const offer: ToolOffer = helper === undefined ? await offerOf(id, run, tools) : { tools: new Map([[id, helper]]), warnings: [] };
     const tool = offer.tools.values().next().value;
     if (tool === undefined) return { id, name: id.slice(id.indexOf('/') + 1), outcome: unavailable(offer), durationMs: 0 };
     const { spec, label } = tool;
@@ -66,14 +66,14 @@ function isToolId(text: string): boolean {
 }
 
 /** Looks up a name among all functions that this caller may use. @throws GatewayError `not_found` */
-async function findId(idOrName: string, { caller, signal }: RunContext, tools: ToolFinder): Promise<string> {
-  if (isToolId(idOrName)) return idOrName;
+async function findListed(idOrName: string, { caller, signal }: RunContext, tools: ToolFinder): Promise<Pick<ListedTool, 'id' | 'helper'>> {
+  if (isToolId(idOrName)) return { id: idOrName };
   const text = idOrName.replace(/^server:(?:openapi:|mcp:)?/, '');
-  if (text.includes('/')) return text;
+  if (text.includes('/')) return { id: text };
   const listed = await tools.list(caller, AbortSignal.any([signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]));
   const found = listed.find(({ id, name }) => name === text || id === text);
   if (found === undefined) throw unknownTool(idOrName);
-  return found.id;
+  return found;
 }
 
 /** @throws GatewayError `not_found`, `forbidden` */

@@ -177,11 +177,13 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
   const reporting = reportModelRequests(run.modelRequests, { mode: nameOf(choice), preset: run.preset?.id });
   const model = { ...preparation.model, backend: reporting(preparation.model.backend) };
   const isHandover = request.isHandover === true && resumed === undefined;
-  const wrapping = { model, reporting, models: services.models, settings, variables, withFiles, isHandover };
+  const wrapping = { model, reporting, models: services.models, settings, variables, withFiles, isHandover, offer };
   const inMode = await backendInMode({ ...wrapping, newCallId, caller: run.caller, signal: run.signal }, choice, emit);
   const onRefusal = (refusal: GatewayError): void => learnNoTools(refusal, preparation);
   const answering = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;
   const isSelection = choice.path === 'prompt';
+  const isOnce = isSelection || choice.isSingleCall;
+  const maxRounds = Math.min(request.maxToolRounds ?? settings.maxToolRounds, limits.maxToolRounds);
   const mayConsume = !isSelection && request.files.length > 0 && fileConsumersIn(offer).size > 0;
   const backend = withModelHooks(mayConsume ? withFilesAtEachTurn(answering, withFiles) : answering, runtime?.hooks, run);
   // A selection sees only the conversation; files are added for its answer.
@@ -193,9 +195,11 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
     changing: changingOf(preparation, toStart),
     tools: offer.tools,
     finder: offer.finder,
+    describer: offer.describer,
     callerNames: new Set(request.callerFunctions.map(({ name }) => name)),
-    // A selection is one round by definition; its answer follows without another selection.
-    maxRounds: choice.isSingleCall || isSelection ? 1 : Math.min(request.maxToolRounds ?? settings.maxToolRounds, limits.maxToolRounds),
+    // One selection, or one call, unless helpers alone were called: then another one follows that has read what they gave.
+    maxRounds: isOnce ? 1 : maxRounds,
+    maxLookups: isOnce ? maxRounds : undefined,
     // By now the backend has accepted tools; falling back would run calls again that have already run.
     choice: { ...choice, mayFallBack: false },
     handsOverOne: request.reply?.isLegacy,

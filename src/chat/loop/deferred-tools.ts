@@ -23,6 +23,12 @@ export function offerFoundTools(offer: Offer, results: readonly ToolCallResult[]
   );
 }
 
+/** Offers the tool that describes cut functions, once one of them is on offer. Changes `tools` in place. */
+export function offerDescriber(describer: Tool | undefined, tools: Map<string, Tool>): void {
+  if (describer === undefined || tools.has(describer.spec.name) || tools.size >= limits.toolsPerRequest) return;
+  if (tools.values().some(({ whole }) => whole !== undefined)) tools.set(describer.spec.name, describer);
+}
+
 /**
  * Offers a deferred function that the model calls by its exact name, which it knows from earlier in the conversation. Must run before names are
  * matched, or a similar name on offer would be called instead.

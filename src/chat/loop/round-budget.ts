@@ -3,7 +3,7 @@ import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 /** The limit that prevents another round of tool calls. */
 export interface ReachedLimit {
-  limit: 'tool_rounds' | 'reasks' | 'calls_per_run' | 'tool_phase_ms';
+  limit: 'tool_rounds' | 'lookups' | 'reasks' | 'calls_per_run' | 'tool_phase_ms';
   value: number;
 }
 
@@ -11,37 +11,49 @@ export interface ReachedLimit {
 export interface RoundBudget {
   reached(): ReachedLimit | undefined;
   callsLeft(): number;
-  spend(results: readonly ToolCallResult[]): void;
+  /** `isLookup`: only helpers were called. */
+  spend(results: readonly ToolCallResult[], isLookup: boolean): void;
   /** What has been used so far, for the checkpoint of a suspended run. */
   used(): BudgetUse;
 }
 
 export interface BudgetUse {
   rounds: number;
+  /** Absent: none. */
+  lookups?: number;
   reasks: number;
   calls: number;
 }
 
+export interface BudgetOptions {
+  maxRounds: number;
+  /** Rounds of helpers alone, where they do not count as rounds. Absent: they do. */
+  maxLookups?: number | undefined;
+  now: () => number;
+}
+
 /** A round in which no call could run (unknown names, malformed arguments, repeated calls) is a correction and has a separate budget. */
-export function createRoundBudget(maxRounds: number, now: () => number, used?: BudgetUse): RoundBudget {
+export function createRoundBudget({ maxRounds, maxLookups, now }: BudgetOptions, used?: BudgetUse): RoundBudget {
   // Time while the run was suspended does not count.
   const started = now();
-  let { rounds, reasks, calls } = used ?? { rounds: 0, reasks: 0, calls: 0 };
+  let { rounds, lookups = 0, reasks, calls } = used ?? { rounds: 0, reasks: 0, calls: 0 };
   return {
     reached() {
       if (rounds >= maxRounds) return { limit: 'tool_rounds', value: maxRounds };
+      if (maxLookups !== undefined && lookups >= maxLookups) return { limit: 'lookups', value: maxLookups };
       if (reasks > limits.reasksInARow) return { limit: 'reasks', value: limits.reasksInARow };
       if (calls >= limits.callsPerRun) return { limit: 'calls_per_run', value: limits.callsPerRun };
       if (now() - started >= limits.toolPhaseMs) return { limit: 'tool_phase_ms', value: limits.toolPhaseMs };
       return undefined;
     },
     callsLeft: () => limits.callsPerRun - calls,
-    spend(results) {
+    spend(results, isLookup) {
       const hasRun = results.length === 0 || results.some(({ isReady }) => isReady);
-      if (hasRun) rounds++;
+      if (hasRun && isLookup && maxLookups !== undefined) lookups++;
+      else if (hasRun) rounds++;
       reasks = hasRun ? 0 : reasks + 1;
       calls += results.length;
     },
-    used: () => ({ rounds, reasks, calls }),
+    used: () => ({ rounds, lookups, reasks, calls }),
   };
 }

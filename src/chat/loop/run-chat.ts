@@ -6,7 +6,7 @@ import type { Tool, ToolOffer } from '../../core/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { requestLastAnswer, requestModel } from './request-model.ts';
 import type { Turn } from './request-model.ts';
-import { offerCalledTools, offerFoundTools } from './deferred-tools.ts';
+import { offerCalledTools, offerDescriber, offerFoundTools } from './deferred-tools.ts';
 import { changeData, changesOf, configUpdate } from './run-config.ts';
 import { createDuplicateCallGuard } from '../tool-calls/duplicate-call-guard.ts';
 import type { ToolCallResult, ToolCallScope, ToolCallSettings } from '../tool-calls/tool-call-result.ts';
@@ -38,6 +38,8 @@ export interface ChatRun {
   tools: ReadonlyMap<string, Tool>;
   /** The deferred tools, and the tool that finds them. */
   finder?: ToolOffer['finder'];
+  /** The tool that describes functions that are cut. */
+  describer?: ToolOffer['describer'];
   /** How functions change the tools and instructions; absent: they cannot. */
   changing?: ChangeableChat | undefined;
   /** The caller's own entries of `tools`, and the names of those that are functions. */
@@ -49,6 +51,8 @@ export interface ChatRun {
   stream: boolean;
   /** The most rounds of tool calls; then the model is requested once more without tools. */
   maxRounds: number;
+  /** The most rounds of helpers alone, where they do not count as rounds. */
+  maxLookups?: number | undefined;
   /** How calls are chosen: a selection only once, a single call only in the first round. */
   choice: ModeChoice;
   /** The wire format of the answer supports only one call of the caller's functions. */
@@ -157,6 +161,7 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
   keepCheckpoint(loop);
   const turn = await requestTurn(loop);
   await emit(offerCalledTools({ finder, tools, time: chat.settings.now() }, turn.toolCalls));
+  offerDescriber(loop.describer, tools);
   const rules = { ...chat, isSingleCall: chat.choice.isSingleCall, tools, forced: forcedNow(loop) };
   const { calls, refused } = partitionToolCalls(turn, rules);
   await emit(refused);
@@ -188,7 +193,7 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
     // Words would spoil an answer in a demanded format.
     toParagraph: demandedForm(chat.parameters) === undefined ? (text: string) => separator.paragraph(text) : undefined,
     callsLeft: budget.callsLeft(),
-    finderName: readsOn(chat) ? loop.finder?.tool.spec.name : undefined,
+    finderName: loop.finder?.tool.spec.name,
     ...resumedRound(resumed, gatewayCalls, settings.run),
   };
   const results = await runRound(gatewayCalls, round, emit);
@@ -199,7 +204,8 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
     if (isSuspended) return { type: 'suspended' };
   }
   addMessages(loop, messagesOfRound(turn, calls, results));
-  budget.spend(results);
+  const lookups = new Set(results.filter(({ tool }) => tools.get(tool?.name ?? '')?.isHelper === true));
+  budget.spend(results, results.length > 0 && lookups.size === results.length);
   await emit(usageEvents(results));
   const preset = callerCalls.length > 0 ? undefined : handoffIn(results);
   // Another preset begins with its own tools and instructions.
@@ -207,9 +213,10 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
   if (callerCalls.length > 0) return { type: 'hand_over', calls: callerCalls };
   if (preset !== undefined) return { type: 'hand_off', preset };
   if (endsRun(results)) return { type: 'stop' };
-  if (results.some(({ isReady }) => isReady)) loop.isChoiceOpen = false;
+  if (results.some((result) => result.isReady && fulfilsChoice(result, lookups.has(result), loop))) loop.isChoiceOpen = false;
   offerReader(loop);
   await emit(offerFoundTools({ finder: loop.finder, tools, time: settings.now() }, results));
+  offerDescriber(loop.describer, tools);
   return tools.size + chat.callerTools.length > 0 ? { type: 'run_again' } : { type: 'last_answer' };
 }
 
@@ -240,11 +247,12 @@ async function changeConfig(loop: Loop, results: readonly ToolCallResult[]): Pro
 function offerAnew(loop: Loop, offer: ToolOffer): void {
   const { chat, scope, tools } = loop;
   loop.finder = offer.finder;
+  loop.describer = offer.describer;
   tools.clear();
   for (const [name, tool] of offer.tools) tools.set(name, tool);
-  if (!readsOn(chat)) return;
-  scope.readerName = readerNameBeside(new Set([...tools.keys(), ...chat.callerNames]));
+  if (readsOn(chat)) scope.readerName = readerNameBeside(new Set([...tools.keys(), ...chat.callerNames]));
   if (offer.finder !== undefined) tools.set(offer.finder.tool.spec.name, offer.finder.tool);
+  offerDescriber(offer.describer, tools);
 }
 
 /** What the model may call now or after a search, as in `tool_ids`. Tools of the request's own servers have no entry there. */
@@ -296,6 +304,7 @@ interface Loop {
   historyLength: number;
   tools: Map<string, Tool>;
   finder: ToolOffer['finder'];
+  describer: ToolOffer['describer'];
   scope: ToolCallScope;
   /** The most bytes of one result that the model gets. */
   shareBytes: number;
@@ -313,12 +322,13 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
   if (readsOn(chat)) {
     scope.results = createResultStore(resumed?.results);
     scope.readerName = readerNameBeside(new Set([...chat.tools.keys(), ...chat.callerNames]));
-    if (finder !== undefined) tools.set(finder.tool.spec.name, finder.tool);
   }
+  if (finder !== undefined) tools.set(finder.tool.spec.name, finder.tool);
   const forced = forcedChoiceIn(chat.toolChoice);
   // A function that `tool_choice` demands is offered even if it was deferred.
   const further = [...(resumed?.tools ?? []), ...(forced?.type === 'named' ? [forced.name] : [])];
   for (const tool of further.flatMap((name) => finder?.deferred.get(name) ?? [])) tools.set(tool.spec.name, tool);
+  offerDescriber(chat.describer, tools);
   return {
     chat,
     emit,
@@ -326,12 +336,19 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
     historyLength: resumed?.historyLength ?? messages.length,
     tools,
     finder,
+    describer: chat.describer,
     scope,
     shareBytes: resultShareBytes(chat.contextTokens),
-    budget: createRoundBudget(chat.maxRounds, chat.settings.now, resumed?.budget),
+    budget: createRoundBudget({ maxRounds: chat.maxRounds, maxLookups: chat.maxLookups, now: chat.settings.now }, resumed?.budget),
     separator: createTurnSeparator(),
     isChoiceOpen: resumed?.isChoiceOpen ?? true,
   };
+}
+
+/** What a helper gives is read for another call, so it fulfils a forced choice only if it was named. */
+function fulfilsChoice({ tool }: ToolCallResult, isLookup: boolean, { chat }: Loop): boolean {
+  const forced = forcedChoiceIn(chat.toolChoice);
+  return !isLookup || (forced?.type === 'named' && forced.name === tool?.name);
 }
 
 /** Only a model that may call again can read the rest of a truncated result. */

@@ -1,6 +1,7 @@
 import type { ChatEvent, ChatMessage } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { FoundModel, ModelBackend, ModelFinder } from '../../core/model.ts';
+import type { ToolOffer } from '../../core/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { ModeChoice } from './choose-mode.ts';
 import { reasonAndAct } from './react/reason-and-act.ts';
@@ -22,6 +23,8 @@ export interface ModeBackendOptions {
   /** Another preset handed the conversation over, so a tool result at its end belongs to a call of that preset. */
   isHandover: boolean;
   caller: { readonly id: string };
+  /** The tools of the run, and those that may be found during it. */
+  offer: ToolOffer;
   signal: AbortSignal;
 }
 
@@ -36,9 +39,9 @@ export async function backendInMode(
   if (path === 'react') return reasonAndAct({ backend, newCallId, caller });
   if (path === 'native') return recoverLeakedCalls({ backend: replayReasoning(backend), newCallId, caller });
   const task = await taskModel(options, emit);
-  const { variables, withFiles, isHandover } = options;
+  const { variables, withFiles, isHandover, offer } = options;
   const template = settings.selectionTemplate;
-  return selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller });
+  return selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller, offer });
 }
 
 /** The task model that is configured for selections, if it is available: a small model chooses tools faster than the chat model. */

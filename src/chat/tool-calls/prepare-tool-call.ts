@@ -2,6 +2,7 @@ import type { ToolCall } from '../../core/chat.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
+import { wholeParameters } from '../../core/tool.ts';
 import type { Tool, ToolErrorCode, ToolSpec } from '../../core/tool.ts';
 import { coerceArguments, parseSafely } from './coerce-arguments.ts';
 import { findOfferedName } from './find-offered-name.ts';
@@ -50,7 +51,7 @@ export async function prepareToolCall(
 
 /** The same call with arguments from a hook or a human, which are validated like the model's. @throws the signal's reason */
 export async function prepareEditedCall({ call, tool }: ReadyCall, args: JsonObject, run: CallingRun): Promise<PreparedCall> {
-  const fitted = fitArguments(JSON.stringify(args), tool.spec);
+  const fitted = fitArguments(JSON.stringify(args), schemaOf(tool));
   return fitted.type === 'refused' ? { ...fitted, call, tool } : withCheckedArguments({ ...fitted, call, tool }, run);
 }
 
@@ -62,8 +63,13 @@ export async function objectionTo(args: JsonObject, spec: FunctionSchema, run: C
 
 async function withCheckedArguments(ready: ReadyCall, run: CallingRun): Promise<PreparedCall> {
   const { call, tool, args } = ready;
-  const message = await misfitOf(args, tool.spec, run);
+  const message = await misfitOf(args, schemaOf(tool), run);
   return message === undefined ? ready : { type: 'refused', call, tool, args, code: 'args_invalid', message };
+}
+
+/** The whole one, whatever part of it the model has read. */
+function schemaOf(tool: Tool): FunctionSchema {
+  return { name: tool.spec.name, parameters: wholeParameters(tool) };
 }
 
 async function misfitOf(args: JsonObject, { name, parameters }: FunctionSchema, run: CallingRun): Promise<string | undefined> {
@@ -82,7 +88,7 @@ export function fitToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, fi
     const message = unknownName(call.name, match.type === 'unknown' ? match.candidates : [], finderName);
     return { type: 'refused', call, tool, code: 'tool_not_found', message };
   }
-  const fitted = fitArguments(call.arguments, tool.spec);
+  const fitted = fitArguments(call.arguments, schemaOf(tool));
   if (fitted.type === 'refused') return { ...fitted, call, tool };
   const repairs = match.type === 'repaired' ? [`name: "${call.name}" read as "${match.name}"`, ...fitted.repairs] : fitted.repairs;
   return { ...fitted, call, tool, repairs };

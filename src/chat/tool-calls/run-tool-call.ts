@@ -1,6 +1,7 @@
 import { limits } from '../../core/limits.ts';
 import type { InnerSuspension, WaitingCall } from '../../core/suspended-run.ts';
 import type { ConfigChange } from '../../core/chat-config.ts';
+import { wholeParameters } from '../../core/tool.ts';
 import type { FollowUp, ToolContext, ToolOutcome } from '../../core/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
@@ -140,9 +141,9 @@ async function approve(prepared: ReadyCall, { settings, scope, turn, supervision
 }
 
 function waitingCall({ call, tool, args }: ReadyCall, definition: string): Omit<WaitingCall, 'id'> {
-  const { name, parameters } = tool.spec;
-  const { label, server, endpoint } = tool;
-  return { callId: call.id, tool: name, label, args, parameters, definition, server, ...(endpoint !== undefined && { endpoint }) };
+  const { spec, label, server, endpoint } = tool;
+  const parameters = wholeParameters(tool);
+  return { callId: call.id, tool: spec.name, label, args, parameters, definition, server, ...(endpoint !== undefined && { endpoint }) };
 }
 
 async function runReady(prepared: ReadyCall, circumstances: Circumstances): Promise<ToolCallResult> {

@@ -115,9 +115,9 @@ export function timeoutOf(tool: Tool, { requestTimeoutMs, defaultTimeoutMs }: To
   return [tool.timeoutMs, requestTimeoutMs].find(isLimit) ?? defaultTimeoutMs;
 }
 
-/** Objects and arrays become indented JSON, which is readable in sources; text stays text. */
-function valueText(value: JsonValue): string {
-  return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+/** Objects and arrays become JSON, indented because people read it in sources, but for a helper's result; text stays text. */
+function valueText(value: JsonValue, tool: Tool | undefined): string {
+  return typeof value === 'string' ? value : JSON.stringify(value, null, tool?.isHelper === true ? undefined : 2);
 }
 
 function withFilesApart(outcome: ToolOutcome): ToolOutcome {
@@ -154,7 +154,7 @@ export function toToolCallResult(
     const text = JSON.stringify({ error: message, ...detail });
     return { ...ended, outcome: { ...outcome, message }, text };
   }
-  const whole = valueText(outcome.value);
+  const whole = valueText(outcome.value, tool);
   const { text, isCut } = truncateResult(whole, options);
   if (!isCut) return { ...ended, outcome, text };
   return { ...ended, outcome: { ...outcome, value: text, isTruncated: true }, text, cutFromBytes: Buffer.byteLength(whole) };

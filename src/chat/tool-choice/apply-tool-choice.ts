@@ -92,12 +92,12 @@ function allowed(
       throw notOffered(wanted, names, offer);
     }),
   );
-  const { finder, warnings } = offer;
+  const { finder, describer, warnings } = offer;
   const reachable = new Map<string, Tool>([...offer.tools, ...(finder?.deferred ?? [])]);
   const isSearching = finder !== undefined && kept.has(finder.tool.spec.name);
   const offered = new Map([...reachable].filter(([name]) => kept.has(name)));
   return {
-    offer: { tools: offered, warnings, ...(isSearching && { finder }) },
+    offer: { tools: offered, warnings, ...(isSearching && { finder }), ...(describer && { describer }) },
     request: {
       ...request,
       toolChoice: mode,

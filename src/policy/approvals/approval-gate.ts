@@ -37,7 +37,7 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
         reply.type === 'answered' && ownValue(reply.data, 'decision') === 'approve' ? ownValue(reply.data, 'params') : undefined;
       if (edited === undefined || edited === null) return reply;
       objection = isJsonObject(edited)
-        ? await objectionTo(edited, tool.spec, run)
+        ? await objectionTo(edited, tool.whole ?? tool.spec, run)
         : `The arguments of '${tool.spec.name}' are not a JSON object.`;
       if (objection === undefined || tries >= limits.approvalTries) return { ...reply, objection };
       if (isJsonObject(edited)) params = edited;

@@ -51,6 +51,14 @@ function idOf({ callerId, chatId, definition }: ApprovalScope): string {
 }
 
 /** Identifies a function by its name, its description and parameters, and where it runs. */
-export function definitionOf({ spec, label, server, kind, endpoint }: Tool): string {
-  return JSON.stringify([spec.name, spec.description, spec.parameters, label, server, kind, ...(endpoint === undefined ? [] : [endpoint])]);
+export function definitionOf({ spec, whole = spec, label, server, kind, endpoint }: Tool): string {
+  return JSON.stringify([
+    spec.name,
+    whole.description,
+    whole.parameters,
+    label,
+    server,
+    kind,
+    ...(endpoint === undefined ? [] : [endpoint]),
+  ]);
 }

@@ -45,7 +45,7 @@ export function renamedSpec(spec: ToolSpec, name: string): ToolSpec {
   return lazy === undefined ? { ...spec, name } : lazySpec({ name, description: spec.description }, lazy);
 }
 
-const charactersPerToken = 4;
+export const charactersPerToken = 4;
 /** Cached, because every chat needs the estimate of every function. */
 const estimates = new WeakMap<ToolSpec, number>();
 

@@ -1,6 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
+import { cutTool } from './cut-spec.ts';
+import { createDescribeFunction } from './describe-function.ts';
 import { createFindTools } from './find-tools.ts';
 import { clashReason, possibleNames, uniqueNames } from './name-functions.ts';
 import { estimateFunctionTokens } from './lazy-spec.ts';
@@ -54,16 +56,31 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
   }
   const warnings = renamedWarnings(renames);
   const capacity = Math.max(0, limits.offeredFunctions - callerNames.length);
-  if (named.length <= capacity && tokensOf(named) <= limits.offeredTokens) return { tools: byName(named), warnings };
+  const { all, describer } = withinShare(named, taken);
+  const helpers = describer === undefined ? 0 : 1;
+  const cut = describer && { describer };
+  if (all.length <= capacity - helpers && tokensOf(all) <= limits.offeredTokens) return { tools: byName(all), warnings, ...cut };
 
   const search = await searchIn?.(named.map(({ candidate, tool }) => candidate.spec ?? tool.spec));
   // One place is for the finder.
-  const chosen = chooseWithin(named, (await search?.(query, named.length)) ?? [], capacity - 1);
-  const offered = named.filter((entry) => chosen.has(entry));
+  const chosen = chooseWithin(all, (await search?.(query, named.length)) ?? [], capacity - helpers - 1);
+  const offered = all.filter((entry) => chosen.has(entry));
   warnings.push(tooManyWarning(named.length, offered.length));
-  if (search === undefined) return { tools: byName(offered), warnings };
-  const tool = createFindTools(finderName(taken), { tools: named.map((entry) => entry.tool), search });
-  return { tools: byName(offered), warnings, finder: { tool, deferred: byName(named) } };
+  if (search === undefined) return { tools: byName(offered), warnings, ...cut };
+  const tool = createFindTools(freeName('find_tools', taken), { tools: all.map((entry) => entry.tool), search });
+  return { tools: byName(offered), warnings, finder: { tool, deferred: byName(all) }, ...cut };
+}
+
+/**
+ * Where not all functions fit whole, cuts those that are larger than one may be beside others; the describer gives what was cut. The work is done when
+ * the parameters of a function are read.
+ */
+export function withinShare(named: readonly Named[], taken: ReadonlySet<string>): { all: readonly Named[]; describer: Tool | undefined } {
+  const fit = tokensOf(named) <= limits.offeredTokens || named.every((entry) => costOf(entry) <= limits.functionTokens);
+  if (fit) return { all: named, describer: undefined };
+  const name = freeName('describe_function', taken);
+  const all = named.map((entry) => (costOf(entry) <= limits.functionTokens ? entry : { ...entry, tool: cutTool(entry.tool, name) }));
+  return { all, describer: createDescribeFunction(name, byName(all)) };
 }
 
 /** Adds the names by which approval rules may refer to the tool: its own name, and those that it may get in another offer. */
@@ -109,17 +126,19 @@ function tokensOf(named: readonly Named[]): number {
 }
 
 /** Measures the candidate's cached spec where there is one, because the tool's spec is created anew for each request. */
-function costOf({ candidate, tool }: Named): number {
-  return estimateFunctionTokens(candidate.spec ?? tool.spec);
+function costOf({ candidate, tool: { spec, whole } }: Named): number {
+  const tokens = estimateFunctionTokens(candidate.spec ?? whole ?? spec);
+  return whole === undefined ? tokens : Math.min(tokens, limits.functionTokens);
 }
 
 function byName(named: readonly Named[]): Map<string, Tool> {
   return new Map(named.map(({ tool }) => [tool.spec.name, tool]));
 }
 
-function finderName(taken: ReadonlySet<string>): string {
+/** A helper's own name; it yields to functions of servers and the caller. */
+export function freeName(wanted: string, taken: ReadonlySet<string>): string {
   for (let count = 1; ; count += 1) {
-    const name = count === 1 ? 'find_tools' : `find_tools_${count}`;
+    const name = count === 1 ? wanted : `${wanted}_${count}`;
     if (!taken.has(name)) return name;
   }
 }

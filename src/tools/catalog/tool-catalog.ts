@@ -6,7 +6,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ToolServerInspector } from '../../core/tool-server-report.ts';
-import type { ListedTool, ToolFinder, ToolOffer } from '../../core/tool.ts';
+import type { ListedTool, Tool, ToolFinder, ToolOffer } from '../../core/tool.ts';
 import { originOf } from '../../shared/document-url.ts';
 import type { CreateTransports } from '../mcp/create-transports.ts';
 import { createMcpServers } from '../mcp/mcp-servers.ts';
@@ -17,7 +17,9 @@ import { createServerReconnector } from '../servers/reconnect-servers.ts';
 import type { ServerNews } from '../servers/reconnect-servers.ts';
 import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestServers } from '../servers/request-servers.ts';
-import { nameInGroups, offerTools } from './offer-tools.ts';
+import { parametersOnce } from './lazy-spec.ts';
+import { nameInGroups, offerTools, withinShare } from './offer-tools.ts';
+import type { NamedEntry } from './name-functions.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import { candidatesOf, supplyFromServer } from './server-candidates.ts';
 import type { Candidate, ToolSource } from './tool-source.ts';
@@ -148,7 +150,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
         return opening.type === 'opened' ? candidatesOf(server, opening.server) : [];
       }),
     );
-    return Array.from(nameInGroups([...fromSources, ...fromServers], new Set()), ({ name, entry }) => toListedTool(entry, name));
+    return toListedTools(nameInGroups([...fromSources, ...fromServers], new Set()));
   }
 
   return {
@@ -177,16 +179,24 @@ function latestQuestions(messages: readonly ChatMessage[]): string {
   return questions.map((message) => textOf(message.content)).join('\n');
 }
 
-function toListedTool(candidate: Candidate, name: string): ListedTool {
-  const { spec, label, server, kind, isReadOnly = false, isIdempotent = false, gateways = [] } = candidate.toTool(name);
+/** As they would be offered all together: where they do not fit whole, the largest are cut, and the function that describes them is listed too. */
+function toListedTools(named: Iterable<NamedEntry<Candidate>>): ListedTool[] {
+  const whole = Array.from(named, ({ name, entry }) => ({ candidate: entry, tool: entry.toTool(name) }));
+  const { all, describer } = withinShare(whole, new Set(whole.map(({ tool }) => tool.spec.name)));
+  const listed = all.map(({ candidate, tool }) => toListedTool(tool, candidate.id ?? tool.label));
+  return describer === undefined ? listed : [...listed, { ...toListedTool(describer, describer.label), helper: describer }];
+}
+
+function toListedTool(tool: Tool, id: string): ListedTool {
+  const { spec, server, kind, isReadOnly = false, isIdempotent = false, gateways = [] } = tool;
   const { name: offered, description } = spec;
   return {
-    id: candidate.id ?? label,
+    id,
     name: offered,
     description,
     // Most who list functions look for one by its name.
     get parameters() {
-      return spec.parameters;
+      return parametersOnce(spec);
     },
     server,
     kind,

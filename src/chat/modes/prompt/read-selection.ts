@@ -40,6 +40,14 @@ const damageInWords: Readonly<Record<DamageReason, string>> = {
   too_large: 'it is too large',
 };
 
+export interface ReadOptions {
+  isCut: boolean;
+  run: CallingRun;
+  /** What the arguments of a function are checked against. Default: its parameters. */
+  schemaOf?: (spec: ToolSpec) => JsonObject;
+  earlierTexts?: readonly string[];
+}
+
 /**
  * Reads an answer to the selection prompt and matches its calls to the offered functions, tolerating shortened names and similar types.
  * @throws the run signal's reason
@@ -47,11 +55,11 @@ const damageInWords: Readonly<Record<DamageReason, string>> = {
 export async function readSelection(
   answer: string,
   specs: readonly ToolSpec[],
-  { isCut, run, earlierTexts = [] }: { isCut: boolean; run: CallingRun; earlierTexts?: readonly string[] },
+  { isCut, run, schemaOf = (spec) => spec.parameters, earlierTexts = [] }: ReadOptions,
 ): Promise<ReadSelection> {
   const found = await findSelectionInWorker({ answer, tools: specs, isCut, earlierTexts }, run);
   const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], isReadable: found.isReadable };
-  for (const call of found.calls) await addCall(read, call, { specs, run });
+  for (const call of found.calls) await addCall(read, call, { specs, run, schemaOf });
   for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
   for (const name of found.examples)
     read.dropped.push({ name: name.slice(0, 200), reason: 'it stands in an example, in a quotation, or behind a refusal' });
@@ -86,7 +94,7 @@ async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): P
 async function addCall(
   read: ReadSelection,
   call: { name: string; arguments: JsonObject },
-  { specs, run }: { specs: readonly ToolSpec[]; run: CallingRun },
+  { specs, run, schemaOf }: Required<Pick<ReadOptions, 'run' | 'schemaOf'>> & { specs: readonly ToolSpec[] },
 ): Promise<void> {
   const spec = specOf(call.name, specs);
   if (spec === undefined) {
@@ -94,9 +102,10 @@ async function addCall(
     return;
   }
   if (spec.name !== call.name) read.repaired.push(`name: "${call.name.slice(0, 200)}" read as "${spec.name}"`);
-  const { args, changes } = coerceArguments(call.arguments, spec.parameters);
-  const problems = isDeeperThan(args, limits.jsonDepth) ? ['they are nested too deep'] : await argumentProblems(args, spec.parameters, run);
-  const placeholder = problems.length > 0 ? undefined : findPlaceholder(args, spec.parameters);
+  const schema = schemaOf(spec);
+  const { args, changes } = coerceArguments(call.arguments, schema);
+  const problems = isDeeperThan(args, limits.jsonDepth) ? ['they are nested too deep'] : await argumentProblems(args, schema, run);
+  const placeholder = problems.length > 0 ? undefined : findPlaceholder(args, schema);
   if (placeholder !== undefined) problems.push(`${placeholder}: a placeholder stands where a value is needed`);
   if (problems.length > 0) read.entries.push({ type: 'faulty', spec, problems, isCut: false });
   else {

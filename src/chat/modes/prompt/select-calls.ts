@@ -28,6 +28,8 @@ export interface SelectionRequest {
   maxCalls: number;
   /** The request demands a call. */
   isForced: boolean;
+  /** What the arguments of a function are checked against, of which the model may have read only a part. */
+  schemaOf: (spec: ToolSpec) => JsonObject;
   caller: { readonly id: string };
   signal: AbortSignal;
   /** Takes usage and the gateway's own events. */
@@ -172,7 +174,7 @@ async function requestSelection(request: SelectionRequest, { purpose, messages, 
   const { text, isCut } = await collectText(task.backend, modelRequest, emit);
   // A call that the model merely repeats from a user, a page or a tool result must not run.
   const earlierTexts = request.messages.map((message) => textOf(message.content));
-  return { text, isCut, ...(await readSelection(text, specs, { isCut, run: request, earlierTexts })) };
+  return { text, isCut, ...(await readSelection(text, specs, { isCut, run: request, schemaOf: request.schemaOf, earlierTexts })) };
 }
 
 /** Empty when the request fails or its answer is truncated. */

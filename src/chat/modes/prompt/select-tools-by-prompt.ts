@@ -3,6 +3,8 @@ import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
+import { wholeParameters } from '../../../core/tool.ts';
+import type { Tool, ToolOffer } from '../../../core/tool.ts';
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { appendToLastUser, inlineToolResults } from '../../results/inline-tool-results.ts';
 import { forcedChoiceIn } from '../../tool-choice/force-tool-choice.ts';
@@ -25,6 +27,8 @@ export interface SelectionOptions {
   /** The tool result at the end of the first request belongs to a call of another preset. */
   isHandover: boolean;
   caller: { readonly id: string };
+  /** The tools of the run, and those that may be found during it. */
+  offer: ToolOffer;
 }
 
 /**
@@ -34,9 +38,11 @@ export interface SelectionOptions {
 export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
   let refused: readonly DroppedCall[] = [];
   let isResultOfOtherPreset = options.isHandover;
+  const helpers = helperNames(options.offer);
   return {
     async answer(request, emit) {
-      const isAnswering = !isResultOfOtherPreset && request.messages.at(-1)?.role === 'tool';
+      // What helpers gave is read by another selection.
+      const isAnswering = !isResultOfOtherPreset && request.messages.at(-1)?.role === 'tool' && !endsInLookup(request.messages, helpers);
       isResultOfOtherPreset = false;
       const selecting = isAnswering || request.toolChoice === 'none' ? undefined : selectionRequest(request, options, emit);
       if (selecting !== undefined && selecting.offered.length > 0) {
@@ -55,6 +61,30 @@ export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
   };
 }
 
+/** Names of the tools that find and describe others. */
+function helperNames({ finder, describer }: ToolOffer): ReadonlySet<string> {
+  return new Set([finder?.tool, describer].flatMap((tool) => tool?.spec.name ?? []));
+}
+
+function toolIn({ tools, finder }: ToolOffer, name: string): Tool | undefined {
+  return tools.get(name) ?? finder?.deferred.get(name);
+}
+
+/** Whether the last calls were calls of helpers alone. */
+function endsInLookup(messages: readonly ChatMessage[], helpers: ReadonlySet<string>): boolean {
+  const last = messages.findLast((message) => message.role !== 'tool');
+  return last?.role === 'assistant' && last.toolCalls.length > 0 && last.toolCalls.every(({ name }) => helpers.has(name));
+}
+
+/** What helpers gave has served its purpose once another function was called; a whole schema would only distract from its result. */
+function withoutLookups(messages: readonly ChatMessage[], helpers: ReadonlySet<string>): ChatMessage[] {
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? message.toolCalls : []));
+  const lookups = new Set(calls.filter(({ name }) => helpers.has(name)).map(({ id }) => id));
+  const hasOthers = messages.some((message) => message.role === 'tool' && !lookups.has(message.toolCallId));
+  if (lookups.size === 0 || !hasOthers) return [...messages];
+  return messages.filter((message) => message.role !== 'tool' || !lookups.has(message.toolCallId));
+}
+
 function selectionRequest(request: ModelRequest, options: SelectionOptions, emit: Emit<ModelEvent>): SelectionRequest {
   const forced = forcedChoiceIn(request.toolChoice);
   const all = [...request.tools, ...callerSpecs(request.callerTools)];
@@ -69,6 +99,7 @@ function selectionRequest(request: ModelRequest, options: SelectionOptions, emit
     variables: options.variables,
     maxCalls: isSingle ? 1 : limits.callsPerRound,
     isForced: forced !== undefined,
+    schemaOf: (spec) => wholeParameters(toolIn(options.offer, spec.name) ?? { spec }),
     caller: options.caller,
     signal: request.signal,
     emit,
@@ -83,8 +114,8 @@ function runningParameters(parameters: JsonObject): JsonObject {
 }
 
 /** The conversation with inlined results, without tools. Refused calls are reported to the model, so that it does not claim to have made them. */
-function answerRequest(request: ModelRequest, refused: readonly DroppedCall[], { withFiles }: SelectionOptions): ModelRequest {
-  const messages = inlineToolResults(withFiles(request.messages));
+function answerRequest(request: ModelRequest, refused: readonly DroppedCall[], { withFiles, offer }: SelectionOptions): ModelRequest {
+  const messages = inlineToolResults(withFiles(withoutLookups(request.messages, helperNames(offer))));
   for (const { name, reason } of refused) appendToLastUser(messages, `\n\nTool \`${name}\` Output: ${JSON.stringify({ error: reason })}`);
   return { ...withoutFunctions(request), messages, purpose: { type: 'answer' } };
 }

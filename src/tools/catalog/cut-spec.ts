@@ -1,0 +1,43 @@
+import { limits } from '../../core/limits.ts';
+import type { Tool, ToolSpec } from '../../core/tool.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { cutSchema, shortened } from './cut-schema.ts';
+import { charactersPerToken, lazySpec, parametersOnce, parameterWordsOf, tokensOfDefinition } from './lazy-spec.ts';
+
+/** Characters of a description beside parameters that are cut: an eighth of the function's share. */
+const descriptionCharacters = (limits.functionTokens * charactersPerToken) / 8;
+
+/** The tool with a function that is cut to its share of the offer when its parameters are read. `describer`: the function that gives the rest. */
+export function cutTool(tool: Tool, describer: string): Tool {
+  return { ...tool, spec: cutSpec(tool.spec, describer), whole: tool.spec };
+}
+
+/** Cut to `limits.functionTokens`. Never strict: a backend would refuse what was cut. */
+export function cutSpec(whole: ToolSpec, describer: string): ToolSpec {
+  const { name } = whole;
+  const words = shortened(whole.description, descriptionCharacters);
+  const description =
+    `${words}${words === '' ? '' : '\n'}Its parameters are shortened: ${describer} gives what stands at a pointer after "More:", ` +
+    `as in {"name": "${name}", "pointer": "/a/b"}. What is not shown may be passed, too.`;
+  const frame = tokensOfDefinition({ name, description }, 0);
+  return lazySpec(
+    { name, description },
+    {
+      tokens: limits.functionTokens,
+      parameterWords: () => parameterWordsOf(whole, Infinity),
+      build: (isKept) =>
+        cutParameters(isKept ? whole.parameters : parametersOnce(whole), (limits.functionTokens - frame) * charactersPerToken),
+    },
+  );
+}
+
+/** By the whole schema, and so for as long as that is kept. */
+const cutBefore = new WeakMap<JsonObject, { characters: number; schema: JsonObject }>();
+
+function cutParameters(whole: JsonObject, characters: number): JsonObject {
+  const before = cutBefore.get(whole);
+  if (before?.characters === characters) return before.schema;
+  const { schema } = cutSchema(whole, characters);
+  cutBefore.set(whole, { characters, schema });
+  return schema;
+}
