@@ -125,6 +125,19 @@ describe('a stream of Open WebUI whose run waits for an approval', () => {
     expect(pathsSent(gateway)).toEqual(['/pay']);
   });
 
+  test('tells an error of the answer, and the page can try it again', async () => {
+    await using gateway = await listening({ turns: [pay, [new Error('down')], says('Paid.')] });
+    const stream = await streamOf(gateway);
+    const asked = await stream.asked();
+    await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
+    await stream.end;
+    expect(stream.raw()).toMatch(/data: \{"error":\{.*\n\n$/);
+    expect(stream.raw()).not.toContain('[DONE]');
+    await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
+    await ended(gateway, asked);
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+  });
+
   test('may be left: the decision is taken, and the run goes on without its reader', async () => {
     const paused = Promise.withResolvers<void>();
     await using gateway = await listening({ turns: [pay, [paused.promise, ...says('Paid.')]] });

@@ -153,7 +153,7 @@ function choices(approve: string, reject: string): Html {
 
 function allCard(count: number, canRemember: boolean): Html {
   return html`<section class="card" aria-labelledby="all">
-    <h2 id="all">All ${count} calls, as they stand</h2>
+    <h2 id="all">All ${count} calls, with the arguments of the model</h2>
     <form method="post">
       ${pressedByEnter} ${furtherFields('all', { canRemember, about: 'these functions' })} ${choices('Approve all', 'Reject all')}
     </form>
