@@ -9,6 +9,8 @@ import type { ActiveRuns } from '../runs/active-runs.ts';
 import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
 import { createFollowedRuns } from '../runs/followed-runs.ts';
 import type { FollowedRuns } from '../runs/followed-runs.ts';
+import { createInterruptChat } from '../runs/interrupt-chat.ts';
+import type { InterruptChat } from '../runs/interrupt-chat.ts';
 import { createInvokeFunction } from '../runs/invoke-function.ts';
 import type { InvokeFunction } from '../runs/invoke-function.ts';
 import { createLinkedApprovals } from '../runs/linked-approvals.ts';
@@ -26,6 +28,7 @@ export interface Runs {
   linked: LinkedApprovals;
   /** Ends the runs and calls of a key; after its deletion no new ones start. */
   endAllOf: (callerId: string, cause: 'deleted' | 'changed' | 'expired') => void;
+  interruptChat: InterruptChat;
   /** Admits no more runs and calls; resolves when all have ended, or shortly after `DRAIN_TIMEOUT_MS`, when the rest is aborted. */
   drain(): Promise<void>;
 }
@@ -58,6 +61,7 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
   };
   return {
     runs,
+    interruptChat: createInterruptChat({ runs, decisions, waitingRuns: storage.waitingRuns }),
     follow,
     invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, metrics, now }),
     decisions,

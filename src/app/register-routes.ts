@@ -72,7 +72,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     startChat: startSocketChat({ runs, conversations }),
     cancelRun: runs.cancel,
     cancelSession: runs.cancelSession,
-    interruptChat: runs.interrupt,
+    interruptChat: parts.interruptChat,
     limiter,
     defaultModel: createDefaultModel(models),
   });
@@ -82,7 +82,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     startRun: runs.start,
     follow: parts.follow,
     approvalTimeoutMs: config.approvalTimeoutMs,
-    interruptChat: runs.interrupt,
+    interruptChat: parts.interruptChat,
     runInBackground,
     stallMs,
     now,

@@ -43,6 +43,7 @@ export function storesIn(
       state: createSqliteNotes(connection, secret, 'state'),
       continuation: createSqliteNotes(connection, secret, 'continuation'),
       transcript: createSqliteNotes(connection, secret, 'transcript'),
+      conversation: createSqliteNotes(connection, secret, 'conversation'),
     },
     config: { secret },
     close: () => connection.close(),

@@ -1,12 +1,15 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { ChatMessage } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { backendOf, listen, testApp } from '../_support/build-app.ts';
+import { backendOf, listen as listenOn, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import type { FakeBrowser, FakeBrowserOptions } from '../_support/fake-browser.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { documentWith } from '../tools/scripted-send.ts';
+import { toolsFolder } from '../_support/tools-folder.ts';
+import { askPlainly, bankGateway, decide, readRun, storesIn } from '../http/approval-fixture.ts';
+import { functionGateway, listen } from './function-gateway.ts';
 import { readSeen, selects } from './gateway.ts';
 
 const closers: (() => Promise<void>)[] = [];
@@ -19,6 +22,7 @@ const tool_servers = [{ url: 'http://10.0.0.7:8000', openapi: documentWith('now'
 interface Meeting {
   url: string;
   model: ScriptedModel;
+  startKey: string;
   connect(options?: Partial<FakeBrowserOptions>): Promise<FakeBrowser>;
 }
 
@@ -27,10 +31,11 @@ async function meet(...turns: ScriptStep[][]): Promise<Meeting> {
   const model = new ScriptedModel(...turns);
   const app = await testApp({}, { backends: [backendOf(model)] });
   closers.push(() => app.close());
-  const url = await listen(app);
+  const url = await listenOn(app);
   return {
     url,
     model,
+    startKey: app.startKey ?? '',
     async connect(options = {}) {
       const browser = await connectFakeBrowser({ url, ...options });
       closers.push(async () => browser.terminate());
@@ -154,6 +159,48 @@ describe('a conversation over the socket', () => {
   });
 });
 
+describe('a conversation over the socket, cut off', () => {
+  test('knows of a cancelled answer as far as it came [S1-7]', async () => {
+    const meeting = await meet([{ type: 'text', text: 'It is' }, new Promise(() => undefined)], says('noon.'));
+    const browser = await meeting.connect();
+    browser.send({ type: 'message', data: { model: 'model', content: 'What time is it?' } });
+    await browser.next('assistant_chunk');
+    browser.send({ type: 'cancel', data: {} });
+    await browser.next('assistant_end');
+    await say(browser, 'Go on.');
+    expect(read(meeting)).toEqual(['user: What time is it?', 'assistant: It is', 'user: Go on.']);
+  });
+
+  test('goes on after a restart of the gateway [S1-7]', async () => {
+    using folder = toolsFolder({});
+    const model = new ScriptedModel(says('One.'), says('Two.'));
+    for (const content of ['Hello', 'Again']) {
+      const { close, ...stores } = storesIn(folder.path);
+      const app = await testApp({}, { backends: [backendOf(model)], ...stores });
+      const browser = await connectFakeBrowser({ url: await listenOn(app) });
+      await say(browser, content, { chat_id: 'c' });
+      await browser.close();
+      await app.close();
+      await close();
+    }
+    expect(told(model.requests.at(-1)?.messages)).toEqual(['user: Hello', 'assistant: One.', 'user: Again']);
+  });
+
+  test('goes on under a preset to which it was handed over [S1-7]', async () => {
+    const meeting = await meet(calls(['transfer_to_agent', { agent: 'expert' }]), says('I am the expert.'), says('Still here.'));
+    const headers = { 'content-type': 'application/json', 'x-api-key': meeting.startKey };
+    for (const body of [
+      { id: 'expert', base_model: 'model', tools: [] },
+      { id: 'desk', base_model: 'model', tools: [], sub_agents: ['expert'] },
+    ])
+      expect((await fetch(`${meeting.url}/api/presets`, { method: 'POST', headers, body: JSON.stringify(body) })).status).toBe(201);
+    const browser = await meeting.connect();
+    await say(browser, 'Hello', { model: 'desk' });
+    await say(browser, 'Who are you?', { model: 'expert' });
+    expect(read(meeting)).toEqual([expect.stringContaining('user: Hello'), 'assistant: I am the expert.', 'user: Who are you?']);
+  });
+});
+
 describe('a message that interrupts', () => {
   const unfinished = expect.stringMatching(/^tool: .*error/) as string;
 
@@ -224,5 +271,59 @@ describe('a message that interrupts', () => {
     expect((await overHttp(meeting, hello, { chat_id: 'c', interrupt: true })).text).toBe('Hello.');
     expect(meeting.model.requests[0]?.parameters).not.toHaveProperty('interrupt');
     expect((await overHttp(meeting, hello, { chat_id: 'c', interrupt: 'yes' })).raw).toContain('interrupt');
+  });
+
+  test('cancels an answer that waits for an approval, and leaves the chats of others alone [S3-8]', async () => {
+    await using gateway = await bankGateway({
+      turns: [calls(['pay', { amount: 5 }]), calls(['pay', { amount: 5 }]), says('It was not paid.')],
+    });
+    const waiting = await askPlainly(gateway, { chat_id: 'c' });
+    const other = await askPlainly(gateway, { chat_id: 'd' });
+    const messages = [
+      { role: 'user', content: 'Pay 5, please.' },
+      { role: 'assistant', content: waiting.choices[0]?.message.content ?? '' },
+      { role: 'user', content: 'Do not.' },
+    ];
+    await askPlainly(gateway, { chat_id: 'c', interrupt: true, messages });
+    expect((await readRun(gateway, waiting)).status).toBe('cancelled');
+    expect((await readRun(gateway, other)).status).toBe('waiting');
+    expect((await decide(gateway, waiting)).statusCode).toBe(409);
+    expect(told(gateway.model.requests.at(-1)?.messages)).toEqual([
+      'user: Pay 5, please.',
+      'assistant: pay()',
+      expect.stringContaining('cancelled before this call was approved'),
+      'assistant: It was cancelled and not run.',
+      'user: Do not.',
+    ]);
+  });
+
+  test('waits for critical sections, in prompt-based mode as well, whose history is text [S3-8]', async () => {
+    using heard = listen();
+    const tool = `
+import { defineTool } from 'toolwharf';
+export default defineTool({
+  name: 'book', description: 'Books', parameters: { type: 'object', properties: {} },
+  execute: (_, { critical }) => critical(async () => {
+    await new Promise((resolve) => globalThis.tell(resolve));
+    return 'booked';
+  }),
+});`;
+    const turns = [selects(['book', {}]), selects(), says('It is booked.')];
+    await using gateway = await functionGateway({ 'book.mjs': tool }, { turns });
+    const question = { role: 'user', content: 'Book it.' };
+    const chat = { chat_id: 'c', params: { function_calling: 'default' } };
+    const first = gateway.ask({ messages: [question], ...chat });
+    await vi.waitFor(() => expect(heard.heard).toHaveLength(1));
+    const next = gateway.ask({ messages: [question, { role: 'user', content: 'Is it done?' }], ...chat, interrupt: true });
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    expect(gateway.model.requests).toHaveLength(1);
+    (heard.heard[0] as () => void)();
+    expect((await first).raw).toContain('run_cancelled');
+    expect((await next).text).toBe('It is booked.');
+    expect(told(gateway.model.requests.at(-1)?.messages)).toEqual([
+      'user: Book it.\n\nTool `book` Output: booked',
+      'assistant: The answer was cancelled.',
+      'user: Is it done?',
+    ]);
   });
 });

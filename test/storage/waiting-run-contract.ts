@@ -139,6 +139,23 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       expect(effects.map(({ type }) => type).toSorted()).toEqual(['closed', 'closed', 'complete', 'recorded']);
     });
 
+    it('of one chat of one caller are named while they are open', async () => {
+      const inChat = (id: string, callerId: string, chatId?: string): WaitingRun => {
+        const run = waitingRun({ id, callerId });
+        return { ...run, request: { ...run.request, chatId } };
+      };
+      for (const run of [
+        inChat('a', 'ada', 'c'),
+        inChat('b', 'ada', 'c'),
+        inChat('d', 'bob', 'c'),
+        inChat('e', 'ada', 'd'),
+        inChat('f', 'ada'),
+      ])
+        await store.keep(run, noBounds);
+      await store.close('b');
+      expect(await store.openIdsOf('ada', 'c')).toEqual(['a']);
+    });
+
     it('are named while they are open and good, and forgotten when they have expired', async () => {
       await store.keep(waitingRun(), noBounds);
       await store.keep(waitingRun({ id: 'run-b', expires: 6_000 }), noBounds);

@@ -1,12 +1,13 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../core/caller.ts';
 import { insertInterrupted } from '../../chat/suspend/insert-interrupted.ts';
-import type { ChatMessage, ChatRequest } from '../../core/chat.ts';
+import type { ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Release } from '../../core/rate-limit.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions } from '../dialects/answer-run.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
+import type { InterruptChat } from '../../runs/interrupt-chat.ts';
 import type { FollowOptions } from '../../runs/followed-runs.ts';
 import { isOpenWebUi } from '../dialects/chat-completions/open-webui-events.ts';
 import { chatCompletionFormat } from '../dialects/chat-completions/openai-wire.ts';
@@ -23,11 +24,7 @@ export interface ChatRouteOptions extends AnswerOptions {
   approvalTimeoutMs: number;
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
   startRun(request: ChatRequest, caller: Caller, controller: AbortController): StartedRun;
-  /**
-   * Cancels the runs of this caller and `chat_id`, and resolves with their calls and results when they have ended.
-   * @throws GatewayError `conflict` if they do not end in time
-   */
-  interruptChat(chatId: string, caller: Caller): Promise<ChatMessage[]>;
+  interruptChat: InterruptChat;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
   runInBackground(parsed: ParsedChat, caller: Caller, release: Release): Promise<string | undefined>;
 }

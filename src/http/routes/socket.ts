@@ -12,6 +12,7 @@ import { createByteBudget } from '../dialects/socket/byte-budget.ts';
 import type { ByteBudget } from '../dialects/socket/byte-budget.ts';
 import { createSocketChats } from '../dialects/socket/socket-chats.ts';
 import type { StartChat } from '../dialects/socket/socket-chats.ts';
+import type { InterruptChat } from '../../runs/interrupt-chat.ts';
 import { serveConnection } from '../dialects/socket/socket-connection.ts';
 import type { Credential, MaybePromise } from '../dialects/socket/socket-connection.ts';
 
@@ -33,8 +34,7 @@ export interface SocketRouteOptions {
   cancelRun?: (runId: string, caller: Caller) => boolean;
   /** Cancels the runs of this caller whose answers go to the session. */
   cancelSession?: (sessionId: string, caller: Caller) => void;
-  /** Cancels the runs of this caller and `chat_id`, and resolves when they have ended. @throws GatewayError `conflict` if they do not end in time */
-  interruptChat?: (chatId: string, caller: Caller) => Promise<unknown>;
+  interruptChat?: InterruptChat;
 }
 
 const path = '/ws';

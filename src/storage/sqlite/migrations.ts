@@ -113,6 +113,11 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX waiting_run_parts_by_end ON waiting_run_parts (expires);
   `,
+  // A hash of caller and chat, to find the suspended runs of a chat. Runs of earlier releases have none.
+  `
+  ALTER TABLE waiting_runs ADD COLUMN chat TEXT NOT NULL DEFAULT '';
+  CREATE INDEX waiting_runs_of_chat ON waiting_runs (chat, is_open);
+  `,
 ];
 
 export interface MigrationOptions {

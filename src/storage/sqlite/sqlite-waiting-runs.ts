@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { ApprovalAnswer } from '../../core/approval.ts';
@@ -50,7 +50,18 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
           if (losses === undefined) return undefined;
           const closedIds = losses.map((loss) => String(loss.id));
           const partsIds = [run.id, ...closedIds].flatMap((id) => close(database, id) ?? []);
-          database.prepare(insert).run(run.id, run.callerId, run.waitId, run.expires, characters, encrypted, partsId);
+          database
+            .prepare(insert)
+            .run(
+              run.id,
+              run.callerId,
+              run.waitId,
+              run.expires,
+              characters,
+              encrypted,
+              partsId,
+              chatKeyOf(run.callerId, run.request.chatId),
+            );
           return { closedIds, partsIds };
         });
         if (written === undefined) return { type: 'refused' };
@@ -108,6 +119,12 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
         return selectAll<{ id: string }>(database, sql, time).map(({ id }) => id);
       }),
 
+    openIdsOf: (callerId, chatId) =>
+      connection.read((database) => {
+        const sql = 'SELECT id FROM waiting_runs WHERE chat = ? AND is_open = 1';
+        return selectAll<{ id: string }>(database, sql, chatKeyOf(callerId, chatId)).map(({ id }) => id);
+      }),
+
     async prune(time) {
       // Read first: usually there is nothing to remove, and a write would have to wait for locks.
       const expiredRun = await connection.read((database) =>
@@ -127,11 +144,17 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
   };
 }
 
-const insert = `INSERT INTO waiting_runs (id, caller_id, wait_id, expires, is_open, characters, run, parts_id)
-  VALUES (?, ?, ?, ?, 1, ?, ?, ?)
+const insert = `INSERT INTO waiting_runs (id, caller_id, wait_id, expires, is_open, characters, run, parts_id, chat)
+  VALUES (?, ?, ?, ?, 1, ?, ?, ?, ?)
   ON CONFLICT (id) DO UPDATE SET caller_id = excluded.caller_id, wait_id = excluded.wait_id, expires = excluded.expires, is_open = 1,
-  characters = excluded.characters, run = excluded.run, parts_id = excluded.parts_id`;
+  characters = excluded.characters, run = excluded.run, parts_id = excluded.parts_id,
+  chat = excluded.chat`;
 const insertPart = 'INSERT INTO waiting_run_parts (parts_id, position, expires, part) VALUES (?, ?, ?, ?)';
+
+/** Empty without a chat. */
+function chatKeyOf(callerId: string, chatId: string | undefined): string {
+  return chatId === undefined || chatId === '' ? '' : hash('sha256', JSON.stringify(['chat', callerId, chatId]), 'base64url');
+}
 
 interface Row {
   id: string;

@@ -8,6 +8,7 @@ import { limits } from '../../../core/limits.ts';
 import type { RateLimiter } from '../../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession } from '../../../relay/session.ts';
+import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import { stillRunning } from '../../../runs/active-runs.ts';
 import type { StartedRun } from '../../../runs/active-runs.ts';
 import { toGatewayError } from '../../error-handler.ts';
@@ -44,8 +45,7 @@ export interface SocketChatsOptions {
   cancelRun?: (runId: string, caller: Caller) => boolean;
   /** Cancels the runs of this caller whose answers go to the session. */
   cancelSession?: (sessionId: string, caller: Caller) => void;
-  /** Cancels the runs of this caller and `chat_id`, and resolves when they have ended. @throws GatewayError `conflict` if they do not end in time */
-  interruptChat?: (chatId: string, caller: Caller) => Promise<unknown>;
+  interruptChat?: InterruptChat;
   /** Default: no limits. */
   limiter?: RateLimiter;
   log: FastifyBaseLogger;
