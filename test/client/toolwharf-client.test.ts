@@ -21,7 +21,7 @@ interface Client {
   ready(): Promise<string>;
   sessionId(): string | undefined;
   chat(message: string | JsonObject, handlers?: { onText?: (text: string) => void }): Chat;
-  cancel(runId: string): void;
+  cancel(runId?: string): void;
   close(): void;
 }
 const module = (await import(new URL('../../src/client/toolwharf-client.js', import.meta.url).href)) as {
@@ -172,6 +172,22 @@ describe('the browser client: chats', () => {
     expect(await early.done).toMatchObject({ finish_reason: 'cancelled' });
     const late = client.chat({ content: 'hi', model: 'demo' }, { onText: () => late.cancel() });
     expect(await late.done).toMatchObject({ finish_reason: 'cancelled', content: 'hm' });
+  });
+
+  it('cancels all its chats at once', async () => {
+    const { client } = await openDoorAndClient({
+      async *script({ signal }) {
+        yield { type: 'text', text: 'hm' };
+        await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+      },
+    });
+    const begun = ['a', 'b'].map((chat_id) => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      return { promise, chat: client.chat({ content: 'hi', model: 'demo', chat_id }, { onText: () => resolve() }) };
+    });
+    await Promise.all(begun.map(({ promise }) => promise));
+    client.cancel();
+    for (const { chat } of begun) expect(await chat.done).toMatchObject({ finish_reason: 'cancelled' });
   });
 
   it('goes on with a chat over a cut connection', async () => {

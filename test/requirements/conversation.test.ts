@@ -175,13 +175,13 @@ describe('a conversation over the socket, cut off', () => {
     using folder = toolsFolder({});
     const model = new ScriptedModel(says('One.'), says('Two.'));
     for (const content of ['Hello', 'Again']) {
-      const { close, ...stores } = storesIn(folder.path);
+      const stores = storesIn(folder.path);
       const app = await testApp({}, { backends: [backendOf(model)], ...stores });
       const browser = await connectFakeBrowser({ url: await listenOn(app) });
       await say(browser, content, { chat_id: 'c' });
       await browser.close();
       await app.close();
-      await close();
+      await stores.close();
     }
     expect(told(model.requests.at(-1)?.messages)).toEqual(['user: Hello', 'assistant: One.', 'user: Again']);
   });
