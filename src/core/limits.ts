@@ -256,10 +256,10 @@ export const limits = {
   /** Operations of one document. */
   operations: 10_000,
   /**
-   * The whole schema of one function, as JSON: seven times the largest in real documents, Kubernetes'. What is beyond it takes any value. Parsing
-   * this much takes 10 ms.
+   * The whole schema of one function, as JSON: six times the largest in real documents, Kubernetes'. What is beyond it takes any value. Building
+   * this much takes 20 ms.
    */
-  functionCharacters: 2_000_000,
+  functionCharacters: 1_000_000,
   /** Schemas of one document that are kept as they were built, in tokens: a few chats' worth of functions. */
   builtSchemasTokens: 500_000,
   /**

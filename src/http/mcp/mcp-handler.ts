@@ -8,7 +8,8 @@ import { createMcpLogLevels } from './mcp-log-levels.ts';
 import type { McpLogLevels } from './mcp-log-levels.ts';
 import { createMcpProgress } from './mcp-progress.ts';
 import type { McpProgressChannel } from './mcp-progress.ts';
-import { toMcpResult, toMcpTool } from './mcp-result.ts';
+import { listPage } from './mcp-tool-pages.ts';
+import { toMcpResult } from './mcp-result.ts';
 import type { ToolFinder } from '../../core/tool.ts';
 import type { InvokeFunction } from '../../runs/invoke-function.ts';
 
@@ -39,9 +40,9 @@ function createServer({ authInfo, era }: McpRequestContext, options: McpHandlerO
     levels.set(caller.id, params.level);
     return {};
   });
-  server.setRequestHandler('tools/list', async (_request, { mcpReq }) => {
+  server.setRequestHandler('tools/list', async ({ params }, { mcpReq }) => {
     const signal = AbortSignal.any([mcpReq.signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]);
-    return { tools: (await tools.list(caller, signal)).map((tool) => toMcpTool(tool, gatewayId)) };
+    return listPage(await tools.list(caller, signal), { cursor: params?.cursor, gatewayId });
   });
   server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
     const { name: idOrName, arguments: args = {} } = params;

@@ -194,7 +194,7 @@ function toListedTool(tool: Tool, id: string): ListedTool {
     id,
     name: offered,
     description,
-    // Most who list functions look for one by its name.
+    // Most who list functions look for one by its name; the others read each once.
     get parameters() {
       return parametersOnce(spec);
     },

@@ -178,7 +178,7 @@ function convertShared(entry: ListedOperation, context: ConversionContext): Conv
   const operation = convertWith(entry, context, context.definitions.adapter);
   const { parameters, text } = withinCharacters(context.mask.value(operation.parameters));
   const names = definitionsIn(parameters);
-  const { characters } = context.definitions.gather(names);
+  const { characters } = context.definitions.gather(names, text.length);
   const own = packed({ ...operation, parameters, text }, context);
   if (names.length === 0) return own;
   return { operation: { ...own.operation, sharesDefinitions: true }, characters: own.characters + definitionsFrame + characters };

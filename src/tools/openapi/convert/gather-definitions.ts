@@ -35,15 +35,21 @@ const frameCharacters = 4;
 export const openDefinition: JsonObject = { description: 'Any value: it is too large to be described here.' };
 const openCharacters = JSON.stringify(openDefinition).length;
 
-/** All definitions that these lead to, nearest first, as many as one function may have (`limits.functionCharacters`). */
-export function gatherDefinitions(names: readonly string[], find: (name: string) => CountedDefinition | undefined): GatheredDefinitions {
+/**
+ * All definitions that these lead to, nearest first, as many as a function may have beside so many characters of its own
+ * (`limits.functionCharacters`).
+ */
+export function gatherDefinitions(
+  { names, ownCharacters }: { names: readonly string[]; ownCharacters: number },
+  find: (name: string) => CountedDefinition | undefined,
+): GatheredDefinitions {
   const gathered: GatheredDefinitions = { names: [], open: [], characters: 0 };
   const waiting = new Set(names);
   // A set is iterated in the order of insertion, also over what is added meanwhile.
   for (const name of waiting) {
     const definition = find(name);
     if (definition === undefined) continue;
-    const hasRoom = gathered.characters + definition.characters <= limits.functionCharacters;
+    const hasRoom = ownCharacters + gathered.characters + definition.characters <= limits.functionCharacters;
     gathered.characters += name.length + frameCharacters + (hasRoom ? definition.characters : openCharacters);
     (hasRoom ? gathered.names : gathered.open).push(name);
     if (hasRoom) for (const target of definition.targets()) waiting.add(target);

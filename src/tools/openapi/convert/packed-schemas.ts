@@ -93,10 +93,10 @@ export function unpackConversion({ operations, schemas, ...rest }: PackedConvers
   const built = new LRUCache<PackedOperation, JsonObject>({ maxSize: limits.builtSchemasTokens });
   let directory: ReadonlyMap<string, Piece> | undefined;
 
-  const addDefinitions = (own: JsonObject): JsonObject => {
+  const addDefinitions = (own: JsonObject, ownCharacters: number): JsonObject => {
     directory ??= new Map(JSON.parse(textAt(schemas.directory)) as [string, Piece][]);
     const found = new Map<string, JsonObject>();
-    const { names, open } = gatherDefinitions(definitionsIn(own), (name) => {
+    const { names, open } = gatherDefinitions({ names: definitionsIn(own), ownCharacters }, (name) => {
       const piece = directory?.get(name);
       if (piece === undefined) return undefined;
       const targets = (): string[] => {
@@ -113,8 +113,9 @@ export function unpackConversion({ operations, schemas, ...rest }: PackedConvers
   const build = (operation: PackedOperation, isKept: boolean): JsonObject => {
     const known = built.get(operation);
     if (known !== undefined) return known;
+    const [start, end] = operation.parameters;
     const own = objectAt(operation.parameters);
-    const parameters = operation.sharesDefinitions ? addDefinitions(own) : own;
+    const parameters = operation.sharesDefinitions ? addDefinitions(own, end - start) : own;
     if (isKept) built.set(operation, parameters, { size: Math.max(1, operation.tokens) });
     if (builtEvents.hasSubscribers) builtEvents.publish({ name: operation.name } satisfies SchemaBuiltEvent);
     return parameters;

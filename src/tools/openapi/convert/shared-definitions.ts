@@ -1,3 +1,4 @@
+import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import type { OmittedOperation } from '../operation.ts';
@@ -14,10 +15,10 @@ export interface SharedDefinitions {
   /** Its schemas refer to the definitions. */
   adapter: SchemaAdapter;
   /**
-   * What belongs to a function whose parameters refer to these.
+   * What belongs to a function whose parameters, of so many characters, refer to these.
    * @throws OmittedOperation where one of them cannot be a schema, and when the budget is spent
    */
-  gather(names: readonly string[]): GatheredDefinitions;
+  gather(names: readonly string[], ownCharacters: number): GatheredDefinitions;
   /** Where all that were gathered are. */
   directory: ReadonlyMap<string, Piece>;
 }
@@ -53,11 +54,11 @@ export function createSharedDefinitions(
 
   return {
     adapter,
-    gather(names) {
+    gather(names, ownCharacters) {
       const key = names.join('\n');
       const known = gathered.get(key);
-      if (known !== undefined) return known;
-      const found = gatherDefinitions(names, find);
+      if (known !== undefined && known.open.length === 0 && known.characters + ownCharacters <= limits.functionCharacters) return known;
+      const found = gatherDefinitions({ names, ownCharacters }, find);
       spend(Math.ceil(found.names.length / definitionsPerNode));
       gathered.set(key, found);
       return found;

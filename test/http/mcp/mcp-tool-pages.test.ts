@@ -1,0 +1,35 @@
+import { expect, it } from 'vitest';
+import type { ListedTool } from '../../../src/core/tool.ts';
+import { listPage } from '../../../src/http/mcp/mcp-tool-pages.ts';
+
+const toolOf = (name: string, characters: number): ListedTool => ({
+  id: `cloud/${name}`,
+  name,
+  description: 'Does it.',
+  parameters: { type: 'object', properties: {}, description: 'x'.repeat(characters) },
+  server: 'cloud',
+  kind: 'openapi',
+  hints: { isReadOnly: false, isIdempotent: false, gateways: [] },
+});
+
+const namesOf = ({ tools }: { tools: { name: string }[] }): string[] => tools.map(({ name }) => name);
+
+it('a list of usual functions is one page', async () => {
+  const page = await listPage([toolOf('a', 10), toolOf('b', 10)], { cursor: undefined, gatewayId: 'me' });
+  expect(namesOf(page)).toEqual(['a', 'b']);
+  expect(page).not.toHaveProperty('nextCursor');
+});
+
+it('a list of large functions comes in pages, each of which names the function that the next one begins after', async () => {
+  const listed = ['a', 'b', 'c', 'd', 'e'].map((name) => toolOf(name, 1_800_000));
+  const first = await listPage(listed, { cursor: undefined, gatewayId: 'me' });
+  expect([namesOf(first), first.nextCursor]).toEqual([['a', 'b'], 'b']);
+  const second = await listPage(listed, { cursor: first.nextCursor, gatewayId: 'me' });
+  expect([namesOf(second), second.nextCursor]).toEqual([['c', 'd'], 'd']);
+  const third = await listPage(listed, { cursor: second.nextCursor, gatewayId: 'me' });
+  expect([namesOf(third), third.nextCursor]).toEqual([['e'], undefined]);
+});
+
+it('a cursor that names no function is refused', async () => {
+  await expect(listPage([toolOf('a', 10)], { cursor: 'z', gatewayId: 'me' })).rejects.toThrow(/names no function/);
+});
