@@ -1,5 +1,6 @@
 import type { Caller } from '../core/caller.ts';
 import type { ChatMessage } from '../core/chat.ts';
+import { GatewayError } from '../core/errors.ts';
 import type { WaitingRunStore } from '../core/suspended-run.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
@@ -12,14 +13,24 @@ export interface InterruptChatOptions {
 
 /**
  * Ends the runs of a caller's chat, those that wait for an approval too, before a new message of the chat is answered. Resolves as `ActiveRuns.interrupt`.
- * @throws GatewayError as `ActiveRuns.interrupt`; `storage_unavailable`
+ * @throws GatewayError as `ActiveRuns.interrupt`; `storage_unavailable`; `run_cancelled` if a later message has come meanwhile that interrupts as well
  */
 export type InterruptChat = (chatId: string, caller: Caller) => Promise<ChatMessage[]>;
 
 export function createInterruptChat({ runs, decisions, waitingRuns }: InterruptChatOptions): InterruptChat {
+  /** The latest message that waits, for each caller and chat. */
+  const latest = new Map<string, symbol>();
   return async (chatId, caller) => {
-    const rounds = await runs.interrupt(chatId, caller);
-    for (const id of await waitingRuns.openIdsOf(caller.id, chatId)) await decisions.cancel(id);
-    return rounds;
+    const key = JSON.stringify([caller.id, chatId]);
+    const message = Symbol(chatId);
+    latest.set(key, message);
+    try {
+      const rounds = await runs.interrupt(chatId, caller);
+      for (const id of await waitingRuns.openIdsOf(caller.id, chatId)) await decisions.cancel(id);
+      if (latest.get(key) === message) return rounds;
+      throw new GatewayError('run_cancelled', 'The message was cancelled because a later message interrupts it.');
+    } finally {
+      if (latest.get(key) === message) latest.delete(key);
+    }
   };
 }

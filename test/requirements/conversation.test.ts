@@ -100,7 +100,7 @@ describe('a conversation over the socket', () => {
     expect(read(meeting)).toEqual(['system: Be brief.', 'user: Count.', 'assistant: Two.', 'user: Go on.']);
   });
 
-  test('goes on after a reconnection, by `chat_id` from another session of the same caller, and from no other caller [S1-7]', async () => {
+  test('goes on after a reconnection, and by `chat_id` from another session of the same caller [S1-7]', async () => {
     const meeting = await meet(says('One.'), says('Two.'), says('Three.'), says('Four.'));
     const first = await meeting.connect();
     await say(first, 'Hello');
@@ -157,6 +157,31 @@ describe('a conversation over the socket', () => {
       'user: Try again.',
     ]);
   });
+});
+
+test('another caller with the same `chat_id` has another conversation, and interrupts nobody else [S1-7, S3-8]', async () => {
+  const meeting = await meet([{ type: 'text', text: 'Hm' }, new Promise(() => undefined)], says('Hello, Bob.'), says('Bob again.'));
+  const create = async (name: string, role: string, key: string): Promise<string> => {
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-api-key': key },
+      body: JSON.stringify({ name, role }),
+    };
+    return ((await (await fetch(`${meeting.url}/api/keys`, init)).json()) as { key: string }).key;
+  };
+  const admin = await create('admin', 'admin', meeting.startKey);
+  const [ada, bob] = [
+    await meeting.connect({ token: await create('ada', 'user', admin) }),
+    await meeting.connect({ token: await create('bob', 'user', admin) }),
+  ];
+  ada.send({ type: 'message', data: { model: 'model', content: 'I am Ada.', chat_id: 'c' } });
+  await ada.next('assistant_chunk');
+  expect((await say(bob, 'I am Bob.', { chat_id: 'c', interrupt: true }))['content']).toBe('Hello, Bob.');
+  await say(bob, 'Who am I?', { chat_id: 'c' });
+  expect(read(meeting)).toEqual(['user: I am Bob.', 'assistant: Hello, Bob.', 'user: Who am I?']);
+  expect(ada.framesOf('assistant_end')).toEqual([]);
+  ada.send({ type: 'cancel', data: {} });
+  await ada.next('assistant_end');
 });
 
 describe('a conversation over the socket, cut off', () => {
@@ -314,11 +339,14 @@ export default defineTool({
     const chat = { chat_id: 'c', params: { function_calling: 'default' } };
     const first = gateway.ask({ messages: [question], ...chat });
     await vi.waitFor(() => expect(heard.heard).toHaveLength(1));
-    const next = gateway.ask({ messages: [question, { role: 'user', content: 'Is it done?' }], ...chat, interrupt: true });
+    const again = (content: string) => gateway.ask({ messages: [question, { role: 'user', content }], ...chat, interrupt: true });
+    const overtaken = again('Is it?');
+    const next = again('Is it done?');
     await new Promise((resolve) => setTimeout(resolve, 30));
     expect(gateway.model.requests).toHaveLength(1);
     (heard.heard[0] as () => void)();
     expect((await first).raw).toContain('run_cancelled');
+    expect((await overtaken).raw).toContain('run_cancelled');
     expect((await next).text).toBe('It is booked.');
     expect(told(gateway.model.requests.at(-1)?.messages)).toEqual([
       'user: Book it.\n\nTool `book` Output: booked',
