@@ -194,6 +194,25 @@ describe('the next request of a chat after an approval on its page', () => {
     ]);
   });
 
+  test('has each call once where the run went on to a function of the caller', async () => {
+    const turns = [pay, calls(['look', {}], ['theirs', {}]), says('Done.')];
+    await using gateway = await bankGateway({ turns });
+    const tools = [{ type: 'function', function: { name: 'theirs', parameters: { type: 'object' } } }];
+    const asked = await askPlainly(gateway, { tools });
+    const answer = (await decide(gateway, asked)).json<Asked>().choices[0]?.message;
+    const handed = answer?.tool_calls?.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'their result' })) ?? [];
+    const said = { role: 'assistant', content: asked.choices[0]?.message.content };
+    await askPlainly(gateway, { tools, messages: [question, said, answer, ...handed] });
+    expect(readBy(gateway)).toEqual([
+      ['user', question.content],
+      ['assistant', null, 'pay({"amount":5})'],
+      ['tool', '{\n  "paid": true\n}'],
+      ['assistant', null, 'look({})', 'theirs({})'],
+      ['tool', '{\n  "balance": 7\n}'],
+      ['tool', 'their result'],
+    ]);
+  });
+
   test('puts it into words where tools are chosen by a prompt', async () => {
     const turns: ScriptStep[][] = [selects(['pay', { amount: 5 }]), says('Paid.'), selects(), says('Nothing more.')];
     await using gateway = await bankGateway({ turns });

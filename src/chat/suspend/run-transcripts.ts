@@ -133,7 +133,7 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
           answerBefore = undefined;
           continue;
         }
-        const own = withoutHandedOver(found.messages, messages[index + 1]);
+        const own = unlessHandedOver(found.messages, messages[index + 1]);
         const told = found.model === model ? own : forAnotherModel(own);
         restored = hasTools ? [...restored, ...told] : withResultsInline(restored, told);
         answerBefore = answerIn(told)?.trim();
@@ -166,13 +166,15 @@ function mayBeAnswer(message: ChatMessage): message is AssistantMessage {
   return message.role === 'assistant' && message.toolCalls.length === 0;
 }
 
-/** Without the round that ended the run with calls of the caller's functions: where these follow, it is restored with them (`continuations.ts`). */
-function withoutHandedOver(told: ChatMessage[], next: ChatMessage | undefined): ChatMessage[] {
-  const last = told.findLastIndex(({ role }) => role === 'assistant');
-  const round = told[last];
-  if (round?.role !== 'assistant' || next?.role !== 'assistant') return told;
-  const ids = new Set(round.toolCalls.map(({ id }) => id));
-  return next.toolCalls.some(({ id }) => ids.has(id)) ? told.slice(0, last) : told;
+/**
+ * Nothing where the run ended with calls of the caller's functions, which follow: these bring all its rounds back (`continuations.ts`). By name, because
+ * they may have been handed over under other ids.
+ */
+function unlessHandedOver(told: ChatMessage[], next: ChatMessage | undefined): ChatMessage[] {
+  const round = told.findLast(({ role }) => role === 'assistant');
+  if (round?.role !== 'assistant' || next?.role !== 'assistant' || next.toolCalls.length === 0) return told;
+  const names = new Set(round.toolCalls.map(({ name }) => name));
+  return next.toolCalls.every(({ name }) => names.has(name)) ? [] : told;
 }
 
 function spoken(text: string): AssistantMessage {
