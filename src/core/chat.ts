@@ -131,7 +131,7 @@ export interface ChatRequest {
    * The format of an answer over HTTP, which can return approval tokens; absent for an answer over a socket. `isLegacy`: with `function_call`.
    * `address`: where people reach the gateway, without a slash at the end; absent if that is not known.
    */
-  reply?: { includeUsage: boolean; includeEvents: boolean; isLegacy?: true; address?: string };
+  reply?: { includeUsage: boolean; includeEvents: boolean; isLegacy?: true; readonly address?: string | undefined };
   /** Present with `store: true`: the answer is to be stored. `metadata` is not validated. */
   store?: { metadata: JsonValue };
 }

@@ -39,8 +39,15 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
     const { includeUsage, includeEvents, isLegacy } = parsed;
     const { model, stream } = parsed.request;
     const controller = new AbortController();
-    const address = publicAddress(request.headers, options.publicUrl);
-    const answerForm = { includeUsage, includeEvents, ...(isLegacy && { isLegacy }), ...(address !== undefined && { address }) };
+    const answerForm = {
+      includeUsage,
+      includeEvents,
+      ...(isLegacy && { isLegacy }),
+      // Found out when a run is suspended, because other chats do without.
+      get address(): string | undefined {
+        return publicAddress(request.headers, options.publicUrl);
+      },
+    };
     const chat = { ...parsed.request, reply: answerForm };
     const begun = options.startRun(chat, request.caller, controller);
     // Others wait for the end of an answer before they show it, or show what waits themselves.
