@@ -4,6 +4,7 @@ import { runAside } from '../workers/run-aside.ts';
 import { jobOf, TookTooLong, TookTooMuchMemory, TooManyWaiting } from '../workers/worker-pool.ts';
 import type { checkInWorker } from './check-job.ts';
 import { compileSchema, type FindErrors } from './compile-schema.ts';
+import { partForValue } from './part-for-value.ts';
 import { isCheapCheck, isSmallSchema, isWithin } from './work-bound.ts';
 
 /** The caller, for fair use of worker threads, and a signal that ends the check. */
@@ -18,7 +19,7 @@ export interface CheckingFor {
  */
 export type ValueCheck = { type: 'fits' } | { type: 'faulty'; errors: string[] } | { type: 'unchecked'; reason: string };
 
-/** Larger schemas are not checked, because compiling them is too expensive. */
+/** Of a larger schema, because compiling it is too expensive, only the part that concerns the value is compiled. */
 const schemaCharacters = 200_000;
 /** Time limits for one check, and for compiling each thousand characters of a large schema. */
 const checkMs = 1_000;
@@ -28,19 +29,27 @@ const workerLimits = { values: 100_000, characters: 2_000_000 };
 
 const checkJob = jobOf<typeof checkInWorker>(import.meta.url, './check-job', 'checkInWorker');
 
-/** Cached by schema object, so as long as its tool exists. `unusable`: the schema is not checked. */
-type KnownSchema = { type: 'small'; findErrors: FindErrors | undefined } | { type: 'large'; text: string } | { type: 'unusable' };
+/** Cached by schema object, so as long as its tool exists. `outsized`: too large to be compiled. `unusable`: the schema is not checked. */
+type KnownSchema =
+  | { type: 'small'; findErrors: FindErrors | undefined }
+  | { type: 'large'; text: string }
+  | { type: 'outsized' }
+  | { type: 'unusable' };
 const known = new WeakMap<JsonObject, KnownSchema>();
 
 /**
  * Checks a value against an untrusted JSON Schema: on the main thread if an upper bound says that it takes at most a few hundred microseconds, otherwise
- * in a worker with a time limit. With a schema that is too large or cannot be compiled every value fits, because the receiver of the value checks it
- * too.
+ * in a worker with a time limit. With a schema that cannot be compiled every value fits, because the receiver of the value checks it too.
  * @throws the signal's reason
  */
 export async function checkValue(value: JsonValue, schema: JsonObject, { caller, signal }: CheckingFor): Promise<ValueCheck> {
   const facts = known.get(schema) ?? examine(schema);
   if (facts.type === 'unusable') return { type: 'fits' };
+  if (facts.type === 'outsized') {
+    const part = partForValue(schema, value);
+    // A part that is too large itself is that of a value with thousands of members.
+    return part === undefined || examine(part).type === 'outsized' ? { type: 'fits' } : checkValue(value, part, { caller, signal });
+  }
   if (facts.type === 'large' || !isCheapCheck(schema, value)) return checkAside(value, schema, { caller, signal });
   const findErrors = facts.findErrors ?? (await compileInTurn(schema));
   return findErrors === undefined ? { type: 'fits' } : toCheck(findErrors(value));
@@ -54,9 +63,9 @@ function examine(schema: JsonObject): KnownSchema {
 
 function factsOf(schema: JsonObject): KnownSchema {
   if (isSmallSchema(schema)) return { type: 'small', findErrors: undefined };
-  if (!isWithin(schema, { values: schemaCharacters, characters: schemaCharacters })) return { type: 'unusable' };
+  if (!isWithin(schema, { values: schemaCharacters, characters: schemaCharacters })) return { type: 'outsized' };
   const text = JSON.stringify(schema);
-  return text.length > schemaCharacters ? { type: 'unusable' } : { type: 'large', text };
+  return text.length > schemaCharacters ? { type: 'outsized' } : { type: 'large', text };
 }
 
 function toCheck(errors: string[]): ValueCheck {

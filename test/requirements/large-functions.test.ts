@@ -85,6 +85,20 @@ describe('a function that is larger than its share', () => {
     expect(JSON.stringify(requests[1]?.output), 'nothing that was cut is forbidden').toContain('"additionalProperties":true');
   });
 
+  test.each(['native', 'default'])('is refused where arguments below the cut are wrong, naming the place, in mode %s', async (mode) => {
+    const wrong = thing({ first: 'Ada' });
+    const turns =
+      mode === 'native'
+        ? [calls(['createKind12', wrong])]
+        : [selects(['createKind12', {}]), selects(['createKind12', wrong]), selects(['createKind12', wrong])];
+    await using gateway = await largeGateway([...turns, says('It cannot be done.')]);
+    const seen = await gateway.ask({ messages, params: { function_calling: mode } });
+    expect(gateway.sent).toEqual([]);
+    expect(JSON.stringify([seen.eventsOf('tool.result'), seen.eventsOf('selection')])).toContain(
+      'spec.part0.next.next.meta.owner.deputies.0.name: must be string',
+    );
+  });
+
   test('may be explored in mode simple before its one call', async () => {
     await using gateway = await largeGateway([
       calls(['describe_function', { name: 'createKind12' }]),

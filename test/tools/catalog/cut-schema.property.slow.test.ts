@@ -2,122 +2,36 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isJsonObject } from '../../../src/shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
 import { cutSchema } from '../../../src/tools/catalog/cut-schema.ts';
-import { compileSchema } from '../../../src/validation/compile-schema.ts';
-import { sampleValue } from '../../_support/sample-arguments.ts';
-
-const names = ['a', 'b', 'c', 'd'];
-const scalar = fc.oneof(fc.integer({ min: -2, max: 3 }), fc.constantFrom('x', 'yy', ''), fc.boolean(), fc.constant(null));
-const description = fc.record({ description: fc.string({ maxLength: 150 }) }, { requiredKeys: [] });
-
-/** Schemas of every kind that a function may have, over the same few names and values, so that many values fit. */
-const { schema: schemas } = fc.letrec<{ schema: JsonValue; object: JsonObject; values: JsonValue }>((tie) => {
-  const schema = tie('schema');
-  const children = fc.array(schema, { minLength: 1, maxLength: 3 });
-  const members = fc.dictionary(fc.constantFrom(...names), schema, { maxKeys: 4 });
-  const required = fc.uniqueArray(fc.constantFrom(...names), { maxLength: 2 });
-  return {
-    values: scalar,
-    object: fc.record(
-      {
-        type: fc.constant('object'),
-        properties: members,
-        required,
-        additionalProperties: fc.oneof(fc.boolean(), schema),
-        patternProperties: fc.record({ '^[ab]': schema }),
-        unevaluatedProperties: fc.boolean(),
-        minProperties: fc.integer({ min: 0, max: 2 }),
-        dependentRequired: fc.constant({ a: ['b'] }),
-        not: fc.record({ required }),
-        if: fc.record({ required }),
-        else: schema,
-        anyOf: children,
-        oneOf: children,
-        allOf: children,
-      },
-      { requiredKeys: ['type'] },
-    ),
-    schema: fc.oneof(
-      { maxDepth: 3, withCrossShrink: true },
-      fc.boolean(),
-      fc.constantFrom<JsonObject>({ type: 'string' }, { type: 'integer', minimum: 0 }, { type: ['string', 'null'] }, {}),
-      fc.record({ enum: fc.array(scalar, { minLength: 1, maxLength: 200 }) }),
-      fc.record({ const: scalar }),
-      fc.record({ $ref: fc.constantFrom('#/$defs/A', '#/$defs/B', '#/$defs/missing', '#', '#/properties/a') }),
-      fc.record({ $ref: fc.constantFrom('#/$defs/A', '#/$defs/B'), properties: members, minProperties: fc.constant(1) }),
-      fc.tuple(tie('object'), description).map(([object, words]) => ({ ...object, ...words })),
-      fc.record(
-        { type: fc.constant('array'), items: schema, prefixItems: children, maxItems: fc.integer({ min: 0, max: 3 }) },
-        { requiredKeys: ['type'] },
-      ),
-      fc.record({ oneOf: children }),
-      fc.record({ allOf: children }),
-    ),
-  };
-});
-
-const wholes = fc
-  .tuple(fc.dictionary(fc.constantFrom(...names), schemas, { maxKeys: 4 }), fc.record({ A: schemas, B: schemas }), fc.boolean())
-  .map(([properties, $defs, isClosed]): JsonObject => ({
-    type: 'object',
-    properties,
-    ...(isClosed && { additionalProperties: false }),
-    $defs,
-  }));
-
-const values = fc.letrec<{ value: JsonValue }>((tie) => ({
-  value: fc.oneof(
-    { maxDepth: 4 },
-    scalar,
-    fc.array(tie('value'), { maxLength: 3 }),
-    fc.dictionary(fc.constantFrom(...names, 'other'), tie('value'), { maxKeys: 3 }),
-  ),
-})).value;
-
-/** As calls are checked. A schema that leads to itself without an end fits nothing. */
-function fits(schema: JsonObject): (value: JsonValue) => boolean {
-  const findErrors = compileSchema(schema);
-  return (value) => {
-    try {
-      return findErrors?.(value).length === 0;
-    } catch {
-      return false;
-    }
-  };
-}
-
-/** Values made for the schema; none if it has no end. */
-function samplesOf(whole: JsonObject): JsonValue[] {
-  try {
-    return [0, 1, 2, 3].map((seed) => sampleValue(whole, whole, seed));
-  } catch {
-    return [];
-  }
-}
+import { anyValues, fitting, functionSchemas, samplesOf } from '../../_support/arbitrary-schemas.ts';
 
 describe('a cut schema', () => {
   it('keeps to its characters, is a schema, is the same each time, and takes whatever fits the whole', { timeout: 300_000 }, () => {
-    let fitting = 0;
+    let fitCount = 0;
     const rounds = 1_000;
     fc.assert(
-      fc.property(wholes, fc.array(values, { maxLength: 5 }), fc.integer({ min: 150, max: 900 }), (whole, given, characters) => {
-        const before = JSON.stringify(whole);
-        const cut = cutSchema(whole, characters);
-        expect(JSON.stringify(cut.schema).length).toBeLessThanOrEqual(characters);
-        expect(cutSchema(whole, characters)).toEqual(cut);
-        expect(JSON.stringify(whole), 'the whole is not changed').toBe(before);
-        expect(new Ajv2020({ strict: false, logger: false }).validateSchema(cut.schema) || before.length <= characters).toBe(true);
-        const fitsWhole = fits(whole);
-        const fitsCut = fits(cut.schema);
-        for (const value of [...given, ...samplesOf(whole)]) {
-          if (!isJsonObject(value) || !fitsWhole(value)) continue;
-          fitting += 1;
-          expect([value, fitsCut(value)]).toEqual([value, true]);
-        }
-      }),
+      fc.property(
+        functionSchemas,
+        fc.array(anyValues, { maxLength: 5 }),
+        fc.integer({ min: 150, max: 900 }),
+        (whole, given, characters) => {
+          const before = JSON.stringify(whole);
+          const cut = cutSchema(whole, characters);
+          expect(JSON.stringify(cut.schema).length).toBeLessThanOrEqual(characters);
+          expect(cutSchema(whole, characters)).toEqual(cut);
+          expect(JSON.stringify(whole), 'the whole is not changed').toBe(before);
+          expect(new Ajv2020({ strict: false, logger: false }).validateSchema(cut.schema) || before.length <= characters).toBe(true);
+          const fitsWhole = fitting(whole);
+          const fitsCut = fitting(cut.schema);
+          for (const value of [...given, ...samplesOf(whole)]) {
+            if (!isJsonObject(value) || !fitsWhole(value)) continue;
+            fitCount += 1;
+            expect([value, fitsCut(value)]).toEqual([value, true]);
+          }
+        },
+      ),
       { numRuns: rounds },
     );
-    expect(fitting, 'enough values fit to say something').toBeGreaterThan(rounds);
+    expect(fitCount, 'enough values fit to say something').toBeGreaterThan(rounds);
   });
 });
