@@ -25,6 +25,8 @@ export interface PrometheusMetrics extends Metrics {
 const maxModels = 100;
 const maxFunctions = 1_000;
 const other = 'other';
+/** The id of a registered server, `functions`, `toolwharf`, or a preset; not the URL of a server that a request supplied, which may be `http:host`. */
+const registeredServer = /^(?:[a-z0-9_-]+$|preset:)/;
 /** Seconds. Local models take minutes, remote ones less than a second. */
 const modelSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 const callSeconds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -114,7 +116,7 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       counters.completion.inc(countOf(usage.completion_tokens));
     },
     countCall({ server, tool, code, durationMs }: EndedCall) {
-      const isRegistered = server?.includes('://') === false;
+      const isRegistered = server !== undefined && registeredServer.test(server);
       const shown = isRegistered ? server : server === undefined ? 'none' : 'request';
       // A model or a request may write any name.
       ofFunction(shown, isRegistered ? tool : '', code ?? 'ok').inc();

@@ -3,7 +3,7 @@ import type { Caller } from '../core/caller.ts';
 import type { ChatEvent, ChatMessage, ChatRequest, Source } from '../core/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Metrics } from '../core/metrics.ts';
-import type { RunEnding, RunLog, RunRecorder } from '../core/run-log.ts';
+import type { LoggedRun, RunEnding, RunLog, RunRecorder } from '../core/run-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 import type { Emit } from '../shared/emit.ts';
 import type { RunContext } from '../core/run.ts';
@@ -148,15 +148,18 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     suspensionWith: (progress: RunProgress) => RunSuspension | undefined;
     /** As the client's request named it; `request` may name a preset that the run was handed off to. */
     model: string;
+    /** Of a resumed run: what its log has from before. */
+    earlier?: readonly RunEvent[] | undefined;
   }
 
-  function launch(request: ChatRequest, { runId, caller, controller, recorder, transcript, suspensionWith, model }: RunStart): StartedRun {
+  function launch(request: ChatRequest, start: RunStart): StartedRun {
+    const { runId, caller, controller, recorder, transcript, suspensionWith, model, earlier } = start;
     const { chatId, messageId, sessionId } = request;
     const calls = createCancellableCalls();
     const end = new RunEnd();
     const sources: Source[] = [];
     const suspension = suspensionWith({ sources, transcript });
-    const stats = new RunStats({ now: services.now, model, metrics });
+    const stats = new RunStats({ now: services.now, model, metrics, earlier });
     const modelRequests = stats.counting(recorder.modelRequests);
     const ids = { runId, chatId, messageId, sessionId, model };
     const whenOver = end.whenOver;
@@ -213,10 +216,12 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     async resume(run, decided, { caller, controller }) {
       const { id: runId, model, request } = run;
       let recorder: RunRecorder | undefined;
+      let logged: LoggedRun | undefined;
       try {
         requireReady(caller, request);
         recorder = await log.resume(runId);
-        if (recorder === undefined && (await log.find(runId))?.status === 'cancelled')
+        logged = await log.find(runId);
+        if (recorder === undefined && logged?.status === 'cancelled')
           throw new GatewayError('run_cancelled', 'The run was cancelled before it was resumed.');
         recorder ??= log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
         // A shutdown may have begun meanwhile.
@@ -235,6 +240,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         controller,
         recorder,
         model,
+        earlier: logged?.events,
         transcript: [...(run.transcript ?? [])],
         suspensionWith: (progress) => suspensions?.resume(run, decided, progress),
       });

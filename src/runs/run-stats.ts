@@ -13,6 +13,8 @@ export interface RunStatsOptions {
   /** As the request names it. */
   model: string;
   metrics?: Pick<Metrics, 'countRun' | 'countCall'> | undefined;
+  /** Of a resumed run: what its log has from before, calls that waited among it. */
+  earlier?: readonly RunEvent[] | undefined;
 }
 
 /** Time, tokens and counts of one run, for its log line and the metrics. It sees every event, thousands in a long answer. */
@@ -31,6 +33,7 @@ export class RunStats {
   constructor(options: RunStatsOptions) {
     this.#options = options;
     this.#began = options.now();
+    for (const event of options.earlier ?? []) this.#noteServer(event);
   }
 
   note(event: ChatEvent): void {
@@ -65,15 +68,21 @@ export class RunStats {
     return this.#options.now() - this.#began;
   }
 
-  #noteRunEvent({ type, data }: RunEvent): void {
+  #noteServer({ type, data }: RunEvent): void {
+    if (type === 'tool.call' && typeof data['server'] === 'string') this.#servers.set(data['id'], data['server']);
+    else if (type === 'tool.result') this.#servers.delete(data['id']);
+  }
+
+  #noteRunEvent(event: RunEvent): void {
+    const { type, data } = event;
     if (type === 'tool.call') {
       this.#toolCalls += 1;
-      if (typeof data['server'] === 'string') this.#servers.set(data['id'], data['server']);
+      this.#noteServer(event);
     } else if (type === 'tool.result') {
       const { id, tool, error, duration_ms } = data;
       const code = isJsonObject(error) ? textOf(error['code']) : undefined;
       const server = this.#servers.get(id);
-      this.#servers.delete(id);
+      this.#noteServer(event);
       this.#options.metrics?.countCall({ server, tool: textOf(tool), code, durationMs: Number(duration_ms ?? 0) });
     } else if (type === 'selection' && Array.isArray(data['repaired']) && data['repaired'].length > 0) this.#repairedSelections += 1;
   }

@@ -79,11 +79,26 @@ test('a function that is invoked counts as a call; a run that waits, a repair an
   expect(lines.join('\n')).not.toContain('no such model');
 });
 
-test('calls of a server that a request supplied count together, whatever it is called', async () => {
+test('a call that waited for approval counts for its server when it has run', async () => {
+  const servers = [serverOf('shop', documentOf({ order }), { extra: { config: { needs_approval: ['order'] } } })];
+  const turns = [[...calls(['order', { item: 'tea' }])], says('Ordered.')];
+  await using gateway = await gatewayOf({ turns, servers, answers: { 'http://shop.test/order': answerOf('{}') } });
+  const asked = await gateway.ask({ params: { function_calling: 'native' }, stream: false });
+  const { approval } = JSON.parse(asked.raw) as { approval: { run_id: string; token: string; calls: [{ id: string }] } };
+  const url = `/api/runs/${approval.run_id}/approvals/${approval.calls[0].id}`;
+  const payload = { decision: 'approve', token: approval.token };
+  await gateway.app.server.inject({ method: 'POST', url, headers: host, payload });
+  const lines = await scrape(gateway.app);
+  expect(lines.filter((line) => line.startsWith('toolwharf_tool_calls_total'))).toEqual([
+    'toolwharf_tool_calls_total{server="shop",function="order",outcome="ok"} 1',
+  ]);
+});
+
+test.each(['http://93.184.216.34', 'http:93.184.216.34'])('calls of a server that a request supplied count together: %s', async (url) => {
   const document = documentOf({ order });
   const turns = [calls(['order', { item: 'tea' }]), says('Ordered.')];
   await using gateway = await gatewayOf({ turns, answers: { 'http://93.184.216.34/order': answerOf('{}') } });
-  await gateway.ask({ tool_servers: [{ url: 'http://93.184.216.34', openapi: document }], params: { function_calling: 'native' } });
+  await gateway.ask({ tool_servers: [{ url, openapi: document }], params: { function_calling: 'native' } });
   const lines = await scrape(gateway.app);
   expect(lines).toContain('toolwharf_tool_calls_total{server="request",function="",outcome="ok"} 1');
   expect(lines.join('\n')).not.toContain('93.184');
