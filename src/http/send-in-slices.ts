@@ -4,8 +4,8 @@ import type { FastifyReply } from 'fastify';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 
-/** What is serialized in one turn of the event loop: a millisecond. */
-const sliceCharacters = 128 * 1024;
+/** What is serialized in one turn of the event loop: little, because a schema may have been cut out of one of a megabyte. */
+const sliceCharacters = 16 * 1024;
 /** Levels whose members are serialized one by one: those of the answer, of a report in it, of the list of its functions. */
 const slicedLevels = 3;
 

@@ -4,10 +4,10 @@ import type { Tool as McpTool } from '@modelcontextprotocol/server';
 import type { ListedTool } from '../../core/tool.ts';
 import { toMcpTool } from './mcp-result.ts';
 
-/** Characters of one page, which the SDK serializes at once, in 20 ms. Twice the functions of the largest real document fit: many clients read one page. */
-const pageCharacters = 3_000_000;
-/** What is built in one turn of the event loop. */
-const turnCharacters = 128 * 1024;
+/** Characters of one page, which the SDK serializes at once. The functions of the largest real documents fit, because many clients read one page. */
+const pageCharacters = 1_500_000;
+/** What is built in one turn of the event loop: little, because a schema may have been cut out of one of a megabyte. */
+const turnCharacters = 8 * 1024;
 
 /**
  * A part of the list of tools that can be sent at once. The cursor is the name of the last function of the page before, so that functions that come and go

@@ -582,8 +582,10 @@ const documents: StopCase = {
   },
 };
 
+const mcpList = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+
 const manyFunctions: StopCase = {
-  name: 'a document of 1,000 operations, 200 of 250 kB, its report of 50 MB, and a chat',
+  name: 'a document of 1,000 operations, 200 of 250 kB, its report of 50 MB, a chat, and lists of them',
   limitMs: 100,
   async prepare(stage) {
     stage.peer.pages.set('/cloud/openapi.json', { type: 'application/json', body: JSON.stringify(largeDocument()) });
@@ -598,8 +600,11 @@ const manyFunctions: StopCase = {
       tool_ids: ['server:cloud'],
     });
     const create = await stage.post('/api/tools/createKind7/invoke', { arguments: { meta: {}, spec: { part0: { name: 'a' } } } });
-    const statuses = [registered, asked, create].map(({ status }) => status);
-    return { said: `status ${statuses.join(', ')}`, isWrong: statuses.join() !== '201,200,200' };
+    const listed = await stage.post('/mcp', mcpList);
+    const counted = await fetch(`${stage.url}/api/tools`, { headers: { authorization: `Bearer ${stage.key}` } });
+    await counted.arrayBuffer();
+    const statuses = [registered, asked, create, listed, counted].map(({ status }) => status);
+    return { said: `status ${statuses.join(', ')}`, isWrong: statuses.join() !== '201,200,200,200,200' };
   },
 };
 

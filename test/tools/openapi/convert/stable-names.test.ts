@@ -25,6 +25,46 @@ const paths = dictionary(
   { minKeys: 2 },
 );
 
+/** What each operation takes, as JSON, so that the order of keys is compared too. */
+function schemasOf(document: JsonObject): Map<string, string> {
+  return new Map(convertOperations(document).operations.map(({ spec }) => [spec.name, JSON.stringify(spec.parameters)]));
+}
+
+it('a function has the same schema in a long document as alone', () => {
+  const ref = (name: string): JsonObject => ({ $ref: `#/components/schemas/${name}` });
+  const schemas = {
+    Tree: {
+      type: 'object',
+      properties: { left: ref('Tree'), right: { ...ref('Tree'), description: 'The other one.' }, value: ref('Value') },
+    },
+    Value: { anyOf: [{ type: 'string' }, { type: 'array', items: ref('Value') }, ref('Tree')] },
+    Wide: {
+      type: 'object',
+      properties: Object.fromEntries(Array.from({ length: 1_500 }, (_, index) => [`p${index}`, { type: 'string' }])),
+    },
+    Double: { type: 'object', properties: { a: ref('Wide'), b: ref('Wide'), tree: ref('Tree') } },
+    Wrapped: { allOf: [ref('Tree'), { properties: { own: ref('Value') } }] },
+  };
+  const entries = Object.keys(schemas).flatMap((name) =>
+    ['put', 'post'].map((method): [string, JsonObject] => {
+      const body = { type: 'object', properties: { [method]: ref(name), more: ref('Value') } };
+      const operation = {
+        operationId: `${method}${name}`,
+        requestBody: { content: { 'application/json': { schema: body } } },
+        responses: {},
+      };
+      return [`/${method}/${name}`, { [method]: operation }];
+    }),
+  );
+  const documentOf = (paths: JsonObject): JsonObject => ({ openapi: '3.1.0', paths, components: { schemas } });
+  const together = schemasOf(
+    documentOf(Object.fromEntries([...entries, ...entries.map(([path, item]) => [`${path}/more`, item] as const)])),
+  );
+  expect(together.size).toBe(20);
+  for (const [path, item] of entries)
+    for (const [name, schema] of schemasOf(documentOf({ [path]: item }))) expect(together.get(name)).toBe(schema);
+});
+
 describe('the names of functions', () => {
   it('are the same in whatever order a document has its paths, methods and components', () => {
     assert(
