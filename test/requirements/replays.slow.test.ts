@@ -72,8 +72,15 @@ async function openGateway({ server, config = {} }: Replaying) {
 }
 
 const seeds = Array.from({ length: 10 }, (_, seed) => seed);
-const outcomesIn = (seen: Omit<Seen, 'status'>): unknown[] =>
-  seen.eventsOf('tool.result').map(({ tool, response, error }) => ({ tool, response, error: (error as JsonObject | undefined)?.['code'] }));
+/** In the order of the calls: results of calls that run together are told as they come. */
+function outcomesIn(seen: Omit<Seen, 'status'>): unknown[] {
+  const results = Map.groupBy(seen.eventsOf('tool.result'), ({ id }) => id);
+  return seen.eventsOf('tool.call').map(({ id }) => {
+    // A model may use an id again in a later round.
+    const { tool, response, error } = results.get(id)?.shift() ?? {};
+    return { tool, response, error: (error as JsonObject | undefined)?.['code'] };
+  });
+}
 
 /** One call after another, without a gateway. */
 function worldAfter(calls: readonly ReplayedCall[]): unknown {
