@@ -27,6 +27,8 @@ const compileMsPerThousand = 10;
 /** Larger values take too long to send to a worker. */
 const workerLimits = { values: 100_000, characters: 2_000_000 };
 
+const tooLarge = 'is too large to be checked';
+
 const checkJob = jobOf<typeof checkInWorker>(import.meta.url, './check-job', 'checkInWorker');
 
 /** Cached by schema object, so as long as its tool exists. `outsized`: too large to be compiled. `unusable`: the schema is not checked. */
@@ -47,8 +49,10 @@ export async function checkValue(value: JsonValue, schema: JsonObject, { caller,
   if (facts.type === 'unusable') return { type: 'fits' };
   if (facts.type === 'outsized') {
     const part = partForValue(schema, value);
-    // A part that is too large itself is that of a value with thousands of members.
-    return part === undefined || examine(part).type === 'outsized' ? { type: 'fits' } : checkValue(value, part, { caller, signal });
+    if (part.type === 'inseparable') return { type: 'fits' };
+    // The part of a value with thousands of members may be too large itself.
+    if (part.type === 'too_much' || examine(part.schema).type === 'outsized') return { type: 'unchecked', reason: tooLarge };
+    return checkValue(value, part.schema, { caller, signal });
   }
   if (facts.type === 'large' || !isCheapCheck(schema, value)) return checkAside(value, schema, { caller, signal });
   const findErrors = facts.findErrors ?? (await compileInTurn(schema));
@@ -88,7 +92,7 @@ function compileInTurn(schema: JsonObject): Promise<FindErrors | undefined> {
 }
 
 async function checkAside(value: JsonValue, schema: JsonObject, { caller, signal }: CheckingFor): Promise<ValueCheck> {
-  if (!isWithin(value, workerLimits)) return { type: 'unchecked', reason: 'is too large to be checked' };
+  if (!isWithin(value, workerLimits)) return { type: 'unchecked', reason: tooLarge };
   const facts = known.get(schema);
   const schemaText = facts?.type === 'large' ? facts.text : JSON.stringify(schema);
   const timeoutMs = checkMs + (facts?.type === 'large' ? (schemaText.length / 1_000) * compileMsPerThousand : 0);

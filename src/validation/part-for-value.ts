@@ -11,8 +11,11 @@ const dropped: ReadonlySet<string> = new Set(
   'title description examples example default $comment $defs definitions xml externalDocs'.split(' '),
 );
 
-/** A schema that this cannot take apart, or only with too much work. */
+/** `inseparable`: the schema has keywords that cannot be taken apart. `too_much`: the value needs too many steps. */
+export type PartForValue = { type: 'part'; schema: JsonObject } | { type: 'inseparable' } | { type: 'too_much' };
+
 class Inseparable extends Error {}
+class TooMuch extends Error {}
 
 interface Walk {
   readonly root: JsonObject;
@@ -23,15 +26,15 @@ interface Walk {
 
 /**
  * The part of a schema that says something about this value: it takes or refuses the value as the whole does, with the same errors, and its size
- * depends on the value. So a schema that is too large to be compiled can be checked all the same. Undefined where that is not possible, or too much
- * work.
+ * depends on the value. So a schema that is too large to be compiled can be checked all the same.
  */
-export function partForValue(schema: JsonObject, value: JsonValue): JsonObject | undefined {
+export function partForValue(schema: JsonObject, value: JsonValue): PartForValue {
   try {
     const part = partOf(schema, value, { root: schema, steps: { left: maxSteps }, hops: 0 });
-    return isJsonObject(part) ? part : undefined;
+    return isJsonObject(part) ? { type: 'part', schema: part } : { type: 'inseparable' };
   } catch (error) {
-    if (error instanceof Inseparable) return undefined;
+    if (error instanceof Inseparable) return { type: 'inseparable' };
+    if (error instanceof TooMuch) return { type: 'too_much' };
     throw error;
   }
 }
@@ -83,7 +86,7 @@ function partOf(schema: JsonValue, value: JsonValue, walk: Walk): JsonValue {
 
 function takeStep({ steps }: Walk): void {
   steps.left -= 1;
-  if (steps.left < 0) throw new Inseparable();
+  if (steps.left < 0) throw new TooMuch();
 }
 
 function targetOf(reference: JsonValue, root: JsonObject): JsonValue {

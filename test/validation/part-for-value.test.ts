@@ -25,9 +25,15 @@ describe('a schema that is too large to be compiled', () => {
     expect(check.type === 'faulty' ? check.errors.toSorted() : []).toEqual(errors);
   });
 
+  it('leaves a value with too many members unchecked', async () => {
+    const children = Array.from({ length: 60_000 }, () => ({ size: 1 }));
+    const check = await checkValue({ root: { size: 1, children } }, whole, { caller: 'ada' });
+    expect(check).toEqual({ type: 'unchecked', reason: 'is too large to be checked' });
+  });
+
   it('takes any value that cannot be checked without the whole', async () => {
     const odd: JsonObject = { type: 'object', patternProperties: { '^x': { $ref: '#/$defs/Node' } }, $defs: { Node: node } };
-    expect(partForValue(odd, { x: 1 })).toBeUndefined();
+    expect(partForValue(odd, { x: 1 })).toEqual({ type: 'inseparable' });
     expect(await checkValue({ x: 1 }, odd, { caller: 'ada' })).toEqual({ type: 'fits' });
   });
 });
