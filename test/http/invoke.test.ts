@@ -10,6 +10,33 @@ const clock = toolServerRecord({ id: 'clock', url: 'http://clock.test' });
 const off = toolServerRecord({ id: 'off', url: 'http://off.test', isEnabled: false });
 const gone = toolServerRecord({ id: 'gone', url: 'http://gone.test' });
 
+describe('the list of functions', () => {
+  it('comes whole, or in pages that hold each function once', async () => {
+    await using app = await adminApp({ stored: [maps, clock] });
+    const whole = (await app.ask('GET', '/api/tools')).body;
+    const ids = (body: { data: { id: string }[] }): string[] => body.data.map(({ id }) => id);
+    const count = ids(whole).length;
+    expect(count).toBeGreaterThan(2);
+    expect(whole.next).toBeNull();
+    const paged: string[] = [];
+    let after = '';
+    for (let pages = 0; pages === 0 || after !== ''; pages += 1) {
+      const { body } = await app.ask('GET', `/api/tools?limit=2${after && `&after=${encodeURIComponent(after)}`}`);
+      expect(body.data.length).toBeLessThanOrEqual(2);
+      paged.push(...ids(body));
+      after = body.next ?? '';
+    }
+    expect(paged).toEqual(ids(whole));
+    expect((await app.ask('GET', `/api/tools?limit=${count}`)).body.next).toBeNull();
+  });
+
+  it.each(['limit=0', 'limit=many', 'after=maps/gone'])('refuses ?%s', async (query) => {
+    await using app = await adminApp({ stored: [maps] });
+    const { status, body } = await app.ask('GET', `/api/tools?${query}`);
+    expect([status, body.error.code, body.error.param]).toEqual([400, 'invalid_request', query.split('=')[0]]);
+  });
+});
+
 describe('calling a function', () => {
   it.each(['maps/route', 'server:maps/route', 'maps%2Froute', 'route'])('by %s gives its result', async (name) => {
     await using app = await adminApp({ stored: [maps, clock] });

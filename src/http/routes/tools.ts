@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
+import { z } from 'zod';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { ListedTool, ToolErrorCode, ToolFile, ToolFinder } from '../../core/tool.ts';
@@ -6,6 +7,7 @@ import type { InvokedFunction, InvokeFunction } from '../../runs/invoke-function
 import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
+import { parseInput } from '../parse-input.ts';
 import { sendInSlices } from '../send-in-slices.ts';
 
 export interface ToolRouteOptions {
@@ -18,9 +20,11 @@ const pathEnd = '/invoke';
 
 /** `GET /api/tools` lists the registered functions that the caller may use. `POST /api/tools/{id or name}/invoke` runs one, with the checks of a chat. */
 export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { tools, invoke }) => {
-  app.get('/api/tools', async ({ caller }, reply) => {
+  app.get('/api/tools', async ({ caller, query }, reply) => {
+    const page = parseInput(pageSchema, query);
     const listed = await tools.list(caller, AbortSignal.timeout(2 * limits.documentTimeoutMs));
-    return sendInSlices(reply, { data: listed.map(toListedWire) });
+    const { shown, next } = pageOf(listed, page);
+    return sendInSlices(reply, { data: shown.map(toListedWire), next });
   });
 
   app.post<{ Params: { '*': string } }>('/api/tools/*', async (request, reply) => {
@@ -35,6 +39,21 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
     return reply.code(status).send(toWire(invoked));
   });
 };
+
+/** Without `limit`, all functions are one page. `after`: the `next` of the page before. */
+const pageSchema = z.object({ limit: z.coerce.number('must be a number').int().min(1).optional(), after: z.string().optional() });
+
+/** `next`: null on the last page. @throws GatewayError `invalid_request` for an `after` that is no function of this list */
+function pageOf(listed: readonly ListedTool[], { limit, after }: z.infer<typeof pageSchema>): { shown: ListedTool[]; next: string | null } {
+  const start = after === undefined ? 0 : listed.findIndex(({ id }) => id === after) + 1;
+  if (after !== undefined && start === 0)
+    throw new GatewayError('invalid_request', 'after: this function is not in the list any more. List from the beginning.', {
+      param: 'after',
+    });
+  const shown = listed.slice(start, limit === undefined ? undefined : start + limit);
+  const hasMore = start + shown.length < listed.length;
+  return { shown, next: hasMore ? (shown.at(-1)?.id ?? null) : null };
+}
 
 function toListedWire(tool: ListedTool): JsonObject {
   const { id, name, description, server, kind } = tool;
