@@ -5,8 +5,8 @@
 # The same Node as in package.json, for every stage.
 ARG NODE_VERSION=24.21.0
 
-# JavaScript from the sources. The compiler is a platform package, an optional dependency of `typescript`, so optional ones stay here.
-# With them comes a Node for glibc that cannot run on Alpine; `npm run` would prefer it, so the build is started by the image's own.
+# The bundle: the program with its packages. Bundler and compiler are platform packages, optional dependencies, so optional ones stay here. With
+# them comes a Node for glibc that cannot run on Alpine; `npm run` would prefer it, so the build is started by the image's own.
 FROM node:${NODE_VERSION}-alpine AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -16,28 +16,24 @@ COPY docs ./docs
 COPY src ./src
 RUN node src/packaging/build.js
 
-# What it needs at run time: plain JavaScript, no native code, no Node.
-FROM node:${NODE_VERSION}-alpine AS dependencies
-WORKDIR /app
-COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --omit=optional --ignore-scripts --no-audit --no-fund
-
+# Nothing but the bundle and its documentation: no packages, no native code.
 FROM node:${NODE_VERSION}-alpine
 LABEL org.opencontainers.image.title="toolwharf" \
       org.opencontainers.image.description="A self-hosted chat-completions gateway that gives any model tools" \
       org.opencontainers.image.licenses="MIT"
-# The compile cache would be written to /tmp and be gone with the container.
 ENV HOST=0.0.0.0 \
     PORT=8080 \
     TOOLWHARF_DATA_DIR=/data \
     NODE_ENV=production \
-    NODE_DISABLE_COMPILE_CACHE=1
+    NODE_COMPILE_CACHE=/app/compile-cache
 WORKDIR /app
-COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist ./
+COPY --from=build /app/src/packaging/fill-compile-cache.js ./
 # A new volume takes over the owner of the folder it covers. Numbers, because Kubernetes cannot check names for `runAsNonRoot`.
-RUN mkdir -m 700 /data && chown 1000:1000 /data
+RUN mkdir -m 700 /data && mkdir compile-cache && chown 1000:1000 /data compile-cache
 USER 1000:1000
+# What V8 has compiled comes along: the first start is as fast as all others. With the flags of ENTRYPOINT; read from then on, never written.
+RUN node --max-semi-space-size=16 fill-compile-cache.js toolwharf.js && chmod -R a-w compile-cache
 VOLUME /data
 EXPOSE 8080
 HEALTHCHECK --interval=15s --timeout=5s --start-period=20s --retries=3 CMD ["node", "/app/toolwharf.js", "healthcheck"]

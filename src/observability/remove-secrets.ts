@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError, OutboundError } from '../core/errors.ts';
 import { isSecretField } from '../shared/secrets/secret-names.ts';
 import { withoutExcerpt } from '../shared/without-excerpt.ts';
+import { withSourcePositions } from './source-positions.ts';
 
 /** Replaces a secret in the log. */
 export const redacted = '[redacted]';
@@ -52,7 +53,7 @@ export function describeError(error: unknown, causes = 0, hasStack = isInternal(
     ...(isPlain(code) && { code }),
     ...(isPlain(status) && { status }),
     ...(isPlain(failure) && { failure }),
-    ...(hasStack && { stack: error.stack && withoutExcerpt(error.stack.slice(0, maxStackLength)) }),
+    ...(hasStack && { stack: error.stack && withoutExcerpt(withSourcePositions(error.stack.slice(0, maxStackLength))) }),
     ...(error.cause instanceof Error && causes < maxCauses && { cause: describeError(error.cause, causes + 1, hasStack) }),
   };
 }

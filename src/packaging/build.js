@@ -1,17 +1,20 @@
-// Makes dist/: JavaScript for the image and the published package, because Node strips no types below node_modules.
+// Makes dist/: the bundle for the image and the published package, because Node strips no types below node_modules.
 import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { collectLicenses } from './collect-licenses.ts';
+import { makeBundle } from './make-bundle.ts';
 
 const root = new URL('../..', import.meta.url);
-const at = (path) => new URL(path, root);
+const at = (path) => fileURLToPath(new URL(path, root));
 
 rmSync(at('dist'), { recursive: true, force: true });
-const compiler = at('node_modules/typescript/bin/tsc').pathname;
-execFileSync(process.execPath, [compiler, '--project', at('src/tsconfig.json').pathname], { stdio: 'inherit' });
-for (const file of ['toolwharf.js', 'use-newer-node.js', 'needed-node.js', 'client/toolwharf-client.js'])
-  cpSync(at(`src/${file}`), at(`dist/${file}`));
+const files = await makeBundle(at('dist'));
+writeFileSync(at('dist/THIRD-PARTY-LICENSES.txt'), collectLicenses(files));
+// The types of what operators' modules import.
+execFileSync(process.execPath, [at('node_modules/typescript/bin/tsc'), '--project', at('src/tsconfig.json')], { stdio: 'inherit' });
 
-// The package brings no Node of its own: it runs with the one that is installed.
+// The package brings no Node of its own: it runs with the one that is installed. Of the packages only those are left that its types name.
 const { name, version, description, keywords, license, type, engines, dependencies } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
 const published = {
   name,
@@ -23,7 +26,7 @@ const published = {
   bin: { toolwharf: 'toolwharf.js' },
   exports: { '.': { types: './package-entry.d.ts', default: './package-entry.js' }, './package.json': './package.json' },
   engines,
-  dependencies,
+  dependencies: { zod: dependencies.zod },
 };
 writeFileSync(at('dist/package.json'), `${JSON.stringify(published, null, 2)}\n`);
 // README.md links to the pages of docs/ by relative paths.

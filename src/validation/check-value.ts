@@ -29,7 +29,7 @@ const workerLimits = { values: 100_000, characters: 2_000_000 };
 
 const tooLarge = 'is too large to be checked';
 
-const checkJob = jobOf<typeof checkInWorker>(import.meta.url, './check-job', 'checkInWorker');
+const checkJob = jobOf<typeof checkInWorker>(new URL('./check-job.ts', import.meta.url), 'checkInWorker');
 
 /** Cached by schema object, so as long as its tool exists. `outsized`: too large to be compiled. `unusable`: the schema is not checked. */
 type KnownSchema =

@@ -5,7 +5,7 @@ import { jobOf } from './worker-pool.ts';
 
 export type { ParsedJson, ParseTask, TooMuch } from './parse-json-job.ts';
 
-const job = jobOf<typeof parseJsonJob>(import.meta.url, './parse-json-job', 'parseJsonJob');
+const job = jobOf<typeof parseJsonJob>(new URL('./parse-json-job.ts', import.meta.url), 'parseJsonJob');
 
 /**
  * Parses JSON in a worker thread, and returns it only within the task's limits, so that receiving it takes a few milliseconds. A buffer is transferred,

@@ -59,17 +59,9 @@ export class TooManyWaiting extends Error {
   override readonly name = 'TooManyWaiting';
 }
 
-/**
- * A function for a worker thread, by its module, relative to `importer` (its `import.meta.url`), and its name. `module` has no extension: it is
- * TypeScript if the importer is, and JavaScript in a build.
- */
-export function jobOf<Run extends (data: never) => unknown>(
-  importer: string,
-  module: string,
-  name: string,
-): Job<Parameters<Run>[0], ReturnType<Run>> {
-  const extension = importer.endsWith('.ts') ? 'ts' : 'js';
-  return { url: new URL(`${module}.${extension}`, importer), name };
+/** A function for a worker thread, by its module and its name. Write the URL out, relative to `import.meta.url`: so the bundle finds the module. */
+export function jobOf<Run extends (data: never) => unknown>(url: URL, name: string): Job<Parameters<Run>[0], ReturnType<Run>> {
+  return { url, name };
 }
 
 /** Messages to and from a thread. `begun`: the module is loaded, and the time limit starts. */
@@ -175,8 +167,7 @@ export function createWorkerPool({
   }
 
   function startThread(): Thread {
-    const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./worker-thread.${extension}`, import.meta.url), {
+    const worker = new Worker(new URL('./worker-thread.ts', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: megabytes },
     });
     const thread: Thread = { worker, pending: undefined, timer: undefined, isEnding: false };

@@ -7,11 +7,10 @@ import type { AddressInfo } from 'node:net';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { program } from '../_support/program.ts';
 
-const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
 const read = (page: string): string => readFileSync(new URL(`../../docs/${page}.md`, import.meta.url), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'toolwharf-docs-'));
 const environment = { PATH: process.env['PATH'], HOST: '127.0.0.1', PORT: '0', TOOLWHARF_DATA_DIR: join(folder, 'data') };

@@ -6,12 +6,11 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { program } from '../_support/program.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 
-const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
 let folder = '';
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'toolwharf-first-key-'));

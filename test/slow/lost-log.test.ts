@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { program } from '../_support/program.ts';
 import { toolsFolder } from '../_support/tools-folder.ts';
-
-const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
 
 test('a gateway whose log nobody reads any more ends when it is asked to', async () => {
   using folder = toolsFolder();

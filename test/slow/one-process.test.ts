@@ -4,11 +4,10 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { program } from '../_support/program.ts';
 
-const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
 let folder = '';
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'toolwharf-one-process-'));

@@ -1,10 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { program } from '../_support/program.ts';
 import { functionModule, toolsFolder } from '../_support/tools-folder.ts';
-
-const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
 
 const typed = `import { defineTool } from 'toolwharf';
 import type { FunctionContext } from 'toolwharf';

@@ -27,6 +27,9 @@ test(
       expect(paths).toEqual(
         expect.arrayContaining([
           'dist/toolwharf.js',
+          'dist/THIRD-PARTY-LICENSES.txt',
+          'dist/cli/serve.js',
+          'dist/cli/serve.js.map',
           'dist/package-entry.d.ts',
           'package.json',
           'README.md',
@@ -42,6 +45,9 @@ test(
       }).stdout;
       expect(JSON.parse(manifest)).toMatchObject({ bin: { toolwharf: expect.stringMatching(/^(?:\.\/)?dist\/toolwharf\.js$/) } });
       expect(manifest).not.toMatch(/node-linux|prepack|devDependencies/);
+      // All others are in the bundle; this one is in the types.
+      expect(JSON.parse(manifest)).toMatchObject({ dependencies: { zod: expect.any(String) } });
+      expect(Object.keys((JSON.parse(manifest) as { dependencies: object }).dependencies)).toEqual(['zod']);
       expect(readFileSync(join(folder, 'package.json'), 'utf8')).toBe(before);
       expect(existsSync(join(folder, 'package.json.own'))).toBe(false);
     } finally {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { program } from '../_support/program.ts';
 
 const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8');
@@ -33,7 +34,7 @@ interface Announced {
 /** Until it says at which port it listens and, for the gateway, shows its key. */
 async function start(command: string, announcement: RegExp): Promise<Announced> {
   const environment = { PATH: process.env['PATH'], PORT: '0', OLLAMA_BASE_URLS: ';', TOOLWHARF_DATA_DIR: join(folder, 'data') };
-  const child = execFile(process.execPath, [join(projectRoot, 'src/toolwharf.js'), command], { cwd: folder, env: environment });
+  const child = execFile(process.execPath, [program, command], { cwd: folder, env: environment });
   started.push(child);
   const announced = Promise.withResolvers<Announced>();
   let output = '';

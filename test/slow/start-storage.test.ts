@@ -3,11 +3,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { program } from '../_support/program.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
-
-const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
 
 let folder = '';
 let file = '';

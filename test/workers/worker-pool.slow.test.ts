@@ -4,14 +4,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createWorkerPool, jobOf, TookTooLong, TookTooMuchMemory, TooManyWaiting, type WorkerPool } from '../../src/workers/worker-pool.ts';
 import type * as jobs from './sample-job.ts';
 
-const here = import.meta.url;
-const double = jobOf<typeof jobs.double>(here, './sample-job', 'double');
-const whichThread = jobOf<typeof jobs.whichThread>(here, './sample-job', 'whichThread');
-const spinForever = jobOf<typeof jobs.spinForever>(here, './sample-job', 'spinForever');
-const fillMemory = jobOf<typeof jobs.fillMemory>(here, './sample-job', 'fillMemory');
-const fail = jobOf<typeof jobs.fail>(here, './sample-job', 'fail');
-const addUp = jobOf<typeof jobs.addUp>(here, './sample-job', 'addUp');
-const hold = jobOf<typeof jobs.hold>(here, './sample-job', 'hold');
+const sampleJob = new URL('./sample-job.ts', import.meta.url);
+const double = jobOf<typeof jobs.double>(sampleJob, 'double');
+const whichThread = jobOf<typeof jobs.whichThread>(sampleJob, 'whichThread');
+const spinForever = jobOf<typeof jobs.spinForever>(sampleJob, 'spinForever');
+const fillMemory = jobOf<typeof jobs.fillMemory>(sampleJob, 'fillMemory');
+const fail = jobOf<typeof jobs.fail>(sampleJob, 'fail');
+const addUp = jobOf<typeof jobs.addUp>(sampleJob, 'addUp');
+const hold = jobOf<typeof jobs.hold>(sampleJob, 'hold');
 
 const long = 60_000;
 const workers: Worker[] = [];

@@ -8,7 +8,7 @@ import type { CompactTexts, QuoteCheck } from '../parse-tool-calls/quoted-calls.
 const inPlaceCharacters = 200_000;
 /** Many times what the longest possible conversation needs. */
 const preparingMs = 5_000;
-const preparingJob = jobOf<typeof compactTexts>(import.meta.url, '../parse-tool-calls/quoted-calls', 'compactTexts');
+const preparingJob = jobOf<typeof compactTexts>(new URL('../parse-tool-calls/quoted-calls.ts', import.meta.url), 'compactTexts');
 
 export interface EarlierTextsOptions {
   isReact: boolean;

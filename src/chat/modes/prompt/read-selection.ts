@@ -71,7 +71,7 @@ export async function readSelection(
 const inPlaceCharacters = { answer: 8_000, earlier: 200_000 };
 /** Many times what the longest possible answer needs. */
 const readingMs = 5_000;
-const readingJob = jobOf<typeof findSelection>(import.meta.url, '../../parse-tool-calls/parse-selection', 'findSelection');
+const readingJob = jobOf<typeof findSelection>(new URL('../../parse-tool-calls/parse-selection.ts', import.meta.url), 'findSelection');
 
 /** Uses a worker thread for long texts: a hostile one with many false starts of calls takes long to read. */
 async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): Promise<Selection> {

@@ -3,6 +3,7 @@ import { dirname, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { limits } from '../../../core/limits.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
+import { ownModule } from './own-modules.ts';
 import { asUserCode, loadParameter } from './user-code.ts';
 
 /** Imports a module by its URL. Tests replace it, because the test runner has its own loader. */
@@ -94,10 +95,8 @@ function installLoaderHooks(): void {
     resolve(specifier, context, nextResolve) {
       const { parentURL } = context;
       const importerId = parentURL === undefined ? undefined : loadIdOf(parentURL);
-      if (importerId !== undefined && specifier === 'toolwharf')
-        return { url: entryUrl, format: entryUrl.endsWith('.ts') ? 'module-typescript' : 'module', shortCircuit: true };
-      if (importerId !== undefined && /^zod(?:\/|$)/.test(specifier))
-        return nextResolve(specifier, { ...context, parentURL: import.meta.url });
+      const own = importerId === undefined ? undefined : ownModule(specifier);
+      if (own !== undefined) return { url: own, format: formatOf(own) ?? 'module', shortCircuit: true };
       const known = findKnown(specifier, parentURL);
       const resolved = known === undefined ? nextResolve(specifier, context) : { url: known, shortCircuit: true };
       const id = importerId ?? loadIdOf(resolved.url);
@@ -120,8 +119,6 @@ function installLoaderHooks(): void {
     },
   });
 }
-
-const entryUrl = new URL(`../../../package-entry.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url).href;
 
 /** Resolves a file whose source text is known; it may have been deleted since. */
 function findKnown(specifier: string, parentUrl: string | undefined): string | undefined {

@@ -75,8 +75,7 @@ export async function runInThread(
 }
 
 async function runThread(job: ThreadJob, context: FunctionContext, state: OpenedState): Promise<FunctionOutcome> {
-  const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  const worker = new Worker(new URL(`./function-thread.${extension}`, import.meta.url), {
+  const worker = new Worker(new URL('./function-thread.ts', import.meta.url), {
     workerData: job,
     resourceLimits: { maxOldGenerationSizeMb: limits.functionThreadMegabytes },
   });

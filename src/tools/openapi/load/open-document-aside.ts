@@ -35,7 +35,7 @@ const pools = {
   registered: createWorkerPool({ threads: 2, megabytes: threadMegabytes }),
   requested: createWorkerPool({ threads: 2, megabytes: threadMegabytes }),
 };
-const openInWorker = jobOf<typeof openDocumentInWorker>(import.meta.url, './open-document-job', 'openDocumentInWorker');
+const openInWorker = jobOf<typeof openDocumentInWorker>(new URL('./open-document-job.ts', import.meta.url), 'openDocumentInWorker');
 /** A thread works on a copy of the budget, so documents that share one are read one after the other. */
 const turns = new WeakMap<ConversionBudget, LimitFunction>();
 

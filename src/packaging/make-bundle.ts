@@ -1,0 +1,56 @@
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { rolldown } from 'rolldown';
+import { partsOfUndici } from './parts-of-undici.ts';
+import { writtenUrls } from './written-urls.ts';
+
+const sources = fileURLToPath(new URL('..', import.meta.url));
+/** What `toolwharf.js` imports, and what a package imports as `toolwharf`. Threads and their jobs are found by their URLs. */
+const entries = [
+  'app/version',
+  'cli/convert',
+  'cli/demo',
+  'cli/doctor/doctor',
+  'cli/healthcheck',
+  'cli/serve',
+  'cli/time-server',
+  'observability/source-positions',
+  'package-entry',
+];
+/** Read by any Node, before the bundle is. */
+const plainFiles = ['toolwharf.js', 'use-newer-node.js', 'needed-node.js'];
+
+/**
+ * Writes the whole program into a folder: JavaScript, minified, with its packages and with source maps. What is imported on demand stays a file of its
+ * own, loaded on demand. Functions and classes keep their names, which stacks, logs and Fastify's messages show.
+ * @returns the files that it is made of
+ * @throws Error when a module is missing or broken
+ */
+export async function makeBundle(folder: string): Promise<string[]> {
+  mkdirSync(folder, { recursive: true });
+  const build = await rolldown({
+    cwd: sources,
+    platform: 'node',
+    // As Node strips types, whatever a configuration says.
+    tsconfig: false,
+    transform: { typescript: { onlyRemoveTypeImports: true } },
+    input: Object.fromEntries(entries.map((name) => [name, join(sources, `${name}.ts`)])),
+    plugins: [writtenUrls(sources), partsOfUndici()],
+    logLevel: 'warn',
+  });
+  const { output } = await build.write({
+    dir: folder,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    chunkFileNames: 'chunks/[name]-[hash].js',
+    minify: { compress: { keepNames: { function: true, class: true } }, mangle: { keepNames: true } },
+    comments: false,
+    sourcemap: true,
+    sourcemapExcludeSources: true,
+  });
+  await build.close();
+  for (const file of plainFiles) cpSync(join(sources, file), join(folder, file));
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n');
+  return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+}
