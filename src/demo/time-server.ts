@@ -32,12 +32,15 @@ export interface StartTimeServerOptions extends TimeServerOptions {
  * @throws when `localZone` is no IANA zone.
  */
 export function createTimeServer(options: TimeServerOptions = {}): FastifyInstance {
-  const { now = Date.now, localZone = systemZone() } = options;
-  if (!isTimeZone(localZone)) throw new Error(`The time zone ${localZone} is unknown: name one of the IANA database, such as UTC.`);
+  const { now = Date.now, localZone } = options;
+  if (localZone !== undefined && !isTimeZone(localZone))
+    throw new Error(`The time zone ${localZone} is unknown: name one of the IANA database, such as UTC.`);
   let loading: Promise<TimeOperations> | undefined;
-  /** Loaded with the first call, because dates and time zones take two packages. */
+  /** With the first call, because dates and time zones take two packages and the data of `Intl`. */
   const load = (): Promise<TimeOperations> => {
-    loading ??= import('./time/time-operations.ts').then(({ createTimeOperations }) => createTimeOperations({ now, localZone }));
+    loading ??= import('./time/time-operations.ts').then(({ createTimeOperations }) => {
+      return createTimeOperations({ now, localZone: localZone ?? systemZone() });
+    });
     return loading;
   };
 

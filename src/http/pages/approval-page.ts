@@ -281,8 +281,10 @@ function withoutOrigin(endpoint: string): string {
   return URL.canParse(url) ? `${method} ${new URL(url).pathname}` : endpoint;
 }
 
-const shownTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
+/** Made for the first page, because the data of `Intl` takes 4 MB. */
+let shownTime: Intl.DateTimeFormat | undefined;
 
 function timeOf(time: number): Html {
+  shownTime ??= new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
   return html`<time datetime="${new Date(time).toISOString()}">${shownTime.format(time)} UTC</time>`;
 }
