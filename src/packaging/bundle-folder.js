@@ -1,0 +1,31 @@
+// Plain JavaScript that any Node can read: it is loaded before the version of Node is looked at.
+import { createHash } from 'node:crypto';
+import { readdirSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+/** Which packages there are: npm writes the second one whenever it changes what is installed. */
+const packages = ['package.json', 'package-lock.json', 'node_modules/.package-lock.json'];
+
+/** Where the bundles of this checkout are kept; `npm ci` clears it. */
+export const bundles = root + 'node_modules/.cache/toolwharf';
+
+/**
+ * The folder of the bundle of these very sources, packages and Node, whether it is there or not. Files are told apart by their size and the times of their
+ * last change, of which no tool can set back the second: looking at all of them takes 5 ms, reading them would take ten times that.
+ */
+export function bundleFolder() {
+  const hash = createHash('sha256').update(process.version + '\n' + root + '\n');
+  for (const path of packages.concat(filesBelow('src'))) {
+    const found = statSync(root + path, { throwIfNoEntry: false });
+    hash.update(path + (found === undefined ? '' : ' ' + found.size + ' ' + found.mtimeMs + ' ' + found.ctimeMs) + '\n');
+  }
+  return bundles + '/' + hash.digest('hex').slice(0, 32);
+}
+
+function filesBelow(folder) {
+  return readdirSync(root + folder, { withFileTypes: true }).flatMap((entry) => {
+    const path = folder + '/' + entry.name;
+    return entry.isDirectory() ? filesBelow(path) : [path];
+  });
+}
