@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -116,14 +117,17 @@ async function measure(): Promise<Results> {
   if (cpuMicroseconds(backend.child.pid) === undefined) note('There is no /proc here: figures of CPU time and memory are left out.');
 
   if (isWanted('cold')) {
-    const roots = {
-      sources: here('../../src'),
-      dist: here('../../dist'),
-      ...(options.against && { against: resolve(options.against, 'src') }),
+    // What `npm start` makes after its first start, so that it is there.
+    execFileSync(process.execPath, [here('../../src/packaging/keep-bundle.js')]);
+    const programs = {
+      sources: here('../../src/toolwharf.js'),
+      'npm start': here('../../src/start.js'),
+      dist: here('../../dist/toolwharf.js'),
+      ...(options.against && { against: resolve(options.against, 'src/toolwharf.js') }),
     };
-    for (const [name, root] of Object.entries(roots)) {
+    for (const [name, file] of Object.entries(programs)) {
       note(`cold start of ${name}`);
-      const start = await measureColdStart({ file: join(root, 'toolwharf.js'), backendUrl: backend.url, folder }, 5);
+      const start = await measureColdStart({ file, backendUrl: backend.url, folder }, 5);
       if (start !== undefined) results.coldStart[name] = start;
     }
   }
