@@ -99,6 +99,19 @@ describe('a function that is larger than its share', () => {
     );
   });
 
+  test('is explored and called in mode react', async () => {
+    const acts = (name: string, args: JsonObject): ScriptStep[] =>
+      says(`Thought: I need it.\nAction: ${name}\nAction Input: ${JSON.stringify(args)}`);
+    await using gateway = await largeGateway([
+      acts('describe_function', { name: 'createKind12', pointer: depth }),
+      acts('createKind12', thing('Ada')),
+      says('Final Answer: Done.'),
+    ]);
+    const seen = await gateway.ask({ messages, params: { function_calling: 'react' } });
+    expect(seen.text).toBe('Done.');
+    expect(JSON.parse(String(gateway.sent[0]?.body))).toMatchObject(thing('Ada'));
+  });
+
   test('may be explored in mode simple before its one call', async () => {
     await using gateway = await largeGateway([
       calls(['describe_function', { name: 'createKind12' }]),
