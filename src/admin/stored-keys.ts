@@ -5,6 +5,7 @@ import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { CallerLimits } from '../core/caller.ts';
 import type { KeyRecord, Registry } from '../core/registry.ts';
+import type { MaybePromise } from '../shared/maybe-promise.ts';
 
 /** How long keys are cached. Changes of this process clear the cache; those of another process that shares the store do not. */
 const ttlMs = 5_000;
@@ -27,11 +28,11 @@ export interface StoredKeysOptions {
 
 export interface StoredKeys {
   /** Undefined for an unknown hash and for an expired key. @throws GatewayError `storage_unavailable` */
-  findCaller(hash: string): Promise<Caller | undefined>;
+  findCaller(hash: string): MaybePromise<Caller | undefined>;
   /** The same by the id of a key; not cached. @throws GatewayError `storage_unavailable` */
   findById(id: string): Promise<Caller | undefined>;
   /** Whether any key is stored, even an expired one. @throws GatewayError `storage_unavailable` */
-  hasAny(): Promise<boolean>;
+  hasAny(): MaybePromise<boolean>;
   forget: () => void;
 }
 
@@ -45,8 +46,6 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
   const isFresh = (readAt: number): boolean => now() - readAt < ttlMs;
 
   async function readEntry(hash: string): Promise<Entry | undefined> {
-    const known = entries.get(hash);
-    if (known !== undefined && isFresh(known.readAt)) return known;
     const startEpoch = epoch;
     const record = await readStore(() => registry.findKeyByHash(hash));
     if (record === undefined) {
@@ -59,12 +58,23 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
     return entry;
   }
 
+  async function readAny(): Promise<boolean> {
+    const startEpoch = epoch;
+    const answer = (await readStore(() => registry.listKeys())).length > 0;
+    if (startEpoch === epoch) any = { answer, readAt: now() };
+    return answer;
+  }
+
+  function callerOf(entry: Entry | undefined): Caller | undefined {
+    if (entry === undefined || isExpired(entry.record, now())) return undefined;
+    if (entry.caller.expiresAt !== undefined) onExpiring?.(entry.caller.id, entry.caller.expiresAt);
+    return entry.caller;
+  }
+
   return {
-    async findCaller(hash) {
-      const entry = await readEntry(hash);
-      if (entry === undefined || isExpired(entry.record, now())) return undefined;
-      if (entry.caller.expiresAt !== undefined) onExpiring?.(entry.caller.id, entry.caller.expiresAt);
-      return entry.caller;
+    findCaller(hash) {
+      const known = entries.get(hash);
+      return known !== undefined && isFresh(known.readAt) ? callerOf(known) : readEntry(hash).then(callerOf);
     },
     async findById(id) {
       const record = (await readStore(() => registry.listKeys())).find((key) => key.id === id);
@@ -72,13 +82,7 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
       if (record.expiresAt !== undefined) onExpiring?.(id, record.expiresAt);
       return toCaller(record);
     },
-    async hasAny() {
-      if (any !== undefined && isFresh(any.readAt)) return any.answer;
-      const startEpoch = epoch;
-      const answer = (await readStore(() => registry.listKeys())).length > 0;
-      if (startEpoch === epoch) any = { answer, readAt: now() };
-      return answer;
-    },
+    hasAny: () => (any !== undefined && isFresh(any.readAt) ? any.answer : readAny()),
     forget() {
       epoch += 1;
       entries.clear();

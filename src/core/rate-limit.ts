@@ -3,12 +3,10 @@ import type { Caller } from './caller.ts';
 /** Ends the admitted request; calling it again does nothing. */
 export type Release = () => void;
 
-/**
- * Enforces the limits of callers. Asynchronous, so that an implementation can share counters between replicas.
- */
+/** Enforces the limits of callers. */
 export interface RateLimiter {
   /** Counts one chat, call or embedding from now until its release. @throws GatewayError `rate_limit_exceeded` with `retryAfter` */
-  admit(caller: Caller): Promise<Release>;
+  admit(caller: Caller): Release;
   /** Counts one message over a socket, whatever the key allows otherwise. @throws GatewayError `rate_limit_exceeded` with `retryAfter` */
-  admitMessage(caller: Caller): Promise<void>;
+  admitMessage(caller: Caller): void;
 }

@@ -50,7 +50,7 @@ export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
   }
 
   return {
-    async admit(caller) {
+    admit(caller) {
       const { requestsPerMinute, concurrentRuns } = caller.limits ?? {};
       if (requestsPerMinute === undefined && concurrentRuns === undefined) return () => undefined;
       const count = countOf(caller);
@@ -70,7 +70,7 @@ export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
       };
     },
 
-    async admitMessage(caller) {
+    admitMessage(caller) {
       const allowed = limits.socketMessagesPerMinute;
       take(
         countOf(caller).messages,

@@ -158,16 +158,15 @@ function unsavedRuns(): OpenedStore {
 function requestCounts(): OpenedStore {
   const limiter = createRateLimiter({ now: () => 0 });
   const held = (id: string): Caller => ({ ...callerOf(id), limits: { requestsPerMinute: 1 } });
-  return {
-    count: 20_000,
-    put: (owner) => limiter.admit(held(owner)).catch(() => undefined),
-    has: (owner, number) =>
-      number > 0 ||
-      limiter.admit(held(owner)).then(
-        () => false,
-        () => true,
-      ),
+  const isRefused = (owner: string): boolean => {
+    try {
+      limiter.admit(held(owner));
+      return false;
+    } catch {
+      return true;
+    }
   };
+  return { count: 20_000, put: isRefused, has: (owner, number) => number > 0 || isRefused(owner) };
 }
 
 function logLevels(): OpenedStore {

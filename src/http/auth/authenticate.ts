@@ -6,6 +6,8 @@ import { GatewayError } from '../../core/errors.ts';
 import type { Registry } from '../../core/registry.ts';
 import { hashKey } from '../../admin/derive-key-hash.ts';
 import { createStoredKeys } from '../../admin/stored-keys.ts';
+import { whenThere } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** The parts of an HTTP request that authentication reads. Header names are in lower case. */
 export interface Credentials {
@@ -13,12 +15,12 @@ export interface Credentials {
   headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Every function rejects with GatewayError `storage_unavailable` when it needs a store that cannot be read. */
+/** Every function throws GatewayError `storage_unavailable` when it needs a store that cannot be read. */
 export interface Authenticator {
   /** @throws GatewayError `invalid_api_key` (401) or `forbidden` (403), naming the cure. */
-  requireCaller: (request: Credentials) => Promise<Caller>;
+  requireCaller: (request: Credentials) => MaybePromise<Caller>;
   /** Undefined when the key is unknown or has expired. */
-  findByToken: (token: string) => Promise<Caller | undefined>;
+  findByToken: (token: string) => MaybePromise<Caller | undefined>;
   /** The caller in open mode; undefined when this request needs a key. */
   findOpenCaller: (request: Credentials) => Promise<Caller | undefined>;
   /**
@@ -85,9 +87,10 @@ export function createAuthenticator({
 
   const isKey = (token: string, expected: Buffer | undefined): boolean =>
     expected !== undefined && timingSafeEqual(digest(token), expected);
-  const isOpen = async (): Promise<boolean> => isLoopback && fixedHash === undefined && !(await stored.hasAny());
+  const mayBeOpen = isLoopback && fixedHash === undefined;
+  const isOpen = (): MaybePromise<boolean> => mayBeOpen && whenThere(stored.hasAny(), (hasAny) => !hasAny);
 
-  async function findByToken(token: string): Promise<Caller | undefined> {
+  function findByToken(token: string): MaybePromise<Caller | undefined> {
     if (isKey(token, fixedHash)) return fixedCaller;
     if (isKey(token, startHash)) return startAdministrator;
     return stored.findCaller(hashKey(token, pepper));
@@ -96,8 +99,25 @@ export function createAuthenticator({
   const findOpenCaller = async (request: Credentials): Promise<Caller | undefined> =>
     (await isOpen()) && openModeRefusal(request, allowedOrigins) === undefined ? openCaller : undefined;
 
+  /** @throws GatewayError */
+  function requireOpenCaller(request: Credentials): Caller {
+    const refusal = openModeRefusal(request, allowedOrigins);
+    if (refusal !== undefined) throw refusal;
+    return isKey(tokenOf(request.headers) ?? '', startHash) ? openAdministrator : openCaller;
+  }
+
+  /** @throws GatewayError */
+  function requireKeyOwner({ headers }: Credentials): MaybePromise<Caller> {
+    const token = tokenOf(headers);
+    if (token === undefined) throw invalidKey(false);
+    return whenThere(findByToken(token), (caller) => {
+      if (caller === undefined) throw invalidKey(true);
+      return caller;
+    });
+  }
+
   return {
-    isOpen,
+    isOpen: async () => isOpen(),
     findByToken,
     hasMetricsKey: ({ headers }) => isKey(tokenOf(headers) ?? '', metricsHash),
     findOpenCaller,
@@ -107,17 +127,7 @@ export function createAuthenticator({
       return stored.findById(id);
     },
     forget: stored.forget,
-    async requireCaller(request) {
-      if (await isOpen()) {
-        const refusal = openModeRefusal(request, allowedOrigins);
-        if (refusal !== undefined) throw refusal;
-        return isKey(tokenOf(request.headers) ?? '', startHash) ? openAdministrator : openCaller;
-      }
-      const token = tokenOf(request.headers);
-      const caller = token === undefined ? undefined : await findByToken(token);
-      if (caller === undefined) throw invalidKey(token !== undefined);
-      return caller;
-    },
+    requireCaller: (request) => whenThere(isOpen(), (open) => (open ? requireOpenCaller(request) : requireKeyOwner(request))),
   };
 }
 

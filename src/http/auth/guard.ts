@@ -8,6 +8,8 @@ import { findAccess, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
 import { createRequestTurns } from '../request-turns.ts';
+import { tellWhenDone, whenThere } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -37,29 +39,37 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
         throw new Error(`The route ${method} ${route.url} has no row in http/auth/route-roles.ts. Add one that says who may call it.`);
     }
   });
-  app.addHook('onRequest', async (request, reply) => {
-    try {
-      refuseTwoHosts(request);
-      // Otherwise the body of a request to an unknown path would be read and parsed without authentication.
-      if (request.is404) {
-        leaveBodyUnread(request, reply);
-        return sendNotFound(app, request, reply);
-      }
-      const access = findAccess(request.method, request.routeOptions.url ?? '', table);
-      refuseUnexpectedBody(request, access);
-      if (access === 'public' || access === 'socket') return undefined;
-      await turns.take();
-      if (access === 'metrics' && authenticator.hasMetricsKey(request)) return undefined;
-      const caller = await authenticator.requireCaller(request);
+
+  /** @throws GatewayError */
+  function admit(request: FastifyRequest): MaybePromise<void> {
+    refuseTwoHosts(request);
+    if (request.is404) return undefined;
+    const access = findAccess(request.method, request.routeOptions.url ?? '', table);
+    refuseUnexpectedBody(request, access);
+    if (access === 'public' || access === 'socket') return undefined;
+    return whenThere(turns.take(), () => authorize(request, access));
+  }
+
+  function authorize(request: FastifyRequest, access: Access | undefined): MaybePromise<void> {
+    if (access === 'metrics' && authenticator.hasMetricsKey(request)) return undefined;
+    return whenThere(authenticator.requireCaller(request), (caller) => {
       requireRight(caller, access);
       request.caller = caller;
       addCallerToLog(request, caller);
-    } catch (error) {
-      leaveBodyUnread(request, reply);
-      closeUpgradeAfterAnswer(request, reply);
-      throw error;
-    }
-    return undefined;
+    });
+  }
+
+  app.addHook('onRequest', (request, reply, done) => {
+    tellWhenDone(
+      () => admit(request),
+      (error) => {
+        // Otherwise the body of a request to an unknown path would be read and parsed without authentication.
+        if (error !== undefined || request.is404) leaveBodyUnread(request, reply);
+        if (error !== undefined) closeUpgradeAfterAnswer(request, reply);
+        if (error === undefined && request.is404) sendNotFound(app, request, reply);
+        else done(error);
+      },
+    );
   });
   // The key may have expired while the body was arriving.
   app.addHook('preHandler', (request, _, done) => {

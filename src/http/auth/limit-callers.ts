@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isJsonObject } from '../../shared/json.ts';
+import { tellWhenDone } from '../../shared/maybe-promise.ts';
 import type { RateLimiter, Release } from '../../core/rate-limit.ts';
 import { findAccess } from './route-roles.ts';
 
@@ -30,16 +31,17 @@ declare module 'fastify' {
  */
 export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimiter, 'admit'>): void {
   app.decorateRequest('admission');
-  app.addHook('preHandler', async (request, reply) => {
+  function count(request: FastifyRequest, reply: FastifyReply): void {
     if (!isCounted(request)) return;
-    const admission: Admission = { release: await limiter.admit(request.caller), isTakenOver: false };
+    const admission: Admission = { release: limiter.admit(request.caller), isTakenOver: false };
     request.admission = admission;
     const end = (): void => {
       if (!admission.isTakenOver) admission.release();
     };
     reply.raw.once('close', end);
     if (reply.raw.destroyed) end();
-  });
+  }
+  app.addHook('preHandler', (request, reply, done) => tellWhenDone(() => count(request, reply), done));
 }
 
 /** For work that continues after the answer: the request counts until the returned function is called. */

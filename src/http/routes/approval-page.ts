@@ -76,7 +76,7 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
     const form = parseForm(request.body);
     try {
       const decisions = decisionsIn(form, found);
-      const release = await limiter.admit(caller);
+      const release = limiter.admit(caller);
       await linked.decide(found, decisions, { caller, log: request.log, release });
     } catch (error) {
       const shown = toGatewayError(error, request.id);

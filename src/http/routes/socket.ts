@@ -14,7 +14,8 @@ import { createSocketChats } from '../dialects/socket/socket-chats.ts';
 import type { StartChat } from '../dialects/socket/socket-chats.ts';
 import type { InterruptChat } from '../../runs/interrupt-chat.ts';
 import { serveConnection } from '../dialects/socket/socket-connection.ts';
-import type { Credential, MaybePromise } from '../dialects/socket/socket-connection.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { Credential } from '../dialects/socket/socket-connection.ts';
 
 export interface SocketRouteOptions {
   relay: BrowserRelay;

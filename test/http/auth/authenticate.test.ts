@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { KeyRecord, Registry } from '../../../src/core/registry.ts';
 import { createAuthenticator } from '../../../src/http/auth/authenticate.ts';
-import type { Authenticator, AuthenticatorOptions } from '../../../src/http/auth/authenticate.ts';
+import type { AuthenticatorOptions, Credentials } from '../../../src/http/auth/authenticate.ts';
 import { createKeyText, derivePepper, hashKey } from '../../../src/admin/derive-key-hash.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 
@@ -9,8 +9,9 @@ const fixedKey = 'sk-tw-correct';
 const pepper = derivePepper('a secret of this test');
 const local = { host: 'localhost' };
 
-function authenticatorOf(options: Partial<AuthenticatorOptions> = {}): Authenticator {
-  return createAuthenticator({ registry: memoryRegistry(), adminKey: undefined, isLoopback: true, pepper, now: () => 0, ...options });
+function authenticatorOf(options: Partial<AuthenticatorOptions> = {}) {
+  const made = createAuthenticator({ registry: memoryRegistry(), adminKey: undefined, isLoopback: true, pepper, now: () => 0, ...options });
+  return { ...made, requireCaller: async (request: Credentials) => made.requireCaller(request) };
 }
 
 function recordOf(key: string, fields: Partial<KeyRecord> = {}): KeyRecord {

@@ -87,7 +87,7 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
     const isModelNamed = Boolean(textField(fields, 'model'));
     const body = toChatBody(fields, session.id, isModelNamed ? undefined : await defaultModel?.(caller));
     await toBegin(fields, chat);
-    const release = await limiter?.admit(caller);
+    const release = limiter?.admit(caller);
     try {
       await stream(body, chat);
     } finally {
@@ -118,7 +118,7 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
             `A session may have ${limits.chatsPerSession} active chats. Wait for one to end, or cancel it.`,
           );
         }
-        await limiter?.admitMessage(caller);
+        limiter?.admitMessage(caller);
         await run(fields, chat);
       } catch (error) {
         const messageId = textField(fields, 'id');

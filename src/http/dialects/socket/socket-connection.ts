@@ -7,13 +7,12 @@ import { limits } from '../../../core/limits.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession, SessionSocket } from '../../../relay/session.ts';
 import type { ByteBudget } from './byte-budget.ts';
+import type { MaybePromise } from '../../../shared/maybe-promise.ts';
 import { readSocketFrame } from './parse-socket-frame.ts';
 import type { ClientFrame, ParsedFrame } from './parse-socket-frame.ts';
 import type { SocketChats } from './socket-chats.ts';
 import { errorFrame } from './socket-wire.ts';
 import { paceSocket } from './socket-pace.ts';
-
-export type MaybePromise<Value> = Value | Promise<Value>;
 
 /** The credential of the socket's handshake. */
 export type Credential =

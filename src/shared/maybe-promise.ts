@@ -1,0 +1,23 @@
+/**
+ * The result of something that rarely has to wait, such as a look-up in a cache. Whoever is called with every request awaits it only where it is a
+ * promise: awaiting a plain value costs a promise and a turn of the queue.
+ */
+export type MaybePromise<Value> = Value | Promise<Value>;
+
+/** Passes the value on, at once if it is there already. */
+export function whenThere<Value, Result>(value: MaybePromise<Value>, use: (value: Value) => MaybePromise<Result>): MaybePromise<Result> {
+  return value instanceof Promise ? value.then(use) : use(value);
+}
+
+/** Tells a callback that the work is done, or the error that ended it; at once if there is nothing to wait for. */
+export function tellWhenDone(work: () => MaybePromise<void>, tell: (error?: Error) => void): void {
+  let pending: MaybePromise<void>;
+  try {
+    pending = work();
+  } catch (error) {
+    tell(error as Error);
+    return;
+  }
+  if (pending instanceof Promise) pending.then(() => tell(), tell);
+  else tell();
+}
