@@ -72,8 +72,8 @@ export function createPresetValidator({ presets, models, tools }: LiveParts): (p
       tools.offerFor(plainRequest({ model: '', messages: [], stream: false, ...(toolIds && { toolIds }) }), within);
     return validatePreset(preset, {
       presets,
-      whyNoModel: (id) => problemOf(models.require(id, signal)),
-      whyNoTool: (toolId) => problemOf(offerFor([toolId], run)),
+      whyNoModel: (id) => problemOf(() => models.require(id, signal)),
+      whyNoTool: (toolId) => problemOf(() => offerFor([toolId], run)),
       async namesOffered(known) {
         const offer = await offerFor(known.tools, { ...run, preset: known }).catch(() => undefined);
         if (offer === undefined || offer.warnings.length > 0) return undefined;
@@ -85,9 +85,9 @@ export function createPresetValidator({ presets, models, tools }: LiveParts): (p
 }
 
 /** Only errors about the id itself; a slow or failing server says nothing about it. */
-async function problemOf(lookup: Promise<unknown>): Promise<string | undefined> {
+async function problemOf(lookUp: () => unknown): Promise<string | undefined> {
   try {
-    await lookup;
+    await lookUp();
     return undefined;
   } catch (error) {
     const isAboutId = error instanceof GatewayError && (error.code === 'model_not_found' || error.code === 'unknown_tool_id');

@@ -1,6 +1,7 @@
 import type { ChatMessage, ModelEvent } from './chat.ts';
 import type { Emit } from '../shared/emit.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
+import type { MaybePromise } from '../shared/maybe-promise.ts';
 import type { RequestPurpose } from './model-request-log.ts';
 import type { ToolSpec } from './tool.ts';
 
@@ -77,7 +78,7 @@ export interface FoundModel {
 
 export interface ModelFinder {
   /** @throws GatewayError `model_not_found`, with the cure (for an empty Ollama: the `ollama pull` to run). */
-  require(id: string, signal: AbortSignal): Promise<FoundModel>;
+  require(id: string, signal: AbortSignal): MaybePromise<FoundModel>;
   /** The models of all reachable backends. An unreachable backend delays the list by at most `limits.modelListTimeoutMs`. */
   list(signal: AbortSignal): Promise<ModelRecord[]>;
   /** Remembers for an hour that a backend refused tools for this model. */

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../shared/json.ts';
+import type { MaybePromise } from '../shared/maybe-promise.ts';
 
 /** A virtual model: a base model with a system prompt, tools, parameters and limits. */
 export interface PresetRecord {
@@ -31,5 +32,5 @@ export interface PresetRecord {
 export interface PresetBook {
   /** Presets of the file first. An unchanged record is the same object each time. @throws GatewayError `storage_unavailable` */
   list(): Promise<PresetRecord[]>;
-  find(id: string): Promise<PresetRecord | undefined>;
+  find(id: string): MaybePromise<PresetRecord | undefined>;
 }

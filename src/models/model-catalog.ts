@@ -152,6 +152,16 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     return undefined;
   }
 
+  async function findLater(id: string, signal: AbortSignal): Promise<FoundModel> {
+    const found = await waitUnlessAbandoned(findAfterRefresh(id, states.filter(isDue)), signal);
+    if (found !== undefined) return found;
+    const older = states.filter((state) => ageOf(state) > unknownIdAgeMs);
+    const foundLater = await waitUnlessAbandoned(findAfterRefresh(id, older), signal);
+    const known = foundLater ?? findKnown(id);
+    if (known !== undefined) return known;
+    throw notFound(id);
+  }
+
   function notFound(id: string): GatewayError {
     const ids = states.flatMap((state) => [...state.records.values()].map((record) => publicRecord(state, record).id));
     const known = ids.slice(0, knownIdsInError).join(', ');
@@ -175,17 +185,9 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
   }
 
   return {
-    async require(id, signal) {
+    require(id, signal) {
       signal.throwIfAborted();
-      const listed = findListed(id);
-      if (listed !== undefined) return listed;
-      const found = await waitUnlessAbandoned(findAfterRefresh(id, states.filter(isDue)), signal);
-      if (found !== undefined) return found;
-      const older = states.filter((state) => ageOf(state) > unknownIdAgeMs);
-      const foundLater = await waitUnlessAbandoned(findAfterRefresh(id, older), signal);
-      const known = foundLater ?? findKnown(id);
-      if (known !== undefined) return known;
-      throw notFound(id);
+      return findListed(id) ?? findLater(id, signal);
     },
 
     async list(signal) {

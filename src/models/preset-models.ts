@@ -1,13 +1,18 @@
 import type { FoundModel, ModelFinder, ModelRecord } from '../core/model.ts';
 import type { PresetBook, PresetRecord } from '../core/preset.ts';
+import { whenThere } from '../shared/maybe-promise.ts';
+import type { MaybePromise } from '../shared/maybe-promise.ts';
 
 /** Adds the presets to a model catalog. A preset hides a model with the same id, and resolves to its base model under the preset's name. */
 export function withPresets<Catalog extends ModelFinder>(models: Catalog, presets: PresetBook): Catalog {
-  async function require(id: string, signal: AbortSignal, below: readonly string[] = []): Promise<FoundModel> {
-    const preset = below.includes(id) ? undefined : await presets.find(id);
-    if (preset === undefined) return models.require(id, signal);
-    const found = await require(preset.baseModel, signal, [...below, id]);
-    return { ...found, record: toRecord(preset, found.record) };
+  function require(id: string, signal: AbortSignal, below: readonly string[] = []): MaybePromise<FoundModel> {
+    return whenThere(below.includes(id) ? undefined : presets.find(id), (preset) => {
+      if (preset === undefined) return models.require(id, signal);
+      return whenThere(require(preset.baseModel, signal, [...below, id]), (found) => ({
+        ...found,
+        record: toRecord(preset, found.record),
+      }));
+    });
   }
   return {
     ...models,

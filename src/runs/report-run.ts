@@ -12,20 +12,21 @@ export interface RunObserver {
 }
 
 /** Runs `run`, and reports its events and its end to the observer. If the run's signal is aborted, its reason is why the run ended. */
-export async function reportRun(
+export function reportRun(
   run: (emit: Emit<ChatEvent>) => Promise<unknown>,
   { signal, observer, emit }: { signal: AbortSignal; observer: RunObserver; emit: Emit<ChatEvent> },
 ): Promise<void> {
-  try {
-    await run((events) => {
-      for (const event of events) observer.onEvent(event);
-      return emit(events);
-    });
-  } catch (error) {
-    observer.onEnd(endingOf(error, signal));
-    throw error;
-  }
-  observer.onEnd({ status: 'completed' });
+  const answered = run((events) => {
+    for (const event of events) observer.onEvent(event);
+    return emit(events);
+  });
+  return answered.then(
+    () => observer.onEnd({ status: 'completed' }),
+    (error: unknown) => {
+      observer.onEnd(endingOf(error, signal));
+      throw error;
+    },
+  );
 }
 
 /** The ending of a run that did not complete, with the message that its client gets. Internal errors get a generic message. */

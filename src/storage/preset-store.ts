@@ -5,6 +5,8 @@ import { limits } from '../core/limits.ts';
 import type { PresetBook, PresetRecord } from '../core/preset.ts';
 import type { Registry } from '../core/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
+import { whenThere } from '../shared/maybe-promise.ts';
+import type { MaybePromise } from '../shared/maybe-promise.ts';
 import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
 
 /** Every change is durable when its promise resolves. */
@@ -35,13 +37,20 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
   const isFixed = (id: string): boolean => fixedPresets.some((preset) => preset.id === id);
   let text: string | undefined;
   let stored: PresetRecord[] = [];
+  /** Those of the file, and the stored ones with other ids. */
+  let all: readonly PresetRecord[] = fixedPresets;
   let readAt = -Infinity;
   let lastChange: Promise<unknown> = Promise.resolve();
 
+  function isFresh(): boolean {
+    const time = now();
+    return time >= readAt && time - readAt < cacheMs;
+  }
+
   /** `isStaleAllowed`: fall back to the last presets read when the store is down, so that chats go on. A change must not start from stale presets. */
   async function readStored({ isStaleAllowed = false } = {}): Promise<PresetRecord[]> {
+    if (isFresh()) return stored;
     const time = now();
-    if (time >= readAt && time - readAt < cacheMs) return stored;
     let found: string | undefined;
     try {
       found = await registry.readFact(factName);
@@ -49,15 +58,17 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
       if (isStaleAllowed && error instanceof GatewayError && error.code === 'storage_unavailable') return stored;
       throw error;
     }
-    if (found !== text) stored = parseStored(found);
+    if (found !== text) {
+      stored = parseStored(found);
+      all = [...fixedPresets, ...stored.filter(({ id }) => !isFixed(id))];
+    }
     text = found;
     readAt = time;
     return stored;
   }
 
-  async function list(): Promise<PresetRecord[]> {
-    const others = await readStored({ isStaleAllowed: true });
-    return [...fixedPresets, ...others.filter(({ id }) => !isFixed(id))];
+  function readAll(): MaybePromise<readonly PresetRecord[]> {
+    return isFresh() ? all : readStored({ isStaleAllowed: true }).then(() => all);
   }
 
   async function save(presets: readonly PresetRecord[]): Promise<void> {
@@ -84,8 +95,8 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
   }
 
   return {
-    list,
-    find: async (id) => (await list()).find((preset) => preset.id === id),
+    list: async () => [...(await readAll())],
+    find: (id) => whenThere(readAll(), (presets) => presets.find((preset) => preset.id === id)),
     create: (value) =>
       inSequence(async (presets) => {
         const preset = parsePreset(value, { origin: 'database', createdAt: now() });

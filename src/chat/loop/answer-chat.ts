@@ -7,6 +7,8 @@ import type { FoundModel, ModelFinder } from '../../core/model.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ToolFinder, ToolOffer } from '../../core/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
+import { whenThere } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { withRemedies } from '../../shared/with-remedies.ts';
 import { answerFromResults } from '../modes/native/answer-from-results.ts';
 import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
@@ -63,8 +65,10 @@ export async function answerChat(
 ): Promise<Handoff | undefined> {
   const run: RunContext = { ...outerRun, conversation: given };
   const mode = parseMode(given.mode ?? services.settings.functionCalling);
-  const model = await services.models.require(given.model, run.signal);
-  const everything = await services.tools.offerFor(given, run);
+  const finding = services.models.require(given.model, run.signal);
+  const model = finding instanceof Promise ? await finding : finding;
+  const offering = services.tools.offerFor(given, run);
+  const everything = offering instanceof Promise ? await offering : offering;
   const resumed = takeLoopCheckpoint(run);
   const { request, offer } = applyToolChoice(given, everything, resumed !== undefined);
   if (offer.tools.size > 0 && Number(request.parameters['n'] ?? 1) > 1) {
@@ -78,22 +82,27 @@ export async function answerChat(
   const choice = resumed?.loop.choice ?? chooseMode(mode, model);
   const isPlain = offer.tools.size === 0 && resumed === undefined;
   const sources = resumed?.sources ?? request.files.map(sourceOfFile);
-  await emit([
+  const slow = emit([
     { type: 'run-event', event: { type: 'run.start', data: startData({ request, offer, run }, choice) } },
     ...offer.warnings.map((warning): ChatEvent => ({ type: 'run-event', event: { type: 'warning', data: { ...warning } } })),
     ...sources.map((source): ChatEvent => ({ type: 'source', source })),
   ]);
+  if (slow !== undefined) await slow;
 
   const variables = templateValues(request.variables);
-  const prepared = { ...request, messages: await preparedMessages(request, run, { services, variables, hasTools: !isPlain }) };
+  const preparing = preparedMessages(request, run, { services, variables, hasTools: !isPlain });
+  const prepared = { ...request, messages: preparing instanceof Promise ? await preparing : preparing };
   const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
   const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, request.files, context);
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
   const preparation = { request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop, change };
-  const handoff = isPlain ? await passThrough(preparation, emit) : await withFallback(preparation, choice, emit);
+  if (isPlain) await passThrough(preparation, emit);
+  const handoff = isPlain ? undefined : await withFallback(preparation, choice, emit);
+  if (handoff !== undefined) return handoff;
   const status = run.suspension?.isSuspended === true ? 'waiting' : 'completed';
-  if (handoff === undefined) await emit([{ type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } }]);
-  return handoff;
+  const slowAtEnd = emit([{ type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } }]);
+  if (slowAtEnd !== undefined) await slowAtEnd;
+  return undefined;
 }
 
 function startData({ request, offer, run }: Pick<Preparation, 'request' | 'offer' | 'run'>, choice: ModeChoice): JsonObject {
@@ -108,15 +117,16 @@ function nameOf({ path }: ModeChoice): 'native' | 'default' | 'react' {
 }
 
 /** Expands variables in system prompts, and restores what earlier runs of this conversation have done. */
-async function preparedMessages(
+function preparedMessages(
   request: ChatRequest,
   run: RunContext,
   { services, variables, hasTools }: Pick<Preparation, 'services' | 'variables'> & { hasTools: boolean },
-): Promise<ChatMessage[]> {
+): MaybePromise<ChatMessage[]> {
   const { model = request.model } = run;
-  const told = await services.transcripts.restore(run.caller, withVariables(request.messages, variables), { model, hasTools });
-  const restored = await services.continuations.restore(run.caller, told);
-  return request.hasKeptCalls === true && !hasTools && request.callerFunctions.length === 0 ? inlineToolResults(restored) : restored;
+  const isInline = request.hasKeptCalls === true && !hasTools && request.callerFunctions.length === 0;
+  const telling = services.transcripts.restore(run.caller, withVariables(request.messages, variables), { model, hasTools });
+  const restoring = whenThere(telling, (told) => services.continuations.restore(run.caller, told));
+  return isInline ? whenThere(restoring, inlineToolResults) : restoring;
 }
 
 function withVariables(messages: readonly ChatMessage[], variables: ReadonlyMap<string, string>): ChatMessage[] {
@@ -133,11 +143,11 @@ function expandContent(content: MessageContent, expand: (template: string) => st
 }
 
 /** Without tools of the gateway the request goes to the backend unchanged, with all its choices. */
-async function passThrough({ request, run, model, withFiles, services }: Preparation, emit: Emit<ChatEvent>): Promise<undefined> {
+function passThrough({ request, run, model, withFiles, services }: Preparation, emit: Emit<ChatEvent>): Promise<void> {
   const reporting = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
   const backend = withModelHooks(reporting(model.backend), services.runtime?.hooks, run);
   const messages = withFiles(request.messages);
-  await backend.answer({ ...backendRequest(request, model, run), messages, tools: [] }, emit);
+  return backend.answer({ ...backendRequest(request, model, run), messages, tools: [] }, emit);
 }
 
 interface Preparation {

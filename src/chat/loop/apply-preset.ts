@@ -2,6 +2,8 @@ import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat.t
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { PresetBook, PresetRecord } from '../../core/preset.ts';
+import { whenThere } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** A request after its presets have been applied. */
 export interface PresetRequest {
@@ -14,15 +16,20 @@ export interface PresetRequest {
  * Applies a request's preset, and the presets that it is based on. The request has precedence, then the upper preset. @throws GatewayError
  * `invalid_request` for presets that are based on each other in a circle
  */
-export async function applyPresets(request: ChatRequest, book: PresetBook): Promise<PresetRequest> {
-  const presets: PresetRecord[] = [];
-  for (let id = request.model; ;) {
-    const preset = await book.find(id);
-    if (preset === undefined) return { request: withInstructions(presets.reduce(applyOne, request)), presets };
-    if (presets.includes(preset) || presets.length >= limits.presetDepth) throw circular([...presets, preset]);
-    presets.push(preset);
-    id = preset.baseModel;
-  }
+export function applyPresets(request: ChatRequest, book: PresetBook): MaybePromise<PresetRequest> {
+  return whenThere(presetsOf(request.model, book), (presets) => ({
+    request: withInstructions(presets.reduce(applyOne, request)),
+    presets,
+  }));
+}
+
+/** `upper`: those above, from the first one down. */
+function presetsOf(model: string, book: PresetBook, upper: PresetRecord[] = []): MaybePromise<PresetRecord[]> {
+  return whenThere(book.find(model), (preset) => {
+    if (preset === undefined) return upper;
+    if (upper.includes(preset) || upper.length >= limits.presetDepth) throw circular([...upper, preset]);
+    return presetsOf(preset.baseModel, book, [...upper, preset]);
+  });
 }
 
 function applyOne(request: ChatRequest, preset: PresetRecord): ChatRequest {

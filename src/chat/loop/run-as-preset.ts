@@ -28,13 +28,15 @@ export async function runAsPreset(
   emit: Emit<ChatEvent>,
 ): Promise<void> {
   const config = createRunConfig(first, { run, configs: services.configs, presets: services.presets });
-  const begun = await config.begin();
+  const beginning = config.begin();
+  const begun = beginning instanceof Promise ? await beginning : beginning;
   let { request } = begun;
   let start: Start = { type: 'first', model: begun.inForce === undefined ? request.model : first.model, events: eventsOf(begun.inForce) };
   for (let handoffs = 0; ; handoffs += 1) {
     requireModel(run.caller, request.model);
     run.suspension?.answers(request);
-    let applied = await applyPresets(request, services.presets);
+    const applying = applyPresets(request, services.presets);
+    let applied = applying instanceof Promise ? await applying : applying;
     const presetIds = applied.presets.map(({ id }) => id);
     const rule = strictestRule(request.approvalRule, ...applied.presets.map(({ needsApproval }) => needsApproval));
     const acting = {

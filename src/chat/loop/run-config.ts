@@ -5,11 +5,17 @@ import type { ChatEvent, ChatRequest } from '../../core/chat.ts';
 import type { PresetBook } from '../../core/preset.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
+
+/** The client's request as it is to be answered after earlier changes of its chat, and what of them is in force: for `config.update`. */
+export interface BegunRequest {
+  request: ChatRequest;
+  inForce?: JsonObject;
+}
 
 /** What was changed in a run's chat, by this run or before it. */
 export interface RunConfig {
-  /** The client's request as it is to be answered after earlier changes of its chat, and what of them is in force: for `config.update`. */
-  begin(): Promise<{ request: ChatRequest; inForce?: JsonObject }>;
+  begin(): MaybePromise<BegunRequest>;
   /** Whether the tools that the chat begins with were chosen in an earlier request. */
   readonly hasTools: boolean;
   /** Changes the request from the next round on, and later ones of the chat. `time`: in milliseconds since 1970. */
@@ -43,33 +49,36 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
   }
 
   let hasTools = false;
+
+  async function beginIn(known: ConfiguredChat): Promise<BegunRequest> {
+    const found = await configs.find(known);
+    const isUsable = found?.preset === undefined || (await mayAnswer(found.preset, run, presets));
+    if (found === undefined || !isUsable) return { request: first };
+    const { toolIds, ...others } = found;
+    // A resumed run has its request as it was when it was suspended, with what had been changed by then.
+    if (isResumed && (asked === undefined || isSameList(asked, toolIds))) asked = found.askedToolIds;
+    const hasChosenAnew = asked !== undefined && !isSameList(asked, found.askedToolIds);
+    config = hasChosenAnew || toolIds === undefined ? others : found;
+    const { preset, instructions, approvalRule } = found;
+    ownToolIds = preset !== undefined && !hasChosenAnew ? undefined : asked;
+    hasTools = config.toolIds !== undefined;
+    if (isResumed) return { request: first };
+    const request: ChatRequest = {
+      ...first,
+      model: preset ?? first.model,
+      toolIds: config.toolIds ?? ownToolIds,
+      ...(instructions !== undefined && { instructions }),
+      ...(approvalRule !== undefined && { approvalRule }),
+    };
+    return { request, inForce: { ...(preset !== undefined && { preset }), ...changeData(config, found.created) } };
+  }
+
   return {
     get hasTools() {
       return hasTools;
     },
 
-    async begin() {
-      const found = chat && (await configs.find(chat));
-      const isUsable = found?.preset === undefined || (await mayAnswer(found.preset, run, presets));
-      if (found === undefined || !isUsable) return { request: first };
-      const { toolIds, ...others } = found;
-      // A resumed run has its request as it was when it was suspended, with what had been changed by then.
-      if (isResumed && (asked === undefined || isSameList(asked, toolIds))) asked = found.askedToolIds;
-      const hasChosenAnew = asked !== undefined && !isSameList(asked, found.askedToolIds);
-      config = hasChosenAnew || toolIds === undefined ? others : found;
-      const { preset, instructions, approvalRule } = found;
-      ownToolIds = preset !== undefined && !hasChosenAnew ? undefined : asked;
-      hasTools = config.toolIds !== undefined;
-      if (isResumed) return { request: first };
-      const request: ChatRequest = {
-        ...first,
-        model: preset ?? first.model,
-        toolIds: config.toolIds ?? ownToolIds,
-        ...(instructions !== undefined && { instructions }),
-        ...(approvalRule !== undefined && { approvalRule }),
-      };
-      return { request, inForce: { ...(preset !== undefined && { preset }), ...changeData(config, found.created) } };
-    },
+    begin: () => (chat === undefined ? { request: first } : beginIn(chat)),
 
     async change(request, { toolIds, instructions }, time) {
       if (toolIds !== undefined) hasTools = false;

@@ -5,6 +5,7 @@ import type { Caller } from '../../core/caller.ts';
 import type { NoteStore } from '../../core/note-store.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat.ts';
 import { limits } from '../../core/limits.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** Stores the gateway's calls and results of runs that ended with calls of the caller's functions. */
 export interface Continuations {
@@ -14,7 +15,7 @@ export interface Continuations {
    */
   keep(caller: Caller, callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
   /** Restores the stored messages in a history; returns it unchanged if there are none. Never rejects. */
-  restore(caller: Caller, messages: readonly ChatMessage[]): Promise<ChatMessage[]>;
+  restore(caller: Caller, messages: ChatMessage[]): MaybePromise<ChatMessage[]>;
 }
 
 export interface ContinuationOptions {
@@ -70,6 +71,18 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
     }
   }
 
+  async function restoreTurns(caller: Caller, messages: readonly ChatMessage[], turns: ReadonlySet<ChatMessage>): Promise<ChatMessage[]> {
+    const restored: ChatMessage[] = [];
+    for (const message of messages) {
+      const sent = message.role === 'assistant' && turns.has(message) ? message.toolCalls : undefined;
+      const found = sent && (await find(idOf(caller, sent)));
+      if (found !== undefined && isOfSameNames(found.calls, sent ?? []) && !isWhole([...restored, message], found.messages))
+        restored.push(...found.messages);
+      else restored.push(message);
+    }
+    return restored;
+  }
+
   return {
     async keep(caller, callerCalls, messages) {
       const id = idOf(caller, callerCalls);
@@ -85,18 +98,9 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
       }
     },
 
-    async restore(caller, messages) {
+    restore(caller, messages) {
       const turns = messages.filter((message) => message.role === 'assistant' && message.toolCalls.length > 0);
-      const recent = new Set(turns.slice(-limits.continuationsPerRequest));
-      const restored: ChatMessage[] = [];
-      for (const message of messages) {
-        const sent = message.role === 'assistant' && recent.has(message) ? message.toolCalls : undefined;
-        const found = sent && (await find(idOf(caller, sent)));
-        if (found !== undefined && isOfSameNames(found.calls, sent ?? []) && !isWhole([...restored, message], found.messages))
-          restored.push(...found.messages);
-        else restored.push(message);
-      }
-      return restored;
+      return turns.length === 0 ? messages : restoreTurns(caller, messages, new Set(turns.slice(-limits.continuationsPerRequest)));
     },
   };
 }

@@ -6,6 +6,7 @@ import { limits } from '../../core/limits.ts';
 import type { NoteStore } from '../../core/note-store.ts';
 import type { LoggedRun, RunLog } from '../../core/run-log.ts';
 import type { SuspendedRound, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { repairHistory } from '../loop/repair-history.ts';
 import { forAnotherModel } from '../loop/round-messages.ts';
 import { inlineToolResults } from '../results/inline-tool-results.ts';
@@ -27,7 +28,7 @@ export interface RunTranscripts {
    * Puts what a run did in the place of each answer of the assistant that has a link of a run of this caller, and removes the links from all messages.
    * `model`: as the request names it. `hasTools`: whether calls may stand in the history. Never rejects.
    */
-  restore(caller: Caller, messages: readonly ChatMessage[], request: { model: string; hasTools: boolean }): Promise<ChatMessage[]>;
+  restore(caller: Caller, messages: readonly ChatMessage[], request: { model: string; hasTools: boolean }): MaybePromise<ChatMessage[]>;
   /** Whether an earlier suspension of the run had this link, and the answer of the run if it has ended. Never rejects. */
   find(run: Pick<TranscribedRun, 'id' | 'callerId'>, link: string): Promise<{ answer: string | undefined } | undefined>;
 }
@@ -118,27 +119,10 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
       if (earlier !== undefined) await write(run, { links: earlier.links, model: run.model, messages: [...messages] });
     },
 
-    async restore(caller, messages, { model, hasTools }) {
+    restore(caller, messages, request) {
       if (!messages.some(hasLink)) return [...messages];
       const linked = messages.filter((message) => mayBeAnswer(message) && lastLinkIn(message) !== undefined);
-      const recent = new Set(linked.slice(-limits.transcriptsPerRequest));
-      let restored: ChatMessage[] = [];
-      let answerBefore: string | undefined;
-      for (const [index, message] of messages.entries()) {
-        const found = recent.has(message) ? await findFor(message, caller) : undefined;
-        if (found === undefined) {
-          // A client that got the rest of the answer from the decision has it in its history, too.
-          if (answerBefore === undefined || message.role !== 'assistant' || textOf(message.content).trim() !== answerBefore)
-            restored.push(withoutLinks(message));
-          answerBefore = undefined;
-          continue;
-        }
-        const own = unlessHandedOver(found.messages, messages[index + 1]);
-        const told = found.model === model ? own : forAnotherModel(own);
-        restored = hasTools ? [...restored, ...told] : withResultsInline(restored, told);
-        answerBefore = answerIn(told)?.trim();
-      }
-      return restored;
+      return restoreLinked(messages, new Set(linked.slice(-limits.transcriptsPerRequest)), { ...request, caller });
     },
 
     async find(run, link) {
@@ -147,6 +131,30 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
       return { answer: transcript.open === undefined ? answerIn(transcript.messages) : undefined };
     },
   };
+
+  async function restoreLinked(
+    messages: readonly ChatMessage[],
+    linked: ReadonlySet<ChatMessage>,
+    { caller, model, hasTools }: { caller: Caller; model: string; hasTools: boolean },
+  ): Promise<ChatMessage[]> {
+    let restored: ChatMessage[] = [];
+    let answerBefore: string | undefined;
+    for (const [index, message] of messages.entries()) {
+      const found = linked.has(message) ? await findFor(message, caller) : undefined;
+      if (found === undefined) {
+        // A client that got the rest of the answer from the decision has it in its history, too.
+        if (answerBefore === undefined || message.role !== 'assistant' || textOf(message.content).trim() !== answerBefore)
+          restored.push(withoutLinks(message));
+        answerBefore = undefined;
+        continue;
+      }
+      const own = unlessHandedOver(found.messages, messages[index + 1]);
+      const told = found.model === model ? own : forAnotherModel(own);
+      restored = hasTools ? [...restored, ...told] : withResultsInline(restored, told);
+      answerBefore = answerIn(told)?.trim();
+    }
+    return restored;
+  }
 
   async function findFor(message: ChatMessage, caller: Caller): Promise<{ model: string; messages: ChatMessage[] } | undefined> {
     const link = lastLinkIn(message) ?? '';

@@ -33,8 +33,13 @@ export interface ChatRouteOptions extends AnswerOptions {
 export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, options) => {
   const answerRun = createAnswerRun(options);
 
-  async function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const parsed = await afterInterrupt(parseChatBody(request.body), request.caller);
+  function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const parsed = parseChatBody(request.body);
+    if (!parsed.isInterrupt) return begin(request, reply, parsed);
+    return afterInterrupt(parsed, request.caller).then((joined) => begin(request, reply, joined));
+  }
+
+  function begin(request: FastifyRequest, reply: FastifyReply, parsed: ParsedChat): Promise<unknown> {
     if (parsed.isBackground) return startInBackground(request, parsed);
     const { includeUsage, includeEvents, isLegacy } = parsed;
     const { model, stream } = parsed.request;
@@ -62,10 +67,10 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
     return { signal, timeoutMs: options.approvalTimeoutMs, onSuspended: () => request.admission?.release() };
   }
 
-  /** With `interrupt`, cancels the running chat first, and tells the model what it did. */
+  /** Cancels the running chat first, and tells the model what it did. */
   async function afterInterrupt(parsed: ParsedChat, caller: Caller): Promise<ParsedChat> {
     const { chatId = '', messages } = parsed.request;
-    if (!parsed.isInterrupt || chatId === '') return parsed;
+    if (chatId === '') return parsed;
     const rounds = await options.interruptChat(chatId, caller);
     if (rounds.length === 0) return parsed;
     return { ...parsed, request: { ...parsed.request, messages: insertInterrupted(messages, rounds), hasKeptCalls: true } };
