@@ -91,7 +91,11 @@ test('a call that waits behind a sequential one is cancelled before it starts', 
   first.resolve({ type: 'result', value: 1 });
   await run;
   expect(started).toEqual([]);
-  expect(eventsOf(events, 'tool.result')[1]).toMatchObject({ error: { code: 'tool_cancelled', state: 'not_started' } });
+  // Told at once, before the call in front of it has ended.
+  expect(eventsOf(events, 'tool.result')).toMatchObject([
+    { tool: 'second', error: { code: 'tool_cancelled', state: 'not_started' } },
+    { tool: 'alone', response: 1 },
+  ]);
 });
 
 test('a call that was cancelled before its approval was requested holds up no other', async () => {
@@ -162,10 +166,8 @@ test('whoever leaves gets a word on every call before the run ends, and nothing 
   expect(signal.aborted).toBe(true);
   expect(later).not.toHaveBeenCalled();
   expect(model.requests).toHaveLength(1);
-  expect(eventsOf(events, 'tool.result').map((data) => (data['error'] as { state: string }).state)).toEqual([
-    'outcome_unknown',
-    'not_started',
-  ]);
+  const states = eventsOf(events, 'tool.result').map(({ tool: name, error }) => [name, (error as { state: string }).state]);
+  expect(Object.fromEntries(states)).toEqual({ slow: 'outcome_unknown', next: 'not_started' });
 });
 
 test('a consumer that stops reading ends the calls under way', async () => {
