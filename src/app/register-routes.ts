@@ -83,6 +83,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     follow: parts.follow,
     approvalTimeoutMs: config.approvalTimeoutMs,
     interruptChat: parts.interruptChat,
+    limiter,
     runInBackground,
     stallMs,
     now,

@@ -10,8 +10,6 @@ export interface FollowOptions {
   signal: AbortSignal;
   /** How long each suspension is waited for. */
   timeoutMs: number;
-  /** Called at each suspension: until the decision nothing is done for the client. */
-  onSuspended: () => void;
 }
 
 /** Lets the stream of a suspended run stay open, and go on with what the run emits once another request has resumed it. */
@@ -27,14 +25,13 @@ export interface FollowedRuns {
 export function createFollowedRuns(active: ActiveRuns): FollowedRuns {
   const followers = new Map<string, Follower>();
 
-  async function streamParts(follower: Follower, started: StartedRun, { signal, timeoutMs, onSuspended }: FollowOptions): Promise<void> {
+  async function streamParts(follower: Follower, started: StartedRun, { signal, timeoutMs }: FollowOptions): Promise<void> {
     await started.stream(follower.emit);
     for (let part = follower.takePart(); part !== undefined || follower.isWaiting; part = follower.takePart()) {
       if (part !== undefined) {
         await waitUnlessAborted(part, signal);
         continue;
       }
-      onSuspended();
       const isOver = !(await waitUnlessAborted(follower.untilNext(timeoutMs), signal));
       if (isOver) return follower.finish();
     }

@@ -118,6 +118,7 @@ export function createLinkedApprovals({ store, links, transcripts, decisions, ru
           const { run, decided } = decision;
           const started = await runs.resume(run, decided, { caller, controller: new AbortController() });
           isUnderWay = true;
+          started.run.whenOver?.(release);
           // Decisions that failed on the way are sent again together; the first of them is enough.
           void started
             .stream(() => undefined)
@@ -126,7 +127,6 @@ export function createLinkedApprovals({ store, links, transcripts, decisions, ru
             })
             .finally(() => {
               logChat(lines, started.stats, { run_id: runId, model: run.model, stream: false, over: 'page' });
-              release();
             });
           return;
         }

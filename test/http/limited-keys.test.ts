@@ -137,6 +137,34 @@ describe('a key with limits', () => {
     await browser.next('assistant_end');
   });
 
+  test.each(['http', 'background', 'socket'])(
+    'may interrupt its only answer (%s) with a new message, and then is held to them again [S3-8]',
+    async (way) => {
+      const { make, send, model, url } = await openGateway();
+      const { key } = await make({ limits: { concurrent_runs: 1 } });
+      const browser = await connectFakeBrowser({ url, token: key });
+      onTestFinished(() => browser.terminate());
+      const background = { background: true, session_id: browser.sessionId() };
+      const answering = { ...chat, chat_id: 'c' };
+      if (way === 'socket') browser.send({ type: 'message', model: 'first', content: 'hi', chat_id: 'c' });
+      else await send('POST', chats, { body: { ...answering, ...(way === 'background' && background) }, key });
+      if (way !== 'http') await browser.next('assistant_chunk');
+      expect((await send('POST', chats, { body: { ...answering, chat_id: 'd', interrupt: true }, key })).status, 'of another chat').toBe(
+        429,
+      );
+      const second = await send('POST', chats, { body: { ...answering, interrupt: true }, key });
+      expect(second.status).toBe(200);
+      expect((await send('POST', chats, { body: answering, key })).status, 'beside it').toBe(429);
+      browser.send({ type: 'message', model: 'first', content: 'hi', chat_id: 'c', interrupt: true });
+      await browser.next('assistant_chunk');
+      expect(await second.text()).toContain('run_cancelled');
+      const last = send('POST', chats, { body: { ...answering, stream: false, interrupt: true }, key });
+      await browser.next('assistant_end', ({ data }) => data['finish_reason'] === 'cancelled');
+      model.finish();
+      expect((await last).status).toBe(200);
+    },
+  );
+
   test.each<[unknown, string]>([
     [{ rpm: 5 }, 'limits.rpm'],
     [{ requests_per_minute: 0 }, 'limits.requests_per_minute'],

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
 import { tellWhenDone } from '../../shared/maybe-promise.ts';
 import type { RateLimiter, Release } from '../../core/rate-limit.ts';
 import { findAccess } from './route-roles.ts';
@@ -23,25 +23,40 @@ declare module 'fastify' {
     /** Present on requests that count against the limits of a key. */
     admission?: Admission;
   }
+  interface FastifyContextConfig {
+    /** The route admits requests with `interrupt: true` by itself: first it ends what is in their way. */
+    admitsInterrupts?: true;
+  }
 }
 
 /**
- * Enforces the limits of callers' keys, from the request to the end of its answer. The route decides whether a request counts, never
+ * Enforces the limits of callers' keys, from the request to the end of its run or its answer. The route decides whether a request counts, never
  * what its body claims to be. Install it after the guard.
  */
 export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimiter, 'admit'>): void {
   app.decorateRequest('admission');
   function count(request: FastifyRequest, reply: FastifyReply): void {
-    if (!isCounted(request)) return;
-    const admission: Admission = { release: limiter.admit(request.caller), isTakenOver: false };
-    request.admission = admission;
-    const end = (): void => {
-      if (!admission.isTakenOver) admission.release();
-    };
-    reply.raw.once('close', end);
-    if (reply.raw.destroyed) end();
+    if (isCounted(request) && !isInterrupt(request)) admitRequest(request, reply, limiter);
   }
   app.addHook('preHandler', (request, reply, done) => tellWhenDone(() => count(request, reply), done));
+}
+
+/**
+ * Counts the request until its run or its answer has ended. For routes with `admitsInterrupts`.
+ * @throws GatewayError `rate_limit_exceeded`
+ */
+export function admitRequest(request: FastifyRequest, reply: FastifyReply, limiter: Pick<RateLimiter, 'admit'>): void {
+  const admission: Admission = { release: limiter.admit(request.caller), isTakenOver: false };
+  request.admission = admission;
+  const end = (): void => {
+    if (!admission.isTakenOver) admission.release();
+  };
+  reply.raw.once('close', end);
+  if (reply.raw.destroyed) end();
+}
+
+function isInterrupt({ routeOptions, body }: FastifyRequest): boolean {
+  return routeOptions.config.admitsInterrupts === true && isJsonObject(body) && ownValue(body, 'interrupt') === true;
 }
 
 /** For work that continues after the answer: the request counts until the returned function is called. */

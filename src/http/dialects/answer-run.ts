@@ -37,6 +37,8 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
   const loggedWarnings = new Set<string>();
   return async ({ request, reply, controller }, started, { model, stream, format }) => {
     const { run, stats, created } = started;
+    // A run that waits for a human takes no part of its caller's limits, and one that was interrupted makes room at once.
+    run.whenOver?.(() => request.admission?.release());
     reply.header('x-toolwharf-run-id', run.runId);
     // OpenAI's SDKs read this one.
     reply.header('x-request-id', request.id);

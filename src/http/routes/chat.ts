@@ -3,7 +3,7 @@ import type { Caller } from '../../core/caller.ts';
 import { insertInterrupted } from '../../chat/suspend/insert-interrupted.ts';
 import type { ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { Release } from '../../core/rate-limit.ts';
+import type { RateLimiter, Release } from '../../core/rate-limit.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions } from '../dialects/answer-run.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
@@ -12,7 +12,7 @@ import type { FollowOptions } from '../../runs/followed-runs.ts';
 import { isOpenWebUi } from '../dialects/chat-completions/open-webui-events.ts';
 import { chatCompletionFormat } from '../dialects/chat-completions/openai-wire.ts';
 import { publicAddress } from '../public-address.ts';
-import { takeOverAdmission } from '../auth/limit-callers.ts';
+import { admitRequest, takeOverAdmission } from '../auth/limit-callers.ts';
 import { parseChatBody } from '../dialects/chat-completions/parse-chat-body.ts';
 import type { ParsedChat } from '../dialects/chat-completions/parse-chat-body.ts';
 
@@ -25,6 +25,7 @@ export interface ChatRouteOptions extends AnswerOptions {
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
   startRun(request: ChatRequest, caller: Caller, controller: AbortController): StartedRun;
   interruptChat: InterruptChat;
+  limiter: Pick<RateLimiter, 'admit'>;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
   runInBackground(parsed: ParsedChat, caller: Caller, release: Release): Promise<string | undefined>;
 }
@@ -36,7 +37,10 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
   function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const parsed = parseChatBody(request.body);
     if (!parsed.isInterrupt) return begin(request, reply, parsed);
-    return afterInterrupt(parsed, request.caller).then((joined) => begin(request, reply, joined));
+    return afterInterrupt(parsed, request.caller).then((joined) => {
+      admitRequest(request, reply, options.limiter);
+      return begin(request, reply, joined);
+    });
   }
 
   function begin(request: FastifyRequest, reply: FastifyReply, parsed: ParsedChat): Promise<unknown> {
@@ -57,14 +61,9 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
     const begun = options.startRun(chat, request.caller, controller);
     // Others wait for the end of an answer before they show it, or show what waits themselves.
     const waits = stream && isOpenWebUi(request.headers);
-    const started = waits ? options.follow(begun, followingOf(request, controller)) : begun;
+    const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
     const format = chatCompletionFormat({ includeUsage, includeEvents, isLegacy }, request.headers);
     return answerRun({ request, reply, controller }, started, { model, stream, format });
-  }
-
-  /** A run that waits for a human takes no part of its caller's limits; the one that goes on is admitted by its decision. */
-  function followingOf(request: FastifyRequest, { signal }: AbortController): FollowOptions {
-    return { signal, timeoutMs: options.approvalTimeoutMs, onSuspended: () => request.admission?.release() };
   }
 
   /** Cancels the running chat first, and tells the model what it did. */
@@ -85,7 +84,8 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
     return { status: true, task_id: runId };
   }
 
-  for (const path of ['/v1/chat/completions', '/api/chat/completions', '/api/v1/chat/completions']) app.post(path, answer);
+  for (const path of ['/v1/chat/completions', '/api/chat/completions', '/api/v1/chat/completions'])
+    app.post(path, { config: { admitsInterrupts: true } }, answer);
 };
 
 function sessionNeeded(message: string): GatewayError {

@@ -27,6 +27,8 @@ export type StartChat = (options: {
   caller: Caller;
   controller: AbortController;
   conversation: ChatInConversation;
+  /** Called once the run has ended, before its last frames are sent. */
+  onOver: () => void;
 }) => Promise<{ runId: string; stream: StartedRun['stream']; stats?: RunStats }>;
 
 /** `isContinued`: the body has only what is new; otherwise it has the whole conversation. */
@@ -89,16 +91,16 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
     await toBegin(fields, chat);
     const release = limiter?.admit(caller);
     try {
-      await stream(body, chat);
+      await stream(body, chat, () => release?.());
     } finally {
       release?.();
     }
   }
 
-  async function stream(body: JsonObject, chat: StartedChat): Promise<void> {
+  async function stream(body: JsonObject, chat: StartedChat, onOver: () => void): Promise<void> {
     const { session, caller, controller, conversation } = chat;
     controller.signal.throwIfAborted();
-    const { runId, stream: streamRun, stats } = await startChat({ body, caller, controller, conversation });
+    const { runId, stream: streamRun, stats } = await startChat({ body, caller, controller, conversation, onOver });
     chat.runId = runId;
     const head = { runId, model: textField(body, 'model') ?? '', chatId: textField(body, 'chat_id'), messageId: textField(body, 'id') };
     await streamToSession({ relay, sessionId: session.id, caller, head, stream: streamRun, stats, controller, log });

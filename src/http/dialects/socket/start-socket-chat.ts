@@ -17,7 +17,7 @@ export interface SocketChatOptions {
 
 /** Starts a chat over a socket, with the same body and the same run as over HTTP, and with the messages that are kept of its conversation. */
 export function startSocketChat({ runs, conversations }: SocketChatOptions): StartChat {
-  return async ({ body, caller, controller, conversation }) => {
+  return async ({ body, caller, controller, conversation, onOver }) => {
     const { request: sent, hasSystemParameter } = parseChatBody(body);
     const prompts = sent.messages.slice(0, hasSystemParameter ? 1 : 0);
     const asked = sent.messages.slice(prompts.length);
@@ -25,6 +25,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
     const history = conversation.isContinued ? await conversations.find(conversation.id, sent.model) : [];
     const request = { ...sent, messages: [...prompts, ...history, ...asked], ...(history.length > 0 && { hasKeptCalls: true as const }) };
     const { run, stream, stats } = runs.start(request, caller, controller);
+    run.whenOver?.(onOver);
     const added = createAddedMessages();
 
     async function keep(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void> {
@@ -69,12 +70,12 @@ export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions
     const sessionId = request.sessionId ?? '';
     const controller = new AbortController();
     const { run, stream, stats } = startOr(release, () => runs.start(request, caller, controller));
+    run.whenOver?.(release);
     const first = Promise.withResolvers<boolean>();
     const head = { runId: run.runId, model: request.model, chatId: request.chatId, messageId: request.messageId };
-    void streamToSession({ relay, sessionId, caller, head, stream, stats, controller, onSent: first.resolve, log }).finally(() => {
-      release();
-      first.resolve(false);
-    });
+    void streamToSession({ relay, sessionId, caller, head, stream, stats, controller, onSent: first.resolve, log }).finally(() =>
+      first.resolve(false),
+    );
     return (await first.promise) ? run.runId : undefined;
   };
 }
