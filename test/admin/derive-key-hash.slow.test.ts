@@ -410,7 +410,7 @@ describe('a key that is limited', () => {
   test('to no tools at all lists none', async () => {
     const { make, send } = await openOffice();
     const { key } = await make({ role: 'user', tools: [] });
-    expect((await send('GET', '/api/tools', undefined, key)).json()).toEqual({ data: [] });
+    expect((await send('GET', '/api/tools', undefined, key)).json()).toEqual({ data: [], next: null });
   });
 });
 
