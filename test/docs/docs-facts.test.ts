@@ -13,13 +13,18 @@ const pageNames = [
   'api',
   'approvals',
   'browser-tools',
+  'clients',
   'functions-and-hooks',
   'mcp',
   'modes',
   'openapi-tools',
+  'operations',
   'presets',
   'runs-and-events',
+  'security',
 ] as const;
+/** Variables of Open WebUI and of Node.js. */
+const foreignVariables = ['DEFAULT_MODEL_METADATA', 'NODE_OPTIONS'];
 const page = (name: (typeof pageNames)[number]): string => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
 
 /** The text from a heading to the next one. */
@@ -171,6 +176,7 @@ describe('the page on runs', () => {
 
 const thousands = (count: number): string => count.toLocaleString('en-US');
 const days = (ms: number): number => ms / (24 * 60 * 60 * 1000);
+const megabytes = (characters: number): string => `${characters / 1024 ** 2} MB`;
 
 test.each<[(typeof pageNames)[number], string[]]>([
   [
@@ -198,6 +204,7 @@ test.each<[(typeof pageNames)[number], string[]]>([
       `${limits.socketMessagesPerMinute} chats a minute for a caller, ${limits.socketFramesPerSecond} frames a second`,
       `${limits.socketFrameBytes / 1024 ** 2} MiB for a frame`,
       `Within ${limits.sessionGraceMs / 1000}\nseconds`,
+      `until ${limits.conversationMs / 3_600_000} hours after its last message. Beyond ${thousands(limits.conversationMessages)} messages or ${limits.conversationCharacters / 1024 ** 2} MB`,
     ],
   ],
   ['functions-and-hooks', [`at most ${limits.stateKeys} keys and ${limits.stateCharacters / 1024} kB`]],
@@ -207,18 +214,32 @@ test.each<[(typeof pageNames)[number], string[]]>([
     [
       `more than ${limits.offeredFunctions} or more than ${thousands(limits.offeredTokens)} tokens`,
       `at most ${limits.chosenFunctions} and named ones first`,
+      `more than ${thousands(limits.functionTokens)} tokens is cut`,
       `${thousands(limits.resultValues)} values`,
       `${limits.documentBytes / 1024 ** 2} MiB, ${thousands(limits.operations)} operations, ${limits.documentTimeoutMs / 1000} s to arrive`,
       `${limits.argumentsBytes / 1024} KiB a call`,
-      `${limits.callsPerRound} in a turn, ${limits.callsPerRun} in a run`,
+      `${limits.callsPerRound} in a round, ${limits.callsPerRun} in a run`,
+    ],
+  ],
+  [
+    'operations',
+    [
+      `${limits.runLogMs / 3_600_000} hours, ${thousands(limits.loggedRuns)} runs, ${megabytes(limits.loggedRunsCharacters)} |`,
+      `${thousands(limits.recordedPrompts)}, ${megabytes(limits.recordedPromptsCharacters)} |`,
+      `${limits.waitingRunsPerCaller} a caller, ${megabytes(limits.waitingRunsCharacters)} |`,
+      `${thousands(limits.stateChats)} chats, ${megabytes(limits.stateLastingCharacters)} |`,
+      `${thousands(limits.chatConfigs)} chats, ${megabytes(limits.chatConfigsCharacters)} |`,
+      `${limits.rememberedApprovalMs / 3_600_000} hours, ${thousands(limits.rememberedApprovals)} |`,
+      `last message, ${thousands(limits.conversations)}, ${megabytes(limits.conversationsCharacters)} |`,
+      `${days(limits.transcriptMs)} days, ${thousands(limits.transcripts)}, ${megabytes(limits.transcriptsCharacters)} |`,
+      `an hour, ${thousands(limits.continuations)}, ${megabytes(limits.continuationsCharacters)} |`,
     ],
   ],
   [
     'runs-and-events',
     [
-      `at most ${thousands(limits.loggedRuns)} of them`,
-      `kept for ${limits.runLogMs / 3_600_000} hours`,
-      `beyond ${thousands(limits.recordedTextCharacters)} characters and a prompt or answer beyond ${thousands(limits.recordedPromptCharacters)} are cut`,
+      `read for ${limits.runLogMs / 3_600_000} hours`,
+      `beyond ${thousands(limits.recordedTextCharacters)} characters and a prompt or answer beyond ${thousands(limits.recordedPromptCharacters)} are truncated`,
       `beyond ${limits.recordedRunCharacters / 1024 ** 2} MB for a run`,
       `${limits.recordedPromptsCharacters / 1024 ** 2} MB at most`,
     ],
@@ -229,7 +250,7 @@ test.each<[(typeof pageNames)[number], string[]]>([
 });
 
 test.each(pageNames)('docs/%s.md names only settings that exist', (name) => {
-  const known = new Set<string>(settings.map((setting) => setting.name));
+  const known = new Set<string>([...settings.map((setting) => setting.name), ...foreignVariables]);
   const prose = page(name).replaceAll(/^```[\s\S]*?^```/gm, '');
   const named = inCode(prose).flatMap((code) => /^([A-Z]+(?:_[A-Z]+)+)(?:=\S*)?$/.exec(code)?.[1] ?? []);
   expect(named.filter((setting) => !known.has(setting))).toEqual([]);

@@ -122,7 +122,7 @@ export const settingTable = {
     fallback: '300000',
     parse: delayMs,
     meaning:
-      "how long a user may take over a websocket for an approval, or to answer a function's question; as long, a stream of Open WebUI waits for [an approval](approvals.md#in-open-webui)",
+      "how long a user may take to approve a call or to answer a function's question over a websocket, and how long a stream of Open WebUI waits for [an approval](approvals.md#in-open-webui)",
   },
   TOOLWHARF_DATA_DIR: {
     field: 'dataDir',
@@ -165,8 +165,7 @@ export const settingTable = {
     shownDefault: 'generated into the data folder',
     parse: credential(16),
     isSecret: true,
-    meaning:
-      'signs approvals and session tokens, encrypts stored credentials, and is part of the hash of every key; at least 16 characters',
+    meaning: 'encrypts and signs [what is stored and handed out](security.md#the-secret); at least 16 characters',
   },
   TOOLWHARF_DEMO: {
     field: 'demo',
