@@ -68,7 +68,7 @@ export function createPresetValidator({ presets, models, tools }: LiveParts): (p
     const signal = AbortSignal.timeout(2 * limits.documentTimeoutMs);
     const caller = { id: 'validator', role: 'admin', isOpen: true } as const;
     const run: RunContext = { runId: '', caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
-    const offerFor = (toolIds: string[] | undefined, within: RunContext) =>
+    const offerFor = async (toolIds: string[] | undefined, within: RunContext) =>
       tools.offerFor(plainRequest({ model: '', messages: [], stream: false, ...(toolIds && { toolIds }) }), within);
     return validatePreset(preset, {
       presets,

@@ -28,8 +28,23 @@ export interface OutboundResponse {
   status: number;
   /** Names in lower case; repeated headers joined with `, `. */
   headers: Record<string, string>;
-  /** Reading it to its end or leaving the loop early releases the connection. Throws `OutboundError` when the peer cuts it off. */
-  body: AsyncIterable<Uint8Array>;
+  body: OutboundBody;
+}
+
+/** The bytes of an answer, for one reader. Reading it to its end or closing it releases the connection; so does leaving a loop over it early. */
+export interface OutboundBody extends AsyncIterable<Uint8Array> {
+  /**
+   * Calls `take` with what has arrived, and again when more arrives; costs no promise for each piece. While a promise of `take` is pending, it is not
+   * called, and the peer has to wait. Resolves at the end of the body, and rejects with what `take` throws, which closes it.
+   */
+  readEach(take: (piece: Uint8Array) => Promise<void> | undefined): Promise<EndOfBody>;
+  /** Ends the reading as the end of the body would. Does nothing if that is reached. */
+  close(): void;
+}
+
+/** `failure`: an OutboundError when the peer cut the body off, or the reason of the signal. A loop over the body throws it. */
+export interface EndOfBody {
+  failure?: unknown;
 }
 
 /**
@@ -39,23 +54,30 @@ export interface OutboundResponse {
  */
 export type SendOutbound = (request: OutboundRequest) => Promise<OutboundResponse>;
 
-/** Reads at most `maxBytes`. `isTruncated`: there was more, which is not read. */
-export async function readBytes(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<{ bytes: Uint8Array; isTruncated: boolean }> {
+/** Reads at most `maxBytes`. `isTruncated`: there was more, which is not read. `watch` sees each piece as it arrives. */
+export async function readBytes(
+  body: OutboundBody,
+  maxBytes: number,
+  watch?: (piece: Uint8Array) => void,
+): Promise<{ bytes: Uint8Array; isTruncated: boolean }> {
   const pieces: Uint8Array[] = [];
   let size = 0;
   let isTruncated = false;
-  for await (const piece of body) {
+  const { failure } = await body.readEach((piece) => {
+    watch?.(piece);
     const room = maxBytes - size;
     isTruncated = piece.byteLength > room;
     pieces.push(isTruncated ? piece.subarray(0, room) : piece);
     size += Math.min(piece.byteLength, room);
-    if (isTruncated) break;
-  }
+    if (isTruncated) body.close();
+    return undefined;
+  });
+  if (failure !== undefined) throw failure;
   return { bytes: concatenate(pieces, size), isTruncated };
 }
 
 /** Decodes UTF-8; invalid bytes, also those of a character cut by the limit, become U+FFFD. */
-export async function readText(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<{ text: string; isTruncated: boolean }> {
+export async function readText(body: OutboundBody, maxBytes: number): Promise<{ text: string; isTruncated: boolean }> {
   const { bytes, isTruncated } = await readBytes(body, maxBytes);
   return { text: decoder.decode(bytes), isTruncated };
 }

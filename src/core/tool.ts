@@ -2,6 +2,7 @@ import type { InnerSuspension, ResumedInner } from './suspended-run.ts';
 import type { Caller } from './caller.ts';
 import type { ChatRequest, Usage } from './chat.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
+import type { MaybePromise } from '../shared/maybe-promise.ts';
 import type { PresetRecord } from './preset.ts';
 import type { ResultStore } from './result-store.ts';
 import type { RunContext } from './run.ts';
@@ -241,7 +242,7 @@ export interface ListedTool {
 
 export interface ToolFinder {
   /** @throws GatewayError `unknown_tool_id`, `document_required`, `invalid_request`. A known server that is unreachable becomes a warning. */
-  offerFor(request: ChatRequest, run: RunContext): Promise<ToolOffer>;
+  offerFor(request: ChatRequest, run: RunContext): MaybePromise<ToolOffer>;
   /** Every registered function that this caller may use. */
   list(caller: Caller, signal: AbortSignal): Promise<ListedTool[]>;
 }

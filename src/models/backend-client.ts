@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError, OutboundError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import { readBytes } from '../core/outbound.ts';
-import type { OutboundResponse, SendOutbound } from '../core/outbound.ts';
+import type { OutboundResponse, SendOutbound, Trust } from '../core/outbound.ts';
+import { deepFreeze } from '../shared/deep-freeze.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { createSecretMask } from '../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../shared/secrets/secret-names.ts';
@@ -35,7 +36,9 @@ export class BackendClient {
   readonly #connection: BackendConnection;
   readonly #send: SendOutbound;
   readonly #base: URL;
-  readonly #headers: Readonly<Record<string, string>>;
+  readonly #trust: Trust;
+  /** Frozen, because they are the same for every request. */
+  readonly #headers: Readonly<Record<'get' | 'json' | 'stream', Readonly<Record<string, string>>>>;
   readonly #mask: SecretMask;
   /** Cached by path; there are few. */
   readonly #urls = new Map<string, string>();
@@ -52,10 +55,15 @@ export class BackendClient {
     const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     const basic = username === '' ? '' : `Basic ${Buffer.from(credentials).toString('base64')}`;
     const authorization = key === '' ? basic : `Bearer ${key}`;
-    this.#headers = {
+    const own = {
       ...(authorization !== '' && { authorization }),
       ...Object.fromEntries(Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value])),
     };
+    const get = { accept: 'application/json', 'accept-encoding': 'identity' };
+    const json = { ...get, 'content-type': 'application/json' };
+    const stream = { ...json, accept: 'text/event-stream, application/json' };
+    this.#headers = deepFreeze({ get: { ...get, ...own }, json: { ...json, ...own }, stream: { ...stream, ...own } });
+    this.#trust = { kind: 'configured', origin: this.#base.origin };
     const secrets = Object.entries(headers).flatMap(([header, value]) => (isSecretHeader(header) ? [value] : []));
     this.#mask = createSecretMask([dummyKeys.has(key.toLowerCase()) ? '' : key, basic, ...secrets]);
   }
@@ -67,47 +75,29 @@ export class BackendClient {
   async exchange<Result>(
     path: string,
     { signal, body }: { signal: AbortSignal; body?: JsonObject },
-    read: (response: OutboundResponse, close: () => void) => Promise<Result>,
+    read: (response: OutboundResponse) => Promise<Result>,
   ): Promise<Result> {
-    // A listener costs a tenth of `AbortSignal.any`.
-    const closer = new AbortController();
-    const leave = (): void => closer.abort(signal.reason);
-    try {
-      signal.throwIfAborted();
-      signal.addEventListener('abort', leave, { once: true });
-      const response = await this.#request(path, closer.signal, body);
-      if (response.status >= 400) throw await readErrorResponse(response, this.name, this.#mask);
-      return await read(response, () => closer.abort());
-    } catch (error) {
-      closer.abort();
-      signal.throwIfAborted();
-      throw error instanceof OutboundError ? toUpstreamError(error, this.name) : error;
-    } finally {
-      signal.removeEventListener('abort', leave);
-    }
-  }
-
-  async #request(path: string, signal: AbortSignal, body: JsonObject | undefined): Promise<OutboundResponse> {
     const { firstByteTimeoutMs, idleTimeoutMs } = this.#connection;
+    let response: OutboundResponse | undefined;
     try {
-      return await this.#send({
+      signal.throwIfAborted();
+      response = await this.#send({
         method: body === undefined ? 'GET' : 'POST',
         url: this.#urlOf(path),
-        headers: {
-          accept: body?.['stream'] === true ? 'text/event-stream, application/json' : 'application/json',
-          'accept-encoding': 'identity',
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...this.#headers,
-        },
+        headers: this.#headers[body === undefined ? 'get' : body['stream'] === true ? 'stream' : 'json'],
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        trust: { kind: 'configured', origin: this.#base.origin },
+        trust: this.#trust,
         signal,
         firstByteTimeoutMs,
         idleTimeoutMs,
       });
+      if (response.status >= 400) throw await readErrorResponse(response, this.name, this.#mask);
+      return await read(response);
     } catch (error) {
+      response?.body.close();
       signal.throwIfAborted();
-      throw toUpstreamError(error, this.name, 'request');
+      if (response === undefined) throw toUpstreamError(error, this.name, 'request');
+      throw error instanceof OutboundError ? toUpstreamError(error, this.name) : error;
     }
   }
 

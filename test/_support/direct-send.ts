@@ -2,6 +2,7 @@ import { request as requestByHttp } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../src/core/outbound.ts';
+import { outboundBody } from './outbound-body.ts';
 
 /**
  * The door's twin for tests against local servers: plain `node:http`, no egress rules, the same failures.
@@ -16,7 +17,12 @@ export const directSend: SendOutbound = async (outbound) => {
     throw new OutboundError('redirected', 'Redirects are not followed');
   }
   const headers = Object.fromEntries(Object.entries(message.headers).map(([name, value]) => [name, String(value)]));
-  return { status, headers, body: readBody(message, outbound) } satisfies OutboundResponse;
+  const body = outboundBody(readBody(message, outbound));
+  const close = (): void => {
+    body.close();
+    message.destroy();
+  };
+  return { status, headers, body: { ...body, close } } satisfies OutboundResponse;
 };
 
 function askForHeaders(outbound: OutboundRequest): Promise<IncomingMessage> {

@@ -3,6 +3,7 @@ import type { ModelEvent, ToolCall, Usage } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelRequest } from '../../src/core/model.ts';
 import type { OutboundResponse, SendOutbound } from '../../src/core/outbound.ts';
+import { outboundBody } from './outbound-body.ts';
 
 /** The bytes of a recorded answer. */
 export function readRecording(name: string): Uint8Array {
@@ -27,7 +28,12 @@ export function askModel(fields: Partial<ModelRequest> = {}): ModelRequest {
 
 /** A door that answers every request with the same pieces. */
 export function answerWith(pieces: readonly Uint8Array[], contentType = 'text/event-stream'): SendOutbound {
-  return () => Promise.resolve({ status: 200, headers: { 'content-type': contentType }, body: inTurn(pieces) } satisfies OutboundResponse);
+  return () =>
+    Promise.resolve({
+      status: 200,
+      headers: { 'content-type': contentType },
+      body: outboundBody(inTurn(pieces)),
+    } satisfies OutboundResponse);
 }
 
 async function* inTurn(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array, void, undefined> {

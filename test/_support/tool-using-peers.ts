@@ -3,6 +3,7 @@ import { isJsonObject } from '../../src/shared/json.ts';
 import type { OutboundRequest, OutboundResponse } from '../../src/core/outbound.ts';
 import type { ScriptedAnswer } from '../tools/scripted-send.ts';
 import { jsonResponse } from '../tools/scripted-send.ts';
+import { outboundBody } from './outbound-body.ts';
 
 /** What a model makes of a question: a call of `now`, or words. It follows whatever way of calling it is asked to use. */
 type Reply = { text: string } | { call: string };
@@ -52,7 +53,7 @@ function response(type: string, lines: string[]): OutboundResponse {
   async function* read(): AsyncGenerator<Uint8Array> {
     for (const line of lines) yield new TextEncoder().encode(line);
   }
-  return { status: 200, headers: { 'content-type': type }, body: read() };
+  return { status: 200, headers: { 'content-type': type }, body: outboundBody(read()) };
 }
 
 /** A server that speaks the OpenAI API at `http://llm.test/v1`, with one model named `m`. */

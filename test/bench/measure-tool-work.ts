@@ -14,6 +14,7 @@ import { measureFunctionCall } from './measure-function-call.ts';
 import { measureParser } from './measure-parser.ts';
 import type { ParserSpeeds } from './measure-parser.ts';
 import { microsecondsOf, processorMs } from './time-work.ts';
+import { outboundBody } from '../_support/outbound-body.ts';
 
 /** What the gateway's own work costs in this process, with a model, tools and a network that take no time. */
 export interface ToolWork {
@@ -133,7 +134,7 @@ async function measureRequest(): Promise<number> {
       trust: { kind: 'configured', origin: 'http://127.0.0.1:9' },
       headersFor: () => ({ authorization: 'Bearer x' }),
       queryFor: () => ({}),
-      send: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: piecesOf(body) }),
+      send: async () => ({ status: 200, headers: { 'content-type': 'application/json' }, body: outboundBody(piecesOf(body)) }),
     },
   });
   const run = runContext();

@@ -10,6 +10,7 @@ import type { Gateway } from '../requirements/gateway.ts';
 import { askPlainly, bank, bankGateway, call, decide, readRun } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
 import { generatedBy } from '../_support/scripted-model.ts';
+import { outboundBody } from '../_support/outbound-body.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 const secret = 'the secret of every process';
@@ -81,7 +82,7 @@ async function begin(reached: Set<string>): Promise<Real> {
     async function* read(): AsyncGenerator<Uint8Array> {
       yield new TextEncoder().encode('{"paid":true}');
     }
-    return { status: 200, headers: { 'content-type': 'application/json' }, body: read() };
+    return { status: 200, headers: { 'content-type': 'application/json' }, body: outboundBody(read()) };
   };
   const environment = { TOOLWHARF_ADMIN_KEY: adminKey };
   const open = (): Promise<Gateway> =>

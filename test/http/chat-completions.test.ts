@@ -7,6 +7,7 @@ import { backendOf, listen, readChunks, testApp } from '../_support/build-app.ts
 import type { TestApp } from '../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
+import { outboundBody } from '../_support/outbound-body.ts';
 
 const messages = [{ role: 'user', content: 'Hi' }];
 
@@ -132,9 +133,11 @@ describe('with a registered tool server', () => {
   const send = async () => ({
     status: 200,
     headers: { 'content-type': 'application/json' },
-    body: (async function* () {
-      yield new TextEncoder().encode('{"time":"12:00"}');
-    })(),
+    body: outboundBody(
+      (async function* () {
+        yield new TextEncoder().encode('{"time":"12:00"}');
+      })(),
+    ),
   });
   const usage = (prompt_tokens: number): ScriptStep => ({
     type: 'usage',

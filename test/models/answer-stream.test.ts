@@ -4,6 +4,7 @@ import { limits } from '../../src/core/limits.ts';
 import { emitAnswer } from '../../src/models/answer-stream.ts';
 import type { AnswerStream } from '../../src/models/answer-stream.ts';
 import type { Emit } from '../../src/shared/emit.ts';
+import { outboundBody } from '../_support/outbound-body.ts';
 
 /** Each byte is a character of text; `.` ends the answer, and `!` is a fault. */
 class Letters implements AnswerStream {
@@ -32,39 +33,35 @@ async function* bodyOf(...pieces: (string | Error | Promise<void>)[]): AsyncGene
 }
 
 /** The batches that are emitted, and the failure that ends them. */
-async function read(body: AsyncIterable<Uint8Array>, emit: Emit<ModelEvent> = () => undefined) {
+async function read(pieces: AsyncIterable<Uint8Array>, emit: Emit<ModelEvent> = () => undefined) {
   const batches: string[] = [];
-  let closes = 0;
+  const body = outboundBody(pieces);
   const watched: Emit<ModelEvent> = (events) => {
     batches.push(events.map((event) => (event.type === 'text' ? event.text : event.type)).join(','));
     return emit(events);
   };
-  const failure: unknown = await emitAnswer(new Letters(), { body, emit: watched, close: () => (closes += 1) }).catch(
-    (error: unknown) => error,
-  );
-  return { batches, closes, failure };
+  const failure: unknown = await emitAnswer(new Letters(), { body, emit: watched }).catch((error: unknown) => error);
+  return { batches, isClosed: body.isClosed, failure };
 }
 
 describe('a streamed answer', () => {
   test('is emitted in one batch for each piece of its bytes', async () => {
-    expect(await read(bodyOf('ab', 'c'))).toEqual({ batches: ['ab', 'c', 'finish'], closes: 0, failure: undefined });
+    expect(await read(bodyOf('ab', 'c'))).toEqual({ batches: ['ab', 'c', 'finish'], isClosed: false, failure: undefined });
   });
 
   test('ends where it says so, and its connection is kept where the body ends soon', async () => {
-    expect(await read(bodyOf('a.', 'b', new Error('cut')))).toEqual({ batches: ['a.'], closes: 0, failure: undefined });
+    expect(await read(bodyOf('a.', 'b', new Error('cut')))).toEqual({ batches: ['a.'], isClosed: false, failure: undefined });
   });
 
   test('closes the connection where the body does not end', async () => {
-    const closed = Promise.withResolvers<void>();
-    const body = bodyOf('a.', closed.promise);
-    await emitAnswer(new Letters(), { body, emit: () => undefined, close: closed.resolve });
-    expect(await body.next()).toMatchObject({ done: true });
+    const { promise: never } = Promise.withResolvers<void>();
+    expect(await read(bodyOf('a.', never))).toMatchObject({ batches: ['a.'], isClosed: true, failure: undefined });
   });
 
   test('is emitted up to a fault', async () => {
     expect(await read(bodyOf('a', 'b!', 'c'))).toMatchObject({ batches: ['a', 'b!'], failure: { message: 'broken' } });
     const failure = new Error('cut');
-    expect(await read(bodyOf('a', failure))).toEqual({ batches: ['a', 'finish'], closes: 0, failure });
+    expect(await read(bodyOf('a', failure))).toEqual({ batches: ['a', 'finish'], isClosed: false, failure });
   });
 
   test('is not read on while the reader is slow, and ends with what the reader throws', async () => {

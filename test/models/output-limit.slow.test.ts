@@ -9,6 +9,7 @@ import { createOllama } from '../../src/models/ollama/ollama.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { askModel } from '../_support/model-answers.ts';
 import { answerOf } from '../_support/scripted-model.ts';
+import { outboundBody } from '../_support/outbound-body.ts';
 
 const connection = { baseUrl: 'http://backend.test/v1', key: undefined, firstByteTimeoutMs: 1_000, idleTimeoutMs: 1_000, name: 'lab' };
 const megabyte = 1_000_000;
@@ -39,8 +40,12 @@ async function listen(
   }
   const type = payloads[0]?.startsWith('data:') === true ? 'text/event-stream' : 'application/x-ndjson';
   const backend = make(({ signal }) => {
-    signal.addEventListener('abort', () => (outcome.isLeft = true));
-    return Promise.resolve({ status: 200, headers: { 'content-type': type }, body: body(signal) });
+    const answer = outboundBody(body(signal));
+    const close = (): void => {
+      outcome.isLeft = true;
+      answer.close();
+    };
+    return Promise.resolve({ status: 200, headers: { 'content-type': type }, body: { ...answer, close } });
   });
   try {
     for await (const event of answerOf(backend, askModel(request))) event satisfies ModelEvent;

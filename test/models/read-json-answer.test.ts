@@ -3,12 +3,13 @@ import { limits } from '../../src/core/limits.ts';
 import { readJsonAnswer } from '../../src/models/read-json-answer.ts';
 import { createSecretMask } from '../../src/shared/secrets/secret-mask.ts';
 import { watchWorkAside } from '../_support/work-aside.ts';
+import { outboundBody } from '../_support/outbound-body.ts';
 
 async function* body(text: string): AsyncGenerator<Uint8Array> {
   for (let start = 0; start < text.length; start += 100_000) yield Buffer.from(text.slice(start, start + 100_000));
 }
 const read = (text: string) =>
-  readJsonAnswer({ status: 200, headers: {}, body: body(text) }, 'lab', createSecretMask(['sk-secret-of-the-gateway']));
+  readJsonAnswer({ status: 200, headers: {}, body: outboundBody(body(text)) }, 'lab', createSecretMask(['sk-secret-of-the-gateway']));
 const lists = (count: number): string => `[${Array.from({ length: count }, () => '[]').join()}]`;
 
 test.each<[string, string, boolean]>([

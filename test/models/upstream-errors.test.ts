@@ -5,6 +5,7 @@ import { limits } from '../../src/core/limits.ts';
 import type { OutboundResponse } from '../../src/core/outbound.ts';
 import { readErrorResponse, isToolsUnsupported, toReportedError, toUpstreamError } from '../../src/models/upstream-errors.ts';
 import { createSecretMask } from '../../src/shared/secrets/secret-mask.ts';
+import { outboundBody } from '../_support/outbound-body.ts';
 
 const json = 'application/json';
 const noSecrets = createSecretMask([]);
@@ -14,7 +15,7 @@ function answer(status: number, body: unknown, headers: Record<string, string> =
   async function* once(): AsyncGenerator<Uint8Array, void, undefined> {
     yield await Promise.resolve(Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)));
   }
-  return { status, headers: { 'content-type': json, ...headers }, body: once() };
+  return { status, headers: { 'content-type': json, ...headers }, body: outboundBody(once()) };
 }
 
 describe('toUpstreamError', () => {
@@ -157,7 +158,7 @@ describe('readErrorResponse', () => {
     async function* endless(): AsyncGenerator<Uint8Array, void, undefined> {
       while (given < 1_000_000) yield await Promise.resolve(Buffer.alloc((given += 1000) && 1000, 'x'));
     }
-    const fault = await readErrorResponse({ status: 500, headers: {}, body: endless() }, 'lab', noSecrets);
+    const fault = await readErrorResponse({ status: 500, headers: {}, body: outboundBody(endless()) }, 'lab', noSecrets);
     expect(fault.code).toBe('upstream_error');
     expect(given).toBeLessThan(limits.upstreamErrorBytes + 2_000);
   });
@@ -167,7 +168,9 @@ describe('readErrorResponse', () => {
       yield await Promise.resolve(Buffer.from('{"error'));
       throw new OutboundError('cut', 'x');
     }
-    expect(await readErrorResponse({ status: 429, headers: {}, body: broken() }, 'lab', noSecrets)).toMatchObject({ status: 429 });
+    expect(await readErrorResponse({ status: 429, headers: {}, body: outboundBody(broken()) }, 'lab', noSecrets)).toMatchObject({
+      status: 429,
+    });
   });
 });
 

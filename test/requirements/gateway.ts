@@ -12,6 +12,7 @@ import type { ScriptStep } from '../_support/scripted-model.ts';
 import { toolServerRecord } from '../storage/registry-contract.ts';
 import { scriptedSend } from '../tools/scripted-send.ts';
 import type { ScriptedAnswer } from '../tools/scripted-send.ts';
+import { outboundBody } from '../_support/outbound-body.ts';
 
 type TestAppParts = NonNullable<Parameters<typeof testApp>[1]>;
 
@@ -133,7 +134,7 @@ export function answerOf(body: string, { status = 200, type = 'application/json'
   async function* read(): AsyncGenerator<Uint8Array> {
     yield new TextEncoder().encode(body);
   }
-  return async () => ({ status, headers: { 'content-type': type }, body: read() });
+  return async () => ({ status, headers: { 'content-type': type }, body: outboundBody(read()) });
 }
 
 /** A model's answer to the selection prompt. */

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../src/core/outbound.ts';
+import { outboundBody } from '../_support/outbound-body.ts';
 
 /** An answer as JSON, a failure, or whatever a function makes of the request. */
 export type ScriptedAnswer = JsonObject | Error | ((request: OutboundRequest) => Promise<OutboundResponse>);
@@ -34,7 +35,7 @@ export function jsonResponse(body: JsonObject, status = 200): OutboundResponse {
   async function* read(): AsyncGenerator<Uint8Array> {
     yield bytes;
   }
-  return { status, headers: { 'content-type': 'application/json' }, body: read() };
+  return { status, headers: { 'content-type': 'application/json' }, body: outboundBody(read()) };
 }
 
 /** Answers only when the request is given up. */

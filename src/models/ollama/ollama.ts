@@ -57,9 +57,7 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
     const numCtx = contextWarning === undefined ? (prepared.options?.num_ctx ?? facts?.defaultContext ?? defaultContext) : undefined;
     const lines = new JsonLines(client, toEventsOf({ client, splitter, numCtx }));
     const body = { ...prepared, stream: true } as unknown as JsonObject;
-    await client.exchange('/api/chat', { signal: request.signal, body }, (response, close) =>
-      emitAnswer(lines, { body: response.body, emit, close }),
-    );
+    await client.exchange('/api/chat', { signal: request.signal, body }, (response) => emitAnswer(lines, { body: response.body, emit }));
     templates.learn(request.model, splitter.opensInTemplate);
   }
 

@@ -31,11 +31,11 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
     const { model, signal } = request;
     const expected = { model, toolNames: namesOf(request), choices: choicesOf(request), templates, makeCallId: makeId };
     const body = toChatBody(request, asksForUsage);
-    return client.exchange('/chat/completions', { signal, body }, async (response, close) => {
+    return client.exchange('/chat/completions', { signal, body }, async (response) => {
       const kind = kindOf(response);
       if (kind === undefined) throw client.invalid('answers with neither JSON nor an event stream');
       const reader = new CompletionReader({ ...expected, meter: new OutputLimit(client.name), isWhole: kind === 'json' });
-      if (kind === 'events') return emitAnswer(new ChatStream(client, reader), { body: response.body, emit, close });
+      if (kind === 'events') return emitAnswer(new ChatStream(client, reader), { body: response.body, emit });
       const events = reader.read(toPayload(await client.readJson(response), client) ?? {});
       if (!reader.hasMessages) throw client.invalid('answers without a message');
       return emit([...events, ...reader.finish()]);

@@ -73,6 +73,32 @@ export function checkHeaders(headers: Readonly<Record<string, string>>): Map<str
   return checked;
 }
 
+/** Headers in the form in which they are sent. */
+export interface CheckedHeaders {
+  /** Names and values in turn. */
+  flat: string[];
+  isConditional: boolean;
+  /** Whether the answer must not be compressed. */
+  wantsIdentity: boolean;
+}
+
+/** By frozen headers, which a backend uses for all its requests. */
+const checkedBefore = new WeakMap<object, CheckedHeaders>();
+
+/** @throws OutboundError as `checkHeaders` */
+export function prepareHeaders(headers: Readonly<Record<string, string>>): CheckedHeaders {
+  const known = checkedBefore.get(headers);
+  if (known !== undefined) return known;
+  const checked = checkHeaders(headers);
+  const prepared = {
+    flat: [...checked].flat(),
+    isConditional: checked.has('if-none-match') || checked.has('if-modified-since'),
+    wantsIdentity: checked.get('accept-encoding') === 'identity',
+  };
+  if (Object.isFrozen(headers)) checkedBefore.set(headers, prepared);
+  return prepared;
+}
+
 /** Limits a time limit to what a timer supports. @throws RangeError for an infinite or invalid limit, which is a bug of the calling code. */
 export function checkTimeLimit(limitMs: number): number {
   if (!(limitMs > 0) || !Number.isFinite(limitMs))

@@ -8,7 +8,8 @@ import type { Dispatcher } from 'undici';
 import { OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../core/outbound.ts';
-import { checkHeaders, checkMethod, checkTimeLimit, parseDestination } from './check-request.ts';
+import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders } from './check-request.ts';
+import type { CheckedHeaders } from './check-request.ts';
 import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from './egress.ts';
 import type { AddressClass, EgressDecision, EgressRules, Reach } from './egress.ts';
 import { explainFailedRequest } from './explain-failure.ts';
@@ -87,12 +88,13 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
     return destination;
   }
 
-  async function send(request: OutboundRequest): Promise<OutboundResponse> {
+  /** @throws OutboundError `denied`, `unreachable`, `invalid_request`; the signal's reason */
+  function routeOf(request: OutboundRequest): Route {
     request.signal.throwIfAborted();
     const { url, decision } = destinationOf(request);
     if (!decision.isAllowed) throw new OutboundError('denied', decision.message);
     if (isClosed) throw new OutboundError('unreachable', `${url.origin} was not called, because the gateway is shutting down.`);
-    return exchange(agentFor(request.trust, decision.reach), { request, url, egress: options.egress });
+    return { agent: agentFor(request.trust, decision.reach), url, egress: options.egress };
   }
 
   async function close(): Promise<void> {
@@ -100,7 +102,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
     await Promise.all([...agents.values()].map((agent) => agent.destroy()));
   }
 
-  return { send, close };
+  return { send: (request) => exchange(request, routeOf), close };
 }
 
 interface Destination {
@@ -108,15 +110,16 @@ interface Destination {
   decision: EgressDecision;
 }
 
-interface Exchange {
-  request: OutboundRequest;
+interface Route {
+  agent: Agent;
   url: URL;
   egress: EgressRules;
 }
 
-async function exchange(agent: Agent, { request, url, egress }: Exchange): Promise<OutboundResponse> {
+async function exchange(request: OutboundRequest, routeOf: (request: OutboundRequest) => Route): Promise<OutboundResponse> {
+  const { agent, url, egress } = routeOf(request);
   const method = checkMethod(request.method);
-  const headers = checkHeaders(request.headers ?? {});
+  const headers = prepareHeaders(request.headers ?? {});
   const firstByteTimeoutMs = checkTimeLimit(request.firstByteTimeoutMs);
   const idleTimeoutMs = checkTimeLimit(request.idleTimeoutMs);
 
@@ -125,20 +128,18 @@ async function exchange(agent: Agent, { request, url, egress }: Exchange): Promi
     receiver.fail(new OutboundError('timeout', `${url.origin} did not answer within ${firstByteTimeoutMs / 1000} s.`));
   }, firstByteTimeoutMs);
 
+  const dispatched: Dispatcher.DispatchOptions = {
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method,
+    headers: headers.flat,
+    body: request.body ?? null,
+    // A fallback: the timer above, which includes connecting, normally ends the request first.
+    headersTimeout: laterLimit(firstByteTimeoutMs),
+    bodyTimeout: checkTimeLimit(idleTimeoutMs + abandonedBodyMs),
+  };
   try {
-    agent.dispatch(
-      {
-        origin: url.origin,
-        path: url.pathname + url.search,
-        method,
-        headers: [...headers].flat(),
-        body: request.body ?? null,
-        // A fallback: the timer above, which includes connecting, normally ends the request first.
-        headersTimeout: laterLimit(firstByteTimeoutMs),
-        bodyTimeout: checkTimeLimit(idleTimeoutMs + abandonedBodyMs),
-      },
-      receiver,
-    );
+    dispatch(agent, dispatched, receiver);
     const head = await receiver.head;
     const answer = { status: head.status, headers: joinHeaders(head.headers) };
     const refusal = refuseAnswer(answer, url, headers);
@@ -154,9 +155,18 @@ async function exchange(agent: Agent, { request, url, egress }: Exchange): Promi
   }
 }
 
-function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: Map<string, string>): OutboundError | undefined {
+/** A request that cannot be dispatched fails like one that gets no answer, so that its head is awaited in any case. */
+function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, receiver: ResponseReceiver): void {
+  try {
+    agent.dispatch(options, receiver);
+  } catch (error) {
+    receiver.fail(error);
+  }
+}
+
+function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: CheckedHeaders): OutboundError | undefined {
   // A 304 to a conditional request is not a redirect (RFC 9110 section 15.4.5).
-  const isUnchanged = answer.status === 304 && (sent.has('if-none-match') || sent.has('if-modified-since'));
+  const isUnchanged = answer.status === 304 && sent.isConditional;
   if (answer.status >= 300 && answer.status < 400 && !isUnchanged) {
     const target = URL.parse(answer.headers['location'] ?? '', url.href)?.origin;
     // Without the path, which may contain a secret.
@@ -169,7 +179,7 @@ function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: Ma
     return new OutboundError('redirected', `${url.origin} answered ${answer.status} and points to ${destination}. ${cure}`);
   }
   const encoding = answer.headers['content-encoding'] ?? 'identity';
-  if (encoding.toLowerCase() !== 'identity' && sent.get('accept-encoding') === 'identity') {
+  if (encoding.toLowerCase() !== 'identity' && sent.wantsIdentity) {
     return new OutboundError('unreachable', `${url.origin} compressed its answer although the request forbids it.`);
   }
   return undefined;

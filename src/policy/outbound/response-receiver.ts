@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { OutboundError } from '../../core/errors.ts';
+import type { EndOfBody, OutboundBody } from '../../core/outbound.ts';
 import { explainCutBody } from './explain-failure.ts';
 
 export interface ResponseHead {
@@ -25,19 +26,26 @@ interface ResponseController {
 }
 
 type Ending = { type: 'whole' } | { type: 'left' } | { type: 'failed'; error: unknown };
-type Reading = Pick<PromiseWithResolvers<IteratorResult<Uint8Array>>, 'resolve' | 'reject'>;
 
-const finished: IteratorResult<Uint8Array> = { done: true, value: undefined };
+/** Whoever reads the body. */
+interface Reader {
+  /** A promise while it cannot take more. What it throws ends the reading. */
+  take(piece: Uint8Array): Promise<void> | undefined;
+  end(ending: EndOfBody): void;
+  fail(error: unknown): void;
+}
+
+const finished: IteratorResult<Uint8Array, undefined> = { done: true, value: undefined };
 
 /**
- * Receives one response: its head as a promise, its body as an iterator for one reader, which yields everything that has arrived since the last read.
+ * Receives one response: its head as a promise, its body for one reader, which gets everything that has arrived in a turn of the event loop at once.
  * It is a handler of undici's dispatcher, because the stream of `request` would cost more than the rest of a short call.
  *
  * Leaving the loop, or aborting the signal, closes the connection; bytes that arrived before a failure are still read first. The idle limit applies
  * only while the reader waits, so that a slow reader is never taken for a slow peer. An answer that is not read at all within the
  * same time is dropped, because its connection would otherwise stay open for ever.
  */
-export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undefined> {
+export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uint8Array, undefined> {
   /** Rejects with the error that ended the request before the head; with the signal's reason if it was aborted. */
   readonly head: Promise<ResponseHead>;
   /** The connection of the response; undefined until the request is dispatched on one. */
@@ -49,7 +57,9 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
   #pieces: Buffer[] = [];
   #pieceBytes = 0;
   #ending: Ending | undefined;
-  #reading: Reading | undefined;
+  #reader: Reader | undefined;
+  #isReaderSlow = false;
+  #isHandOverPlanned = false;
   #isUnread = true;
   #isServerError = false;
   #idleTimer: NodeJS.Timeout | undefined;
@@ -58,8 +68,6 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
     this.#options = options;
     const { promise, resolve, reject } = Promise.withResolvers<ResponseHead>();
     this.head = promise;
-    // If the caller no longer awaits it, the rejection must not count as unhandled.
-    promise.catch(() => undefined);
     this.#headSettled = { resolve, reject };
     options.signal.addEventListener('abort', this.#leaveBySignal, { once: true });
   }
@@ -89,15 +97,10 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
 
   onResponseData(controller: ResponseController, piece: Buffer): void {
     if (this.#ending !== undefined) return;
-    const reading = this.#reading;
-    if (reading !== undefined) {
-      this.#reading = undefined;
-      reading.resolve({ done: false, value: piece });
-      return;
-    }
     this.#pieces.push(piece);
     this.#pieceBytes += piece.byteLength;
-    if (this.#pieceBytes >= this.#options.bufferedBytes) controller.pause();
+    if (this.#isReaderWaiting()) this.#planHandOver();
+    else if (this.#pieceBytes >= this.#options.bufferedBytes) controller.pause();
   }
 
   onResponseEnd(): void {
@@ -115,24 +118,105 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
   }
 
   next(): Promise<IteratorResult<Uint8Array, undefined>> {
-    this.#isUnread = false;
-    if (this.#pieces.length > 0) return Promise.resolve({ done: false, value: this.#takePieces() });
-    if (this.#ending !== undefined) return this.#toResult(this.#ending);
-    // One timer for the whole body: refreshing it is cheaper than creating one for each read, and restarts it if it has fired.
-    this.#idleTimer?.refresh();
     const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<Uint8Array, undefined>>();
-    this.#reading = { resolve, reject };
+    this.#readBy({
+      take: (piece) => {
+        this.#reader = undefined;
+        resolve({ done: false, value: piece });
+        return undefined;
+      },
+      end: ({ failure }) => (failure === undefined ? resolve(finished) : reject(failure)),
+      fail: reject,
+    });
     return promise;
   }
 
   return(): Promise<IteratorResult<Uint8Array, undefined>> {
+    this.close();
+    return Promise.resolve(finished);
+  }
+
+  readEach(take: Reader['take']): Promise<EndOfBody> {
+    const { promise, resolve, reject } = Promise.withResolvers<EndOfBody>();
+    this.#readBy({ take, end: resolve, fail: reject });
+    return promise;
+  }
+
+  close(): void {
     this.#pieces = [];
     if (this.#ending === undefined) {
       this.#end({ type: 'left' });
       this.#controller?.abort(new Error('The reader left'));
     }
     this.#ending = { type: 'left' };
-    return Promise.resolve(finished);
+  }
+
+  #readBy(reader: Reader): void {
+    this.#isUnread = false;
+    this.#reader = reader;
+    this.#handOver();
+  }
+
+  #isReaderWaiting(): boolean {
+    return this.#reader !== undefined && !this.#isReaderSlow;
+  }
+
+  /** Not at once: what else has arrived with it comes in the same turn, and undici must not be called back from its own call. */
+  #planHandOver(): void {
+    if (this.#isHandOverPlanned) return;
+    this.#isHandOverPlanned = true;
+    process.nextTick(this.#handOverPlanned);
+  }
+
+  readonly #handOverPlanned = (): void => {
+    this.#isHandOverPlanned = false;
+    this.#handOver();
+  };
+
+  /** Gives the reader what has arrived, and then the end. */
+  #handOver(): void {
+    while (this.#pieces.length > 0 && this.#isReaderWaiting()) this.#give();
+    if (!this.#isReaderWaiting()) return;
+    // One timer for the whole body: refreshing it is cheaper than creating one for each read, and restarts it if it has fired.
+    if (this.#ending === undefined) this.#idleTimer?.refresh();
+    else this.#tellEnding(this.#ending);
+  }
+
+  #give(): void {
+    try {
+      const slow = this.#reader?.take(this.#takePieces());
+      if (slow === undefined) return;
+      this.#isReaderSlow = true;
+      slow.then(
+        () => {
+          this.#isReaderSlow = false;
+          this.#handOver();
+        },
+        (error: unknown) => this.#dropReader(error),
+      );
+    } catch (error) {
+      this.#dropReader(error);
+    }
+  }
+
+  #dropReader(error: unknown): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    this.close();
+    reader?.fail(error);
+  }
+
+  #tellEnding(ending: Ending): void {
+    const reader = this.#reader;
+    this.#reader = undefined;
+    if (ending.type !== 'failed') {
+      reader?.end({});
+      return;
+    }
+    // Told once; afterwards the body is at its end, like a generator.
+    this.#ending = { type: 'left' };
+    const { signal, origin } = this.#options;
+    reader?.end({ failure: signal.aborted && ending.error === signal.reason ? ending.error : explainCutBody(ending.error, origin) });
   }
 
   #takePieces(): Buffer {
@@ -150,17 +234,7 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
     clearTimeout(this.#idleTimer);
     this.#options.signal.removeEventListener('abort', this.#leaveBySignal);
     if (!this.#hasHead) this.#headSettled.reject(ending.type === 'failed' ? ending.error : new Error('The answer ended before it began'));
-    const reading = this.#reading;
-    this.#reading = undefined;
-    if (reading !== undefined) this.#toResult(ending).then(reading.resolve, reading.reject);
-  }
-
-  #toResult(ending: Ending): Promise<IteratorResult<Uint8Array, undefined>> {
-    if (ending.type !== 'failed') return Promise.resolve(finished);
-    // Thrown once; afterwards the iterator is done, like a generator.
-    this.#ending = { type: 'left' };
-    const { signal, origin } = this.#options;
-    return Promise.reject(signal.aborted && ending.error === signal.reason ? ending.error : explainCutBody(ending.error, origin));
+    this.#planHandOver();
   }
 
   readonly #leaveBySignal = (): void => this.fail(this.#options.signal.reason);
@@ -169,6 +243,6 @@ export class ResponseReceiver implements AsyncIterableIterator<Uint8Array, undef
     const { origin, idleTimeoutMs } = this.#options;
     const seconds = `${idleTimeoutMs / 1000} s`;
     if (this.#isUnread) this.fail(new OutboundError('timeout', `The answer of ${origin} was not read for ${seconds}.`));
-    else if (this.#reading !== undefined) this.fail(new OutboundError('timeout', `${origin} sent nothing for ${seconds}.`));
+    else if (this.#isReaderWaiting()) this.fail(new OutboundError('timeout', `${origin} sent nothing for ${seconds}.`));
   };
 }

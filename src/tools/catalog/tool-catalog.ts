@@ -8,6 +8,7 @@ import type { RunContext } from '../../core/run.ts';
 import type { ToolServerInspector } from '../../core/tool-server-report.ts';
 import type { ListedTool, Tool, ToolFinder, ToolOffer } from '../../core/tool.ts';
 import { originOf } from '../../shared/document-url.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import type { CreateTransports } from '../mcp/create-transports.ts';
 import { createMcpServers } from '../mcp/mcp-servers.ts';
 import { chooseServers, permittedServers } from '../servers/choose-servers.ts';
@@ -99,11 +100,14 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   const serverIdsIn = (toolIds: readonly string[] | undefined): string[] | undefined =>
     toolIds?.filter((toolId) => claimantOf(toolId) === undefined);
 
-  async function offerFor(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
-    const { toolIds } = request;
+  function offerFor(request: ChatRequest, run: RunContext): MaybePromise<ToolOffer> {
     // A preset may add tools that no list names, such as `transfer_to_agent`.
-    const wantsNone = toolIds?.length === 0 && request.toolServers.length === 0 && run.preset === undefined;
-    if (request.isTask || wantsNone) return { tools: new Map(), warnings: [] };
+    const wantsNone = request.toolIds?.length === 0 && request.toolServers.length === 0 && run.preset === undefined;
+    return request.isTask || wantsNone ? { tools: new Map(), warnings: [] } : makeOffer(request, run);
+  }
+
+  async function makeOffer(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
+    const { toolIds } = request;
     const records = await listRecords();
     const chosen = chooseServers(serverIdsIn(toolIds), records, serverIdsIn(run.caller.tools));
     const sessionServerAt = (origin: string): string | undefined =>

@@ -10,6 +10,7 @@ import { askModel, fold } from '../../_support/model-answers.ts';
 import { chunk, events, head, respond, startUpstream, stream } from '../../_support/upstream-server.ts';
 import type { Script, UpstreamServer } from '../../_support/upstream-server.ts';
 import { answerOf } from '../../_support/scripted-model.ts';
+import { outboundBody } from '../../_support/outbound-body.ts';
 
 const open: UpstreamServer[] = [];
 afterEach(async () => {
@@ -284,7 +285,11 @@ describe('the stream', () => {
       next = setImmediate(count);
     };
     let next = setImmediate(count);
-    const backend = createOpenAiBackend(connect({ origin: 'http://127.0.0.1:1' }), async () => ({ status: 200, headers, body: body() }));
+    const backend = createOpenAiBackend(connect({ origin: 'http://127.0.0.1:1' }), async () => ({
+      status: 200,
+      headers,
+      body: outboundBody(body()),
+    }));
     const said = await Array.fromAsync(answerOf(backend, askModel()));
     clearImmediate(next);
     expect(fold(said)).toMatchObject({ text: `${words.join('')}Hello` });

@@ -44,7 +44,7 @@ function catalogOf(records: ToolServerRecord[], script: ScriptedSend = documents
   return catalog;
 }
 
-function offer(records: ToolServerRecord[], request: Partial<ChatRequest> = {}, run: Partial<RunContext> = {}): Promise<ToolOffer> {
+async function offer(records: ToolServerRecord[], request: Partial<ChatRequest> = {}, run: Partial<RunContext> = {}): Promise<ToolOffer> {
   return catalogOf(records).offerFor(chatRequest(request), runContext(run));
 }
 

@@ -36,7 +36,7 @@ export function mcpCatalog({ records = [mcpRecord()], registry, send, transports
   return catalog;
 }
 
-export function offerOf(catalog: ToolCatalog, toolIds?: string[]): Promise<ToolOffer> {
+export async function offerOf(catalog: ToolCatalog, toolIds?: string[]): Promise<ToolOffer> {
   return catalog.offerFor(chatRequest(toolIds === undefined ? {} : { toolIds }), runContext());
 }
 

@@ -8,6 +8,7 @@ import { testApp } from '../../_support/build-app.ts';
 import { jsonResponse } from '../scripted-send.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
 import { httpPeer, textResult, toolOf } from './scripted-peer.ts';
+import { outboundBody } from '../../_support/outbound-body.ts';
 
 type Message = { id?: number; method?: string };
 type Script = (message: Message, request: OutboundRequest) => OutboundResponse | Promise<OutboundResponse> | undefined;
@@ -17,11 +18,11 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
 }
 
 function eventStream(text: string): OutboundResponse {
-  return { status: 200, headers: { 'content-type': 'text/event-stream' }, body: bytesOf(text) };
+  return { status: 200, headers: { 'content-type': 'text/event-stream' }, body: outboundBody(bytesOf(text)) };
 }
 
 function accepted(): OutboundResponse {
-  return { status: 202, headers: {}, body: bytesOf('') };
+  return { status: 202, headers: {}, body: outboundBody(bytesOf('')) };
 }
 
 /** A server of the first era, written by hand, whose answer to a call is the script's. */

@@ -4,6 +4,7 @@ import type { InputRequiredResult, ServerContext } from '@modelcontextprotocol/s
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { OutboundRequest, SendOutbound } from '../../../src/core/outbound.ts';
 import type { CreateTransports } from '../../../src/tools/mcp/create-transports.ts';
+import { outboundBody } from '../../_support/outbound-body.ts';
 
 type Answer = CallToolResult | InputRequiredResult;
 export type OnCall = (name: string, args: JsonObject, context: ServerContext) => Promise<Answer> | Answer;
@@ -143,7 +144,7 @@ export function httpPeer(
     peer.requests.push(request);
     const { method, url, headers = {}, body, signal } = request;
     const answer = await handler.fetch(new Request(url, { method, headers, signal, ...(body !== undefined && { body: String(body) }) }));
-    return { status: answer.status, headers: Object.fromEntries(answer.headers), body: answer.body ?? nothing() };
+    return { status: answer.status, headers: Object.fromEntries(answer.headers), body: outboundBody(answer.body ?? nothing()) };
   };
   return { ...peer, send };
 }

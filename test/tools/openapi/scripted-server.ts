@@ -1,4 +1,5 @@
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
+import { outboundBody } from '../../_support/outbound-body.ts';
 
 export interface ScriptedAnswer {
   status?: number;
@@ -34,7 +35,7 @@ export function silence(): Promise<never> {
 }
 
 export function toResponse({ status = 200, headers = {}, body = '' }: ScriptedAnswer): OutboundResponse {
-  return { status, headers, body: pieces(typeof body === 'string' ? [body] : body) };
+  return { status, headers, body: outboundBody(pieces(typeof body === 'string' ? [body] : body)) };
 }
 
 async function* pieces(parts: (Uint8Array | string | Error)[]): AsyncGenerator<Uint8Array> {

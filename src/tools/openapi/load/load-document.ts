@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { OutboundError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { readBytes, type OutboundResponse, type SendOutbound, type Trust } from '../../../core/outbound.ts';
@@ -139,17 +139,16 @@ async function readAnswer({ status, headers, body }: OutboundResponse, url: stri
   if (status === 304) return undefined;
   if (problem !== undefined) throw new Error(`${url} ${problem}${pageHint(url)}`);
   const hash = createHash('sha256');
-  const { bytes, isTruncated } = await readBytes(watched(body, hash), limits.documentBytes);
+  // Piece by piece: hashing a large document at once would block every stream.
+  const { bytes, isTruncated } = await readBytes(body, limits.documentBytes, (piece) => hash.update(piece));
   if (isTruncated) throw new Error(`${url} is larger than ${limits.documentBytes} bytes, the limit for documents.`);
   return { bytes, hash: hash.digest('hex'), headers };
 }
 
-/** Hashed chunk by chunk: hashing a large document at once would block every stream. */
-async function* watched(body: OutboundResponse['body'], hash: Hash): AsyncGenerator<Uint8Array> {
-  for await (const piece of body) {
-    hash.update(piece);
-    yield piece;
-  }
+/** Ending the iteration releases the connection. */
+async function discard(body: OutboundResponse['body']): Promise<void> {
+  // eslint-disable-next-line no-unreachable-loop -- one piece is enough
+  for await (const _piece of body) break;
 }
 
 function statusProblem(status: number): string | undefined {
@@ -158,12 +157,6 @@ function statusProblem(status: number): string | undefined {
     return `does not exist (HTTP 404). ${usualPlace} Set "path" when it lies elsewhere (Litestar: "schema/openapi.json", NestJS: "api-json", springdoc: "v3/api-docs", ASP.NET: "openapi/v1.json").`;
   if (status >= 200 && status < 300) return undefined;
   return `answered with HTTP ${status}. Does the server work?`;
-}
-
-/** Ending the iteration releases the connection. */
-async function discard(body: OutboundResponse['body']): Promise<void> {
-  // eslint-disable-next-line no-unreachable-loop -- one piece is enough
-  for await (const _piece of body) break;
 }
 
 function withoutSecrets(url: string): string {

@@ -7,6 +7,7 @@ import { documentUrl, loadDocument, type DocumentAddress, type LoadOptions } fro
 import type { DocumentReader } from '../../../../src/tools/openapi/load/open-document-aside.ts';
 import type { OpenedDocument } from '../../../../src/tools/openapi/load/open-document.ts';
 import { scriptedServer, silence, type ScriptedAnswer } from '../scripted-server.ts';
+import { outboundBody } from '../../../_support/outbound-body.ts';
 
 const place: DocumentAddress = {
   url: 'http://tools.test:8000/api/',
@@ -81,16 +82,13 @@ describe('loadDocument', () => {
   it('stops reading a document that is too large', async () => {
     const piece = 'x'.repeat(1024 * 1024);
     let sent = 0;
-    const send = async (): Promise<{ status: number; headers: Record<string, string>; body: AsyncGenerator<Uint8Array> }> => ({
-      status: 200,
-      headers: {},
-      body: (async function* endless() {
-        for (;;) {
-          sent += 1;
-          yield await Promise.resolve(new TextEncoder().encode(piece));
-        }
-      })(),
-    });
+    async function* endless(): AsyncGenerator<Uint8Array> {
+      for (;;) {
+        sent += 1;
+        yield await Promise.resolve(new TextEncoder().encode(piece));
+      }
+    }
+    const send = async () => ({ status: 200, headers: {}, body: outboundBody(endless()) });
     await expect(load(place, send)).rejects.toThrow(`larger than ${limits.documentBytes} bytes`);
     expect(sent).toBe(limits.documentBytes / piece.length + 1);
   });
