@@ -146,8 +146,9 @@ describe('updateTools', () => {
     await gateway.ask({ chat_id: 'a', tool_ids: asked });
     await gateway.ask({ chat_id: 'a', tool_ids: asked });
     await gateway.ask({ chat_id: 'a' });
-    await gateway.ask({ chat_id: 'a', tool_ids: ['function:door'] });
+    const anew = await gateway.ask({ chat_id: 'a', tool_ids: ['function:door'] });
     expect([1, 2, 3, 4].map((turn) => offered(gateway, turn))).toEqual([['light'], ['light'], ['light'], ['door']]);
+    expect(anew.eventsOf('config.update')).toEqual([]);
   });
 
   test('in a mode by a prompt holds for the next request [S3-10]', async () => {

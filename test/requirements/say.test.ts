@@ -94,3 +94,18 @@ test('what one call says is bounded, and the run tells where the bound was reach
   expect(seen.eventsOf('limit.reached')).toMatchObject([{ limit: 'said_characters', value: 65_536 }]);
   expect(gateway.app.logLines.filter((line) => line.includes('say: pass a text'))).toHaveLength(1);
 });
+
+test('what was said before a hand-over stands apart from what follows it [S3-7]', async () => {
+  const passing = {
+    'a.js': functionModule('pass', { execute: "async (args, { say }) => { await say('One moment.'); return handoff('clerk') }" }),
+    'b.js': functionModule('on', { execute: "() => handoff('chief')" }),
+  };
+  const turns = [[letMeSee, ...calls(['pass', {}])], calls(['on', {}]), says('Hello.')];
+  await using gateway = await functionGateway(passing, { turns });
+  for (const payload of [
+    { id: 'clerk', base_model: 'model', tools: ['function:on'] },
+    { id: 'chief', base_model: 'model', tools: [] },
+  ])
+    await gateway.app.server.inject({ method: 'POST', url: '/api/presets', headers: { host: '127.0.0.1' }, payload });
+  expect((await gateway.ask()).text).toBe('Let me see.\n\nOne moment.\n\nHello.');
+});

@@ -32,6 +32,7 @@ export async function runAsPreset(
   const begun = beginning instanceof Promise ? await beginning : beginning;
   let { request } = begun;
   let start: Start = { type: 'first', model: begun.inForce === undefined ? request.model : first.model, events: eventsOf(begun.inForce) };
+  let speak = emit;
   for (let handoffs = 0; ; handoffs += 1) {
     requireModel(run.caller, request.model);
     run.suspension?.answers(request);
@@ -55,10 +56,11 @@ export async function runAsPreset(
       if (warnings.length > 0) applied = { ...applied, request: await change({ toolIds }, services.now()) };
       start = { ...start, events: [...start.events, ...warnings] };
     }
-    const handoff = await answerChat(applied.request, { run: acting, services, change }, withStart(start, emit));
+    const handoff = await answerChat(applied.request, { run: acting, services, change }, withStart(start, speak));
     if (handoff === undefined) return;
+    speak = handoff.separator.separate(speak);
     if (handoffs >= limits.handoffs) {
-      await emit([
+      await speak([
         { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: limits.handoffs } } },
         { type: 'text', text: `The conversation was handed over ${limits.handoffs} times without an answer.` },
         { type: 'finish', reason: 'stop' },

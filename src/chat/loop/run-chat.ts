@@ -108,6 +108,8 @@ export interface Handoff {
   messages: ChatMessage[];
   /** The names of the functions offered until then. */
   functions: string[];
+  /** Keeps what the next preset says apart from what was said until then. */
+  separator: Pick<TurnSeparator, 'separate'>;
 }
 
 /**
@@ -139,7 +141,12 @@ export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Han
         return undefined;
       }
       case 'hand_off':
-        return { preset: step.preset, messages: forAnotherModel(addedMessages(loop)), functions: [...loop.tools.keys()] };
+        return {
+          preset: step.preset,
+          messages: forAnotherModel(addedMessages(loop)),
+          functions: [...loop.tools.keys()],
+          separator: loop.separator,
+        };
       case 'stop':
         await emit([{ type: 'finish', reason: 'stop' }]);
         return undefined;

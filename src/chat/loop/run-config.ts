@@ -70,6 +70,7 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
       ...(instructions !== undefined && { instructions }),
       ...(approvalRule !== undefined && { approvalRule }),
     };
+    if (isUnchanged(config)) return { request };
     return { request, inForce: { ...(preset !== undefined && { preset }), ...changeData(config, found.created) } };
   }
 
@@ -94,8 +95,7 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
         ...(asked && { askedToolIds: asked }),
         created: time,
       };
-      const isNothing = next.preset === undefined && next.toolIds === undefined && next.instructions === undefined;
-      await keep(isNothing ? undefined : next);
+      await keep(isUnchanged(next) ? undefined : next);
       const { instructions: _before, ...asSent } = request;
       return {
         ...asSent,
@@ -122,6 +122,10 @@ function chatOf({ chatId, isTask }: ChatRequest, { caller, model, presetPath }: 
 /** The preset may have been deleted, or the key limited, since the conversation was handed over. */
 async function mayAnswer(preset: string, { caller }: RunContext, presets: PresetBook): Promise<boolean> {
   return isModelAllowed(caller, preset) && (await presets.find(preset)) !== undefined;
+}
+
+function isUnchanged({ preset, toolIds, instructions }: ChatConfig): boolean {
+  return preset === undefined && toolIds === undefined && instructions === undefined;
 }
 
 function isSameList(left: readonly string[], right: readonly string[] | undefined): boolean {
