@@ -1,6 +1,6 @@
 // Plain JavaScript that any Node can read: it is loaded before the version of Node is looked at.
 import { createHash } from 'node:crypto';
-import { readdirSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -11,14 +11,15 @@ const packages = ['package.json', 'package-lock.json', 'node_modules/.package-lo
 export const bundles = root + 'node_modules/.cache/toolwharf';
 
 /**
- * The folder of the bundle of these very sources, packages and Node, whether it is there or not. Files are told apart by their size and the times of their
- * last change, of which no tool can set back the second: looking at all of them takes 5 ms, reading them would take ten times that.
+ * The folder of the bundle of these very sources, packages and Node, whether it is there or not. Sources are told apart by their size and the times of
+ * their last change, of which no tool can set back the second: looking at all of them takes 5 ms, reading them would take ten times that.
  */
 export function bundleFolder() {
   const hash = createHash('sha256').update(process.version + '\n' + root + '\n');
-  for (const path of packages.concat(filesBelow('src'))) {
-    const found = statSync(root + path, { throwIfNoEntry: false });
-    hash.update(path + (found === undefined ? '' : ' ' + found.size + ' ' + found.mtimeMs + ' ' + found.ctimeMs) + '\n');
+  for (const path of packages) hash.update(path + '\n' + (existsSync(root + path) ? readFileSync(root + path, 'utf8') : '') + '\n');
+  for (const path of filesBelow('src')) {
+    const { size, mtimeMs, ctimeMs } = statSync(root + path);
+    hash.update(path + ' ' + size + ' ' + mtimeMs + ' ' + ctimeMs + '\n');
   }
   return bundles + '/' + hash.digest('hex').slice(0, 32);
 }
