@@ -21,6 +21,10 @@ const entries = [
 /** Read by any Node, before the bundle is. */
 const plainFiles = ['toolwharf.js', 'use-newer-node.js', 'needed-node.js'];
 
+/** What zod exports for modules of operators, and the gateway does not use: above all its messages in fifty languages. */
+const zodExports =
+  /node_modules\/zod\/(?:index|v4\/index|v4\/(?:classic|mini)\/(?:index|external)|v4\/core\/index|v4\/locales\/(?!en\.)[\w-]+)\.js$/;
+
 /**
  * Writes the whole program into a folder: JavaScript, minified, with its packages and with source maps. What is imported on demand stays a file of its
  * own, loaded on demand. Functions and classes keep their names, which stacks, logs and Fastify's messages show.
@@ -32,6 +36,7 @@ export async function makeBundle(folder: string): Promise<string[]> {
   const build = await rolldown({
     cwd: sources,
     platform: 'node',
+    preserveEntrySignatures: 'allow-extension',
     // As Node strips types, whatever a configuration says.
     tsconfig: false,
     transform: { typescript: { onlyRemoveTypeImports: true } },
@@ -44,8 +49,11 @@ export async function makeBundle(folder: string): Promise<string[]> {
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
+    codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: 'zod-exports', test: zodExports }] },
     minify: { compress: { keepNames: { function: true, class: true } }, mangle: { keepNames: true } },
     comments: false,
+    // One other character in a file, and V8 keeps two bytes for each of its characters.
+    charset: 'ascii',
     sourcemap: true,
     sourcemapExcludeSources: true,
   });

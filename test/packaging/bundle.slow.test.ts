@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { program } from '../_support/program.ts';
@@ -77,6 +78,32 @@ async function ask(path: string, body?: unknown): Promise<Response> {
 const invoke = async (name: string): Promise<unknown> => (await ask(`/api/tools/${name}/invoke`, {})).json();
 
 describe('the bundle', () => {
+  test('is in characters that V8 keeps in one byte each, and loads at its start only what every gateway needs', () => {
+    const folder = dirname(program);
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
+      (path) => path.endsWith('.js') && !path.startsWith('client/'),
+    );
+    const texts = new Map(files.map((path) => [join(folder, path), readFileSync(join(folder, path), 'utf8')]));
+    expect([...texts].filter(([, text]) => /[^\0-\u00FF]/.test(text)).map(([path]) => path)).toEqual([]);
+
+    const loaded = new Set<string>();
+    const load = (path: string): void => {
+      if (loaded.has(path)) return;
+      loaded.add(path);
+      for (const [, target = ''] of (texts.get(path) ?? '').matchAll(
+        /(?:^|[;}\n])(?:import|export)(?:[\w*{}$, ]*?from)?["'`](\.[^"'`]+)["'`]/g,
+      ))
+        load(join(path, '..', target));
+    };
+    load(join(folder, 'cli/serve.js'));
+    const nameOf = (path: string): string => basename(path).replace(/(?:-[\w-]{8})?\.js$/, '');
+    const [all, atStart] = [[...texts.keys()].map(nameOf), [...loaded].map(nameOf)];
+    expect(atStart).toEqual(expect.arrayContaining(['serve', 'outbound-request']));
+    const onDemand = ['reply', 'time-operations', 'pretty-lines', 'mcp-handler', 'mcp-session', 'webapi', 'lib', 'zod-exports'];
+    expect(all).toEqual(expect.arrayContaining(onDemand));
+    expect(onDemand.filter((name) => atStart.includes(name))).toEqual([]);
+  });
+
   test('shows its log in lines for people', async () => {
     await expect.poll(() => output).toMatch(/INFO: toolwharf \d+\.\d+\.\d+ listens on/);
   });

@@ -70,7 +70,7 @@ export function renderPage({ title, body, refreshSeconds }: Page): { headers: Re
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${title} – toolwharf</title>
+        <title>${title} &ndash; toolwharf</title>
         ${styleElement}
       </head>
       <body>
