@@ -35,7 +35,7 @@ export async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<
 export function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPrompts'>, log: LeveledLog): void {
   if (!recordPrompts) return;
   const message =
-    'RECORD_PROMPTS is on: what users ask and models answer is kept word by word for 24 hours, and administrators can read it at GET /api/runs/{id}';
+    'RECORD_PROMPTS is on: what users ask and models answer is recorded word by word for 24 hours, and administrators can read it at GET /api/runs/{id}';
   log.warn({ setting: 'RECORD_PROMPTS' }, message);
 }
 

@@ -117,7 +117,7 @@ export interface ChatRequest {
   /** `{{NAME}}` → value, for system prompts and templates. */
   variables: Record<string, string>;
   files: InlineFile[];
-  /** A frontend task (title, tags), which runs without tools. */
+  /** A hidden task of a frontend (title, tags), which runs without tools. */
   isTask: boolean;
   /** Another preset handed the conversation over, so the tool result at its end belongs to no call of this preset. */
   isHandover?: true;

@@ -198,7 +198,7 @@ export const limits = {
   stateTotalCharacters: 32 * 1024 * 1024,
   /** Stored state of all chats, encrypted. */
   stateLastingCharacters: 64 * 1024 * 1024,
-  /** Chats whose tools, instructions or preset functions and hand-offs have changed; beyond it the oldest are deleted, and go on as at first. */
+  /** Chats whose tools, instructions or preset functions and hand-offs have changed; beyond it the oldest changes are deleted, and these chats go on as their requests say. */
   chatConfigs: 10_000,
   /** Size of all of them, encrypted. */
   chatConfigsCharacters: 32 * 1024 * 1024,
@@ -350,7 +350,7 @@ export const limits = {
   sessionGraceMs: 30_000,
   /** How long a conversation over a socket can be continued after its last message: the next morning too. Nobody has asked to store it for longer. */
   conversationMs: 24 * 60 * 60 * 1000,
-  /** Beyond these its oldest turns are dropped: no model's context holds more. */
+  /** Beyond these its oldest exchanges are dropped: no model's context holds more. */
   conversationMessages: 1_000,
   conversationCharacters: 2 * 1024 * 1024,
   /** All kept conversations, encrypted. Beyond it whoever has the most loses the oldest ones. */
@@ -419,11 +419,11 @@ export const limits = {
   rememberedApprovalMs: 24 * 60 * 60 * 1000,
   /** A human's message on a rejection, which the model reads. */
   approvalMessageCharacters: 4_000,
-  /** How long it is kept what a suspended run did: a chat may go on weeks later, and its history has only the link. As long as stored state. */
+  /** How long what a suspended run did is kept: a chat may go on weeks later, and its history has only the link. As long as stored state. */
   transcriptMs: 30 * 24 * 60 * 60 * 1000,
   transcripts: 5_000,
   transcriptsCharacters: 128 * 1024 * 1024,
-  /** What one run did. Of a larger one, results are shortened, then it is forgotten. */
+  /** What one run did. If it is larger, its results are shortened; if that is not enough, it is forgotten. */
   transcriptCharacters: 512 * 1024,
   shortenedResultCharacters: 4_000,
   /** Messages with links, from the end of a history, for which it is looked up. Each takes a millisecond or two. */

@@ -10,7 +10,7 @@ export interface EndedRun {
   durationMs: number;
   /** Undefined if the model said nothing. */
   firstTokenMs: number | undefined;
-  /** Requests of models, those of selections included. */
+  /** Requests to models, those of selections included. */
   modelRequests: number;
   /** Selections that could be read only after repair. */
   repairedSelections: number;

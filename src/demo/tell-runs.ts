@@ -177,7 +177,7 @@ function printChunk(chunk: Chunk, observed: Observed, printer: Printer): void {
     printer.line(`source ${observed.sources}`, compact(document.join(' ')));
   }
   const { type, data } = chunk.event ?? { type: '', data: {} };
-  // Only now, because the browser is asked over another connection, often before the call is told here.
+  // Only now, because the browser is asked over another connection, often before the call is reported here.
   if (type === 'tool.result') for (const line of observed.relayed.splice(0)) printer.line('browser', line);
   if (type === 'selection') printer.line('selected', (data['found'] as string[]).join(', '));
   if (type === 'tool.result' && data['error'] !== undefined) printer.line('error', JSON.stringify(data['error']));

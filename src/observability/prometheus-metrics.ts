@@ -45,13 +45,13 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   const runs = new Counter({ name: 'toolwharf_runs_total', help: 'Runs that ended, by outcome', labelNames: ['outcome'], registers });
   const upstreamErrors = new Counter({
     name: 'toolwharf_upstream_errors_total',
-    help: 'Runs that failed by a fault of the model backend, by error code',
+    help: 'Runs that failed because of the backend, by error code',
     labelNames: ['code'],
     registers,
   });
   const modelRequests = new Counter({
     name: 'toolwharf_model_requests_total',
-    help: 'Requests of models: one for each round, and those of selections',
+    help: 'Requests to models: one for each round, and those of selections',
     labelNames: ['model'],
     registers,
   });

@@ -51,7 +51,7 @@ export function createPromptLog({ store, isRecording, now, logger }: PromptLogOp
   let isFaulty = false;
 
   function reportFault(error: unknown): void {
-    if (!isFaulty) logger.error({ err: error }, 'prompts cannot be recorded at the moment; those of this time are left out');
+    if (!isFaulty) logger.error({ err: error }, 'prompts cannot be recorded at the moment and are left out');
     isFaulty = true;
   }
 

@@ -52,7 +52,7 @@ export interface ActiveRuns {
   /** Ends the runs of this caller whose answers go to this websocket session with `run_cancelled`; not those that only send it their events. */
   cancelSession: (sessionId: string, caller: Caller) => void;
   /**
-   * Ends the runs of this caller and `chat_id` with `run_cancelled`, frontend tasks excepted. Resolves when they have ended, critical sections included,
+   * Ends the runs of this caller and `chat_id` with `run_cancelled`, hidden tasks excepted. Resolves when they have ended, critical sections included,
    * with what their calls have done: whole rounds, as far as it is known.
    * @throws GatewayError `conflict` if one does not end in time
    */

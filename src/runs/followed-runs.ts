@@ -80,7 +80,7 @@ export function createFollowedRuns(active: ActiveRuns): FollowedRuns {
   };
 }
 
-/** One stream over all parts of its run: from its start, and from each time when it was resumed. */
+/** One stream over all parts of its run: from its start, and from each time it was resumed. */
 class Follower {
   readonly callerId: string;
   readonly #emit: Emit<ChatEvent>;

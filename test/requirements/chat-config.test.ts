@@ -130,7 +130,7 @@ describe('updateTools', () => {
     await inject('/v1/chat/completions', key, { model: 'model', messages: [{ role: 'user', content: question }], chat_id: 'a' });
     expect(textOfMessage(gateway.model.requests[1]?.messages.at(-1))).toContain('this key may not use');
     const invoked = (await inject('/api/tools/set_tools/invoke', key, { arguments: { to: [] } })).json<JsonObject>();
-    expect(invoked['error']).toMatchObject({ message: expect.stringContaining('was not called in one') });
+    expect(invoked['error']).toMatchObject({ message: expect.stringContaining('Call it in a chat') });
   });
 
   test('with no tools left lets the model answer from what it knows', async () => {
@@ -238,7 +238,7 @@ describe('updateInstructions', () => {
     expect(gateway.model.requests[1]?.messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'tool']);
   });
 
-  test('lasts for the run without a chat_id, and leaves frontend tasks alone', async () => {
+  test('lasts for the run without a chat_id, and leaves hidden tasks alone', async () => {
     const turns = [
       calls(['instruct', { to: 'Ahoy.' }]),
       says('ok'),

@@ -51,7 +51,7 @@ export interface ChatServices {
   now: () => number;
 }
 
-/** Makes a function's change of this time hold for the run and its chat, and returns the request as it is then, with its presets applied. */
+/** Applies a change that a function made at this time to the run and its chat, and returns the changed request, with its presets applied. */
 export type ChangeRequest = (change: ConfigChange, time: number) => Promise<ChatRequest>;
 
 /**

@@ -73,7 +73,7 @@ export interface ChatRun {
 export interface ChangeableChat {
   /** @throws GatewayError `unknown_tool_id`, `forbidden` for entries that the caller may not use */
   check(toolIds: readonly string[]): Promise<void>;
-  /** Makes a change of this time (milliseconds since 1970) hold. `offer` and `system`: the tools and the system message from now on, where they have changed; null: no system message. */
+  /** Applies a change made at this time (milliseconds since 1970). `offer` and `system`: the tools and the system message from now on, where they have changed; null: no system message. */
   change(change: ConfigChange, time: number): Promise<{ offer?: ToolOffer; system?: ChatMessage | null }>;
 }
 

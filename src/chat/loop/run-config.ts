@@ -31,7 +31,7 @@ export interface RunConfigOptions {
 }
 
 /**
- * Changes last for the chat of the request; without a `chat_id` they last for the run, and so do those of a preset that was called as a tool. Frontend
+ * Changes last for the chat of the request; without a `chat_id` they last for the run, and so do those of a preset that was called as a tool. Hidden
  * tasks, such as a title, are asked of the model that they name.
  */
 export function createRunConfig(first: ChatRequest, { run, configs, presets }: RunConfigOptions): RunConfig {
@@ -107,7 +107,7 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
     async handOver(preset, approvalRule, time) {
       ownToolIds = undefined;
       hasTools = false;
-      // Back at the preset that requests name, nothing is changed any more.
+      // Back at the preset that requests name, no change is left.
       if (preset === chat?.model) return keep(undefined);
       await keep({ preset, approvalRule, ...(asked && { askedToolIds: asked }), created: time });
     },

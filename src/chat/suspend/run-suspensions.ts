@@ -23,7 +23,7 @@ export interface RunSuspensionsOptions {
   store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
   tokens: ApprovalTokenSigner;
   links: ApprovalLinkSigner;
-  transcripts: Pick<RunTranscripts, 'keepWaiting' | 'keepOver'>;
+  transcripts: Pick<RunTranscripts, 'keepSuspended' | 'keepEnded'>;
   /** Called with runs that were evicted because the store was full and their caller had the most in it. Never rejects. */
   onGivenUp: (runIds: readonly string[]) => Promise<void>;
   /** Makes the log of the run durable. */
@@ -64,13 +64,13 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
         isAnswered = true;
         const approval = toPendingApproval(waiting, options);
         const link = approval.url?.slice(approval.url.lastIndexOf('/') + 1);
-        if (link !== undefined) await options.transcripts.keepWaiting(waiting, link, { ...round, before: transcript });
+        if (link !== undefined) await options.transcripts.keepSuspended(waiting, link, { ...round, before: transcript });
         return approval;
       },
       async settle(outcome) {
         if (isAnswered) return;
         const end: ChatMessage[] = outcome === 'failed' ? [{ role: 'assistant', content: failedAnswer, toolCalls: [] }] : [];
-        await options.transcripts.keepOver(run, [...run.transcript, ...end]);
+        await options.transcripts.keepEnded(run, [...run.transcript, ...end]);
       },
       async keepForRetry() {
         const checkpoint = isSuspended ? undefined : before?.resumed.retryFrom();

@@ -10,7 +10,7 @@ import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { repairHistory } from '../loop/repair-history.ts';
 import { forAnotherModel } from '../loop/round-messages.ts';
 import { inlineToolResults } from '../results/inline-tool-results.ts';
-import { hasLink, lastLinkIn, withoutLinks } from './approval-links.ts';
+import { hasLink, lastLinkIn, withoutLinks } from './links-in-messages.ts';
 
 /** The run to which a transcript belongs. */
 export type TranscribedRun = Pick<WaitingRun, 'id' | 'callerId' | 'model'>;
@@ -21,9 +21,9 @@ export type TranscribedRun = Pick<WaitingRun, 'id' | 'callerId' | 'model'>;
  */
 export interface RunTranscripts {
   /** `link`: the secret part of the link. `before`: the messages of earlier rounds. Never rejects. */
-  keepWaiting(run: TranscribedRun, link: string, suspended: SuspendedRound & { before: readonly ChatMessage[] }): Promise<void>;
+  keepSuspended(run: TranscribedRun, link: string, suspended: SuspendedRound & { before: readonly ChatMessage[] }): Promise<void>;
   /** Replaces it by what the run has done until its end. Never rejects. */
-  keepOver(run: TranscribedRun, messages: readonly ChatMessage[]): Promise<void>;
+  keepEnded(run: TranscribedRun, messages: readonly ChatMessage[]): Promise<void>;
   /**
    * Puts what a run did in the place of each answer of the assistant that has a link of a run of this caller, and removes the links from all messages.
    * `model`: as the request names it. `hasTools`: whether calls may stand in the history. Never rejects.
@@ -58,7 +58,7 @@ const unrun = {
   cancelled: { result: 'The run was cancelled before this call was approved, so it was not run.', said: 'It was cancelled and not run.' },
   decided: {
     result: 'The user has decided on this call. What came of it is not known here: it is running, or was cut off. Do not call it again.',
-    said: 'The user has decided, and the result is not there yet.',
+    said: 'The user has decided, but there is no result yet.',
   },
 } as const;
 
@@ -108,13 +108,13 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
   }
 
   return {
-    async keepWaiting(run, link, { before, messages, open, said }) {
+    async keepSuspended(run, link, { before, messages, open, said }) {
       const links = [...((await read(run))?.links ?? []), link];
       const shifted = open.map((index) => index + before.length);
       await write(run, { links, model: run.model, messages: [...before, ...messages], open: shifted, said });
     },
 
-    async keepOver(run, messages) {
+    async keepEnded(run, messages) {
       const earlier = await read(run);
       if (earlier !== undefined) await write(run, { links: earlier.links, model: run.model, messages: [...messages] });
     },

@@ -9,7 +9,7 @@ import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import { messagesOfRound } from '../loop/round-messages.ts';
 import { resultEvents, usageEvents } from '../tool-calls/run-round.ts';
 import type { TurnSeparator } from '../loop/separate-turns.ts';
-import { linkWords } from './approval-links.ts';
+import { linkWords } from './links-in-messages.ts';
 import { amidRound, toWaitingCalls } from './loop-checkpoint.ts';
 import type { LoopState } from './loop-checkpoint.ts';
 

@@ -5,14 +5,14 @@ import { ToolError } from '../../core/tool.ts';
 import type { ToolContext } from '../../core/tool.ts';
 import type { RunTools } from './tool-call-result.ts';
 
-/** Lets a running function change the tools and instructions of its chat. `note` gets each change; the loop makes it hold after the round. */
+/** Lets a running function change the tools and instructions of its chat. `note` gets each change; the loop applies it after the round. */
 export function createConfigChanges(
   config: RunTools | undefined,
   tool: string,
   note: (change: ConfigChange) => void,
 ): Pick<ToolContext, 'toolIds' | 'updateTools' | 'updateInstructions'> {
   function requireConfig(): RunTools {
-    if (config === undefined) throw new ToolError(`'${tool}' changes the tools or instructions of a chat, and was not called in one.`);
+    if (config === undefined) throw new ToolError(`'${tool}' changes the tools or instructions of a chat. Call it in a chat.`);
     return config;
   }
 
@@ -24,7 +24,7 @@ export function createConfigChanges(
       const wanted = [...new Set(toolIds)];
       if (wanted.length > limits.toolIds || wanted.some((toolId) => toolId.length > limits.toolIdCharacters))
         throw new ToolError(
-          `'${tool}' names more than ${limits.toolIds} tools, or one with more than ${limits.toolIdCharacters} characters.`,
+          `'${tool}' names more than ${limits.toolIds} tools, or one with more than ${limits.toolIdCharacters} characters. Name whole servers or toolsets.`,
         );
       await known.check(wanted).catch((error: unknown) => {
         throw error instanceof GatewayError ? new ToolError(error.message, { cause: error }) : error;
@@ -34,7 +34,7 @@ export function createConfigChanges(
     async updateInstructions(instructions) {
       requireConfig();
       if ((instructions?.length ?? 0) > limits.presetSystemCharacters)
-        throw new ToolError(`'${tool}' sets instructions of more than ${limits.presetSystemCharacters} characters.`);
+        throw new ToolError(`'${tool}' sets instructions of more than ${limits.presetSystemCharacters} characters. Shorten them.`);
       note({ instructions: instructions ?? null });
     },
   };

@@ -37,7 +37,7 @@ export interface InnerCall extends ResumedInner {
 
 /**
  * Runs the calls of one round; results are in call order. Emits `tool.call` for all of them first, then progress, and each result with its source as
- * soon as it is there. A failing call does not affect the others, and every call gets a result, even if the run is aborted.
+ * soon as the call has ended. A failing call does not affect the others, and every call gets a result, even if the run is aborted.
  * @throws GatewayError as `runToolCall`; what `emit` throws
  */
 export async function runRound(calls: readonly ToolCall[], round: ToolRound, emit: Emit<ChatEvent>): Promise<ToolCallResult[]> {

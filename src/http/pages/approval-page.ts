@@ -138,7 +138,7 @@ function furtherFields(
       canRemember &&
       html`<label class="check"
         ><input type="checkbox" name="remember" value="true" /><span
-          >The same for ${about} in the rest of this chat, for a day at most</span
+          >Decide the same for ${about} in the rest of this chat, for a day at most</span
         ></label
       >`
     }`;
@@ -165,7 +165,7 @@ function problem(message: string): Html {
 }
 
 export interface DecidedApproval {
-  /** Undefined if the log has it no more. */
+  /** Undefined if it is no longer in the log. */
   run: LoggedRun | undefined;
   answer?: string | undefined;
   /** The secret part of the link to calls that wait now. */
@@ -204,15 +204,19 @@ function stateOf(run: LoggedRun | undefined): { title: string; message: string; 
   switch (run?.status) {
     case 'running':
     case 'waiting':
-      return { title: 'Decided', message: 'The chat goes on. This page shows what comes of it by itself.', isGoingOn: true };
+      return { title: 'Decided', message: 'The chat goes on. This page will show the result by itself.', isGoingOn: true };
     case 'completed':
-      return { title: 'Decided', message: 'The chat has gone on. The model knows what came of it with your next message there.', ...ended };
+      return {
+        title: 'Decided',
+        message: 'The chat has gone on. With your next message there, the model learns what came of it.',
+        ...ended,
+      };
     case 'cancelled':
-      return { title: 'Cancelled', message: 'This run was cancelled. What had not run by then does not run any more.', ...ended };
+      return { title: 'Cancelled', message: 'This run was cancelled. Calls that had not run by then will not run.', ...ended };
     case 'failed':
       return { title: 'Decided, but the answer failed', message: errorIn(run) ?? 'Ask again in the chat.', ...ended };
     case undefined:
-      return { title: 'Decided', message: 'These calls were decided. What came of them is not kept any more.', ...ended };
+      return { title: 'Decided', message: 'These calls were decided. Their results are no longer kept.', ...ended };
   }
 }
 

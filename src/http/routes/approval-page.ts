@@ -54,7 +54,10 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
     const shown = token === undefined ? undefined : await callers.findByToken(token);
     const caller = await callers.findById(callerId, request);
     if (caller !== undefined && (shown === undefined || shown.id === callerId)) return caller;
-    throw new GatewayError('not_found', 'No calls of yours wait behind this link: whoever asked has another key, or their key has ended.');
+    throw new GatewayError(
+      'not_found',
+      'No calls of this key wait behind this link. Open it without a key, or with the key of the chat as long as that is valid.',
+    );
   }
 
   app.get<{ Params: { link: string }; Querystring: { receipt?: unknown } }>('/approvals/:link', async (request, reply) => {
@@ -120,7 +123,7 @@ function send(reply: FastifyReply, page: Page): FastifyReply {
 const titles: Partial<Record<GatewayError['code'], string>> = {
   not_found: 'Nothing waits here',
   approval_expired: 'Too late',
-  forbidden: 'Not from there',
+  forbidden: 'Not accepted from there',
 };
 
 function titleOf({ code, status }: GatewayError): string {
@@ -155,7 +158,7 @@ function parseForm(body: unknown): DecisionForm {
   if (body instanceof URLSearchParams) return parseInput(formSchema, Object.fromEntries(body), 'the form of this page');
   throw new GatewayError(
     'unsupported_media_type',
-    'Decisions are taken as the form of this page. Programs use POST /api/runs/{id}/approvals/{call_id}.',
+    'A decision has to be sent as the form of this page. Programs use POST /api/runs/{id}/approvals/{call_id}.',
   );
 }
 

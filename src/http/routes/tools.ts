@@ -47,7 +47,7 @@ const pageSchema = z.object({ limit: z.coerce.number('must be a number').int().m
 function pageOf(listed: readonly ListedTool[], { limit, after }: z.infer<typeof pageSchema>): { shown: ListedTool[]; next: string | null } {
   const start = after === undefined ? 0 : listed.findIndex(({ id }) => id === after) + 1;
   if (after !== undefined && start === 0)
-    throw new GatewayError('invalid_request', 'after: this function is not in the list any more. List from the beginning.', {
+    throw new GatewayError('invalid_request', 'after: this function is no longer in the list. List from the beginning.', {
       param: 'after',
     });
   const shown = listed.slice(start, limit === undefined ? undefined : start + limit);

@@ -88,7 +88,7 @@ function introduction(offered: readonly string[]): string {
 /** Words of a title. */
 const titleWords = 6;
 
-/** A frontend task (a title, tags, follow-up questions), answered as shortly as it is asked. */
+/** A hidden task (a title, tags, follow-up questions), answered as shortly as it is asked. */
 function answerTask(question: string): string | undefined {
   const field = /"(title|tags|follow_ups|queries)"\s*:/u.exec(question)?.[1];
   if (!/^(?:### Task:|\s*(?:generate|create|write|suggest)\b)/iu.test(question)) return undefined;

@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { bodySchema, requireFewFields } from './chat-body-schema.ts';
 import type { Body, callSchema, serverSchema } from './chat-body-schema.ts';
-import { isFrontendTask } from './is-frontend-task.ts';
+import { isHiddenTask } from './is-hidden-task.ts';
 import { fromLegacyFunctions } from './legacy-functions.ts';
 
 /** Fields of Open WebUI and of the gateway, which are never sent to a backend. */
@@ -128,7 +128,7 @@ function toParsedChat(body: Body, wire: JsonObject): Omit<ParsedChat, 'isLegacy'
 function isTask(body: Body, messages: readonly ChatMessage[]): boolean {
   if (body.metadata?.['task'] !== undefined && body.metadata['task'] !== null) return true;
   const namesTools = [body.tools, body.tool_ids, body.tool_servers].some((field) => field !== undefined && field !== null);
-  return !namesTools && isFrontendTask(messages, body.stream ?? false);
+  return !namesTools && isHiddenTask(messages, body.stream ?? false);
 }
 
 /** Parameters for the backend, including unknown ones. Those at the top level override those in `params`. */

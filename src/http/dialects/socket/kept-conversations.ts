@@ -24,7 +24,7 @@ export interface Conversation {
 export interface KeptConversations {
   /** For a request of this model; empty if nothing is kept. @throws GatewayError `storage_unavailable`: an answer without the history would be wrong. */
   find(id: ConversationId, model: string): Promise<ChatMessage[]>;
-  /** Replaces what is kept. Beyond the limits the oldest turns are dropped, system prompts excepted. Never rejects. */
+  /** Replaces what is kept. Beyond the limits the oldest exchanges are dropped, system prompts excepted. Never rejects. */
   keep(id: ConversationId, conversation: Conversation): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export function createKeptConversations({ store, spare, now, onFault }: KeptConv
     async keep(of, { model, messages, isHandedOver }) {
       const id = noteIdOf(of);
       const time = now();
-      // What only its own backend reads matters within a turn alone.
+      // What only its own backend reads matters until the model has answered.
       const kept = withinBounds(isHandedOver ? messages : forAnotherModel(messages));
       const value = `{"model":${JSON.stringify(model)},"messages":[${kept.join(',')}]}`;
       const note = { id, callerId: of.callerId, value, expires: time + limits.conversationMs };
@@ -66,30 +66,30 @@ export function createKeptConversations({ store, spare, now, onFault }: KeptConv
   };
 }
 
-/** The messages as JSON. A turn is dropped as a whole, so that no result loses its call; of a last turn that is too large, results are shortened. */
+/** The messages as JSON. An exchange is dropped as a whole, so that no result loses its call; if the last one is too large, its results are shortened. */
 function withinBounds(messages: readonly ChatMessage[]): string[] {
-  const firstTurn = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
-  const prompts = messages.slice(0, Math.max(firstTurn, 0)).map((message) => JSON.stringify(message));
-  const turns = turnsIn(messages.slice(prompts.length));
+  const start = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
+  const prompts = messages.slice(0, Math.max(start, 0)).map((message) => JSON.stringify(message));
+  const exchanges = exchangesIn(messages.slice(prompts.length));
   const fits = (sizes: readonly string[]): boolean =>
     sizes.length <= limits.conversationMessages && sizes.reduce((sum, { length }) => sum + length, 0) <= limits.conversationCharacters;
-  const written = turns.map((turn) => turn.map((message) => JSON.stringify(message)));
+  const written = exchanges.map((exchange) => exchange.map((message) => JSON.stringify(message)));
   for (let first = 0; first < written.length; first += 1) {
     const kept = [...prompts, ...written.slice(first).flat()];
     if (fits(kept)) return kept;
   }
-  const last = [...prompts, ...(turns.at(-1) ?? []).map((message) => JSON.stringify(shortened(message)))];
+  const last = [...prompts, ...(exchanges.at(-1) ?? []).map((message) => JSON.stringify(shortened(message)))];
   return fits(last) ? last : [];
 }
 
-/** A turn begins with what the user says. */
-function turnsIn(messages: readonly ChatMessage[]): ChatMessage[][] {
-  const turns: ChatMessage[][] = [];
+/** An exchange begins with what the user says. */
+function exchangesIn(messages: readonly ChatMessage[]): ChatMessage[][] {
+  const exchanges: ChatMessage[][] = [];
   for (const message of messages) {
-    if (message.role === 'user' || turns.length === 0) turns.push([message]);
-    else turns.at(-1)?.push(message);
+    if (message.role === 'user' || exchanges.length === 0) exchanges.push([message]);
+    else exchanges.at(-1)?.push(message);
   }
-  return turns;
+  return exchanges;
 }
 
 function shortened(message: ChatMessage): ChatMessage {
