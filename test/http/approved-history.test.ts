@@ -155,6 +155,19 @@ describe('the next request of a chat after an approval on its page', () => {
     ]);
   });
 
+  test('has an answer after the results where the model gave none', async () => {
+    const silent: ScriptStep[] = [{ type: 'finish', reason: 'stop' }];
+    await using gateway = await bankGateway({ turns: [pay, silent, silent, says('It is paid.')] });
+    const { asked, next } = await asking(gateway);
+    await approve(gateway, asked);
+    await next();
+    expect(readBy(gateway).slice(2)).toEqual([
+      ['tool', '{\n  "paid": true\n}'],
+      ['assistant', 'The model gave no answer after its last tool calls.'],
+      ['user', 'And now?'],
+    ]);
+  });
+
   test('knows all rounds of a run that asked twice, from the first link on', async () => {
     const turns = [pay, calls(['refund', { amount: 1 }]), says('Paid and refunded.'), says('Yes.')];
     await using gateway = await bankGateway({ turns });

@@ -157,6 +157,15 @@ describe('a conversation over the socket', () => {
       'user: Try again.',
     ]);
   });
+
+  test('has an answer to each message, also where the model gave none [S1-7]', async () => {
+    const silent = [{ type: 'finish', reason: 'stop' } as const];
+    const meeting = await meet(silent, says('Yes.'));
+    const browser = await meeting.connect();
+    await say(browser, 'Hello?');
+    await say(browser, 'Are you there?');
+    expect(read(meeting)).toEqual(['user: Hello?', 'assistant: There was no answer.', 'user: Are you there?']);
+  });
 });
 
 test('another caller with the same `chat_id` has another conversation, and interrupts nobody else [S1-7, S3-8]', async () => {

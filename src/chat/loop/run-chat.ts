@@ -176,7 +176,7 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
   // An answer is still due after dropped calls, or after tools have run. If the token limit ended this one, another request would end the same way.
   const owesAnswer = turn.toolCalls.length > 0 || budget.used().rounds > 0;
   if (owesAnswer && turn.isSilent && !isCut(turn)) return { type: 'last_answer' };
-  noteAnswer(loop, turn);
+  noteAnswer(loop, turn.text);
   return { type: 'answer', finishReason: turn.finishReason };
 }
 
@@ -269,14 +269,17 @@ function toolIdsOf({ tools, finder }: Loop): string[] {
   return Array.from(all).flatMap(({ otherNames }) => otherNames?.find((name) => entry.test(name)) ?? []);
 }
 
+const noAnswer = 'The model gave no answer after its last tool calls.';
+
 async function requestAnswer({ limit }: Extract<NextStep, { type: 'last_answer' }>, loop: Loop): Promise<NextStep> {
   const { chat, emit, separator } = loop;
   // A selection has only one round anyway, which is not worth reporting as a limit.
   if (limit !== undefined && (limit.limit !== 'tool_rounds' || readsOn(chat))) await emit([limitReached(limit.limit, limit.value)]);
   keepCheckpoint(loop);
   const last = await requestLastAnswer(chat.backend, requestFor(loop), separator.separate(emit));
-  if (last.isSilent && !isCut(last)) await emit([{ type: 'text', text: 'The model gave no answer after its last tool calls.' }]);
-  noteAnswer(loop, last);
+  const isMissing = last.isSilent && !isCut(last);
+  if (isMissing) await emit([{ type: 'text', text: noAnswer }]);
+  noteAnswer(loop, isMissing ? noAnswer : last.text);
   return { type: 'answer', finishReason: last.finishReason };
 }
 
@@ -299,7 +302,7 @@ function noteHandedOver({ chat }: Loop, old: readonly ToolCall[], calls: readonl
   transcript?.splice(0, transcript.length, ...withCalls(transcript, old, calls));
 }
 
-function noteAnswer({ chat }: Loop, { text }: Turn): void {
+function noteAnswer({ chat }: Loop, text: string): void {
   if (text !== '') chat.settings.run.transcript?.push({ role: 'assistant', content: text, toolCalls: [] });
 }
 

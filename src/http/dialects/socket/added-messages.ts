@@ -11,7 +11,7 @@ export interface AddedMessages {
 }
 
 /** What a model reads in the place of an answer that never came: some refuse two messages of the user in a row. */
-const missing = { cancelled: 'The answer was cancelled.', failed: 'The answer failed.' } as const;
+const missing = { answered: 'There was no answer.', cancelled: 'The answer was cancelled.', failed: 'The answer failed.' } as const;
 
 export function createAddedMessages(): AddedMessages {
   let text = '';
@@ -31,8 +31,7 @@ export function createAddedMessages(): AddedMessages {
       const isTold = calls.every(({ id }) => transcript.some((message) => hasCall(message, id)));
       if (calls.length > 0) return isTold ? [...transcript] : [...transcript, spoken(text, calls)];
       if (last?.role === 'assistant' && last.toolCalls.length === 0) return [...transcript];
-      const said = text.trim() === '' && outcome !== 'answered' ? missing[outcome] : text.trim();
-      return said === '' ? [...transcript] : [...transcript, spoken(said, [])];
+      return [...transcript, spoken(text.trim() || missing[outcome], [])];
     },
     get isHandedOver() {
       return calls.length > 0;
