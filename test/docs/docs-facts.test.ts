@@ -174,6 +174,14 @@ describe('the page on runs', () => {
   });
 });
 
+test('the page on runs names every code of a warning', () => {
+  const pinned = readFileSync(new URL('../public-surface/codes.txt', import.meta.url), 'utf8');
+  const codes = [...pinned.matchAll(/^event: (\w+)$/gm)].map(([, code = '']) => code);
+  const named = new Set(['Error codes of tools', 'Warnings'].flatMap((heading) => inCode(section(page('runs-and-events'), heading))));
+  expect(codes.length).toBeGreaterThan(20);
+  expect(codes.filter((code) => !named.has(code) && !Object.hasOwn(errorCodes, code))).toEqual([]);
+});
+
 const thousands = (count: number): string => count.toLocaleString('en-US');
 const days = (ms: number): number => ms / (24 * 60 * 60 * 1000);
 const megabytes = (characters: number): string => `${characters / 1024 ** 2} MB`;
