@@ -35,7 +35,7 @@ describe('the page of an approval', () => {
       const response = await visit(gateway, linkOf(asked));
       expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
       expect(textOfPage(response)).toContain('May this call run?');
-      expect(textOfPage(response)).toContain('The model model asks');
+      expect(textOfPage(response)).toContain('The model model wants to make this call');
       expect(textOfPage(response)).toContain('From bank Sends POST /pay');
       expect(textOfPage(response)).toContain(JSON.stringify({ amount: 5, note }, null, 2).replaceAll(/\s+/g, ' '));
       expect(response.body).not.toContain('<script');

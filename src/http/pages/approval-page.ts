@@ -31,8 +31,8 @@ export function openApprovalPage({ run, answers, caller, refused }: OpenApproval
   const showing = { canRemember, refused };
   const body = html`<h1>${title}</h1>
     <p>
-      The model <strong>${model}</strong> asks for it, in a chat of
-      ${caller.isOpen ? 'this machine' : html`<strong>${caller.name ?? caller.id}</strong>`}.
+      The model <strong>${model}</strong> wants to make ${calls.length === 1 ? 'this call' : 'these calls'}, in a chat of
+      ${caller.isOpen ? 'somebody at this machine' : html`<strong>${caller.name ?? caller.id}</strong>`}.
       ${calls.length === 1 ? 'It has not run, and does not run unless you approve it.' : 'None of them has run. The chat goes on once all are decided.'}
     </p>
     <p class="soft">The link of this page is good for one decision on each call, until ${timeOf(expires)}.</p>

@@ -165,7 +165,7 @@ function explainFailure(error: OutboundError, host: string, carried: Carried): T
       // A server that crashed at the call closes the connection without a response, and so may one that did all of it. A model that reads that
       // nothing was reached would tell the user that nothing was done.
       if (brokenOff.has(codeOf(error))) return failed(`The tool server ${host} gave no answer; ${unknown}. ${said}`, 'outcome_unknown');
-      return failed(`The tool server ${host} cannot be reached. Is it running, and is its address right? ${said}`, stateAfter(error));
+      return failed(`The tool server ${host} cannot be reached. ${said}`, stateAfter(error));
     case 'cut':
       return failed(`The tool server ${host} closed the connection before its answer was complete; ${unknown}. ${said}`, 'outcome_unknown');
     case 'redirected':

@@ -110,7 +110,7 @@ describe('createOpenApiTool', () => {
   it.each<[OutboundFailure, string, string]>([
     ['denied', 'egress_denied', 'Set TOOL_SERVER_ALLOW'],
     ['timeout', 'tool_timeout', 'tools.test:8000 did not answer in time'],
-    ['unreachable', 'tool_error', 'tools.test:8000 cannot be reached. Is it running'],
+    ['unreachable', 'tool_error', 'tools.test:8000 cannot be reached. Set'],
     ['cut', 'tool_error', 'whether the call took effect is not known'],
     ['redirected', 'tool_error', 'redirected the request to another address'],
     ['invalid_request', 'tool_error', 'could not be sent'],
