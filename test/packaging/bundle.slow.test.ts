@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { program } from '../_support/program.ts';
 import { toolsFolder } from '../_support/tools-folder.ts';
@@ -147,5 +148,15 @@ describe('the bundle', () => {
     await expect.poll(() => output).toMatch(/copies\.ts:\d+:\d+/);
     expect(output).toMatch(/file:\/\/\S+\/src\/tools\/functions\/\S+\.ts:\d+:\d+/);
     expect(output).not.toContain('/chunks/');
+  });
+
+  test('tells where in the sources a start has broken', async () => {
+    folder.write({ 'break.mjs': `Object.defineProperty(process.stdout, 'isTTY', { get() { throw new TypeError('broken'); } });` });
+    const args = ['--import', join(folder.path, 'break.mjs'), program, 'serve'];
+    const ended = await promisify(execFile)(process.execPath, args, { cwd: folder.path }).catch((error: unknown) => error);
+    expect(ended).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/\n {4}at serve \(file:\/\/\S+\/src\/cli\/serve\.ts:\d+:\d+\)\n/),
+    });
   });
 });
