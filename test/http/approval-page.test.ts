@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, test, vi } from 'vitest';
+import type { WaitingRun } from '../../src/core/suspended-run.ts';
+import { openApprovalPage } from '../../src/http/pages/approval-page.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { documentOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway } from '../requirements/gateway.ts';
@@ -176,6 +178,24 @@ describe('the page of an approval', () => {
     await ended(gateway, asked);
     expect((await askPlainly(gateway, { chat_id: 'chat' })).choices[0]?.message.content).toBe('Again.');
     expect((await visit(gateway, linkOf(await askPlainly(gateway)))).body).not.toContain('name="remember"');
+  });
+
+  test('is built a call at a time, so that many with large arguments hold up nobody', async () => {
+    const shown = Array.from({ length: 8 }, (_, place) => ({ id: String(place), tool: 'pay', args: { note: '<'.repeat(100_000) } }));
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+      timer = setImmediate(count);
+    };
+    let timer = setImmediate(count);
+    const { body } = await openApprovalPage({
+      run: { calls: shown, expires: 0, model: 'model', request: {} } as unknown as WaitingRun,
+      answers: new Map(),
+      caller: { id: 'a', role: 'user', isOpen: false },
+    });
+    clearImmediate(timer);
+    expect(turns).toBeGreaterThanOrEqual(7);
+    expect(body.markup.split('&lt;')).toHaveLength(8 * 100_000 + 1);
   });
 
   test('shows a call within a preset, and takes its decision', async () => {
@@ -358,12 +378,17 @@ describe('who decides', () => {
     );
   });
 
-  test('reaches the page of an open gateway from this machine alone', async () => {
+  test('reaches the page of an open gateway from this machine alone, and says elsewhere what to do', async () => {
     await using gateway = await bankGateway({ turns: [pay] });
     const asked = await askPlainly(gateway);
     for (const headers of [{ 'x-forwarded-for': '1.2.3.4' }, { host: 'gateway.example' }] as Record<string, string>[]) {
-      expect((await visit(gateway, linkOf(asked), { headers })).statusCode).toBe(404);
+      for (const sent of [{}, { form: { decision: 'approve' } }]) {
+        const response = await visit(gateway, linkOf(asked), { headers, ...sent });
+        expect([response.statusCode, textOfPage(response)]).toEqual([403, expect.stringMatching(/127\.0\.0\.1.*TOOLWHARF_ADMIN_KEY/)]);
+      }
+      expect((await visit(gateway, linkOf(asked).slice(0, -4) + 'AAAA', { headers })).statusCode).toBe(404);
     }
+    expect((await readRun(gateway, asked)).status).toBe('waiting');
   });
 });
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ApprovalAnswer } from '../../core/approval.ts';
 import type { Caller } from '../../core/caller.ts';
 import { limits } from '../../core/limits.ts';
@@ -22,7 +23,7 @@ const editableCharacters = limits.smallBodyBytes / 2;
 const mostRows = 16;
 
 /** The calls of a suspended run, with a form for each that is not decided yet. */
-export function openApprovalPage({ run, answers, caller, refused }: OpenApproval): Page {
+export async function openApprovalPage({ run, answers, caller, refused }: OpenApproval): Promise<Page> {
   const { calls, expires, model, request, again } = run;
   if (again !== undefined) return failedAnswerPage(again.decided, refused?.message);
   const open = calls.filter(({ id }) => !answers.has(id));
@@ -37,13 +38,13 @@ export function openApprovalPage({ run, answers, caller, refused }: OpenApproval
     </p>
     <p class="soft">The link of this page is good for one decision on each call, until ${timeOf(expires)}.</p>
     ${refused !== undefined && refused.callId === undefined && problem(refused.message)}
-    ${calls.map((call, index) => callCard(call, { ...showing, index, answer: answers.get(call.id) }))}
+    ${await inTurns(calls, (call, index) => callCard(call, { ...showing, index, answer: answers.get(call.id) }))}
     ${open.length > 1 && allCard(open.length, canRemember)}`;
   return { title, body };
 }
 
 /** All calls are decided, and those that were approved have run. Any of the same decisions lets the answer be tried again. */
-function failedAnswerPage(decided: readonly DecidedCall[], message: string | undefined): Page {
+async function failedAnswerPage(decided: readonly DecidedCall[], message: string | undefined): Promise<Page> {
   const title = 'Decided, but the answer failed';
   const [first] = decided;
   const body = html`<h1>${title}</h1>
@@ -56,7 +57,8 @@ function failedAnswerPage(decided: readonly DecidedCall[], message: string | und
         <div class="choices"><button type="submit" name="decision" value="${first.answer.decision}">Try again</button></div>
       </form>`
     }
-    ${decided.map(
+    ${await inTurns(
+      decided,
       ({ call: { tool, args }, answer }, index) =>
         html`<section class="card" aria-labelledby="call-${index + 1}">
           <h2 id="call-${index + 1}"><code>${tool}</code></h2>
@@ -64,6 +66,16 @@ function failedAnswerPage(decided: readonly DecidedCall[], message: string | und
         </section>`,
     )}`;
   return { title, body };
+}
+
+/** A call in each turn of the event loop: escaping a quarter of a megabyte of arguments takes about ten milliseconds. */
+async function inTurns<Call>(calls: readonly Call[], toCard: (call: Call, index: number) => Html): Promise<Html[]> {
+  const cards: Html[] = [];
+  for (const [index, call] of calls.entries()) {
+    if (index > 0) await nextTurn();
+    cards.push(toCard(call, index));
+  }
+  return cards;
 }
 
 function decisionShown({ decision }: ApprovalAnswer): Html {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ApprovalAnswer } from '../../core/approval.ts';
+import { openCallerId } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
@@ -23,7 +24,7 @@ import { parseInput } from '../parse-input.ts';
 
 export interface ApprovalPageOptions {
   linked: LinkedApprovals;
-  callers: Pick<Authenticator, 'findById' | 'findByToken'>;
+  callers: Pick<Authenticator, 'findById' | 'findByToken' | 'isOpen'>;
   limiter: Pick<RateLimiter, 'admit'>;
   /** `PUBLIC_URL`: behind a proxy the gateway sees another `Host` than the browser. */
   publicUrl: string | undefined;
@@ -54,6 +55,7 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
     const shown = token === undefined ? undefined : await callers.findByToken(token);
     const caller = await callers.findById(callerId, request);
     if (caller !== undefined && (shown === undefined || shown.id === callerId)) return caller;
+    if (caller === undefined && callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
     throw new GatewayError(
       'not_found',
       'No calls of this key wait behind this link. Open it without a key, or with the key of the chat as long as that is valid.',
@@ -63,7 +65,7 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
   app.get<{ Params: { link: string }; Querystring: { receipt?: unknown } }>('/approvals/:link', async (request, reply) => {
     const found = await linked.find(request.params.link);
     const caller = await requireCaller(request, found);
-    if (found.type === 'open') return send(reply, openApprovalPage({ ...found, caller }));
+    if (found.type === 'open') return send(reply, await openApprovalPage({ ...found, caller }));
     const { receipt } = request.query;
     const hasDecided = typeof receipt === 'string' && linked.checkReceipt(receipt, request.params.link);
     return send(reply, decidedApprovalPage(found, { mayFollow: hasDecided, seconds: refreshSeconds }));
@@ -114,6 +116,15 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
     return openApprovalPage({ ...found, caller, refused });
   }
 };
+
+/** Whoever has the link knows already that it leads somewhere. */
+function ownMachineOnly(): GatewayError {
+  return new GatewayError(
+    'forbidden',
+    'Without a key this gateway shows the page to its own machine only, and not through a proxy. Open the link there, with 127.0.0.1 and the port of ' +
+      'the gateway in the place of its host. Or have TOOLWHARF_ADMIN_KEY set, and ask again in the chat with that key.',
+  );
+}
 
 function send(reply: FastifyReply, page: Page): FastifyReply {
   const { headers, document } = renderPage(page);
