@@ -188,7 +188,8 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
   const model = { ...preparation.model, backend: reporting(preparation.model.backend) };
   const isHandover = request.isHandover === true && resumed === undefined;
   const wrapping = { model, reporting, models: services.models, settings, variables, withFiles, isHandover, offer };
-  const inMode = await backendInMode({ ...wrapping, newCallId, caller: run.caller, signal: run.signal }, choice, emit);
+  const wrapped = backendInMode({ ...wrapping, newCallId, caller: run.caller, signal: run.signal }, choice, emit);
+  const inMode = wrapped instanceof Promise ? await wrapped : wrapped;
   const onRefusal = (refusal: GatewayError): void => learnNoTools(refusal, preparation);
   const answering = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;
   const isSelection = choice.path === 'prompt';

@@ -130,10 +130,12 @@ export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Han
       case 'last_answer':
         step = await requestAnswer(step, loop);
         break;
-      case 'answer':
+      case 'answer': {
         // Some servers report `tool_calls` even if no calls are handed over; clients would wait for them.
-        await emit([{ type: 'finish', reason: step.finishReason === 'tool_calls' ? 'stop' : step.finishReason }]);
+        const slow = emit([{ type: 'finish', reason: step.finishReason === 'tool_calls' ? 'stop' : step.finishReason }]);
+        if (slow !== undefined) await slow;
         return undefined;
+      }
       case 'hand_over': {
         const calls = await chat.keepForCaller(step.calls, addedMessages(loop));
         noteHandedOver(loop, step.calls, calls);
@@ -167,11 +169,11 @@ async function requestNextTurn(loop: Loop): Promise<NextStep> {
   if (limit !== undefined) return { type: 'last_answer', limit };
   keepCheckpoint(loop);
   const turn = await requestTurn(loop);
-  await emit(offerCalledTools({ finder, tools, time: chat.settings.now() }, turn.toolCalls));
+  if (turn.toolCalls.length > 0) await emit(offerCalledTools({ finder, tools, time: chat.settings.now() }, turn.toolCalls));
   offerDescriber(loop.describer, tools);
   const rules = { ...chat, isSingleCall: chat.choice.isSingleCall, tools, forced: forcedNow(loop) };
   const { calls, refused } = partitionToolCalls(turn, rules);
-  await emit(refused);
+  if (refused.length > 0) await emit(refused);
   if (calls.length > 0) return { type: 'run_tools', turn, calls };
   // An answer is still due after dropped calls, or after tools have run. If the token limit ended this one, another request would end the same way.
   const owesAnswer = turn.toolCalls.length > 0 || budget.used().rounds > 0;

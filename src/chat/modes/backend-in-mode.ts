@@ -3,6 +3,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { FoundModel, ModelBackend, ModelFinder } from '../../core/model.ts';
 import type { ToolOffer } from '../../core/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import type { ModeChoice } from './choose-mode.ts';
 import { reasonAndAct } from './react/reason-and-act.ts';
 import type { ReportingBackend } from '../loop/report-model-requests.ts';
@@ -29,19 +30,20 @@ export interface ModeBackendOptions {
 }
 
 /** Wraps the model's backend so that the loop receives tool calls from it in every mode. One wrapper serves one run. */
-export async function backendInMode(
+export function backendInMode(
   options: ModeBackendOptions,
   { path, isSingleCall }: ModeChoice,
   emit: Emit<ChatEvent>,
-): Promise<ModelBackend> {
+): MaybePromise<ModelBackend> {
   const { model, settings, newCallId, caller } = options;
   const { backend } = model;
   if (path === 'react') return reasonAndAct({ backend, newCallId, caller });
   if (path === 'native') return recoverLeakedCalls({ backend: replayReasoning(backend), newCallId, caller });
-  const task = await taskModel(options, emit);
   const { variables, withFiles, isHandover, offer } = options;
   const template = settings.selectionTemplate;
-  return selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller, offer });
+  return taskModel(options, emit).then((task) =>
+    selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller, offer }),
+  );
 }
 
 /** The task model that is configured for selections, if it is available: a small model chooses tools faster than the chat model. */

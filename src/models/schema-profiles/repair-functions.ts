@@ -35,7 +35,10 @@ export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): 
     let repairs = 0;
     return withRemedies(
       request,
-      async (next, emitNext: Emit<ModelEvent>) => backend.answer({ ...next, tools: await offered(next.tools) }, emitNext),
+      (next, emitNext: Emit<ModelEvent>) => {
+        const ask = (tools: ToolSpec[]): Promise<void> => backend.answer({ ...next, tools }, emitNext);
+        return next.tools.every(isConverted) ? ask(next.tools.flatMap(remedied)) : convert(next.tools).then(ask);
+      },
       {
         emit,
         maxRepeats: maxRepairs,
@@ -52,14 +55,15 @@ export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): 
     );
   }
 
-  async function offered(tools: readonly ToolSpec[]): Promise<ToolSpec[]> {
+  const isConverted = ({ parameters }: ToolSpec): boolean => seen.has(parameters) && !remedies.has(parameters);
+
+  async function convert(tools: readonly ToolSpec[]): Promise<ToolSpec[]> {
     const specs: ToolSpec[] = [];
     let converted = 0;
     for (const tool of tools) {
-      const { parameters } = tool;
       specs.push(...remedied(tool));
-      if (seen.has(parameters) && !remedies.has(parameters)) continue;
-      seen.add(parameters);
+      if (isConverted(tool)) continue;
+      seen.add(tool.parameters);
       converted += 1;
       if (converted % convertedInOneTurn === 0) await nextTurn();
     }

@@ -18,27 +18,26 @@ export interface LateRefusal {
  * Restarting the run would repeat its calls, so the model answers from their results, which are put into the user's message.
  */
 export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): ModelBackend {
-  return {
-    async answer(request, emit) {
-      if (!hasCalled(request)) return backend.answer(request, emit);
-      const first = { to: backend, request };
-      try {
-        await withRemedies(first, ({ to, request: next }, emitNext: Emit<ModelEvent>) => to.answer(next, emitNext), {
-          emit,
-          async remedy(error) {
-            if (!isRefusal(error)) return undefined;
-            onRefusal(error);
-            const message = 'The backend refused functions after it had called some; the answer is given from their results.';
-            await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } }]);
-            return { to: plain, request: withInlineResults(request) };
-          },
-        });
-      } catch (error) {
-        // With the code `tools_unsupported` the error would restart the run.
-        throw isRefusal(error) ? new GatewayError('upstream_rejected', error.message, { cause: error }) : error;
-      }
-    },
-  };
+  async function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    const first = { to: backend, request };
+    try {
+      await withRemedies(first, ({ to, request: next }, emitNext: Emit<ModelEvent>) => to.answer(next, emitNext), {
+        emit,
+        async remedy(error) {
+          if (!isRefusal(error)) return undefined;
+          onRefusal(error);
+          const message = 'The backend refused functions after it had called some; the answer is given from their results.';
+          await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } }]);
+          return { to: plain, request: withInlineResults(request) };
+        },
+      });
+    } catch (error) {
+      // With the code `tools_unsupported` the error would restart the run.
+      throw isRefusal(error) ? new GatewayError('upstream_rejected', error.message, { cause: error }) : error;
+    }
+  }
+
+  return { answer: (request, emit) => (hasCalled(request) ? answer(request, emit) : backend.answer(request, emit)) };
 }
 
 function isRefusal(error: unknown): error is GatewayError {

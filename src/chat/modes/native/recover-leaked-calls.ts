@@ -109,15 +109,17 @@ async function answerWithLeakedCalls(
   }
 
   await backend.answer(request, (events) => runSteps(readEvents(events)));
-  await runSteps(addWithPauses(parser.flush({ isCut: finish === 'length' })));
-  const recovered = await withoutNativeCalls(leaked, native);
+  const slow = runSteps(addWithPauses(parser.flush({ isCut: finish === 'length' })));
+  if (slow !== undefined) await slow;
+  const recovered = leaked.length === 0 ? leaked : await withoutNativeCalls(leaked, native);
   for (const call of recovered) {
     const message = `The model wrote a call of "${call.name}" into its text. It is taken as a call.`;
     read.push({ type: 'run-event', event: { type: 'warning', data: { code: 'call_rescued', message } } });
     read.push({ type: 'tool-call', call: { id: newCallId(), name: call.name, arguments: call.arguments } });
   }
   if (finish !== undefined) read.push({ type: 'finish', reason: recovered.length > 0 && finish === 'stop' ? 'tool_calls' : finish });
-  await emitRead();
+  const slowAtEnd = emitRead();
+  if (slowAtEnd !== undefined) await slowAtEnd;
 }
 
 /** Whether a damaged call is passed on for one of the gateway's functions. The loop never runs it, but reports to the model what is wrong with it. */
