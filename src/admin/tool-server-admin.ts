@@ -81,7 +81,7 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
 
   return {
     // All are needed, because the list may be sent back to replace everything.
-    list: () => registry.listToolServers('all'),
+    list: async () => registry.listToolServers('all'),
     require: requireRecord,
 
     async verify(value, signal) {

@@ -1,6 +1,7 @@
 import { GatewayError } from '../core/errors.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import type { Registry, ToolServerRecord } from '../core/registry.ts';
+import { whenThere } from '../shared/maybe-promise.ts';
 
 const bundledId = 'time';
 /** Stored with the record, so that a deleted bundled server is not registered again. */
@@ -120,7 +121,7 @@ function withBundledUrl(store: Registry, url: string | undefined): Registry {
 
   return {
     ...store,
-    listToolServers: async (need) => (await store.listToolServers(need)).flatMap(show),
+    listToolServers: (need) => whenThere(store.listToolServers(need), (records) => records.flatMap(show)),
     async findToolServer(id) {
       const record = await store.findToolServer(id);
       return record && show(record)[0];

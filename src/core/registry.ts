@@ -1,3 +1,4 @@
+import type { MaybePromise } from '../shared/maybe-promise.ts';
 import type { JsonObject } from '../shared/json.ts';
 
 /**
@@ -76,7 +77,7 @@ export interface Registry {
    * In the order of their creation, or of the last replacement. If the store cannot be read, servers of the configuration are still listed, unless
    * `need` is `all`: replacing a list must not start from a part of it.
    */
-  listToolServers(need?: 'all'): Promise<ToolServerRecord[]>;
+  listToolServers(need?: 'all'): MaybePromise<ToolServerRecord[]>;
   findToolServer(id: string): Promise<ToolServerRecord | undefined>;
   createToolServer(record: ToolServerRecord): Promise<void>;
   /** Replaces the record of that id; `record.id` is the same. */

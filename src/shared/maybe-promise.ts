@@ -9,6 +9,11 @@ export function whenThere<Value, Result>(value: MaybePromise<Value>, use: (value
   return value instanceof Promise ? value.then(use) : use(value);
 }
 
+/** `Promise.all`, unless all values are there. */
+export function allThere<Value>(values: readonly MaybePromise<Value>[]): MaybePromise<readonly Value[]> {
+  return values.some((value) => value instanceof Promise) ? Promise.all(values) : (values as readonly Value[]);
+}
+
 /** Tells a callback that the work is done, or the error that ended it; at once if there is nothing to wait for. */
 export function tellWhenDone(work: () => MaybePromise<void>, tell: (error?: Error) => void): void {
   let pending: MaybePromise<void>;

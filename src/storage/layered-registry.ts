@@ -1,6 +1,8 @@
 import { GatewayError } from '../core/errors.ts';
 import type { Origin, Registry, ToolServerRecord } from '../core/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
+import { whenThere } from '../shared/maybe-promise.ts';
+import type { MaybePromise } from '../shared/maybe-promise.ts';
 
 /** Minimum time between two reports that the store is down, which every chat would otherwise repeat. */
 const faultReportMs = 60_000;
@@ -30,16 +32,21 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
     onFault?.(error);
   }
 
-  async function listStored(): Promise<ToolServerRecord[]> {
-    try {
-      const stored = await store.listToolServers();
-      reportedAt = undefined;
-      return stored;
-    } catch (error) {
-      if (!(error instanceof GatewayError) || error.code !== 'storage_unavailable') throw error;
-      report(error);
-      return [];
-    }
+  function listStored(): MaybePromise<ToolServerRecord[]> {
+    const listing = store.listToolServers();
+    return listing instanceof Promise ? listing.then(noteReadable, nothingInstead) : noteReadable(listing);
+  }
+
+  function noteReadable(stored: ToolServerRecord[]): ToolServerRecord[] {
+    reportedAt = undefined;
+    return stored;
+  }
+
+  /** @throws the error, unless the store cannot be read */
+  function nothingInstead(error: unknown): ToolServerRecord[] {
+    if (!(error instanceof GatewayError) || error.code !== 'storage_unavailable') throw error;
+    report(error);
+    return [];
   }
 
   function requireStored(id: string): void {
@@ -49,10 +56,11 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
 
   return {
     ...store,
-    listToolServers: async (need) => {
-      const stored = need === 'all' ? await store.listToolServers(need) : await listStored();
-      return [...fixedById.values(), ...stored.filter((record) => !fixedById.has(record.id))];
-    },
+    listToolServers: (need) =>
+      whenThere(need === 'all' ? store.listToolServers(need) : listStored(), (stored) => [
+        ...fixedById.values(),
+        ...stored.filter((record) => !fixedById.has(record.id)),
+      ]),
     findToolServer: async (id) => fixedById.get(id) ?? store.findToolServer(id),
     createToolServer: async (record) => {
       const conflicting = fixedById.get(record.id);

@@ -59,7 +59,7 @@ export async function examineStore(config: Config, openRegistry: (config: Config
   });
   try {
     const keys = await registry.listKeys().catch(report);
-    const toolServers = await registry.listToolServers().catch(() => config.toolServers);
+    const toolServers = await Promise.resolve(registry.listToolServers()).catch(() => config.toolServers);
     const fact = await registry.readFact(bundledTimeFact).catch(() => undefined);
     findings.push(...examineKeys(config, keys ?? []));
     const presetStore = createPresetStore({ registry, fixed: config.presets, now: Date.now });

@@ -8,6 +8,8 @@ import { readPragma } from './migrations.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { readToolServerRow, toToolServerRow } from './tool-server-row.ts';
 import type { ReadToolServer, ToolServerRow } from './tool-server-row.ts';
+import { whenThere } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** Records by id, with the rows that they were parsed from. */
 type RecordCache<Value> = ReadonlyMap<string, { row: ToolServerRow; value: Value }>;
@@ -62,12 +64,13 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
   }
 
   /** Cached, because every chat reads the registry: checking the file each time would cost more than all its other work before the model request. */
-  async function read(): Promise<Snapshot> {
+  function read(): MaybePromise<Snapshot> {
     const time = now();
     if (!isStale && snapshot !== undefined && time >= checkedAt && time - checkedAt < cacheMs) return snapshot;
-    const current = await connection.read(readSnapshot);
-    checkedAt = time;
-    return current;
+    return connection.read(readSnapshot).then((current) => {
+      checkedAt = time;
+      return current;
+    });
   }
 
   async function write(work: (database: DatabaseSync) => void): Promise<void> {
@@ -80,10 +83,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
   }
 
   return {
-    listToolServers: async () => {
-      const { toolServers } = await read();
-      return [...toolServers.values()].map(({ value }) => value.record);
-    },
+    listToolServers: () => whenThere(read(), ({ toolServers }) => Array.from(toolServers.values(), ({ value }) => value.record)),
     findToolServer: async (id) => {
       const { toolServers } = await read();
       const found = toolServers.get(id)?.value;

@@ -5,7 +5,8 @@ import type { RunContext } from '../../core/run.ts';
 import type { RunSubAgent, Tool } from '../../core/tool.ts';
 import { legalName } from './name-functions.ts';
 import { leftOutWarning } from './tool-source.ts';
-import type { Candidate, Warning } from './tool-source.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { Candidate, SuppliedFunctions, Warning } from './tool-source.ts';
 import { forbiddenToolId, unknownToolId } from './tool-ids.ts';
 import type { ToolSource } from './tool-source.ts';
 
@@ -16,7 +17,12 @@ const prefix = 'preset:';
  * without listing it.
  */
 export function createPresetTools({ presets, runSubAgent }: { presets: PresetBook; runSubAgent: RunSubAgent }): ToolSource {
-  async function supplyFor(toolIds: readonly string[] | undefined, run: RunContext) {
+  function supplyFor(toolIds: readonly string[] | undefined, run: RunContext): MaybePromise<SuppliedFunctions> {
+    const hasNone = toolIds === undefined && run.preset === undefined;
+    return hasNone ? { candidates: [], warnings: [] } : supply(toolIds, run);
+  }
+
+  async function supply(toolIds: readonly string[] | undefined, run: RunContext): Promise<SuppliedFunctions> {
     const transfer = await transferOf(run);
     if (toolIds === undefined) return { candidates: transfer, warnings: [] };
     const known = await presets.list();

@@ -8,20 +8,38 @@ import type { ChosenServer } from '../servers/choose-servers.ts';
 import type { OpenedServer, Opening } from '../servers/open-registered-server.ts';
 import type { RegisteredServers } from '../servers/registered-servers.ts';
 import { withServerRules } from '../servers/server-rules.ts';
+import { whenThere } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { possibleNames } from './name-functions.ts';
 import { listNames, withNames } from './offer-tools.ts';
 import { leftOutWarning } from './tool-source.ts';
 import type { Candidate, SuppliedFunctions, Warning } from './tool-source.ts';
 
-/** Supplies the functions of a registered server to a run; a server that cannot be used becomes a warning. @throws GatewayError `unknown_tool_id` */
-export async function supplyFromServer(chosen: ChosenServer, run: RunContext, servers: RegisteredServers): Promise<SuppliedFunctions> {
+/**
+ * Supplies the functions of a registered server to a run; a server that cannot be used becomes a warning. Where the request names functions, its promise
+ * rejects with GatewayError `unknown_tool_id`.
+ */
+export function supplyFromServer(chosen: ChosenServer, run: RunContext, servers: RegisteredServers): MaybePromise<SuppliedFunctions> {
   const { record, functions } = chosen;
   if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
-  const opening = await servers.open(record, run.signal, functions !== undefined);
-  if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, run.caller)] };
+  const opening = servers.open(record, run.signal, functions !== undefined);
+  if (functions !== undefined) return supplyNamed(chosen, functions, { opening, caller: run.caller });
+  return whenThere(opening, (opened) => {
+    if (opened.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opened, run.caller)] };
+    return { candidates: candidatesOf(chosen, opened.server), warnings: heldWarnings(record, heldNames(chosen, opened.server)) };
+  });
+}
+
+async function supplyNamed(
+  chosen: ChosenServer,
+  functions: ReadonlySet<string>,
+  { opening: opens, caller }: { opening: MaybePromise<Opening>; caller: Caller },
+): Promise<SuppliedFunctions> {
+  const { record } = chosen;
+  const opening = await opens;
+  if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, caller)] };
   const candidates = candidatesOf(chosen, opening.server);
   const held = heldNames(chosen, opening.server);
-  if (functions === undefined) return { candidates, warnings: heldWarnings(record, held) };
   requireFunctions(chosen, new Set([...candidates.map(({ wanted }) => wanted), ...held]));
   const named = candidates.filter(({ wanted }) => functions.has(wanted)).map((candidate) => ({ ...candidate, isNamed: true }));
   const heldNamed = held.filter((name) => functions.has(name));

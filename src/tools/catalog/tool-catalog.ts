@@ -8,6 +8,7 @@ import type { RunContext } from '../../core/run.ts';
 import type { ToolServerInspector } from '../../core/tool-server-report.ts';
 import type { ListedTool, Tool, ToolFinder, ToolOffer } from '../../core/tool.ts';
 import { originOf } from '../../shared/document-url.ts';
+import { allThere, whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import type { CreateTransports } from '../mcp/create-transports.ts';
 import { createMcpServers } from '../mcp/mcp-servers.ts';
@@ -23,7 +24,7 @@ import { nameInGroups, offerTools, withinShare } from './offer-tools.ts';
 import type { NamedEntry } from './name-functions.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import { candidatesOf, supplyFromServer } from './server-candidates.ts';
-import type { Candidate, ToolSource } from './tool-source.ts';
+import type { Candidate, SuppliedFunctions, ToolSource } from './tool-source.ts';
 
 export interface ToolCatalogOptions {
   registry: Registry;
@@ -83,17 +84,18 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   const searchIn = createFunctionSearches();
   const reconnector = createServerReconnector({
     servers: registered,
-    listRecords,
+    listRecords: async () => listRecords(),
     now,
     signal: closing.signal,
     ...(onServerNews && { onNews: onServerNews }),
   });
 
-  async function listRecords(): Promise<ToolServerRecord[]> {
-    const records = await registry.listToolServers();
-    registered.keepOnly(new Set(records.map((record) => record.id)));
-    mcp.keepOnly(records);
-    return records;
+  function listRecords(): MaybePromise<ToolServerRecord[]> {
+    return whenThere(registry.listToolServers(), (records) => {
+      registered.keepOnly(new Set(records.map((record) => record.id)));
+      mcp.keepOnly(records);
+      return records;
+    });
   }
 
   const claimantOf = (toolId: string): ToolSource | undefined => sources.find((source) => source.claims(toolId));
@@ -108,12 +110,14 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
 
   async function makeOffer(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
     const { toolIds } = request;
-    const records = await listRecords();
+    const listing = listRecords();
+    const records = listing instanceof Promise ? await listing : listing;
     const chosen = chooseServers(serverIdsIn(toolIds), records, serverIdsIn(run.caller.tools));
     const sessionServerAt = (origin: string): string | undefined =>
       records.find((record) => record.authType === 'session' && originOf(record.url) === origin)?.id;
-    const [fromSources, fromRegistered, fromRequest] = await Promise.all([
-      Promise.all(
+    // Nothing of this throws but in its promise: one that is pending would be left without anybody who hears of its failure.
+    const supplying = allThere<readonly SuppliedFunctions[]>([
+      allThere(
         sources.map((source) =>
           source.supplyFor(
             toolIds?.filter((toolId) => claimantOf(toolId) === source),
@@ -122,9 +126,12 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
           ),
         ),
       ),
-      Promise.all(chosen.map((server) => supplyFromServer(server, run, registered))),
-      openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs, sessionServerAt }),
+      allThere(chosen.map((server) => supplyFromServer(server, run, registered))),
+      request.toolServers.length === 0
+        ? []
+        : openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs, sessionServerAt }),
     ]);
+    const [fromSources = [], fromRegistered = [], fromRequest = []] = supplying instanceof Promise ? await supplying : supplying;
     // The bundled example server comes last, without functions that the request's own servers have too.
     const isBundledDefault = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
     const requested = new Set(fromRequest.flatMap(({ candidates }) => candidates.map(({ wanted }) => wanted)));

@@ -2,6 +2,7 @@ import type { Caller } from '../../core/caller.ts';
 import type { ChatRequest } from '../../core/chat.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 export type Warning = ToolOffer['warnings'][number];
 
@@ -36,9 +37,9 @@ export interface ToolSource {
   claims(toolId: string): boolean;
   /**
    * Supplies the candidates for a run. `toolIds`: the claimed entries; undefined: the defaults.
-   * @throws GatewayError `unknown_tool_id`, `forbidden`
+   * Its promise rejects with GatewayError `unknown_tool_id`, `forbidden`.
    */
-  supplyFor(toolIds: readonly string[] | undefined, run: RunContext, request: ChatRequest): Promise<SuppliedFunctions>;
+  supplyFor(toolIds: readonly string[] | undefined, run: RunContext, request: ChatRequest): MaybePromise<SuppliedFunctions>;
   /** Everything that this caller may use. */
   list(caller: Caller, signal: AbortSignal): Promise<Candidate[]>;
 }

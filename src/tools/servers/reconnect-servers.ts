@@ -91,7 +91,9 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
       const records = await listRecords();
       const due = records.filter(isDue);
       // An opened server stays in use while it is reloaded.
-      await Promise.all(due.map((record) => (servers.stateOf(record)?.type === 'opened' ? servers.renew : servers.open)(record, signal)));
+      await Promise.all(
+        due.map(async (record) => (servers.stateOf(record)?.type === 'opened' ? servers.renew : servers.open)(record, signal)),
+      );
       const ids = new Set(records.map(({ id }) => id));
       for (const id of reported.keys()) if (!ids.has(id)) reported.delete(id);
       for (const record of records) reportChanges(record);

@@ -5,6 +5,7 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { openServer } from './open-registered-server.ts';
 import type { Opening, OpenMcp } from './open-registered-server.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** A failed server is not retried for this long, so that not every chat waits for it. */
 export const failureMemoryMs = 10_000;
@@ -24,7 +25,7 @@ export interface RegisteredServers {
    * Opens the server at the first call and reuses it from then on. If that takes longer than `limits.serverPatienceMs` (with `isNeeded`: twelve
    * seconds), opening continues for later calls, and this one gets `unreachable`. @throws the signal's reason
    */
-  open(record: ToolServerRecord, signal: AbortSignal, isNeeded?: boolean): Promise<Opening>;
+  open(record: ToolServerRecord, signal: AbortSignal, isNeeded?: boolean): MaybePromise<Opening>;
   /**
    * Reloads the server. Its current functions stay in use meanwhile, and afterwards if the reload fails. Returns the outcome. @throws the signal's
    * reason
@@ -110,11 +111,11 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
     entry.failures = { count: (entry.failures?.count ?? 0) + 1, reason: opening.reason, endedAt: now() };
   }
 
-  function open(record: ToolServerRecord, signal: AbortSignal, isNeeded = false): Promise<Opening> {
+  function open(record: ToolServerRecord, signal: AbortSignal, isNeeded = false): MaybePromise<Opening> {
     const entry = entryFor(record);
     const { opening, failures, loading } = entry;
     const isRecentFailure = failures !== undefined && now() - failures.endedAt < failureMemoryMs;
-    if (opening !== undefined && (opening.type !== 'unreachable' || isRecentFailure)) return Promise.resolve(opening);
+    if (opening !== undefined && (opening.type !== 'unreachable' || isRecentFailure)) return opening;
     const load = loading ?? startLoading(entry, false);
     return waitAtMost(waitMsFor(entry, { load, isNeeded }), waitUnlessAborted(load, signal), (): Opening => {
       entry.slow = load;
