@@ -14,8 +14,8 @@ import type { StartedRun } from '../../../runs/active-runs.ts';
 import { toGatewayError } from '../../error-handler.ts';
 import { logChat } from '../../../runs/run-stats.ts';
 import type { RunStats } from '../../../runs/run-stats.ts';
-import { createConversationTurns } from './conversation-turns.ts';
-import type { ConversationTurn } from './conversation-turns.ts';
+import { createConversationQueues } from './conversation-queues.ts';
+import type { QueuedChat } from './conversation-queues.ts';
 import type { ConversationId } from './kept-conversations.ts';
 import { createSessionOutbox } from './session-outbox.ts';
 import { createChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
@@ -35,7 +35,7 @@ export type StartChat = (options: {
 export interface ChatInConversation {
   id: ConversationId;
   isContinued: boolean;
-  turn: ConversationTurn;
+  queued: QueuedChat;
 }
 
 export interface SocketChatsOptions {
@@ -63,7 +63,7 @@ export interface SocketChats {
 
 export function createSocketChats(options: SocketChatsOptions): SocketChats {
   const { relay, startChat, defaultModel, cancelRun, cancelSession, interruptChat, limiter, log } = options;
-  const turns = createConversationTurns();
+  const queues = createConversationQueues();
   /** Of chats whose runs have not begun, too. */
   const chats = new Set<StartedChat>();
 
@@ -74,14 +74,14 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
   }
 
   /** What is sent as `messages` needs no earlier answer; what continues a conversation waits for them. */
-  async function toBegin(fields: JsonObject, { caller, conversation: { isContinued, turn, id } }: StartedChat): Promise<void> {
+  async function toBegin(fields: JsonObject, { caller, conversation: { isContinued, queued, id } }: StartedChat): Promise<void> {
     if (ownValue(fields, 'interrupt') === true) {
-      turn.interrupt(new GatewayError('run_cancelled', 'The run was cancelled because a later message interrupts it.'));
+      queued.interrupt(new GatewayError('run_cancelled', 'The run was cancelled because a later message interrupts it.'));
       if (id.of === 'chat') await interruptChat?.(id.id, caller);
-      await waitAtMost(limits.interruptMs, turn.toBegin(), () => {
+      await waitAtMost(limits.interruptMs, queued.toBegin(), () => {
         throw stillRunning();
       });
-    } else if (isContinued) await turn.toBegin();
+    } else if (isContinued) await queued.toBegin();
   }
 
   async function run(fields: JsonObject, chat: StartedChat): Promise<void> {
@@ -110,8 +110,8 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
     async start(fields, session, caller) {
       const controller = new AbortController();
       const id = conversationIn(fields, session, caller);
-      const turn = turns.take(JSON.stringify([id.callerId, id.of, id.id]), controller);
-      const chat: StartedChat = { session, caller, controller, conversation: { id, turn, isContinued: continuesIn(fields) } };
+      const queued = queues.join(JSON.stringify([id.callerId, id.of, id.id]), controller);
+      const chat: StartedChat = { session, caller, controller, conversation: { id, queued, isContinued: continuesIn(fields) } };
       chats.add(chat);
       try {
         if (count(session.id, caller.id) > limits.chatsPerSession) {
@@ -128,7 +128,7 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
         await relay.sendTo(session.id, caller, frame).catch(() => false);
       } finally {
         chats.delete(chat);
-        turn.end();
+        queued.end();
       }
     },
 

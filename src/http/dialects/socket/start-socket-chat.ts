@@ -21,7 +21,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
     const { request: sent, hasSystemParameter } = parseChatBody(body);
     const prompts = sent.messages.slice(0, hasSystemParameter ? 1 : 0);
     const asked = sent.messages.slice(prompts.length);
-    if (!conversation.isContinued) conversation.turn.replace();
+    if (!conversation.isContinued) conversation.queued.replace();
     const history = conversation.isContinued ? await conversations.find(conversation.id, sent.model) : [];
     const request = { ...sent, messages: [...prompts, ...history, ...asked], ...(history.length > 0 && { hasKeptCalls: true as const }) };
     const { run, stream, stats } = runs.start(request, caller, controller);
@@ -30,7 +30,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
 
     async function keep(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void> {
       // The conversations of a deleted key are deleted.
-      if (conversation.turn.isReplaced || !runs.isKnown(caller)) return;
+      if (conversation.queued.isReplaced || !runs.isKnown(caller)) return;
       const messages = [...history, ...asked, ...added.after(run.transcript ?? [], outcome)];
       await conversations.keep(conversation.id, { model: sent.model, messages, isHandedOver: added.isHandedOver });
     }

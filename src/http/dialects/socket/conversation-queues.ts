@@ -1,7 +1,7 @@
 import { waitUnlessAborted } from '../../../shared/wait-for.ts';
 
-/** One chat's place among those of its conversation. */
-export interface ConversationTurn {
+/** A chat in the queue of its conversation. */
+export interface QueuedChat {
   /** Waits until the earlier chats of the conversation have ended. @throws the controller's reason */
   toBegin(): Promise<void>;
   /** Cancels the earlier chats, those that have not begun too. */
@@ -14,8 +14,8 @@ export interface ConversationTurn {
 }
 
 /** Chats of one conversation answer in the order in which they came, because each needs the answers before it. */
-export interface ConversationTurns {
-  take(key: string, controller: AbortController): ConversationTurn;
+export interface ConversationQueues {
+  join(key: string, controller: AbortController): QueuedChat;
 }
 
 interface Member {
@@ -23,12 +23,12 @@ interface Member {
   over: PromiseWithResolvers<void>;
 }
 
-export function createConversationTurns(): ConversationTurns {
+export function createConversationQueues(): ConversationQueues {
   /** Only conversations with chats that have not ended. */
   const conversations = new Map<string, { members: Set<Member>; replacedBy?: number; count: number }>();
 
   return {
-    take(key, controller) {
+    join(key, controller) {
       const conversation = conversations.get(key) ?? { members: new Set(), count: 0 };
       conversations.set(key, conversation);
       const earlier = [...conversation.members];
