@@ -26,7 +26,7 @@ interface Observed {
 
 const task = 'Call the hotel';
 const question = `What time is it in Berlin? Add the task "${task}".`;
-/** The question of the article that this gateway follows, and what it means. */
+/** A question in another language than the functions, and what it means. */
 const firstQuestion = '請告訴現在東京的時間';
 const firstQuestionInEnglish = 'Please tell the time in Tokyo now';
 

@@ -199,7 +199,7 @@ test.each<[(typeof pageNames)[number], string[]]>([
       `| nesting | ${limits.jsonDepth} levels |`,
       `at most ${limits.maxToolRounds}.`,
       `comment every ${limits.keepAliveMs / 1000} seconds`,
-      `kept for ${days(limits.storedChatMs)} days`,
+      `stored for ${days(limits.storedChatMs)} days`,
       `at most ${limits.metadataEntries} short texts`,
       `at most ${thousands(limits.storedChatsPerCaller)}.`,
     ],
