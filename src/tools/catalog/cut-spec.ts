@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolSpec } from '../../core/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -12,7 +13,26 @@ export function cutTool(tool: Tool, describer: string): Tool {
   return { ...tool, spec: cutSpec(tool.spec, describer), whole: tool.spec };
 }
 
-/** Cut to `limits.functionTokens`. Never strict: a backend would refuse what was cut. */
+/**
+ * Cuts the functions that are about to be offered, each in a turn of the event loop of its own: one takes up to 30 ms, and who offers them, such as a
+ * wire format, reads all of them in one turn.
+ */
+export async function cutAhead(tools: Iterable<Tool>): Promise<void> {
+  for (const { spec, whole } of tools) {
+    if (whole === undefined) continue;
+    await nextTurn();
+    read(spec);
+  }
+}
+
+function read({ parameters }: ToolSpec): JsonObject {
+  return parameters;
+}
+
+/**
+ * Cut to `limits.functionTokens`, once: whoever offers it reads it several times, and the whole may not be kept for so long. Never strict: a backend
+ * would refuse what was cut.
+ */
 export function cutSpec(whole: ToolSpec, describer: string): ToolSpec {
   const { name } = whole;
   const words = shortened(whole.description, descriptionCharacters);
@@ -20,13 +40,18 @@ export function cutSpec(whole: ToolSpec, describer: string): ToolSpec {
     `${words}${words === '' ? '' : '\n'}Its parameters are shortened: ${describer} gives what stands at a pointer after "More:", ` +
     `as in {"name": "${name}", "pointer": "/a/b"}. What is not shown may be passed, too.`;
   const frame = tokensOfDefinition({ name, description }, 0);
+  let kept: JsonObject | undefined;
   return lazySpec(
     { name, description },
     {
       tokens: limits.functionTokens,
       parameterWords: () => parameterWordsOf(whole, Infinity),
-      build: (isKept) =>
-        cutParameters(isKept ? whole.parameters : parametersOnce(whole), (limits.functionTokens - frame) * charactersPerToken),
+      build(isKept) {
+        if (kept !== undefined) return kept;
+        const cut = cutParameters(isKept ? whole.parameters : parametersOnce(whole), (limits.functionTokens - frame) * charactersPerToken);
+        if (isKept) kept = cut;
+        return cut;
+      },
     },
   );
 }

@@ -1,4 +1,5 @@
 import type { Tool, ToolOutcome } from '../../core/tool.ts';
+import { cutAhead } from './cut-spec.ts';
 import type { FunctionSearch } from './search-functions.ts';
 
 export interface DeferredTools {
@@ -20,6 +21,7 @@ export function createFindTools(name: string, { tools, search }: DeferredTools):
     if (found.length === 0) {
       return { type: 'error', code: 'tool_error', message: 'No function matches these words. Try others, in English, or fewer.' };
     }
+    await cutAhead(found);
     const functions = found.map((tool) => ({
       name: tool.spec.name,
       server: tool.server,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
-import { cutTool } from './cut-spec.ts';
+import { cutAhead, cutTool } from './cut-spec.ts';
 import { createDescribeFunction } from './describe-function.ts';
 import { createFindTools } from './find-tools.ts';
 import { clashReason, possibleNames, uniqueNames } from './name-functions.ts';
@@ -59,12 +59,16 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
   const { all, describer } = withinShare(named, taken);
   const helpers = describer === undefined ? 0 : 1;
   const cut = describer && { describer };
-  if (all.length <= capacity - helpers && tokensOf(all) <= limits.offeredTokens) return { tools: byName(all), warnings, ...cut };
+  if (all.length <= capacity - helpers && tokensOf(all) <= limits.offeredTokens) {
+    await cutAhead(all.map(({ tool }) => tool));
+    return { tools: byName(all), warnings, ...cut };
+  }
 
   const search = await searchIn?.(named.map(({ candidate, tool }) => candidate.spec ?? tool.spec));
   // One place is for the finder.
   const chosen = chooseWithin(all, (await search?.(query, named.length)) ?? [], capacity - helpers - 1);
   const offered = all.filter((entry) => chosen.has(entry));
+  await cutAhead(offered.map(({ tool }) => tool));
   warnings.push(tooManyWarning(named.length, offered.length));
   if (search === undefined) return { tools: byName(offered), warnings, ...cut };
   const tool = createFindTools(freeName('find_tools', taken), { tools: all.map((entry) => entry.tool), search });

@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { Tool, ToolSpec } from '../../../src/core/tool.ts';
+import { lazySpec } from '../../../src/tools/catalog/lazy-spec.ts';
 import { offerTools } from '../../../src/tools/catalog/offer-tools.ts';
 import type { Candidate } from '../../../src/tools/catalog/tool-source.ts';
 import { createFunctionSearches } from '../../../src/tools/catalog/search-functions.ts';
@@ -81,5 +82,42 @@ describe('an offer', () => {
     expect(outcome).toMatchObject({ type: 'result', offers: expect.arrayContaining(['rename_album']) });
     expect(finder?.deferred.get('rename_album')?.label).toBe('a/rename_album');
     expect(await ask(finder?.tool, 'qqqq')).toMatchObject({ type: 'error', code: 'tool_error' });
+  });
+});
+
+describe('a function that is cut', () => {
+  /** Functions that are too large to be offered whole; each build of a schema is noted with the turn of the event loop in which it happened. */
+  function largeOnes(count: number) {
+    const built: { name: string; turn: number }[] = [];
+    let turn = 0;
+    let counter = setImmediate(function next() {
+      turn += 1;
+      counter = setImmediate(next);
+    });
+    onTestFinished(() => clearImmediate(counter));
+    const group = Array.from({ length: count }, (_, index): Candidate => {
+      const name = `large_${index}`;
+      const properties = Object.fromEntries(Array.from({ length: 100 }, (_entry, at) => [`p${at}`, { type: 'string' as const }]));
+      const build = () => {
+        built.push({ name, turn });
+        return { type: 'object', properties };
+      };
+      const spec = lazySpec({ name, description: 'Large.' }, { tokens: limits.functionTokens * 2, parameterWords: () => '', build });
+      return { ...candidate('a', name, ''), spec, toTool: (offered) => ({ ...candidate('a', name, '').toTool(offered), spec }) };
+    });
+    return { group, built };
+  }
+
+  it('is built once, in a turn of its own, before it is offered or found', async () => {
+    const { group, built } = largeOnes(12);
+    const { tools, finder } = await offerTools({ groups: [group], callerNames: [], searchIn });
+    for (let reading = 0; reading < 3; reading += 1) for (const { spec } of tools.values()) expect(spec.parameters['type']).toBe('object');
+    expect(built.map(({ name }) => name).toSorted()).toEqual([...tools.keys()].toSorted());
+    const found = await ask(finder?.tool, 'large_11');
+    const offers = found?.type === 'result' ? (found.offers ?? []) : [];
+    expect(offers).toContain('large_11');
+    for (const name of offers) expect(finder?.deferred.get(name)?.spec.parameters['type']).toBe('object');
+    expect(new Set(built.map(({ name }) => name)).size).toBe(built.length);
+    expect(new Set(built.map(({ turn }) => turn)).size).toBe(built.length);
   });
 });

@@ -27,10 +27,14 @@ export interface GatheredDefinitions {
   open: string[];
   /** Of all of them, with their names. */
   characters: number;
+  /** What they take of `limits.functionCharacters`. */
+  cost: number;
 }
 
 /** What the frame of a definition takes: quotes, a colon and a comma. */
 const frameCharacters = 4;
+/** What building a definition takes beside its text, as characters: thousands of small ones take as long as a few large ones. */
+const definitionCost = 400;
 /** For what has no room: any value. */
 export const openDefinition: JsonObject = { description: 'Any value: it is too large to be described here.' };
 const openCharacters = JSON.stringify(openDefinition).length;
@@ -43,14 +47,16 @@ export function gatherDefinitions(
   { names, ownCharacters }: { names: readonly string[]; ownCharacters: number },
   find: (name: string) => CountedDefinition | undefined,
 ): GatheredDefinitions {
-  const gathered: GatheredDefinitions = { names: [], open: [], characters: 0 };
+  const gathered: GatheredDefinitions = { names: [], open: [], characters: 0, cost: 0 };
   const waiting = new Set(names);
   // A set is iterated in the order of insertion, also over what is added meanwhile.
   for (const name of waiting) {
     const definition = find(name);
     if (definition === undefined) continue;
-    const hasRoom = ownCharacters + gathered.characters + definition.characters <= limits.functionCharacters;
-    gathered.characters += name.length + frameCharacters + (hasRoom ? definition.characters : openCharacters);
+    const hasRoom = ownCharacters + gathered.cost + definitionCost + definition.characters <= limits.functionCharacters;
+    const characters = name.length + frameCharacters + (hasRoom ? definition.characters : openCharacters);
+    gathered.characters += characters;
+    gathered.cost += characters + (hasRoom ? definitionCost : 0);
     (hasRoom ? gathered.names : gathered.open).push(name);
     if (hasRoom) for (const target of definition.targets()) waiting.add(target);
   }

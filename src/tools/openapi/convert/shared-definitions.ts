@@ -57,7 +57,7 @@ export function createSharedDefinitions(
     gather(names, ownCharacters) {
       const key = names.join('\n');
       const known = gathered.get(key);
-      if (known !== undefined && known.open.length === 0 && known.characters + ownCharacters <= limits.functionCharacters) return known;
+      if (known !== undefined && known.open.length === 0 && known.cost + ownCharacters <= limits.functionCharacters) return known;
       const found = gatherDefinitions({ names, ownCharacters }, find);
       spend(Math.ceil(found.names.length / definitionsPerNode));
       gathered.set(key, found);

@@ -304,4 +304,17 @@ describe('size', () => {
       $defs: { L1: { properties: { a: { $ref: '#/$defs/L0' } } } },
     });
   });
+
+  it('a function has no more definitions than can be built in a moment, nearest first; the next takes any value', () => {
+    const schemas: JsonObject = { L12000: { type: 'string' } };
+    for (let level = 0; level < 12_000; level += 1)
+      schemas[`L${level}`] = { type: 'object', properties: { next: { $ref: `#/components/schemas/L${level + 1}` } } };
+    const document = { ...documentOf(bodyOf({ $ref: '#/components/schemas/L0' }), '/a'), components: { schemas } };
+    const definitions = only(document).spec.parameters['$defs'] as JsonObject;
+    const names = Object.keys(definitions);
+    expect(names.length).toBeGreaterThan(1_000);
+    expect(names.length).toBeLessThan(2_600);
+    expect(definitions['L1']).toEqual({ type: 'object', properties: { next: { $ref: '#/$defs/L2' } } });
+    expect(definitions[names.at(-1) ?? '']).toEqual({ description: expect.stringContaining('Any value') });
+  });
 });
