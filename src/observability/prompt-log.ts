@@ -26,7 +26,7 @@ export interface PromptLog {
   begin(run: Pick<LoggedRun, 'id' | 'callerId'>, onFull: () => void): PromptRecorder | undefined;
   /** Each as JSON, in the order in which they were asked. @throws GatewayError `storage_unavailable` */
   promptsOf(run: LoggedRun): Promise<string[]>;
-  /** Deletes what is too old; everything, if nothing is recorded any more. Never rejects. */
+  /** Deletes what is too old; everything, if prompts are no longer recorded. Never rejects. */
   prune(): Promise<void>;
   /** Resolves when everything so far is durable, or the store has failed. */
   flush(): Promise<void>;

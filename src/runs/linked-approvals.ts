@@ -36,7 +36,7 @@ export interface LinkedApprovalsOptions {
 }
 
 /**
- * What a link leads to. `over`: nothing of it waits any more; `run` is the log of the run, as long as it is kept, and `answer` its answer. If other calls
+ * What a link leads to. `over`: nothing of it still waits; `run` is the log of the run, as long as it is kept, and `answer` its answer. If other calls
  * of the run wait now, `next` is their link, for whoever has decided here.
  */
 export type LinkedRun = { runId: string; callerId: string } & (

@@ -111,7 +111,9 @@ function examineAccess(config: Config, keys: number): Finding {
   if (config.adminKey !== undefined) return ok('A key is needed: TOOLWHARF_ADMIN_KEY is set');
   if (keys > 0) return ok(`A key is needed: ${keys} ${keys === 1 ? 'is' : 'are'} stored`);
   if (isLoopbackName(config.host))
-    return ok(`Open to this machine: chats need no key, changes that of each start; ${config.host} cannot be reached from elsewhere`);
+    return ok(
+      `Open to this machine: chats need no key, and changes need the one that the start prints; ${config.host} cannot be reached from elsewhere`,
+    );
   return warning(
     `${config.host} can be reached from elsewhere and no key is configured: the start makes an administrator key and prints it once`,
     'Note that key, or set TOOLWHARF_ADMIN_KEY, for example to the output of `openssl rand -hex 24`.',

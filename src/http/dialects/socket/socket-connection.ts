@@ -52,7 +52,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   /** Looks up the caller of the socket's key again. */
   let findCaller: (() => Promise<Caller | undefined>) | undefined;
   let session: RelaySession | undefined;
-  /** What the current session sends through; that of an earlier session has no effect any more. */
+  /** What the current session sends through; that of an earlier session no longer has an effect. */
   let sessionSocket: SessionSocket | undefined;
   let isOpening = false;
   let isOver = false;
