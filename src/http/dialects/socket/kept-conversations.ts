@@ -71,15 +71,25 @@ function withinBounds(messages: readonly ChatMessage[]): string[] {
   const start = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
   const prompts = messages.slice(0, Math.max(start, 0)).map((message) => JSON.stringify(message));
   const exchanges = exchangesIn(messages.slice(prompts.length));
-  const fits = (sizes: readonly string[]): boolean =>
-    sizes.length <= limits.conversationMessages && sizes.reduce((sum, { length }) => sum + length, 0) <= limits.conversationCharacters;
-  const written = exchanges.map((exchange) => exchange.map((message) => JSON.stringify(message)));
-  for (let first = 0; first < written.length; first += 1) {
-    const kept = [...prompts, ...written.slice(first).flat()];
-    if (fits(kept)) return kept;
+  const room = { messages: limits.conversationMessages, characters: limits.conversationCharacters };
+  function fits(written: readonly string[]): boolean {
+    room.messages -= written.length;
+    room.characters -= written.reduce((sum, { length }) => sum + length, 0);
+    return room.messages >= 0 && room.characters >= 0;
   }
-  const last = [...prompts, ...(exchanges.at(-1) ?? []).map((message) => JSON.stringify(shortened(message)))];
-  return fits(last) ? last : [];
+
+  if (!fits(prompts)) return [];
+  const left = { ...room };
+  const kept: string[][] = [];
+  for (const exchange of exchanges.toReversed()) {
+    const written = exchange.map((message) => JSON.stringify(message));
+    if (!fits(written)) break;
+    kept.push(written);
+  }
+  if (kept.length > 0) return [...prompts, ...kept.toReversed().flat()];
+  Object.assign(room, left);
+  const last = (exchanges.at(-1) ?? []).map((message) => JSON.stringify(shortened(message)));
+  return fits(last) ? [...prompts, ...last] : prompts;
 }
 
 /** An exchange begins with what the user says. */

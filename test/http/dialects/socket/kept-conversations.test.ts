@@ -72,6 +72,15 @@ test('beyond its bounds loses its oldest turns as a whole, and never its system 
   expect(await kept.find(ada, 'model')).toEqual(many);
 });
 
+test('of the most messages that a request may have is kept in an instant', async () => {
+  const kept = keptConversations();
+  const messages = Array.from({ length: 10 * limits.messages }, () => said('user', ''));
+  const begun = performance.now();
+  await kept.keep(ada, conversation(messages));
+  expect(performance.now() - begun).toBeLessThan(2_000);
+  expect(await kept.find(ada, 'model')).toHaveLength(limits.conversationMessages);
+});
+
 test('of a single turn that is too large, results are shortened', async () => {
   const kept = keptConversations();
   await kept.keep(ada, conversation([...turn('before'), ...turn('now', 'x'.repeat(limits.conversationCharacters))]));
