@@ -10,13 +10,13 @@ const lostResult = JSON.stringify({ error: 'The result of this call is not in th
  */
 export function repairHistory(messages: readonly ChatMessage[]): ChatMessage[] {
   const used = new Set<ChatMessage>();
+  const places = placesOfIds(messages);
   return messages.flatMap((message, index): ChatMessage[] => {
     if (used.has(message)) return [];
     if (message.role === 'tool') return [withoutCall(message)];
     if (message.role !== 'assistant' || message.toolCalls.length === 0) return [message];
-    const later = messages.slice(index + 1);
     const results = message.toolCalls.map((call) => {
-      const result = resultOf(call, later, used);
+      const result = resultOf(call, places.get(call.id), { index, used });
       used.add(result);
       return result;
     });
@@ -24,13 +24,45 @@ export function repairHistory(messages: readonly ChatMessage[]): ChatMessage[] {
   });
 }
 
-/** Some servers restart their ids in every turn, so a result belongs to the latest call with its id. */
-function resultOf(call: ToolCall, later: readonly ChatMessage[], used: ReadonlySet<ChatMessage>): ToolMessage {
-  for (const message of later) {
-    if (message.role === 'tool' && message.toolCallId === call.id && !used.has(message)) return message;
-    if (message.role === 'assistant' && message.toolCalls.some(({ id }) => id === call.id)) break;
+/** Where an id stands, in order. `next`: everything before has been passed. */
+interface Places {
+  found: { index: number; message: ChatMessage }[];
+  next: number;
+}
+
+/** Of all calls and results: looking for each result in all messages that follow would take minutes for a history of megabytes. */
+function placesOfIds(messages: readonly ChatMessage[]): Map<string, Places> {
+  const places = new Map<string, Places>();
+  for (const [index, message] of messages.entries()) {
+    for (const id of idsIn(message)) {
+      const place = places.get(id) ?? { found: [], next: 0 };
+      place.found.push({ index, message });
+      places.set(id, place);
+    }
   }
-  return { role: 'tool', toolCallId: call.id, name: call.name, content: lostResult };
+  return places;
+}
+
+function idsIn(message: ChatMessage): string[] {
+  if (message.role === 'tool') return [message.toolCallId];
+  return message.role === 'assistant' ? message.toolCalls.map(({ id }) => id) : [];
+}
+
+/** Some servers restart their ids in every turn, so a result belongs to the latest call with its id. */
+function resultOf(
+  call: ToolCall,
+  places: Places | undefined,
+  { index, used }: { index: number; used: ReadonlySet<ChatMessage> },
+): ToolMessage {
+  const next = places && passTo(places, (place) => place.index > index && !used.has(place.message));
+  return next?.role === 'tool' ? next : { role: 'tool', toolCallId: call.id, name: call.name, content: lostResult };
+}
+
+/** The first message that is accepted; those before it are never looked at again. */
+function passTo(places: Places, accepts: (place: Places['found'][number]) => boolean): ChatMessage | undefined {
+  let place = places.found[places.next];
+  while (place !== undefined && !accepts(place)) place = places.found[(places.next += 1)];
+  return place?.message;
 }
 
 /** A result without its call becomes text; backends would refuse it as a result. */

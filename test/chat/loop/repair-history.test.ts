@@ -55,6 +55,15 @@ test.each<[string, ChatMessage[], ChatMessage[]]>([
   expect(repairHistory(repairHistory(messages))).toEqual(expected);
 });
 
+test('a history of megabytes, in which no call has a result, is repaired in an instant', () => {
+  const asking = (turn: number): ChatMessage =>
+    asks(...Array.from({ length: 20 }, (_, place): [string, string] => [`${turn}-${place}`, '{}']));
+  const messages = Array.from({ length: limits.messages }, (_, turn) => asking(turn));
+  const begun = performance.now();
+  expect(repairHistory(messages)).toHaveLength(limits.messages * 21);
+  expect(performance.now() - begun).toBeLessThan(2_000);
+});
+
 test('a run asks with a valid history, however the frontend has cut it', async () => {
   const model = new ScriptedModel(says('Hello.'));
   const messages = [asks(['1', 'nonsense']), user('And now?')];
