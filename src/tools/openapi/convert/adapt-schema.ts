@@ -62,6 +62,7 @@ export interface AdapterOptions {
   isRecursive: RecursionFinder;
   /** Keep every reference as a definition, not only recursive ones: longer chains of inlining grow without measure. */
   keepsReferences: boolean;
+  /** Of all schemas together; with `keepsReferences` of each definition, and of each schema that is adapted. */
   maxNodes: number;
   shared: SharedAdaptation;
   /** Where given, a definition that cannot be written is noted here by its name; else it is thrown. */
@@ -104,6 +105,8 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   const freeName = createNameChooser();
   const waiting: { name: string; reference: string }[] = [];
   let nodes = 0;
+  /** From where `maxNodes` are counted. */
+  let nodesBefore = 0;
   let deepest = 0;
   let pointers = 0;
   /** What the definition that is being written refers to. */
@@ -115,7 +118,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     nodes += added.nodes;
     deepest = Math.max(deepest, depth);
     spend(added.cost);
-    if (nodes > options.maxNodes) throw tooManyNodes();
+    if (nodes - nodesBefore > options.maxNodes) throw tooManyNodes();
     if (depth > limits.documentDepth) throw new SchemaTooLarge(`its parameters are nested deeper than ${limits.documentDepth} levels`);
   };
 
@@ -173,10 +176,15 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   const writeDefinition = (reference: string): JsonObject => {
     const before = { nodes, nodesLeft: shared.budget.nodesLeft };
     met = [];
+    countAnew();
     const schema = adaptWhole({ $ref: reference }, outermost);
     const cost = before.nodesLeft - shared.budget.nodesLeft;
     if (!options.keepsReferences) shared.recursive.set(reference, { schema, nodes: nodes - before.nodes, cost, pointers: met });
     return schema;
+  };
+
+  const countAnew = (): void => {
+    if (options.keepsReferences) nodesBefore = nodes;
   };
 
   const adaptWhole = (schema: JsonObject, place: Place): JsonObject =>
@@ -314,6 +322,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
 
   return {
     adapt(schema) {
+      countAnew();
       const adapted = isJsonObject(schema) ? adaptWhole(schema, outermost) : adaptChild(schema, outermost);
       writeDefinitions();
       return adapted;

@@ -10,6 +10,9 @@ import type { Piece, SchemaPacker } from './packed-schemas.ts';
 /** Definitions that cost as much as a node to walk over once more. */
 const definitionsPerNode = 8;
 
+/** Schemas within one definition: more than fit into a function. Parts that double at each level must not spend what is there for the others. */
+const definitionNodes = 50_000;
+
 /** Every schema that is referred to as one definition, which all functions of a document share: it is adapted and packed once. */
 export interface SharedDefinitions {
   /** Its schemas refer to the definitions. */
@@ -29,7 +32,7 @@ export function createSharedDefinitions(
 ): SharedDefinitions {
   const spend = spendFrom(options.shared.budget);
   const problems = new Map<string, OmittedOperation>();
-  const adapter = createSchemaAdapter({ ...options, keepsReferences: true, maxNodes: Infinity, problems, hide: mask.text });
+  const adapter = createSchemaAdapter({ ...options, keepsReferences: true, maxNodes: definitionNodes, problems, hide: mask.text });
   const counted = new Map<string, CountedDefinition>();
   const directory = new Map<string, Piece>();
   /** By the names that they begin with: most functions of a document begin with the same few. */

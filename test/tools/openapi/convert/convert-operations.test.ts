@@ -317,4 +317,18 @@ describe('size', () => {
     expect(definitions['L1']).toEqual({ type: 'object', properties: { next: { $ref: '#/$defs/L2' } } });
     expect(definitions[names.at(-1) ?? '']).toEqual({ description: expect.stringContaining('Any value') });
   });
+
+  it('an operation whose schemas double at each level costs itself only', () => {
+    const schemas: JsonObject = { L0: { type: 'object', properties: { x: { type: 'string' } } } };
+    for (let level = 1; level <= 60; level += 1) {
+      const inner = { $ref: `#/components/schemas/L${level - 1}` };
+      schemas[`L${level}`] = { type: 'object', properties: { a: inner }, allOf: [inner, { type: 'object', ...inner }, inner] };
+    }
+    const post = (operationId: string, schema: JsonObject): JsonObject => ({ post: { operationId, ...bodyOf(schema) } });
+    const plain = { type: 'object', properties: { x: { type: 'string' } } };
+    const paths = { '/bad': post('bad', { $ref: '#/components/schemas/L60' }), '/good': post('good', plain), '/fine': post('fine', plain) };
+    const { operations, omitted } = convertOperations({ openapi: '3.1.0', paths, components: { schemas } });
+    expect(operations.map(({ spec }) => spec.name)).toEqual(['good', 'fine']);
+    expect(omitted).toEqual([{ operation: 'POST /bad', reason: expect.stringMatching(/more than .* schemas/) }]);
+  });
 });
