@@ -174,6 +174,17 @@ describe('the page on runs', () => {
   });
 });
 
+test('the page on operations names every metric', () => {
+  const source = readFileSync(new URL('../../src/observability/prometheus-metrics.ts', import.meta.url), 'utf8');
+  const metrics = [...source.matchAll(/'(toolwharf_\w+)'/g)].map(([, name = '']) => name);
+  expect(metrics.length).toBeGreaterThan(10);
+  expect(
+    inCode(firstCells(section(page('operations'), 'Metrics')))
+      .filter((name) => name.startsWith('toolwharf_'))
+      .toSorted(),
+  ).toEqual(metrics.toSorted());
+});
+
 test('the page on runs names every code of a warning', () => {
   const pinned = readFileSync(new URL('../public-surface/codes.txt', import.meta.url), 'utf8');
   const codes = [...pinned.matchAll(/^event: (\w+)$/gm)].map(([, code = '']) => code);
