@@ -13,6 +13,9 @@ interface Peer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** Of the requests to peers. */
+const bodies = new WeakMap<IncomingMessage, string>();
+
 /** A peer of the gateway; the handler gets every request but the model list. */
 async function peer(handle: (request: IncomingMessage, response: ServerResponse) => void): Promise<Peer> {
   const server = createServer((request, response) => {
@@ -24,7 +27,12 @@ async function peer(handle: (request: IncomingMessage, response: ServerResponse)
     response.on('close', () => {
       if (!response.writableFinished) state.abandoned++;
     });
-    request.resume().on('end', () => handle(request, response));
+    let body = '';
+    request.setEncoding('utf8').on('data', (text: string) => (body += text));
+    request.on('end', () => {
+      bodies.set(request, body);
+      handle(request, response);
+    });
   });
   const state: Peer = {
     url: '',
@@ -59,9 +67,13 @@ async function post(url: string, body: object, signal?: AbortSignal): Promise<Re
 }
 const question = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], tool_ids: [] };
 
-test.each([true, false])('a client that leaves ends the call to the backend at once (stream: %s)', async (stream) => {
+test.each([
+  ['before an answer', { stream: false, hasBegun: false }],
+  ['before the first byte of a stream', { stream: true, hasBegun: false }],
+  ['after the first byte of a stream', { stream: true, hasBegun: true }],
+])('a client that leaves %s ends the call to the backend at once', async (_when, { stream, hasBegun }) => {
   await using backend = await peer((_request, response) => {
-    if (stream) response.writeHead(200, sse).write(chunk({ content: 'Hel' }));
+    if (hasBegun) response.writeHead(200, sse).write(chunk({ content: 'Hel' }));
   });
   await using app = await testApp(environment(backend.url));
   const url = await listen(app);
@@ -98,6 +110,59 @@ test('a client that leaves during a tool call ends that call at once, and the mo
   await expect(asked).rejects.toThrow(/abort/i);
   await vi.waitFor(() => expect(toolServer.abandoned).toBe(1));
   expect(backend.requests).toBe(1);
+});
+
+test('chats that are pipelined on one connection are answered in their order, each by its own answer', async () => {
+  await using backend = await peer((request, response) => {
+    const { messages = [], stream } = JSON.parse(bodies.get(request) ?? '{}') as { messages?: { content: string }[]; stream?: boolean };
+    const content = `answer to ${messages[0]?.content ?? ''}`;
+    // The first takes longest.
+    setTimeout(() => {
+      if (stream === true) response.writeHead(200, sse).end(`${chunk({ content })}${chunk({}, 'stop')}data: [DONE]\n\n`);
+      else
+        response
+          .writeHead(200, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }] }));
+    }, delays.shift());
+  });
+  const delays = [200, 100, 0];
+  await using app = await testApp(environment(backend.url));
+  const url = new URL(await listen(app));
+  const socket = connect(Number(url.port), url.hostname);
+  let answers = '';
+  socket.setEncoding('utf8').on('data', (text: string) => (answers += text));
+  for (const [position, stream] of [false, true, false].entries()) {
+    const body = JSON.stringify({ ...question, stream, messages: [{ role: 'user', content: `question ${position}` }] });
+    const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+    socket.write(head + body);
+  }
+  await vi.waitFor(() => expect(answers.match(/answer to question \d/g)).toHaveLength(3), { timeout: 5_000 });
+  expect(answers.match(/answer to question \d/g)).toEqual(['answer to question 0', 'answer to question 1', 'answer to question 2']);
+  expect(answers.match(/HTTP\/1\.1 200/g)).toHaveLength(3);
+  socket.destroy();
+});
+
+test('the key of a backend is redacted where its answer repeats it, whole or as an error amid a stream', async () => {
+  const key = 'sk-backend-key-0123456789';
+  await using backend = await peer((request, response) => {
+    const said = String(request.headers.authorization);
+    if (JSON.parse(bodies.get(request) ?? '{}').stream === true)
+      response
+        .writeHead(200, sse)
+        .end(`${chunk({ content: 'Hel' })}data: ${JSON.stringify({ error: { message: `refused: ${said}` } })}\n\n`);
+    else
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(
+          JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content: `You are ${said}` }, finish_reason: 'stop' }] }),
+        );
+  });
+  await using app = await testApp({ ...environment(backend.url), OPENAI_API_KEYS: key });
+  const url = await listen(app);
+  const texts = await Promise.all([true, false].map(async (stream) => (await post(url, { ...question, stream })).text()));
+  expect(texts[0]).toContain('refused: Bearer');
+  expect(texts[1]).toContain('You are Bearer');
+  expect(texts.join('\n')).not.toContain(key);
 });
 
 test('a backend that is cut amid its answer gives one error in the stream and no [DONE]', async () => {
