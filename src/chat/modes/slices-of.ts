@@ -8,14 +8,17 @@ export interface TextSlice {
 }
 
 /** Splits a long text into parts that can each be read in one turn of the event loop without blocking it. */
-export function* slicesOf(text: string): Generator<TextSlice, void> {
+export function slicesOf(text: string): readonly TextSlice[] {
+  if (text.length <= sliceCharacters) return text === '' ? [] : [{ text, isLater: false }];
+  const slices: TextSlice[] = [];
   for (let start = 0; start < text.length;) {
     const end = start + sliceCharacters;
     // Do not split a surrogate pair.
     const slice = text.slice(start, isHighSurrogate(text.charCodeAt(end - 1)) ? end + 1 : end);
-    yield { text: slice, isLater: start > 0 };
+    slices.push({ text: slice, isLater: start > 0 });
     start += slice.length;
   }
+  return slices;
 }
 
 function isHighSurrogate(code: number): boolean {

@@ -76,8 +76,7 @@ async function answerWithLeakedCalls(
     return emit(events);
   }
 
-  function* addWithPauses(pieces: readonly AnswerPiece[]): Generator<Promise<void> | undefined, void> {
-    add(pieces);
+  function* addAwaited(): Generator<Promise<void> | undefined, void> {
     while (earlier.isAwaited) {
       yield emitRead();
       yield earlier.prepare();
@@ -85,31 +84,30 @@ async function answerWithLeakedCalls(
     }
   }
 
-  function* readText(text: string): Generator<Promise<void> | undefined, void> {
-    for (const slice of slicesOf(text)) {
-      if (slice.isLater) {
-        yield emitRead();
-        yield nextTurn();
-      }
-      yield* addWithPauses(parser.push(slice.text));
-    }
-  }
-
   function* readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
     for (const event of events) {
       const isFirstChoice = !('choice' in event) || (event.choice ?? 0) === 0;
-      if (event.type === 'text' && isFirstChoice) yield* readText(event.text);
-      else if (event.type === 'finish' && isFirstChoice) finish = event.reason;
-      else {
+      if (event.type !== 'text' || !isFirstChoice) {
         if (event.type === 'tool-call') native.push(event.call);
-        read.push(event);
+        if (event.type === 'finish' && isFirstChoice) finish = event.reason;
+        else read.push(event);
+        continue;
+      }
+      for (const slice of slicesOf(event.text)) {
+        if (slice.isLater) {
+          yield emitRead();
+          yield nextTurn();
+        }
+        add(parser.push(slice.text));
+        if (earlier.isAwaited) yield* addAwaited();
       }
     }
     yield emitRead();
   }
 
   await backend.answer(request, (events) => runSteps(readEvents(events)));
-  const slow = runSteps(addWithPauses(parser.flush({ isCut: finish === 'length' })));
+  add(parser.flush({ isCut: finish === 'length' }));
+  const slow = runSteps(addAwaited());
   if (slow !== undefined) await slow;
   const recovered = leaked.length === 0 ? leaked : await withoutNativeCalls(leaked, native);
   for (const call of recovered) {
