@@ -21,14 +21,19 @@ interface FoundLink {
 function* linksIn(text: string): Generator<FoundLink> {
   let from = 0;
   for (let at = text.indexOf(approvalPagePath); at >= 0; at = text.indexOf(approvalPagePath, at + 1)) {
-    secret.lastIndex = at + approvalPagePath.length;
-    const link = secret.exec(text)?.[0];
+    const link = secretAt(text, at);
     if (link === undefined) continue;
     let start = at;
     while (start > from && at - start < longestAddress && !notInAddress.test(text.charAt(start - 1))) start -= 1;
-    from = secret.lastIndex;
+    from = at + approvalPagePath.length + link.length;
     yield { start, end: from, link };
   }
+}
+
+/** `at`: where the path of the page begins. */
+function secretAt(text: string, at: number): string | undefined {
+  secret.lastIndex = at + approvalPagePath.length;
+  return secret.exec(text)?.[0];
 }
 
 /** Whether there may be one in a message. Fast, because it is asked for every message. */
@@ -40,7 +45,11 @@ export function hasLink({ content }: ChatMessage): boolean {
 /** The secret part of the last link in a message. */
 export function lastLinkIn({ content }: ChatMessage): string | undefined {
   const text = textOf(content);
-  return text.includes(approvalPagePath) ? [...linksIn(text)].at(-1)?.link : undefined;
+  for (let at = text.lastIndexOf(approvalPagePath); at >= 0; at = at === 0 ? -1 : text.lastIndexOf(approvalPagePath, at - 1)) {
+    const link = secretAt(text, at);
+    if (link !== undefined) return link;
+  }
+  return undefined;
 }
 
 /** The message without links to pages of approvals: a model that can send requests must not be able to decide. The same object if it has none. */
