@@ -154,15 +154,17 @@ describe('the list of runs', () => {
   });
 
   test.each([
-    ['limit=0', 'limit'],
-    ['limit=201', 'limit'],
-    ['limit=x', 'limit'],
-    ['after=x', 'after'],
-    ['after=1.a&after=2.b', 'after'],
-  ])('refuses ?%s and names the field', async (query, param) => {
+    ['limit=0', 'limit', 'from 1 to 200'],
+    ['limit=201', 'limit', 'from 1 to 200'],
+    ['limit=1.5', 'limit', 'a whole number'],
+    ['limit=x', 'limit', 'a whole number'],
+    ['after=x', 'after', '`next`'],
+    ['after=1.a&after=2.b', 'after', ''],
+  ])('refuses ?%s and says what may stand there', async (query, param, cure) => {
     await using app = await appOf([]);
     const { statusCode, body } = await call(app, `GET /api/runs?${query}`);
-    expect([statusCode, (JSON.parse(body) as { error: JsonObject }).error['param']]).toEqual([400, param]);
+    const { error } = JSON.parse(body) as { error: JsonObject };
+    expect([statusCode, error]).toEqual([400, expect.objectContaining({ param, message: expect.stringContaining(cure) })]);
   });
 });
 

@@ -4,6 +4,7 @@ import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { parseInput } from '../parse-input.ts';
+import { pageLimit } from '../page-limit.ts';
 import { limits } from '../../core/limits.ts';
 import type { LoggedRun, RunLog, RunPage, RunSummary } from '../../core/run-log.ts';
 import { mayAccess } from '../../runs/active-runs.ts';
@@ -84,7 +85,7 @@ async function requireRun(id: string, caller: Caller, log: Pick<RunLog, 'find'>)
 
 const cursorPattern = /^(\d{1,15})\.([\w-]{1,64})$/;
 const query = z.object({
-  limit: z.coerce.number('must be a number').int().min(1).max(limits.runsPerPage).default(defaultLimit),
+  limit: pageLimit(limits.runsPerPage).default(defaultLimit),
   after: z.string().regex(cursorPattern, 'must be the `next` of the page before').optional(),
 });
 

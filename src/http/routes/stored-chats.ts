@@ -10,6 +10,7 @@ import { FairMap } from '../../shared/fair-map.ts';
 import { parseMetadata } from '../dialects/chat-completions/store-completions.ts';
 import { limits } from '../../core/limits.ts';
 import { parseInput } from '../parse-input.ts';
+import { pageLimit } from '../page-limit.ts';
 
 export interface StoredChatRouteOptions {
   store: ChatStore;
@@ -121,7 +122,7 @@ function toList(data: (JsonObject & { id?: unknown })[], hasMore: boolean): Json
 const defaultLimit = 20;
 
 const messageQuery = z.object({
-  limit: z.coerce.number('must be a number').int().min(1).max(limits.chatsPerPage).default(defaultLimit),
+  limit: pageLimit(limits.chatsPerPage).default(defaultLimit),
   order: z.enum(['asc', 'desc'], 'must be asc or desc').default('asc'),
   /** The id of the last entry of the previous page. */
   after: z.string().max(256).optional(),

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
 import { parseInput } from '../parse-input.ts';
 import { sendInSlices } from '../send-in-slices.ts';
+import { pageLimit } from '../page-limit.ts';
 
 export interface ToolRouteOptions {
   tools: ToolFinder;
@@ -41,7 +42,7 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
 };
 
 /** Without `limit`, all functions are one page. `after`: the `next` of the page before. */
-const pageSchema = z.object({ limit: z.coerce.number('must be a number').int().min(1).optional(), after: z.string().optional() });
+const pageSchema = z.object({ limit: pageLimit().optional(), after: z.string().optional() });
 
 /** `next`: null on the last page. @throws GatewayError `invalid_request` for an `after` that is no function of this list */
 function pageOf(listed: readonly ListedTool[], { limit, after }: z.infer<typeof pageSchema>): { shown: ListedTool[]; next: string | null } {
