@@ -154,7 +154,7 @@ export interface RunSuspension {
    */
   suspend(calls: readonly WaitingCall[], loop: JsonObject, round: SuspendedRound): Promise<PendingApproval>;
   /** To be called at the end of a resumed run: stores what it has done, for later requests of the chat. Never rejects. */
-  settle(outcome: 'answered' | 'failed'): Promise<void>;
+  settle(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void>;
   /** Stores a run that failed after its calls were decided, so that sending the decision again resumes it; false if there is nothing to store. */
   keepForRetry(): Promise<boolean>;
   /** To be called when the run was cancelled while it was being stored: closes it, so that it cannot be resumed. Never rejects. */

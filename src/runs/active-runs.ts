@@ -194,11 +194,16 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
       },
     };
     const stream = (emit: Emit<ChatEvent>): Promise<void> =>
-      reportRun(suspension?.resumed === undefined ? answer : (passOn) => settling(suspension, keepFailedRun(answer, run, passOn)), {
-        signal: controller.signal,
-        observer,
-        emit,
-      });
+      reportRun(
+        suspension?.resumed === undefined
+          ? answer
+          : (passOn) => settling(suspension, keepFailedRun(answer, run, passOn), controller.signal),
+        {
+          signal: controller.signal,
+          observer,
+          emit,
+        },
+      );
     return { run, stats, stream };
   }
 
@@ -291,13 +296,13 @@ function wasCancelled(): GatewayError {
 }
 
 /** What a resumed run has done is stored before its end is reported, because the chat may go on at once. */
-async function settling(suspension: RunSuspension, answered: Promise<void>): Promise<void> {
-  let outcome: 'answered' | 'failed' = 'failed';
+async function settling(suspension: RunSuspension, answered: Promise<void>, signal: AbortSignal): Promise<void> {
+  let isAnswered = false;
   try {
     await answered;
-    outcome = 'answered';
+    isAnswered = true;
   } finally {
-    await suspension.settle(outcome);
+    await suspension.settle(isAnswered ? 'answered' : isCancelled(signal) ? 'cancelled' : 'failed');
   }
 }
 

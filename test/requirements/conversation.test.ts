@@ -8,7 +8,7 @@ import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { documentWith } from '../tools/scripted-send.ts';
 import { toolsFolder } from '../_support/tools-folder.ts';
-import { askPlainly, bankGateway, decide, readRun, storesIn } from '../http/approval-fixture.ts';
+import { askPlainly, bankGateway, decide, linkOf, readRun, storesIn, visit } from '../http/approval-fixture.ts';
 import { functionGateway, listen } from './function-gateway.ts';
 import { readSeen, selects } from './gateway.ts';
 
@@ -328,6 +328,28 @@ describe('a message that interrupts', () => {
       expect.stringContaining('cancelled before this call was approved'),
       'assistant: It was cancelled and not run.',
       'user: Do not.',
+    ]);
+  });
+
+  test('cancels an answer that goes on after an approval, and tells what it did once [S3-8]', async () => {
+    const turns = [calls(['pay', { amount: 5 }]), [{ type: 'text' as const, text: 'Paid' }, new Promise(() => undefined)], says('Yes.')];
+    await using gateway = await bankGateway({ turns });
+    const asked = await askPlainly(gateway, { chat_id: 'c' });
+    await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
+    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(2));
+    const messages = [
+      { role: 'user', content: 'Pay 5, please.' },
+      { role: 'assistant', content: asked.choices[0]?.message.content ?? '' },
+      { role: 'user', content: 'Is it paid?' },
+    ];
+    await askPlainly(gateway, { chat_id: 'c', interrupt: true, messages });
+    expect((await readRun(gateway, asked)).status).toBe('cancelled');
+    expect(told(gateway.model.requests.at(-1)?.messages)).toEqual([
+      'user: Pay 5, please.',
+      'assistant: pay()',
+      expect.stringContaining('"paid": true'),
+      'assistant: The answer after these calls was cancelled.',
+      'user: Is it paid?',
     ]);
   });
 

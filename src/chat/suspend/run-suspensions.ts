@@ -35,7 +35,7 @@ export interface RunSuspensionsOptions {
   now: () => number;
 }
 
-const failedAnswer = 'The answer after these calls failed.';
+const missingAnswer = { cancelled: 'The answer after these calls was cancelled.', failed: 'The answer after these calls failed.' } as const;
 
 type RunOnItsWay = Parameters<RunSuspensions['begin']>[0];
 
@@ -69,7 +69,7 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
       },
       async settle(outcome) {
         if (isAnswered) return;
-        const end: ChatMessage[] = outcome === 'failed' ? [{ role: 'assistant', content: failedAnswer, toolCalls: [] }] : [];
+        const end: ChatMessage[] = outcome === 'answered' ? [] : [{ role: 'assistant', content: missingAnswer[outcome], toolCalls: [] }];
         await options.transcripts.keepEnded(run, [...run.transcript, ...end]);
       },
       async keepForRetry() {
