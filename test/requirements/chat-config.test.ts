@@ -140,11 +140,11 @@ describe('updateTools', () => {
   });
 
   test('stands before the same tool_ids of later requests, and after a list that was chosen anew [S3-10]', async () => {
-    const asked = ['function:set_tools'];
+    const asked = ['function:set_tools', 'function:door'];
     const turns = [calls(['set_tools', { to: ['function:light'] }]), ...['a', 'b', 'c', 'd'].map(says)];
     await using gateway = await gatewayWith(turns);
     await gateway.ask({ chat_id: 'a', tool_ids: asked });
-    await gateway.ask({ chat_id: 'a', tool_ids: asked });
+    await gateway.ask({ chat_id: 'a', tool_ids: asked.toReversed() });
     await gateway.ask({ chat_id: 'a' });
     const anew = await gateway.ask({ chat_id: 'a', tool_ids: ['function:door'] });
     expect([1, 2, 3, 4].map((turn) => offered(gateway, turn))).toEqual([['light'], ['light'], ['light'], ['door']]);

@@ -56,8 +56,8 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
     if (found === undefined || !isUsable) return { request: first };
     const { toolIds, ...others } = found;
     // A resumed run has its request as it was when it was suspended, with what had been changed by then.
-    if (isResumed && (asked === undefined || isSameList(asked, toolIds))) asked = found.askedToolIds;
-    const hasChosenAnew = asked !== undefined && !isSameList(asked, found.askedToolIds);
+    if (isResumed && (asked === undefined || hasSameEntries(asked, toolIds))) asked = found.askedToolIds;
+    const hasChosenAnew = asked !== undefined && !hasSameEntries(asked, found.askedToolIds);
     config = hasChosenAnew || toolIds === undefined ? others : found;
     const { preset, instructions, approvalRule } = found;
     ownToolIds = preset !== undefined && !hasChosenAnew ? undefined : asked;
@@ -128,8 +128,9 @@ function isUnchanged({ preset, toolIds, instructions }: ChatConfig): boolean {
   return preset === undefined && toolIds === undefined && instructions === undefined;
 }
 
-function isSameList(left: readonly string[], right: readonly string[] | undefined): boolean {
-  return left.length === right?.length && left.every((entry, index) => entry === right[index]);
+/** In any order: a frontend may sort its list anew with each request. */
+function hasSameEntries(left: readonly string[], right: readonly string[] | undefined): boolean {
+  return left.length === right?.length && left.every((entry) => right.includes(entry));
 }
 
 /** The names of functions that came and went. */
