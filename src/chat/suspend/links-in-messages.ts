@@ -70,7 +70,8 @@ function contentWithoutLinks(content: MessageContent): MessageContent {
   return parts.every((part, index) => part === content[index]) ? content : parts;
 }
 
-function textWithoutLinks(text: string): string {
+/** For what a model may read in another chat. */
+export function textWithoutLinks(text: string): string {
   if (!text.includes(approvalPagePath)) return text;
   let kept = '';
   let from = 0;

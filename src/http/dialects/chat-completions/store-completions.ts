@@ -1,3 +1,4 @@
+import { textWithoutLinks } from '../../../chat/suspend/links-in-messages.ts';
 import { textOf } from '../../../core/chat.ts';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../../core/chat.ts';
 import type { ChatStore, ChatTexts } from '../../../core/chat-store.ts';
@@ -213,8 +214,9 @@ function toStoredCompletion(completion: JsonObject, request: ChatRequest, runId:
 }
 
 function textsOf(messages: readonly ChatMessage[], answer: string): ChatTexts {
-  const question = messages.findLast(({ role }) => role === 'user');
-  return { question: textOf(question?.content ?? null).slice(0, searchedCharacters), answer: answer.slice(0, searchedCharacters) };
+  const question = textOf(messages.findLast(({ role }) => role === 'user')?.content ?? null);
+  const searched = (text: string): string => textWithoutLinks(text.slice(0, searchedCharacters));
+  return { question: searched(question), answer: searched(answer) };
 }
 
 function invalid(what: string): GatewayError {

@@ -65,6 +65,13 @@ test('an answer is stored with the second that it shows', async () => {
   ]);
 });
 
+test('a model that searches stored chats finds no link to the page of an approval', async () => {
+  const link = `http://127.0.0.1:8080/approvals/r0.${'x'.repeat(43)}`;
+  const { start, saved } = starterOf([{ type: 'text', text: `See ${link}` }, finish]);
+  await read(start(requestOf({ messages: [{ role: 'user', content: `What is ${link}?` }] })).stream);
+  expect(saved).toMatchObject([{ texts: { question: 'What is [link]?', answer: 'See [link]' } }]);
+});
+
 test('a request without store, and every one where nothing is stored, has the run’s own stream', () => {
   const { store: _store, ...plain } = requestOf();
   const storing = starterOf(hello);
