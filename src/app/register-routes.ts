@@ -8,7 +8,7 @@ import { createKeptConversations } from '../http/dialects/socket/kept-conversati
 import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/start-socket-chat.ts';
 import { approvalPageRoutes } from '../http/routes/approval-page.ts';
 import { approvalRoutes } from '../http/routes/approvals.ts';
-import { chatRoute } from '../http/routes/chat.ts';
+import { chatRoutes } from '../http/routes/chat.ts';
 import { gatewayRoutes } from '../http/routes/gateway.ts';
 import type { ShownSetting } from '../http/routes/gateway.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
@@ -77,7 +77,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     defaultModel: createDefaultModel(models),
   });
   const runInBackground = createBackgroundRuns({ runs, relay, log: app.log });
-  await app.register(chatRoute, {
+  await app.register(chatRoutes, {
     publicUrl: config.publicUrl,
     startRun: runs.start,
     follow: parts.follow,

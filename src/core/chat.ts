@@ -1,3 +1,4 @@
+import type { CallerWarning } from './caller-warning.ts';
 import type { ApprovalRule, PendingApproval } from './approval.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { RunEvent } from './run-event.ts';
@@ -127,11 +128,15 @@ export interface ChatRequest {
   hasKeptCalls?: true;
   /** The approval rule of the presets that handed the conversation over; clients cannot set it. */
   approvalRule?: ApprovalRule;
+  /** The caller's functions are called one at a time, because its wire format has room for one call. */
+  handsOverOne?: true;
+  /** What the request asked for and does not get; the run emits it. */
+  warnings?: readonly CallerWarning[];
   /**
-   * The format of an answer over HTTP, which can return approval tokens; absent for an answer over a socket. `isLegacy`: with `function_call`.
-   * `address`: where people reach the gateway, without a slash at the end; absent if that is not known.
+   * How an answer over HTTP is told, which can return approval tokens; absent for an answer over a socket. `dialect` is the name of its wire format,
+   * and `options` are for that alone. `address`: where people reach the gateway, without a slash at the end; absent if that is not known.
    */
-  reply?: { includeUsage: boolean; includeEvents: boolean; isLegacy?: true; readonly address?: string | undefined };
+  reply?: { dialect: string; options: JsonObject; readonly address?: string | undefined };
   /** Present with `store: true`: the answer is to be stored. `metadata` is not validated. */
   store?: { metadata: JsonValue };
 }

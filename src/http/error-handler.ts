@@ -18,6 +18,24 @@ export function errorBody(error: GatewayError): ErrorBody {
   return { error: { message: error.message, type: error.type, param: error.param, code: error.code }, ...error.progress };
 }
 
+/** How a route tells errors before the first byte of its answer. */
+export interface ErrorFormat {
+  body(error: GatewayError, request: FastifyRequest): JsonObject;
+  /** Absent: `error.status`. */
+  status?(error: GatewayError): number;
+  /** Further headers. */
+  headers?(request: FastifyRequest): Record<string, string>;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Default: OpenAI's error body. */
+    errors?: ErrorFormat;
+  }
+}
+
+const openAiErrors: ErrorFormat = { body: errorBody };
+
 const tooSlow = 'The request took too long to arrive.';
 
 /** Turns any error into one that clients may see. With `requestId` a user can name the log line. */
@@ -80,7 +98,12 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   if (shown.code === 'run_cancelled') forbidRetry(reply);
   leaveBodyUnread(request, reply);
   if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
-  return reply.code(shown.status).type('application/json; charset=utf-8').send(errorBody(shown));
+  const format = request.routeOptions.config.errors ?? openAiErrors;
+  if (format.headers !== undefined) reply.headers(format.headers(request));
+  return reply
+    .code(format.status?.(shown) ?? shown.status)
+    .type('application/json; charset=utf-8')
+    .send(format.body(shown, request));
 }
 
 /** For Fastify's option `frameworkErrors`: malformed URLs, which reach no route and no hook. */

@@ -84,7 +84,10 @@ export async function answerChat(
   const sources = resumed?.sources ?? request.files.map(sourceOfFile);
   const slow = emit([
     { type: 'run-event', event: { type: 'run.start', data: startData({ request, offer, run }, choice) } },
-    ...offer.warnings.map((warning): ChatEvent => ({ type: 'run-event', event: { type: 'warning', data: { ...warning } } })),
+    ...[...(request.warnings ?? []), ...offer.warnings].map((warning): ChatEvent => ({
+      type: 'run-event',
+      event: { type: 'warning', data: { ...warning } },
+    })),
     ...sources.map((source): ChatEvent => ({ type: 'source', source })),
   ]);
   if (slow !== undefined) await slow;
@@ -213,7 +216,7 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
     maxLookups: isOnce ? maxRounds : undefined,
     // By now the backend has accepted tools; falling back would run calls again that have already run.
     choice: { ...choice, mayFallBack: false },
-    handsOverOne: request.reply?.isLegacy,
+    handsOverOne: request.handsOverOne,
     contextTokens: model.contextTokens,
     resumed,
     settings: { ...runtime, run, requestTimeoutMs: request.toolTimeoutMs, defaultTimeoutMs: settings.toolTimeoutMs, now },

@@ -10,6 +10,8 @@ export interface AnswerFormat {
 
 export interface AnswerHead {
   runId: string;
+  /** Of the HTTP request; absent for an answer that is made for a store. */
+  requestId?: string;
   /** Seconds since 1970. */
   created: number;
   model: string;

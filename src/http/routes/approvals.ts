@@ -7,7 +7,7 @@ import { parseInput } from '../parse-input.ts';
 import { limits } from '../../core/limits.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions } from '../dialects/answer-run.ts';
-import { chatCompletionFormat } from '../dialects/chat-completions/openai-wire.ts';
+import { storedReply } from '../dialects/dialects.ts';
 import type { ApprovalDecisions, SubmittedDecision } from '../../runs/approval-decisions.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
 
@@ -32,8 +32,8 @@ export const approvalRoutes: FastifyPluginAsync<ApprovalRouteOptions> = async (a
     const controller = new AbortController();
     const { run, decided } = decision;
     const started = await options.runs.resume(run, decided, { caller, controller });
-    const form = run.request.reply ?? { includeUsage: false, includeEvents: false };
-    const format = chatCompletionFormat(form, request.headers);
+    const { dialect, options: told } = storedReply(run.request.reply);
+    const format = dialect.format(told, request.headers);
     return answerRun({ request, reply, controller }, started, { model: run.model, stream: run.request.stream, format });
   });
 };

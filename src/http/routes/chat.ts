@@ -9,12 +9,10 @@ import type { AnswerOptions } from '../dialects/answer-run.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
 import type { InterruptChat } from '../../runs/interrupt-chat.ts';
 import type { FollowOptions } from '../../runs/followed-runs.ts';
-import { isOpenWebUi } from '../dialects/chat-completions/open-webui-events.ts';
-import { chatCompletionFormat } from '../dialects/chat-completions/openai-wire.ts';
+import type { Dialect, ParsedRequest } from '../dialects/dialect.ts';
+import { dialects } from '../dialects/dialects.ts';
 import { publicAddress } from '../public-address.ts';
 import { admitRequest, takeOverAdmission } from '../auth/limit-callers.ts';
-import { parseChatBody } from '../dialects/chat-completions/parse-chat-body.ts';
-import type { ParsedChat } from '../dialects/chat-completions/parse-chat-body.ts';
 
 export interface ChatRouteOptions extends AnswerOptions {
   /** `PUBLIC_URL`. */
@@ -27,47 +25,43 @@ export interface ChatRouteOptions extends AnswerOptions {
   interruptChat: InterruptChat;
   limiter: Pick<RateLimiter, 'admit'>;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
-  runInBackground(parsed: ParsedChat, caller: Caller, release: Release): Promise<string | undefined>;
+  runInBackground(parsed: ParsedRequest, caller: Caller, release: Release): Promise<string | undefined>;
 }
 
-/** `POST /v1/chat/completions` and its two aliases; streaming or not, they run the same code. */
-export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, options) => {
+/** The routes of every dialect; streaming or not, they run the same code. */
+export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, options) => {
   const answerRun = createAnswerRun(options);
 
-  function answer(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const parsed = parseChatBody(request.body);
-    if (!parsed.isInterrupt) return begin(request, reply, parsed);
+  function answer(request: FastifyRequest, reply: FastifyReply, dialect: Dialect): Promise<unknown> {
+    const parsed = dialect.parse(request.body, request.headers);
+    if (parsed.isInterrupt !== true) return begin({ request, reply, dialect }, parsed);
     return afterInterrupt(parsed, request.caller).then((joined) => {
       admitRequest(request, reply, options.limiter);
-      return begin(request, reply, joined);
+      return begin({ request, reply, dialect }, joined);
     });
   }
 
-  function begin(request: FastifyRequest, reply: FastifyReply, parsed: ParsedChat): Promise<unknown> {
-    if (parsed.isBackground) return startInBackground(request, parsed);
-    const { includeUsage, includeEvents, isLegacy } = parsed;
+  function begin({ request, reply, dialect }: Exchange, parsed: ParsedRequest): Promise<unknown> {
+    if (parsed.isBackground === true) return startInBackground(request, parsed);
     const { model, stream } = parsed.request;
     const controller = new AbortController();
     const answerForm = {
-      includeUsage,
-      includeEvents,
-      ...(isLegacy && { isLegacy }),
+      dialect: dialect.name,
+      options: parsed.options,
       // Found out when a run is suspended, because other chats do without.
       get address(): string | undefined {
         return publicAddress(request.headers, options.publicUrl);
       },
     };
-    const chat = { ...parsed.request, reply: answerForm };
-    const begun = options.startRun(chat, request.caller, controller);
-    // Others wait for the end of an answer before they show it, or show what waits themselves.
-    const waits = stream && isOpenWebUi(request.headers);
+    const begun = options.startRun({ ...parsed.request, reply: answerForm }, request.caller, controller);
+    const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
-    const format = chatCompletionFormat({ includeUsage, includeEvents, isLegacy }, request.headers);
+    const format = dialect.format(parsed.options, request.headers);
     return answerRun({ request, reply, controller }, started, { model, stream, format });
   }
 
   /** Cancels the running chat first, and tells the model what it did. */
-  async function afterInterrupt(parsed: ParsedChat, caller: Caller): Promise<ParsedChat> {
+  async function afterInterrupt(parsed: ParsedRequest, caller: Caller): Promise<ParsedRequest> {
     const { chatId = '', messages } = parsed.request;
     if (chatId === '') return parsed;
     const rounds = await options.interruptChat(chatId, caller);
@@ -75,7 +69,7 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
     return { ...parsed, request: { ...parsed.request, messages: insertInterrupted(messages, rounds), hasKeptCalls: true } };
   }
 
-  async function startInBackground(request: FastifyRequest, parsed: ParsedChat): Promise<unknown> {
+  async function startInBackground(request: FastifyRequest, parsed: ParsedRequest): Promise<unknown> {
     if (parsed.request.sessionId === undefined)
       throw sessionNeeded('background: true requires the session_id of an open websocket session, which receives the answer.');
     const runId = await options.runInBackground(parsed, request.caller, takeOverAdmission(request));
@@ -84,9 +78,17 @@ export const chatRoute: FastifyPluginAsync<ChatRouteOptions> = async (app, optio
     return { status: true, task_id: runId };
   }
 
-  for (const path of ['/v1/chat/completions', '/api/chat/completions', '/api/v1/chat/completions'])
-    app.post(path, { config: { admitsInterrupts: true } }, answer);
+  for (const dialect of dialects) {
+    const config = { admitsInterrupts: true, ...(dialect.errors && { errors: dialect.errors }) } as const;
+    for (const path of dialect.paths) app.post(path, { config }, (request, reply) => answer(request, reply, dialect));
+  }
 };
+
+interface Exchange {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  dialect: Dialect;
+}
 
 function sessionNeeded(message: string): GatewayError {
   return new GatewayError('invalid_request', message, { param: 'session_id' });

@@ -10,11 +10,12 @@ import { toFunctionCall } from './legacy-functions.ts';
 import { createOpenWebUiEvents, isOpenWebUi } from './open-webui-events.ts';
 import type { OpenWebUiEvents, OpenWebUiPart } from './open-webui-events.ts';
 
-export interface CompletionOptions {
-  includeUsage: boolean;
-  includeEvents: boolean;
+/** Plain JSON, kept with suspended runs. */
+export interface CompletionOptions extends JsonObject {
+  includeUsage?: boolean;
+  includeEvents?: boolean;
   /** Calls as `function_call`. */
-  isLegacy?: boolean | undefined;
+  isLegacy?: boolean;
 }
 
 /** OpenAI's completions and chunks, with the gateway's extensions. `headers` are those of the request. */
@@ -56,8 +57,11 @@ function createChunkEncoder(
   const deltaChunk = (delta: JsonObject, choice: number): string => begin(choice) + choiceChunk(choice, { delta });
   const runEventChunk = (event: RunEvent): string => {
     const warning = warnings.add(event);
-    if (warning === undefined && !options.includeEvents) return '';
-    const shown = { ...(warning !== undefined && { warnings: [{ ...warning }] }), ...(options.includeEvents && { event: { ...event } }) };
+    if (warning === undefined && options.includeEvents !== true) return '';
+    const shown = {
+      ...(warning !== undefined && { warnings: [{ ...warning }] }),
+      ...(options.includeEvents === true && { event: { ...event } }),
+    };
     return choiceChunk(0, {}, shown);
   };
   const partChunks = (parts: readonly OpenWebUiPart[]): string =>
@@ -111,7 +115,7 @@ function createChunkEncoder(
       }
     },
     ...(openWebUi && { afterBatch: () => partChunks(openWebUi.pending()) }),
-    end: () => `${lastParts()}${options.includeUsage ? chunk({ choices: [], usage: usage ?? emptyUsage }) : ''}data: [DONE]\n\n`,
+    end: () => `${lastParts()}${options.includeUsage === true ? chunk({ choices: [], usage: usage ?? emptyUsage }) : ''}data: [DONE]\n\n`,
     // A failed stream ends without `[DONE]`.
     failure: (error) => `${lastParts()}data: ${JSON.stringify(errorBody(error))}\n\n`,
   };

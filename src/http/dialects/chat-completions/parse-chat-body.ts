@@ -1,123 +1,62 @@
 import type { z } from 'zod';
-import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestToolServer } from '../../../core/chat.ts';
-import { describeSchemaIssue } from '../../../shared/describe-schema-issue.ts';
-import { toDocumentUrl } from '../../../shared/document-url.ts';
+import type { ChatMessage, ChatRequest, ContentPart, MessageContent } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { limits } from '../../../core/limits.ts';
-import { bodySchema, requireFewFields } from './chat-body-schema.ts';
-import type { Body, callSchema, serverSchema } from './chat-body-schema.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import type { ParsedRequest } from '../dialect.ts';
+import {
+  extensionFields,
+  modelParams,
+  parsedFields,
+  parseFields,
+  requireBoundedBody,
+  toGatewayPart,
+  withSystemParam,
+} from '../gateway-fields.ts';
+import { bodySchema } from './chat-body-schema.ts';
+import type { Body, callSchema } from './chat-body-schema.ts';
 import { isHiddenTask } from './is-hidden-task.ts';
 import { fromLegacyFunctions } from './legacy-functions.ts';
-
-/** Fields of Open WebUI and of the gateway, which are never sent to a backend. */
-const extensionFields: ReadonlySet<string> = new Set([
-  'tool_servers',
-  'tool_ids',
-  'params',
-  'session_id',
-  'chat_id',
-  'id',
-  'variables',
-  'files',
-  'features',
-  'model_item',
-  'background_tasks',
-  'metadata',
-  'background',
-  'interrupt',
-  'message_ids',
-  'parent_id',
-  'user_message',
-  'assistant_message_id',
-  'folder_id',
-  'filter_ids',
-  'skill_ids',
-  'terminal_id',
-  'chat_variables',
-  'regeneration_prompt',
-]);
-/** Keys of `params` for the gateway or a frontend, not for a model. */
-const steeringParams: ReadonlySet<string> = new Set([
-  'function_calling',
-  'max_tool_rounds',
-  'tool_timeout_ms',
-  'system',
-  'stream_response',
-  'stream_delta_chunk_size',
-  'reasoning_tags',
-  'compact_token_threshold',
-  'note_id',
-  'custom_params',
-]);
-const parsedFields: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice', 'parallel_tool_calls']);
+import type { CompletionOptions } from './openai-wire.ts';
 
 /** A chat request, and the options of the answer's wire format. */
-export interface ParsedChat {
-  request: ChatRequest;
-  includeUsage: boolean;
-  includeEvents: boolean;
+export interface ParsedChat extends ParsedRequest {
+  options: CompletionOptions;
   isBackground: boolean;
-  /** The running chat of this `chat_id` is to be cancelled first. */
   isInterrupt: boolean;
   /** The first message is the system prompt of `params`. */
   hasSystemParameter: boolean;
-  /** The answer has to use `function_call`. */
-  isLegacy: boolean;
 }
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault. */
 export function parseChatBody(value: unknown): ParsedChat {
-  if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and messages.');
-  requireFewFields(value);
-  for (const [key, field] of Object.entries(value)) {
-    // OpenAPI documents are deeper than chats, and have their own limit.
-    if (isDeeperThan(field, key === 'tool_servers' ? limits.documentDepth : limits.jsonDepth)) throw tooDeep(key);
-  }
-  const { body, isLegacy } = fromLegacyFunctions(value);
-  const parsed = bodySchema.safeParse(body);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    const param = issue?.path.join('.') ?? '';
-    throw new GatewayError('invalid_request', `${param === '' ? 'body' : param}: ${describeSchemaIssue(issue)}`, { param });
-  }
-  return { ...toParsedChat(parsed.data, body), isLegacy };
+  const { body, isLegacy } = fromLegacyFunctions(requireBoundedBody(value, 'a JSON object with model and messages'));
+  const parsed = toParsedChat(parseFields(bodySchema, body), body);
+  if (!isLegacy) return parsed;
+  return { ...parsed, request: { ...parsed.request, handsOverOne: true }, options: { ...parsed.options, isLegacy } };
 }
 
-function toParsedChat(body: Body, wire: JsonObject): Omit<ParsedChat, 'isLegacy'> {
+function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
   const options = body.stream_options ?? {};
   const { functions, hosted } = sortTools(body.tools ?? []);
   const parameters = modelParameters(wire);
   const messages = body.messages.map(toMessage);
   const request: ChatRequest = {
+    ...toGatewayPart(body),
     model: body.model,
-    messages: withSystem(messages, body.params?.system ?? undefined),
+    messages: withSystemParam(messages, body.params),
     stream: body.stream ?? false,
     callerFunctions: functions,
     hostedTools: hosted,
     toolChoice: wire['tool_choice'] ?? undefined,
     parallelToolCalls: body.parallel_tool_calls ?? undefined,
     parameters,
-    toolServers: (body.tool_servers ?? []).map(toToolServer),
-    toolIds: body.tool_ids ?? undefined,
-    mode: body.params?.function_calling ?? undefined,
-    maxToolRounds: body.params?.max_tool_rounds ?? undefined,
-    toolTimeoutMs: body.params?.tool_timeout_ms ?? undefined,
-    sessionId: body.session_id ?? undefined,
-    chatId: body.chat_id ?? undefined,
-    messageId: body.id ?? undefined,
-    variables: Object.fromEntries(
-      Object.entries(body.variables ?? {}).map(([key, text]) => [key, typeof text === 'string' ? text : JSON.stringify(text ?? '')]),
-    ),
-    files: (body.files ?? []).flatMap(toFile),
     isTask: isTask(body, messages),
     ...(parameters['store'] === true && { store: { metadata: body.metadata ?? null } }),
   };
   return {
     request,
-    includeUsage: options['include_usage'] === true,
-    includeEvents: options['include_events'] === true,
+    options: { includeUsage: options['include_usage'] === true, includeEvents: options['include_events'] === true },
     isBackground: body.background ?? false,
     isInterrupt: body.interrupt ?? false,
     hasSystemParameter: Boolean(body.params?.system),
@@ -133,14 +72,14 @@ function isTask(body: Body, messages: readonly ChatMessage[]): boolean {
 
 /** Parameters for the backend, including unknown ones. Those at the top level override those in `params`. */
 function modelParameters(wire: JsonObject): JsonObject {
-  const params = isJsonObject(wire['params']) ? wire['params'] : {};
-  const custom = isJsonObject(params['custom_params']) ? params['custom_params'] : {};
-  const isSet = ([, value]: [string, unknown]): boolean => value !== null && value !== undefined;
-  const fromParams = Object.entries({ ...params, ...custom }).filter(([key]) => !steeringParams.has(key) && !parsedFields.has(key));
-  const topLevel = Object.entries(wire).filter(([key]) => !extensionFields.has(key) && !parsedFields.has(key) && key !== 'stream_options');
+  const isForModel = ([key, value]: [string, unknown]): boolean =>
+    !extensionFields.has(key) && !parsedFields.has(key) && key !== 'stream_options' && value !== null && value !== undefined;
   const { include_events: _ours, ...streamOptions } = isJsonObject(wire['stream_options']) ? wire['stream_options'] : {};
-  const options: [string, JsonValue][] = Object.keys(streamOptions).length > 0 ? [['stream_options', streamOptions]] : [];
-  return Object.fromEntries([...fromParams.filter(isSet), ...topLevel.filter(isSet), ...options]);
+  return {
+    ...modelParams(wire['params']),
+    ...Object.fromEntries(Object.entries(wire).filter(isForModel)),
+    ...(Object.keys(streamOptions).length > 0 && { stream_options: streamOptions }),
+  };
 }
 
 function sortTools(tools: readonly JsonObject[]): { functions: ChatRequest['callerFunctions']; hosted: JsonObject[] } {
@@ -184,36 +123,4 @@ function toContent(content: unknown): MessageContent | null {
 
 function withExtra(extra: Record<string, unknown>): { extra?: JsonObject } {
   return Object.keys(extra).length === 0 ? {} : { extra: extra as JsonObject };
-}
-
-function withSystem(messages: ChatMessage[], system: string | undefined): ChatMessage[] {
-  return system === undefined || system === '' ? messages : [{ role: 'system', content: system }, ...messages];
-}
-
-function toToolServer(server: z.infer<typeof serverSchema>): RequestToolServer {
-  const location = toDocumentUrl(server.url, server.path);
-  // Without a path there may be no document at all.
-  const hasPath = Boolean(server.path) || location.url !== server.url;
-  return {
-    url: location.url,
-    authType: server.auth_type ?? (server.key ? 'bearer' : 'none'),
-    headers: server.headers ?? {},
-    ...(hasPath ? { path: location.path } : {}),
-    ...(server.openapi ? { openapi: server.openapi } : {}),
-    ...(server.info ? { info: server.info } : {}),
-    ...(server.specs ? { specs: server.specs } : {}),
-    ...(server.key ? { key: server.key } : {}),
-    ...(server.auth_name ? { authName: server.auth_name } : {}),
-    ...(server.execution ? { execution: server.execution } : {}),
-    ...(isJsonObject(server.config) ? { config: server.config } : {}),
-  };
-}
-
-function toFile(file: JsonObject): ChatRequest['files'] {
-  const { type, name, content } = file;
-  return type === 'text' && typeof content === 'string' ? [{ name: typeof name === 'string' ? name : 'document', content }] : [];
-}
-
-function tooDeep(param: string): GatewayError {
-  return new GatewayError('invalid_request', `${param}: nested deeper than ${limits.jsonDepth} levels`, { param });
 }

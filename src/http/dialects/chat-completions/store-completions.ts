@@ -53,8 +53,7 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
   ): Promise<void> {
     const { started, created, request } = answered;
     const { runId } = started.run;
-    const { includeUsage = false, includeEvents = false, isLegacy } = request.reply ?? {};
-    const format = chatCompletionFormat({ includeUsage, includeEvents, isLegacy }, {});
+    const format = chatCompletionFormat(request.reply?.options ?? {}, {});
     const collector = format.collect({ runId, created: toSeconds(created), model: request.model });
     let characters = 0;
     let text = '';

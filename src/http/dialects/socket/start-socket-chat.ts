@@ -3,7 +3,7 @@ import type { Caller } from '../../../core/caller.ts';
 import type { Release } from '../../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import { parseChatBody } from '../chat-completions/parse-chat-body.ts';
-import type { ParsedChat } from '../chat-completions/parse-chat-body.ts';
+import type { ParsedRequest } from '../dialect.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import { createAddedMessages } from './added-messages.ts';
 import type { KeptConversations } from './kept-conversations.ts';
@@ -66,7 +66,7 @@ export interface BackgroundRunsOptions {
  * `release` is called at the end of the run.
  */
 export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions) {
-  return async ({ request }: ParsedChat, caller: Caller, release: Release): Promise<string | undefined> => {
+  return async ({ request }: Pick<ParsedRequest, 'request'>, caller: Caller, release: Release): Promise<string | undefined> => {
     const sessionId = request.sessionId ?? '';
     const controller = new AbortController();
     const { run, stream, stats } = startOr(release, () => runs.start(request, caller, controller));

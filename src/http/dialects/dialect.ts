@@ -1,0 +1,32 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ChatRequest } from '../../core/chat.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { ErrorFormat } from '../error-handler.ts';
+import type { AnswerFormat } from './answer-format.ts';
+
+/** A wire format for chats over HTTP: from a request to our words, and from the events of its run to an answer. */
+export interface Dialect {
+  /** Kept with suspended runs, so that the answer to a decision comes in the dialect of its run. Never changed. */
+  readonly name: string;
+  /** Its routes, which take POST requests. */
+  readonly paths: readonly string[];
+  /** @throws GatewayError `invalid_request`, with `param` set to the first field at fault */
+  parse(body: unknown, headers: IncomingHttpHeaders): ParsedRequest;
+  /** `options`: those of the request, perhaps read back from a store. `headers`: of the request that gets the answer. */
+  format(options: JsonObject, headers: IncomingHttpHeaders): AnswerFormat;
+  /** Absent: OpenAI's. */
+  readonly errors?: ErrorFormat;
+  /** Whether the stream of a suspended run stays open for a decision that comes elsewhere. Absent: no. */
+  waitsForDecision?(headers: IncomingHttpHeaders): boolean;
+}
+
+/** A request in our words, and how its answer is to be told. */
+export interface ParsedRequest {
+  request: ChatRequest;
+  /** For `Dialect.format`. */
+  options: JsonObject;
+  /** The answer goes to the websocket session that the request names. */
+  isBackground?: boolean;
+  /** The running chat of this `chat_id` is to be cancelled first. */
+  isInterrupt?: boolean;
+}

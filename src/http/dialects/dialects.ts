@@ -1,0 +1,13 @@
+import type { ChatRequest } from '../../core/chat.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { chatCompletions } from './chat-completions/chat-completions.ts';
+import type { Dialect } from './dialect.ts';
+
+/** Every dialect of chats over HTTP. */
+export const dialects: readonly Dialect[] = [chatCompletions];
+
+/** How a run is answered whose request has been stored. */
+export function storedReply(reply: ChatRequest['reply']): { dialect: Dialect; options: JsonObject } {
+  const dialect = dialects.find(({ name }) => name === reply?.dialect);
+  return { dialect: dialect ?? chatCompletions, options: reply?.options ?? {} };
+}
