@@ -1,0 +1,144 @@
+import { describe, expect, test } from 'vitest';
+import type { LightMyRequestResponse } from 'fastify';
+import { textOf } from '../../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../../src/core/chat.ts';
+import type { JsonObject } from '../../../../src/shared/json.ts';
+import { dialects } from '../../../../src/http/dialects/dialects.ts';
+import { gatewayOf } from '../../../requirements/gateway.ts';
+import type { Gateway } from '../../../requirements/gateway.ts';
+import { nothing } from './chat.ts';
+import type { Answer, DialectClient } from './chat.ts';
+import { dialectClients, servedClients } from './clients.ts';
+import { scenarios, servers, toolAnswers } from './scenarios.ts';
+import type { Scenario } from './scenarios.ts';
+
+/** What came of a scenario. */
+interface Account {
+  answers: Answer[];
+  /** What the model was asked, request by request. */
+  asked: JsonObject[];
+  /** What tool servers were asked. */
+  sent: { path: string; body: unknown }[];
+}
+
+async function play(scenario: Scenario, client: DialectClient, stream: boolean): Promise<Account> {
+  await using gateway = await gatewayOf({ turns: scenario.turns(), servers, answers: toolAnswers });
+  const { chat, next, approves } = scenario;
+  const first = await request(gateway, client, { path: client.path, body: client.write(chat, stream) });
+  const answers = [first];
+  if (next !== undefined)
+    answers.push(await request(gateway, client, { path: client.path, body: client.write(next(chat, first), stream) }));
+  if (approves !== undefined)
+    answers.push(await request(gateway, client, withStream(client.decide(chat, first.waiting, approves), client, stream)));
+  return {
+    answers,
+    asked: gateway.model.requests.map(toAsked),
+    sent: gateway.sent
+      .filter(({ method }) => method === 'POST')
+      .map(({ url, body }) => ({ path: new URL(url).pathname, body: bodyOf(body) })),
+  };
+}
+
+/** A decision by token is answered as the chat was; in a dialect's own request it says so. */
+function withStream(
+  decision: { path: string; body: JsonObject },
+  { path }: DialectClient,
+  stream: boolean,
+): { path: string; body: JsonObject } {
+  return decision.path === path ? { ...decision, body: { ...decision.body, stream } } : decision;
+}
+
+async function request({ app }: Gateway, client: DialectClient, { path, body }: { path: string; body: JsonObject }): Promise<Answer> {
+  const headers = { host: '127.0.0.1:8080', ...client.headers };
+  const response: LightMyRequestResponse = await app.server.inject({ method: 'POST', url: path, headers, payload: body });
+  const { statusCode: status } = response;
+  if (status !== 200) return { ...nothing, status, error: client.readError(response.json<JsonObject>()) };
+  const isStream = /event-stream|ndjson/.test(String(response.headers['content-type']));
+  return { status, ...(isStream ? client.readStream(response.body) : client.read(response.json<JsonObject>())) };
+}
+
+/** A request to the model without what a dialect may choose for itself: ids of calls, and how parts and parameters are spelled. */
+function toAsked({ messages, tools, callerTools, toolChoice, parameters }: Gateway['model']['requests'][number]): JsonObject {
+  const format = parameters['response_format'] as { json_schema?: { schema?: JsonObject } } | undefined;
+  return {
+    messages: messages.map(toPlain),
+    tools: [...tools.map(({ name }) => name), ...callerTools.map((tool) => (tool['function'] as JsonObject)['name'] ?? null)],
+    choice: toolChoice ?? null,
+    tokens: parameters['max_tokens'] ?? parameters['max_completion_tokens'] ?? null,
+    temperature: parameters['temperature'] ?? null,
+    schema: format?.json_schema?.schema ?? null,
+  };
+}
+
+function toPlain(message: ChatMessage): JsonObject {
+  const parts = Array.isArray(message.content) ? message.content : [];
+  const images = parts.flatMap((part) => (part.type === 'image_url' ? [(part['image_url'] as JsonObject)['url'] ?? null] : []));
+  const made = message.role === 'assistant' ? message.toolCalls : [];
+  return {
+    role: message.role,
+    text: textOf(message.content),
+    images,
+    calls: made.map(({ name, arguments: args }) => ({ name, args: readable(args) })),
+  };
+}
+
+function readable(args: string): JsonObject | string {
+  try {
+    return JSON.parse(args) as JsonObject;
+  } catch {
+    return args;
+  }
+}
+
+const bodyOf = (body: unknown): unknown => (typeof body === 'string' ? JSON.parse(body) : body);
+
+/** An answer without what differs between requests or dialects by rule: ids, and what holds no more than a proof of a decision. */
+function comparable({ answers, asked, sent }: Account, scenario: Scenario): JsonObject {
+  const isWaiting = ({ waiting }: Answer): boolean => waiting.length > 0;
+  return JSON.parse(
+    JSON.stringify({
+      asked,
+      sent,
+      answers: answers.map((answer) => ({
+        ...answer,
+        calls: answer.calls.map(({ name, args }) => ({ name, args })),
+        waiting: answer.waiting.map(({ tool, args }) => ({ tool, args })),
+        // Its text may be a link to decide with, or nothing where the dialect has items for it.
+        text: isWaiting(answer) ? null : answer.text,
+        // What precedes a fault can be read in a stream alone.
+        ...(scenario.answer.error !== undefined && { text: null, sources: null, tokens: null }),
+        ...(scenario.answer.error !== undefined && scenario.failsEarly !== true && { status: null }),
+        // Others count what they were not told as zero.
+        ...((answer.tokens?.in ?? 0) === 0 && { tokens: null }),
+      })),
+    }),
+  ) as JsonObject;
+}
+
+const [model] = dialectClients as [DialectClient];
+
+describe.each(Object.entries(scenarios))('%s', (_name, scenario) => {
+  test('gives what it should', async () => {
+    const { answers, sent } = await play(scenario, model, false);
+    const { error = '', calls, ...rest } = scenario.answer;
+    const wanted = calls?.map((call) => ({ ...call, id: expect.any(String) as unknown }));
+    const answer = answers.at(-1);
+    expect(answer).toMatchObject({ ...rest, ...(wanted && { calls: wanted }) });
+    expect(answer?.error ?? '').toMatch(error);
+    expect(sent.map(({ path }) => path)).toEqual(scenario.sent ?? []);
+  });
+
+  for (const client of servedClients) {
+    for (const stream of [false, true]) {
+      if (client === model && !stream) continue;
+      test(`is the same through ${client.name}, ${stream ? 'as a stream' : 'in one piece'}`, async () => {
+        const [expected, actual] = [await play(scenario, model, false), await play(scenario, client, stream)];
+        expect(comparable(actual, scenario)).toEqual(comparable(expected, scenario));
+      });
+    }
+  }
+});
+
+test('every dialect takes part', () => {
+  expect(dialects.map(({ paths }) => dialectClients.filter(({ path }) => paths.includes(path)).length)).toEqual(dialects.map(() => 1));
+});
