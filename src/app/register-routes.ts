@@ -9,6 +9,7 @@ import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/s
 import { approvalPageRoutes } from '../http/routes/approval-page.ts';
 import { approvalRoutes } from '../http/routes/approvals.ts';
 import { chatRoutes } from '../http/routes/chat.ts';
+import { descriptionRoutes } from '../http/routes/description.ts';
 import { gatewayRoutes } from '../http/routes/gateway.ts';
 import type { ShownSetting } from '../http/routes/gateway.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
@@ -24,7 +25,8 @@ import { toolServerRoutes } from '../http/routes/tool-servers.ts';
 import { toolRoutes } from '../http/routes/tools.ts';
 import type { PrometheusMetrics } from '../observability/prometheus-metrics.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
-import { toPresetWire } from '../storage/preset-schema.ts';
+import { connectionSchema } from '../storage/connection-schema.ts';
+import { presetSchema, toPresetWire } from '../storage/preset-schema.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../storage/tool-server-connection.ts';
 import type { ToolCatalog } from '../tools/catalog/tool-catalog.ts';
 import type { AppContext } from './app-context.ts';
@@ -56,6 +58,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   const { inspector } = tools;
 
   await app.register(gatewayRoutes, { ...parts, version, isDraining: () => runs.isDraining(), registry });
+  await app.register(descriptionRoutes, { version, schemas: { connection: connectionSchema, preset: presetSchema } });
   await app.register(metricsRoute, { metrics: parts.metrics });
   const conversations = createKeptConversations({
     store: storage.noteStores.conversation,

@@ -10,7 +10,7 @@ import { filledFields, invalidField, parseRecord } from './parse-record.ts';
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, 'must consist of at most 64 letters, digits and . _ : -');
 const toolId = z.string().min(1).max(256);
 
-const schema = z.strictObject({
+export const presetSchema = z.strictObject({
   id,
   name: z.string().max(200).nullish(),
   description: z.string().max(2_000).nullish(),
@@ -75,7 +75,7 @@ export function parseStoredPreset(value: unknown, origin: Origin): PresetRecord 
 
 function toPreset(value: unknown, { origin, createdAt }: Origin): PresetRecord {
   if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'A preset must be an object with id and base_model.');
-  const data = parseRecord(schema, Object.fromEntries(Object.entries(value).filter(([key]) => !readOnlyFields.includes(key))));
+  const data = parseRecord(presetSchema, Object.fromEntries(Object.entries(value).filter(([key]) => !readOnlyFields.includes(key))));
   return {
     id: data.id,
     origin,

@@ -67,10 +67,14 @@ export function takeOverAdmission(request: FastifyRequest): Release {
   return admission.release;
 }
 
+/** Whether requests of a route count, as far as the route decides. */
+export function isCountedRoute(method: string, url: string): boolean {
+  return method === 'POST' && findAccess(method, url) === 'user' && !freeRoutes.has(`${method} ${url}`);
+}
+
 function isCounted({ method, routeOptions, body }: FastifyRequest): boolean {
-  if (method !== 'POST') return false;
   const { url = '' } = routeOptions;
-  if (findAccess(method, url) !== 'user' || freeRoutes.has(`${method} ${url}`)) return false;
+  if (!isCountedRoute(method, url)) return false;
   // JSON-RPC's `method`: listing tools costs nothing, calling one does.
   return url !== '/mcp' || (isJsonObject(body) && body['method'] === 'tools/call');
 }

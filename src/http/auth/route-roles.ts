@@ -12,6 +12,8 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /health': 'public',
   'GET /ready': 'public',
   'GET /client.js': 'public',
+  // The same in every gateway of this version.
+  'GET /openapi.json': 'public',
   // The link is the proof: it names one suspension of one run, and nobody can guess it.
   'GET /approvals/:link': 'public',
   'POST /approvals/:link': 'public',

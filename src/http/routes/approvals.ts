@@ -42,7 +42,7 @@ const jsonObject = z.custom<JsonObject>(
   (value) => isJsonObject(value) && !isDeeperThan(value, limits.jsonDepth),
   `must be an object, nested at most ${limits.jsonDepth} levels deep`,
 );
-const body = z.object({
+export const decisionSchema = z.object({
   decision: z.enum(['approve', 'reject'], 'must be "approve" or "reject"'),
   token: z.string('must be the token of the call').max(1_000),
   arguments: jsonObject.nullish(),
@@ -54,7 +54,14 @@ const body = z.object({
 
 /** @throws GatewayError `invalid_request` */
 function parseDecision(value: unknown): SubmittedDecision {
-  const { decision, token, arguments: edited, params, message, remember } = parseInput(body, value, 'an object with decision and token');
+  const {
+    decision,
+    token,
+    arguments: edited,
+    params,
+    message,
+    remember,
+  } = parseInput(decisionSchema, value, 'an object with decision and token');
   const args = edited ?? params;
   const answer: ApprovalAnswer = decision === 'approve' ? { decision, ...(args && { args }) } : { decision, ...(message && { message }) };
   return { proof: token, answer, isRemembered: remember === true };

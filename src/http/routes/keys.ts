@@ -79,7 +79,7 @@ const limits = z
   .transform((limits): JsonObject => Object.fromEntries(Object.entries(limits).filter(([, value]) => typeof value === 'number')));
 
 // Strict, because a key with a misspelled restriction could do everything.
-const newKey = z.strictObject(
+export const newKey = z.strictObject(
   {
     name: z.string('must be a name').trim().min(1, 'must be a name').max(maxNameLength),
     role: z.enum(['admin', 'user'], 'must be "admin" or "user"'),
@@ -93,7 +93,7 @@ const newKey = z.strictObject(
       code === 'unrecognized_keys' ? 'is not a field of a key; those are name, role, expires_at, models, tools and limits' : undefined,
   },
 );
-const changedKey = newKey.partial();
+export const changedKey = newKey.partial();
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
 function parseNewKey(body: unknown, now: number): KeyFields {

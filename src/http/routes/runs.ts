@@ -84,14 +84,14 @@ async function requireRun(id: string, caller: Caller, log: Pick<RunLog, 'find'>)
 }
 
 const cursorPattern = /^(\d{1,15})\.([\w-]{1,64})$/;
-const query = z.object({
+export const runsQuery = z.object({
   limit: pageLimit(limits.runsPerPage).default(defaultLimit),
   after: z.string().regex(cursorPattern, 'must be the `next` of the page before').optional(),
 });
 
 /** @throws GatewayError `invalid_request` */
 function parsePage(value: unknown, caller: Caller): RunPage {
-  const { limit, after = '' } = parseInput(query, value);
+  const { limit, after = '' } = parseInput(runsQuery, value);
   const [, created, id] = cursorPattern.exec(after) ?? [];
   return {
     callerId: caller.role === 'admin' ? undefined : caller.id,

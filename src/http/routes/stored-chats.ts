@@ -121,13 +121,13 @@ function toList(data: (JsonObject & { id?: unknown })[], hasMore: boolean): Json
 /** OpenAI's default. */
 const defaultLimit = 20;
 
-const messageQuery = z.object({
+export const messageQuery = z.object({
   limit: pageLimit(limits.chatsPerPage).default(defaultLimit),
   order: z.enum(['asc', 'desc'], 'must be asc or desc').default('asc'),
   /** The id of the last entry of the previous page. */
   after: z.string().max(256).optional(),
 });
-const chatQuery = messageQuery.extend({ model: z.string().max(256).optional() });
+export const chatQuery = messageQuery.extend({ model: z.string().max(256).optional() });
 
 /** Reads `metadata[key]=value` of a query, one for each entry that a chat must have. @throws GatewayError `invalid_request` */
 function metadataIn(query: unknown): Record<string, string> {

@@ -42,7 +42,7 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
 };
 
 /** Without `limit`, all functions are one page. `after`: the `next` of the page before. */
-const pageSchema = z.object({ limit: pageLimit().optional(), after: z.string().optional() });
+export const pageSchema = z.object({ limit: pageLimit().optional(), after: z.string().optional() });
 
 /** `next`: null on the last page. @throws GatewayError `invalid_request` for an `after` that is no function of this list */
 function pageOf(listed: readonly ListedTool[], { limit, after }: z.infer<typeof pageSchema>): { shown: ListedTool[]; next: string | null } {

@@ -177,6 +177,7 @@ describe('the table', () => {
       'GET /health',
       'GET /ready',
       'GET /client.js',
+      'GET /openapi.json',
       'GET /approvals/:link',
       'POST /approvals/:link',
       'GET /.well-known/jwks.json',

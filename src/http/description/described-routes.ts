@@ -1,0 +1,43 @@
+import type { z } from 'zod';
+import { chatCompletionDescriptions } from '../dialects/chat-completions/chat-completions-description.ts';
+import { approvalDescriptions } from '../routes/approvals-description.ts';
+import { gatewayDescriptions } from '../routes/gateway-description.ts';
+import { keyDescriptions } from '../routes/keys-description.ts';
+import { mcpDescriptions } from '../routes/mcp-description.ts';
+import { modelDescriptions } from '../routes/models-description.ts';
+import { openWebUiConfigDescriptions } from '../routes/open-webui-config-description.ts';
+import { presetDescriptions } from '../routes/presets-description.ts';
+import { runDescriptions } from '../routes/runs-description.ts';
+import { socketDescriptions } from '../routes/socket-description.ts';
+import { storedChatDescriptions } from '../routes/stored-chats-description.ts';
+import { toolServerDescriptions } from '../routes/tool-servers-description.ts';
+import { toolDescriptions } from '../routes/tools-description.ts';
+import type { RouteDescriptions } from './route-description.ts';
+
+/** Schemas of bodies that are checked where they are stored. */
+export interface StoredSchemas {
+  connection: z.ZodType;
+  preset: z.ZodType;
+}
+
+/** Every route that programs call. A test compares it with the table of roles. */
+export function describedRoutes({ connection, preset }: StoredSchemas): RouteDescriptions {
+  return {
+    ...chatCompletionDescriptions,
+    ...socketDescriptions,
+    ...modelDescriptions,
+    ...toolDescriptions,
+    ...mcpDescriptions,
+    ...runDescriptions,
+    ...approvalDescriptions,
+    ...storedChatDescriptions,
+    ...presetDescriptions(preset),
+    ...toolServerDescriptions(connection),
+    ...openWebUiConfigDescriptions(connection),
+    ...keyDescriptions,
+    ...gatewayDescriptions,
+  };
+}
+
+/** Routes that the document leaves out: pages for people, and the answer to a browser's preflight. */
+export const undescribedRoutes: readonly string[] = ['GET /approvals/:link', 'POST /approvals/:link', 'OPTIONS *'];

@@ -1,0 +1,30 @@
+import { z } from 'zod';
+import { json } from '../description/route-description.ts';
+import type { RouteDescriptions } from '../description/route-description.ts';
+import { decisionSchema } from './approvals.ts';
+
+export const approvalDescriptions: RouteDescriptions = {
+  'POST /api/runs/:id/approvals/:call_id': {
+    tag: 'Runs',
+    summary: 'Approve or reject a waiting call',
+    description: 'The last decision resumes the run; its answer is the chat’s, in the wire format of the chat.',
+    params: { id: 'The id of the run.', call_id: 'The id of the call.' },
+    body: {
+      schema: decisionSchema,
+      fields: {
+        token: 'The token of the call, from `approval` of the chat’s answer.',
+        arguments: 'Other arguments for an approved call.',
+        params: 'Another name of `arguments`.',
+        message: 'What the model reads about a rejected call.',
+        remember: 'Equal calls of the chat are then decided in the same way.',
+      },
+    },
+    answers: {
+      200: {
+        about: 'The last decision: the answer of the chat.',
+        content: { 'application/json': z.looseObject({}), 'text/event-stream': z.string(), 'application/x-ndjson': z.string() },
+      },
+      202: json('Other calls of the run still wait.', z.object({ waiting: z.array(z.string()) })),
+    },
+  },
+};

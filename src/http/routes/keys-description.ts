@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { json } from '../description/route-description.ts';
+import type { RouteDescriptions } from '../description/route-description.ts';
+import { deletedShape, isoTime } from '../description/shared-schemas.ts';
+import { changedKey, newKey } from './keys.ts';
+
+const keyShape = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    role: z.enum(['admin', 'user']),
+    origin: z.enum(['environment', 'database']),
+    created_at: isoTime.nullable(),
+    expires_at: isoTime.nullable(),
+    models: z.array(z.string()).nullable(),
+    tools: z.array(z.string()).nullable(),
+    limits: z.object({ requests_per_minute: z.int().optional(), concurrent_runs: z.int().optional() }).nullable(),
+  })
+  .meta({ id: 'Key', description: 'A key, without the key itself. A restriction that it does not have is null.' });
+
+const fields = {
+  role: 'The first key has to be an administrator’s; it ends the open gateway.',
+  expires_at: 'A date such as `2030-01-31T00:00:00Z`, or seconds since 1970.',
+  models: 'The only models and presets that it may use.',
+  tools: 'The only tools, with entries as in `tool_ids`.',
+  limits: 'Chats, tool calls and embeddings count; beyond a limit a request is answered 429.',
+};
+const params = { id: 'The id of the key.' };
+
+export const keyDescriptions: RouteDescriptions = {
+  'GET /api/keys': { tag: 'Keys', summary: 'List the keys', answers: { 200: json('All keys.', z.object({ data: z.array(keyShape) })) } },
+  'POST /api/keys': {
+    tag: 'Keys',
+    summary: 'Create a key',
+    body: { schema: newKey, fields, example: { name: 'ada', role: 'user', limits: { requests_per_minute: 60 } } },
+    answers: { 201: json('The key, shown this once.', keyShape.extend({ key: z.string() }).meta({ id: 'NewKey' })) },
+  },
+  'PATCH /api/keys/:id': {
+    tag: 'Keys',
+    summary: 'Change a key',
+    description: 'Fields that are left out stay as they are; null lifts a restriction.',
+    params,
+    body: { schema: changedKey, fields },
+    answers: { 200: json('The key as it is now.', keyShape) },
+  },
+  'DELETE /api/keys/:id': {
+    tag: 'Keys',
+    summary: 'Delete a key',
+    description: 'Its sockets, streams and runs end at once.',
+    params,
+    answers: { 200: json('It is gone.', deletedShape) },
+  },
+};

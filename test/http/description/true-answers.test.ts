@@ -1,0 +1,158 @@
+import { expect, test } from 'vitest';
+import { routeRoles } from '../../../src/http/auth/route-roles.ts';
+import { undescribedRoutes } from '../../../src/http/description/described-routes.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import { answerChecker } from '../../_support/check-answers.ts';
+import { calls, says } from '../../_support/scripted-model.ts';
+import { answerOf, documentOf, gatewayOf, serverOf } from '../../requirements/gateway.ts';
+
+const adminKey = 'sk-tw-fixed-administrator';
+const body = { type: 'object', properties: { amount: { type: 'integer' } }, required: ['amount'] };
+const bank = serverOf('bank', documentOf({ pay: body, look: body }), { extra: { config: { needs_approval: ['pay'] } } });
+const messages = [{ role: 'user', content: 'Pay.' }];
+const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
+
+test('answers are as the document says, on every route', async () => {
+  await using gateway = await gatewayOf({
+    servers: [bank],
+    answers: {
+      'http://bank.test/look': answerOf('{"balance":7}'),
+      'http://bank.test/pay': { paid: true },
+      'http://new.test/openapi.json': documentOf({ fresh: body }),
+    },
+    environment: { TOOLWHARF_ADMIN_KEY: adminKey, STORE_CHATS: 'true', TOOLWHARF_DEMO: 'false' },
+    turns: [
+      [{ type: 'reasoning', text: 'Hm.' }, { type: 'usage', usage }, ...calls(['look', { amount: 1 }])],
+      says('Seven.'),
+      calls(['look', { amount: 1 }]),
+      says('Seven.'),
+      calls(['caller_function', {}]),
+      calls(['pay', { amount: 1 }], ['pay', { amount: 2 }]),
+      says('Paid.'),
+      [new Error('broken')],
+    ],
+  });
+  const { server } = gateway.app;
+  const check = answerChecker((await server.inject({ url: '/openapi.json' })).json<JsonObject>());
+  const seen = new Set<string>();
+  const faults: string[] = [];
+
+  /** `url`: the path of the document filled in, where it has parameters or a query. */
+  async function call(route: string, { url, payload, key = adminKey, headers = {} }: Sent = {}): Promise<JsonObject & { status: number }> {
+    const [method = '', path = ''] = route.split(' ', 2);
+    const authorization = key === '' ? {} : { authorization: `Bearer ${key}` };
+    const sent = { method: method as 'GET', url: url ?? path, headers: { ...authorization, ...headers }, ...(payload && { payload }) };
+    const answer = await server.inject(sent);
+    seen.add(route);
+    faults.push(...check(route, answer));
+    const isJson = String(answer.headers['content-type']).startsWith('application/json');
+    return { ...(isJson ? answer.json<JsonObject>() : {}), status: answer.statusCode };
+  }
+
+  for (const path of ['/', '/health', '/ready', '/client.js', '/.well-known/jwks.json', '/openapi.json'])
+    expect((await call(`GET ${path}`, { key: '' })).status).toBe(200);
+  for (const path of ['/api/version', '/api/settings', '/metrics', '/v1/models', '/api/models', '/api/v1/models', '/api/tools'])
+    expect((await call(`GET ${path}`)).status).toBe(200);
+  await call('GET /ws');
+  await call('GET /api/settings', { key: '' });
+  await call('GET /v1/models/{id}', { url: '/v1/models/model' });
+  expect((await call('GET /v1/models/{id}', { url: '/v1/models/none' })).status).toBe(404);
+  await call('POST /v1/embeddings', { payload: { model: 'none', input: 'x' } });
+
+  const chat = { model: 'model', messages };
+  const paths = ['/v1/chat/completions', '/api/chat/completions', '/api/v1/chat/completions'] as const;
+  const first = await call(`POST ${paths[0]}`, {
+    payload: { ...chat, store: true, metadata: { topic: 'x' }, tool_servers: [{ url: 'http://127.0.0.1:9' }] },
+  });
+  expect([first.status, first['sources'] === undefined]).toEqual([200, false]);
+  await call(`POST ${paths[1]}`, { payload: { ...chat, stream: true } });
+  const tools = [{ type: 'function', function: { name: 'caller_function', parameters: { type: 'object' } } }];
+  await call(`POST ${paths[2]}`, { payload: { ...chat, tools } });
+  expect((await call(`POST ${paths[0]}`, { payload: { model: 'model' } })).status).toBe(400);
+
+  const waiting = await call(`POST ${paths[0]}`, { payload: chat });
+  const { run_id: runId, calls: pending } = waiting['approval'] as { run_id: string; calls: { id: string; token: string }[] };
+  const decide = 'POST /api/runs/{id}/approvals/{call_id}';
+  for (const [index, { id, token }] of pending.entries()) {
+    const url = `/api/runs/${runId}/approvals/${id}`;
+    expect((await call(decide, { url, payload: { decision: 'approve', token } })).status).toBe(index === 0 ? 202 : 200);
+  }
+  expect((await call(`POST ${paths[0]}`, { payload: chat })).status).toBe(500);
+
+  const storedId = String(first['id']);
+  await call('GET /v1/chat/completions');
+  for (const path of ['/v1/chat/completions/{id}', '/v1/chat/completions/{id}/messages']) {
+    expect((await call(`GET ${path}`, { url: path.replace('{id}', storedId) })).status).toBe(200);
+    expect((await call(`GET ${path}`, { url: path.replace('{id}', 'none') })).status).toBe(404);
+  }
+  const stored = { url: `/v1/chat/completions/${storedId}` };
+  expect((await call('POST /v1/chat/completions/{id}', { ...stored, payload: { metadata: { topic: 'y' } } })).status).toBe(200);
+  expect((await call('DELETE /v1/chat/completions/{id}', stored)).status).toBe(200);
+
+  expect((await call('GET /api/runs', { url: '/api/runs?limit=2' })).status).toBe(200);
+  expect((await call('GET /api/runs', { url: '/api/runs?limit=none' })).status).toBe(400);
+  await call('GET /api/runs/{id}', { url: `/api/runs/${runId}` });
+  await call('POST /api/runs/{id}/cancel', { url: `/api/runs/${runId}/cancel` });
+  await call('POST /api/tasks/stop/{id}', { url: `/api/tasks/stop/${runId}` });
+  await call('POST /api/runs/{id}/calls/{call_id}/cancel', { url: `/api/runs/${runId}/calls/none/cancel` });
+
+  const invoke = 'POST /api/tools/{id}/invoke';
+  const given = { arguments: { amount: 1 } };
+  expect((await call(invoke, { url: '/api/tools/look/invoke', payload: given })).status).toBe(200);
+  expect((await call(invoke, { url: '/api/tools/look/invoke', payload: {} })).status).toBe(400);
+  expect((await call(invoke, { url: '/api/tools/look/invoke', payload: { amount: 1 } })).status).toBe(400);
+  expect((await call(invoke, { url: '/api/tools/pay/invoke', payload: given })).status).toBe(409);
+  expect((await call(invoke, { url: '/api/tools/none/invoke', payload: given })).status).toBe(404);
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+  await call('POST /mcp', { payload: list, headers: { accept: 'application/json, text/event-stream' } });
+  await call('GET /mcp', { headers: { accept: 'text/event-stream' } });
+  await call('DELETE /mcp');
+
+  expect((await call('POST /api/presets', { payload: { id: 'clerk', base_model: 'model', tools: ['server:none'] } })).status).toBe(201);
+  await call('GET /api/presets');
+  const preset = { url: '/api/presets/clerk' };
+  for (const method of ['GET', 'PATCH', 'DELETE', 'GET'])
+    await call(`${method} /api/presets/{id}`, { ...preset, ...(method === 'PATCH' && { payload: { name: 'Clerk' } }) });
+
+  const { id: keyId } = await call('POST /api/keys', { payload: { name: 'root', role: 'admin', limits: { requests_per_minute: 60 } } });
+  await call('GET /api/keys');
+  const key = { url: `/api/keys/${String(keyId)}` };
+  expect((await call('PATCH /api/keys/{id}', { ...key, payload: { expires_at: '2090-01-31' } })).status).toBe(200);
+  expect((await call('PATCH /api/keys/{id}', { ...key, payload: { expires: 1 } })).status).toBe(400);
+  expect((await call('DELETE /api/keys/{id}', key)).status).toBe(200);
+
+  const fresh = { url: 'http://new.test', id: 'new', key: 'secret', headers: { 'x-token': 'secret' } };
+  expect((await call('POST /api/tool-servers', { payload: fresh })).status).toBe(201);
+  await call('GET /api/tool-servers');
+  const one = '/api/tool-servers/{id}';
+  const at = (end = ''): string => `/api/tool-servers/new${end}`;
+  expect((await call(`GET ${one}`, { url: at() })).status).toBe(200);
+  expect((await call(`PATCH ${one}`, { url: at(), payload: { config: { enable: true } } })).status).toBe(200);
+  expect((await call(`POST ${one}/refresh`, { url: at('/refresh') })).status).toBe(200);
+  await call(`POST ${one}/accept`, { url: at('/accept'), payload: { functions: { fresh: 'x' } } });
+  expect((await call('POST /api/tool-servers/verify', { payload: fresh })).status).toBe(200);
+  await call('POST /api/tool-servers/verify', { payload: { url: 'http://gone.test' } });
+  const openWebUi = '/api/v1/configs/tool_servers';
+  await call(`GET ${openWebUi}`);
+  expect((await call(`POST ${openWebUi}/verify`, { payload: fresh })).status).toBe(200);
+  expect((await call(`POST ${openWebUi}/verify`, { payload: { url: 'http://gone.test' } })).status).toBe(400);
+  expect((await call(`POST ${openWebUi}`, { payload: { TOOL_SERVER_CONNECTIONS: [fresh] } })).status).toBe(200);
+  expect((await call('PUT /api/tool-servers', { payload: { data: [fresh] } })).status).toBe(200);
+  expect((await call(`DELETE ${one}`, { url: at() })).status).toBe(200);
+
+  expect(faults).toEqual([]);
+  const patterns = [...seen].map(
+    (route) => new RegExp(`^${route.replaceAll(/\{\w+\}/g, '(?::\\w+|\\*)').replace('/invoke', '')}(?:/invoke)?$`),
+  );
+  const unseen = Object.keys(routeRoles).filter(
+    (route) => !undescribedRoutes.includes(route) && !patterns.some((pattern) => pattern.test(route)),
+  );
+  expect(unseen).toEqual([]);
+});
+
+interface Sent {
+  url?: string;
+  payload?: { [key: string]: JsonValue };
+  key?: string;
+  headers?: Record<string, string>;
+}
