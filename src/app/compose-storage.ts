@@ -1,6 +1,7 @@
 import type { NoteStores, NoteStore } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import type { Registry } from '../core/registry.ts';
+import type { ResponseStore } from '../core/response-store.ts';
 import type { RunStore } from '../core/run-log.ts';
 import type { WaitingRunStore } from '../core/suspended-run.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
@@ -16,6 +17,7 @@ export interface OpenedStores {
   waitingRuns?: WaitingRunStore;
   noteStores?: Partial<NoteStores>;
   chats?: ChatStore;
+  responses?: ResponseStore;
 }
 
 export interface Storage {
@@ -27,6 +29,7 @@ export interface Storage {
   /** In memory, for continuations while the store cannot be written. */
   spareNotes: NoteStore;
   chats: ChatStore;
+  responses: ResponseStore;
   close(): Promise<void>;
 }
 
@@ -39,7 +42,7 @@ export function composeStorage({ config, now, newId }: AppContext, opened: Opene
   const registry = opened.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
   const noteStores = { ...inProcess.noteStores, ...opened.noteStores };
   const spareNotes = inProcess.noteStores.continuation;
-  const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats } = opened;
+  const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats, responses = inProcess.responses } = opened;
   return {
     registry,
     presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
@@ -47,17 +50,19 @@ export function composeStorage({ config, now, newId }: AppContext, opened: Opene
     waitingRuns,
     noteStores,
     spareNotes,
-    chats: forgetWithChats(chats, [...Object.values(noteStores), spareNotes]),
+    chats: forgetWithChats(chats, { notes: [...Object.values(noteStores), spareNotes], responses }),
+    responses,
     close: () => connection.close(),
   };
 }
 
-/** Wraps the store: deleting all chats of a caller also deletes what is remembered about them. */
-function forgetWithChats(chats: ChatStore, stores: readonly NoteStore[]): ChatStore {
+/** Wraps the store: deleting all chats of a caller also deletes its responses, and what is remembered about chats. */
+function forgetWithChats(chats: ChatStore, { notes, responses }: { notes: readonly NoteStore[]; responses: ResponseStore }): ChatStore {
   return {
     ...chats,
     async deleteAllOf(callerId) {
-      await Promise.all([chats.deleteAllOf(callerId), ...stores.map((store) => store.forgetAllOf(callerId))]);
+      const forgotten = notes.map((store) => store.forgetAllOf(callerId));
+      await Promise.all([chats.deleteAllOf(callerId), responses.deleteAllOf(callerId), ...forgotten]);
     },
   };
 }

@@ -457,4 +457,19 @@ export const limits = {
   chatPageCharacters: 8 * 1024 * 1024,
   /** Hits of one search; a model reads all of them. */
   foundChats: 20,
+
+  // Stored responses (`STORE_CHATS`), which are kept as long as stored chats
+
+  /** As many as stored chats; beyond it those that a caller used longest ago are deleted. */
+  storedResponsesPerCaller: 5_000,
+  /** Size of one caller's responses, encrypted: one caller must not fill the store that all share. */
+  storedResponsesCharactersPerCaller: 64 * 1024 * 1024,
+  /** An eighth of the largest database, over all callers. */
+  storedResponsesCharacters: 128 * 1024 * 1024,
+  /** One response with the input of its request, as JSON. If it is larger, images and files are left out; if its texts alone are larger, it is not stored. */
+  storedResponseCharacters: 2 * 1024 * 1024,
+  /** Responses that one may build on, each on the one before: a conversation of years. */
+  responseHistory: 1_000,
+  /** All of them, as JSON: no model's context holds more, and more would hold up the gateway. */
+  responseHistoryCharacters: 2 * 1024 * 1024,
 } as const;

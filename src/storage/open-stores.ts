@@ -2,17 +2,19 @@ import type { WaitingRunStore } from '../core/suspended-run.ts';
 import type { NoteStores, NoteStore, NoteKind } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import type { Registry } from '../core/registry.ts';
+import type { ResponseStore } from '../core/response-store.ts';
 import type { RunStore } from '../core/run-log.ts';
 import { createDatabaseConnection } from './sqlite/database-connection.ts';
 import type { ConnectionOptions, DatabaseConnection } from './sqlite/database-connection.ts';
 import { createSqliteNotes } from './sqlite/sqlite-notes.ts';
 import { createSqliteChats } from './sqlite/sqlite-chats.ts';
 import { createSqliteRegistry } from './sqlite/sqlite-registry.ts';
+import { createSqliteResponses } from './sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from './sqlite/sqlite-waiting-runs.ts';
 
 export interface StoresOptions extends Omit<ConnectionOptions, 'now'> {
-  /** Encrypts credentials, suspended runs and notes about chats. */
+  /** Encrypts credentials, suspended runs, stored responses and notes about chats. */
   secret: string;
   /** Milliseconds since 1970. */
   now?: () => number;
@@ -26,6 +28,7 @@ export interface Stores {
   waitingRuns: WaitingRunStore;
   noteStores: NoteStores;
   chats: ChatStore;
+  responses: ResponseStore;
   /** Shared by all stores; closed with the registry. */
   connection: DatabaseConnection;
 }
@@ -48,6 +51,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
       conversation: createNotes('conversation'),
     },
     chats: createSqliteChats(connection, { now }),
+    responses: createSqliteResponses(connection, { secret, now }),
     connection,
   };
 }

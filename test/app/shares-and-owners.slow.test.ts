@@ -4,6 +4,7 @@ import { createResultCache } from '../../src/chat/results/result-cache.ts';
 import type { Caller } from '../../src/core/caller.ts';
 import type { NoteStore, NoteKind } from '../../src/core/note-store.ts';
 import type { ChatStore } from '../../src/core/chat-store.ts';
+import type { ResponseStore } from '../../src/core/response-store.ts';
 import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
@@ -18,6 +19,7 @@ import { memoryChats, memoryRuns } from '../_support/memory-stores.ts';
 import { migrate } from '../../src/storage/sqlite/migrations.ts';
 import { createSqliteNotes } from '../../src/storage/sqlite/sqlite-notes.ts';
 import { createSqliteChats } from '../../src/storage/sqlite/sqlite-chats.ts';
+import { createSqliteResponses } from '../../src/storage/sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from '../../src/storage/sqlite/sqlite-waiting-runs.ts';
 import { createFunctionStates } from '../../src/tools/functions/run/function-state.ts';
@@ -31,6 +33,7 @@ import { askPlainly, bankGateway, call, decide, pathsSent, readRun } from '../ht
 import type { Asked } from '../http/approval-fixture.ts';
 import { testNote } from '../storage/note-store-contract.ts';
 import { storedChat } from '../storage/chat-store-contract.ts';
+import { storedResponse } from '../storage/response-store-contract.ts';
 import { keptRun } from '../storage/run-store-contract.ts';
 import { waitingRun } from '../storage/waiting-run-contract.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
@@ -103,6 +106,15 @@ function chats(store: ChatStore): OpenedStore {
   return {
     count: 4 * few,
     put: (callerId, number) => store.save(storedChat({ id: idOf(callerId, number), callerId, created: 1_000 + number })),
+    has: async (owner, number) => (await store.find(owner, idOf(owner, number))) !== undefined,
+  };
+}
+
+const responseBounds = { ageMs: 1_000_000, responsesPerCaller: 1_000, charactersPerCaller: 1_000_000, characters: 20_000 };
+function responses(store: ResponseStore): OpenedStore {
+  return {
+    count: 4 * few,
+    put: (callerId, number) => store.add(storedResponse({ id: idOf(callerId, number), callerId })),
     has: async (owner, number) => (await store.find(owner, idOf(owner, number))) !== undefined,
   };
 }
@@ -206,6 +218,12 @@ const rows: StoreRow[] = [
     limit: 'storedChatsCharacters',
     table: 'chats',
     open: () => chats(createSqliteChats(connect(), { now: () => 2_000, bounds: chatBounds })),
+  },
+  {
+    store: 'stored responses',
+    limit: 'storedResponsesCharacters',
+    table: 'responses',
+    open: () => responses(createSqliteResponses(connect(), { secret: 'secret', now: () => 2_000, bounds: responseBounds })),
   },
   { store: 'counts of requests', limit: 'one a caller', open: requestCounts },
   { store: 'levels of logs', limit: 'one a caller', open: logLevels },

@@ -118,6 +118,31 @@ export const migrations: readonly string[] = [
   ALTER TABLE waiting_runs ADD COLUMN chat TEXT NOT NULL DEFAULT '';
   CREATE INDEX waiting_runs_of_chat ON waiting_runs (chat, is_open);
   `,
+  // `value` is encrypted. `response_items`: the items of outputs, by which later requests may name them.
+  `
+  CREATE TABLE responses (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    caller_id TEXT NOT NULL,
+    created INTEGER NOT NULL,
+    used INTEGER NOT NULL,
+    previous_id TEXT,
+    is_running INTEGER NOT NULL,
+    characters INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX responses_by_use ON responses (used);
+  CREATE INDEX responses_of_caller ON responses (caller_id, used, position, characters);
+  CREATE TABLE response_values (
+    position INTEGER PRIMARY KEY REFERENCES responses (position) ON DELETE CASCADE,
+    value TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE response_items (
+    item_id TEXT NOT NULL,
+    position INTEGER NOT NULL REFERENCES responses (position) ON DELETE CASCADE,
+    PRIMARY KEY (item_id, position)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX response_items_of_response ON response_items (position);
+  `,
 ];
 
 export interface MigrationOptions {

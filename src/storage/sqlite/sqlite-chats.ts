@@ -6,7 +6,7 @@ import { queryWordsOf, wordsOf } from './chat-words.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { selectAll, selectFirst } from './select.ts';
-import { sharesIn } from './sqlite-shares.ts';
+import { sharesIn, surplusOf } from './sqlite-shares.ts';
 
 const defaultBounds: ChatBounds = {
   ageMs: limits.storedChatMs,
@@ -117,11 +117,9 @@ function remove(database: DatabaseSync, condition: string, value: SQLInputValue)
 
 /** Enforces the bounds of one caller, then the total size: the caller with the most loses its oldest chats first. */
 function enforceBounds(database: DatabaseSync, callerId: string, { chatsPerCaller, charactersPerCaller, characters }: ChatBounds): void {
-  const ofCaller = `SELECT position, row_number() OVER newest AS rank, sum(characters) OVER newest AS total FROM chats INDEXED BY chats_of_caller
-    WHERE caller_id = ? WINDOW newest AS (ORDER BY created DESC, id DESC ROWS UNBOUNDED PRECEDING)`;
-  const surplusSql = `SELECT position FROM (${ofCaller}) WHERE rank > ? OR total > ?`;
-  const surplus = selectAll<{ position: number }>(database, surplusSql, callerId, chatsPerCaller, charactersPerCaller);
-  for (const { position } of surplus) remove(database, 'position = ?', position);
+  const ownBounds = { entries: chatsPerCaller, characters: charactersPerCaller };
+  const surplus = surplusOf(database, { table: 'chats', order: 'created DESC, id DESC', callerId }, ownBounds);
+  for (const position of surplus) remove(database, 'position = ?', position);
   const size = selectFirst<{ total: number }>(database, 'SELECT total(characters) AS total FROM chats INDEXED BY chats_by_time');
   if (size === undefined || size.total <= characters) return;
   const shares = sharesIn(database, { table: 'chats', id: 'position', where: 'TRUE', order: 'created, id' });

@@ -1,10 +1,10 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { Share } from '../../shared/fair-shares.ts';
+import type { Share, ShareBounds } from '../../shared/fair-shares.ts';
 import { selectAll } from './select.ts';
 
 /** A table with the columns `caller_id` and `characters`. All strings become part of the SQL, so none may come from a request. */
 export interface SharedTable {
-  table: 'chat_memory' | 'chats' | 'runs' | 'waiting_runs';
+  table: 'chat_memory' | 'chats' | 'responses' | 'runs' | 'waiting_runs';
   /** The column by which an entry is deleted. */
   id: 'id' | 'position';
   /** A condition for the rows that count, with the values of its placeholders. */
@@ -32,4 +32,16 @@ export function sharesIn(database: DatabaseSync, shared: SharedTable): Share<str
   }
   const holdings = selectAll<{ owner: string; entries: number; characters: number }>(database, sums, ...values);
   return holdings.map((holding) => ({ ...holding, oldestFirst: () => oldestOf(holding.owner) }));
+}
+
+/** The positions of what one caller has beyond its own bounds. `order`: the columns of ORDER BY, newest row first, on which there is an index. */
+export function surplusOf(
+  database: DatabaseSync,
+  { table, order, callerId }: { table: 'chats' | 'responses'; order: string; callerId: string },
+  { entries, characters }: ShareBounds,
+): number[] {
+  const ofCaller = `SELECT position, row_number() OVER newest AS rank, sum(characters) OVER newest AS total FROM ${table} INDEXED BY ${table}_of_caller
+    WHERE caller_id = ? WINDOW newest AS (ORDER BY ${order} ROWS UNBOUNDED PRECEDING)`;
+  const sql = `SELECT position FROM (${ofCaller}) WHERE rank > ? OR total > ?`;
+  return selectAll<{ position: number }>(database, sql, callerId, entries, characters).map(({ position }) => position);
 }

@@ -1,0 +1,208 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
+import { limits } from '../../core/limits.ts';
+import type { ResponseBounds, ResponseStore, StoredResponse } from '../../core/response-store.ts';
+import { chooseLosses } from '../../shared/fair-shares.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
+import type { DatabaseConnection } from './database-connection.ts';
+import { selectAll, selectFirst } from './select.ts';
+import { sharesIn, surplusOf } from './sqlite-shares.ts';
+
+const defaultBounds: ResponseBounds = {
+  ageMs: limits.storedChatMs,
+  responsesPerCaller: limits.storedResponsesPerCaller,
+  charactersPerCaller: limits.storedResponsesCharactersPerCaller,
+  characters: limits.storedResponsesCharacters,
+};
+
+export interface SqliteResponsesOptions {
+  secret: string;
+  /** Milliseconds since 1970. */
+  now?: () => number;
+  bounds?: ResponseBounds;
+}
+
+/**
+ * Stored responses, on the registry's connection (see `createSqliteRuns`). What is encrypted lies in a table of its own, so that the time of the last
+ * use of a whole conversation changes without writing it anew.
+ */
+export function createSqliteResponses(
+  connection: DatabaseConnection,
+  { secret, now = Date.now, bounds = defaultBounds }: SqliteResponsesOptions,
+): ResponseStore {
+  const cipher = createSecretCipher(secret, 'stored_response');
+  const oldestUse = (): number => now() - bounds.ageMs;
+  const encrypt = ({ id, input, response }: StoredResponse): string => cipher.encrypt(JSON.stringify({ input, response }), { id, field });
+
+  /** With the length of its JSON. One large value per turn of the event loop. */
+  async function load(row: Row): Promise<{ stored: StoredResponse; characters: number } | undefined> {
+    await yieldToEventLoop();
+    const sql = 'SELECT value FROM response_values WHERE position = ?';
+    const found = await connection.read((database) => selectFirst<{ value: string }>(database, sql, row.position));
+    const text = found && cipher.decrypt(found.value, { id: row.id, field });
+    if (text === undefined) return undefined;
+    const value = JSON.parse(text) as Pick<StoredResponse, 'input' | 'response'>;
+    const { id, callerId, created, previousId, isRunning } = row;
+    const stored = { id, callerId, created, previousId: previousId ?? undefined, isRunning: isRunning === 1, ...value };
+    return { stored, characters: text.length };
+  }
+
+  async function removeAny(condition: string, value: SQLInputValue): Promise<void> {
+    // Read first: usually there is nothing to remove, and a write would have to wait for locks.
+    const sql = `SELECT 1 FROM responses WHERE ${condition} LIMIT 1`;
+    const hasMatch = await connection.read((database) => selectFirst(database, sql, value) !== undefined);
+    if (hasMatch) await connection.write((database) => remove(database, condition, value));
+  }
+
+  return {
+    async add(stored) {
+      const value = encrypt(stored);
+      await connection.write((database) => {
+        const time = now();
+        remove(database, 'id = ?', stored.id);
+        insert(database, stored, { value, time });
+        database.prepare(renewSql).run(stored.previousId ?? null, stored.callerId, limits.responseHistory, time);
+        remove(database, 'used < ?', oldestUse());
+        enforceBounds(database, stored.callerId, bounds);
+      });
+    },
+
+    replaceRunning(stored) {
+      const value = encrypt(stored);
+      return connection.write((database) => {
+        const sql = `SELECT position FROM responses ${whereOwned} AND is_running = 1`;
+        const found = selectFirst<{ position: number }>(database, sql, stored.id, stored.callerId, oldestUse());
+        if (found === undefined) return false;
+        replace(database, found.position, { stored, value });
+        enforceBounds(database, stored.callerId, bounds);
+        return true;
+      });
+    },
+
+    async find(callerId, id) {
+      const sql = `SELECT ${columns} FROM responses ${whereOwned}`;
+      const row = await connection.read((database) => selectFirst<Row>(database, sql, id, callerId, oldestUse()));
+      return row && (await load(row))?.stored;
+    },
+
+    async findHistory(callerId, id, { responses: most, characters: maxCharacters }) {
+      const values = [id, callerId, most + 1];
+      const rows = await connection.read((database) => selectAll<Row>(database, historySql, ...values));
+      const oldest = oldestUse();
+      if (rows.length > most) return { type: 'too_long' };
+      const responses: StoredResponse[] = [];
+      let characters = 0;
+      let due: string | undefined = id;
+      for (const row of rows) {
+        const loaded = row.used < oldest ? undefined : await load(row);
+        if (loaded === undefined) break;
+        characters += loaded.characters;
+        if (characters > maxCharacters) return { type: 'too_long' };
+        responses.unshift(loaded.stored);
+        due = loaded.stored.previousId;
+      }
+      return due === undefined ? { type: 'found', responses } : { type: 'missing', id: due };
+    },
+
+    async findItems(callerId, itemIds, maxCharacters) {
+      const asked = new Set(itemIds);
+      const values = [JSON.stringify([...asked]), callerId, oldestUse()];
+      const rows = await connection.read((database) => selectAll<Row>(database, holdersSql, ...values));
+      const items = new Map<string, JsonObject>();
+      let characters = 0;
+      for (const row of rows) {
+        const loaded = await load(row);
+        characters += loaded?.characters ?? 0;
+        if (characters > maxCharacters) return undefined;
+        for (const item of outputOf(loaded?.stored.response)) {
+          const { id } = item;
+          if (typeof id === 'string' && asked.has(id)) items.set(id, item);
+        }
+      }
+      return items;
+    },
+
+    delete: (callerId, id) =>
+      connection.write((database) => {
+        const sql = `SELECT position FROM responses ${whereOwned}`;
+        const found = selectFirst<{ position: number }>(database, sql, id, callerId, oldestUse());
+        if (found !== undefined) remove(database, 'position = ?', found.position);
+        return found !== undefined;
+      }),
+
+    deleteAllOf: (callerId) => removeAny('caller_id = ?', callerId),
+
+    prune: () => removeAny('used < ?', oldestUse()),
+  };
+}
+
+/** To which the ciphertext is bound, beside the id. */
+const field = 'response';
+const whereOwned = 'WHERE id = ? AND caller_id = ? AND used >= ?';
+const columns = 'position, id, caller_id AS callerId, created, used, previous_id AS previousId, is_running AS isRunning';
+/** A response and those that it builds on, the last one first. The limit also ends a circle. */
+const chainSql = `WITH RECURSIVE chain(depth, place, next) AS (
+    SELECT 0, position, previous_id FROM responses WHERE id = ?1 AND caller_id = ?2
+    UNION ALL SELECT depth + 1, position, previous_id FROM chain JOIN responses ON id = next WHERE caller_id = ?2 LIMIT ?3
+  )`;
+const historySql = `${chainSql} SELECT ${columns} FROM chain JOIN responses ON position = place ORDER BY depth`;
+const renewSql = `${chainSql} UPDATE responses SET used = ?4 WHERE position IN (SELECT place FROM chain)`;
+const holdersSql = `SELECT DISTINCT ${columns} FROM responses WHERE position IN (
+    SELECT position FROM response_items WHERE item_id IN (SELECT value FROM json_each(?))
+  ) AND caller_id = ? AND used >= ? ORDER BY position DESC`;
+
+interface Row {
+  position: number;
+  id: string;
+  callerId: string;
+  created: number;
+  used: number;
+  previousId: string | null;
+  isRunning: 0 | 1;
+}
+
+function insert(database: DatabaseSync, stored: StoredResponse, { value, time }: { value: string; time: number }): void {
+  const { id, callerId, created, previousId = null, isRunning, response } = stored;
+  const { lastInsertRowid: position } = database
+    .prepare('INSERT INTO responses (id, caller_id, created, used, previous_id, is_running, characters) VALUES (?, ?, ?, ?, ?, ?, ?)')
+    .run(id, callerId, created, time, previousId, isRunning ? 1 : 0, value.length);
+  database.prepare('INSERT INTO response_values (position, value) VALUES (?, ?)').run(position, value);
+  insertItems(database, Number(position), response);
+}
+
+/** In its place, because it may be read at this moment. */
+function replace(database: DatabaseSync, position: number, { stored, value }: { stored: StoredResponse; value: string }): void {
+  const { isRunning, response } = stored;
+  const sql = 'UPDATE responses SET is_running = ?, characters = ? WHERE position = ?';
+  database.prepare(sql).run(isRunning ? 1 : 0, value.length, position);
+  database.prepare('UPDATE response_values SET value = ? WHERE position = ?').run(value, position);
+  insertItems(database, position, response);
+}
+
+function insertItems(database: DatabaseSync, position: number, response: JsonObject): void {
+  const itemIds = outputOf(response).flatMap((item) => (typeof item['id'] === 'string' ? [item['id']] : []));
+  const insertItem = database.prepare('INSERT OR IGNORE INTO response_items (item_id, position) VALUES (?, ?)');
+  for (const itemId of itemIds) insertItem.run(itemId, position);
+}
+
+/** `condition` becomes part of the SQL, so it must never come from a request. */
+function remove(database: DatabaseSync, condition: string, value: SQLInputValue): void {
+  database.prepare(`DELETE FROM responses WHERE ${condition}`).run(value);
+}
+
+function enforceBounds(database: DatabaseSync, callerId: string, bounds: ResponseBounds): void {
+  const { responsesPerCaller: entries, charactersPerCaller: characters } = bounds;
+  const surplus = surplusOf(database, { table: 'responses', order: 'used DESC, position DESC', callerId }, { entries, characters });
+  for (const position of surplus) remove(database, 'position = ?', position);
+  const size = selectFirst<{ total: number }>(database, 'SELECT total(characters) AS total FROM responses INDEXED BY responses_of_caller');
+  if (size === undefined || size.total <= bounds.characters) return;
+  const shares = sharesIn(database, { table: 'responses', id: 'position', where: 'TRUE', order: 'used, position' });
+  for (const { id } of chooseLosses(shares, { entries: Infinity, characters: bounds.characters })) remove(database, 'position = ?', id);
+}
+
+function outputOf(response: JsonObject | undefined): JsonObject[] {
+  const output = response?.['output'];
+  return Array.isArray(output) ? output.filter(isJsonObject) : [];
+}
