@@ -85,7 +85,11 @@ export type ModelEvent =
   | { type: 'run-event'; event: RunEvent };
 
 /** An event of a run: from the model, or about what the gateway did. */
-export type ChatEvent = ModelEvent | { type: 'source'; source: Source } | { type: 'approval'; approval: PendingApproval };
+export type ChatEvent =
+  | ModelEvent
+  | { type: 'source'; source: Source }
+  | { type: 'approval'; approval: PendingApproval }
+  | { type: 'tool-list'; list: McpToolList };
 
 /** A frontend's own function, offered beside the gateway's and never executed by it. */
 export interface CallerFunction {
@@ -107,6 +111,10 @@ export interface ChatRequest {
   /** Model parameters and unknown fields, for the backend. Never contains the gateway's extension fields. */
   parameters: JsonObject;
   toolServers: RequestToolServer[];
+  /** Absent: none. */
+  mcpServers?: RequestMcpServer[];
+  /** Whether the answer shows the tools of `mcpServers` (`tool-list` events). */
+  listsMcpTools?: true;
   /** `undefined`: the defaults. Empty: no registered tool. */
   toolIds: string[] | undefined;
   mode: string | undefined;
@@ -161,6 +169,39 @@ export interface RequestToolServer {
   execution?: 'browser' | 'gateway';
   /** Which of its functions are left out, and which need approval; the same fields as in a registered server's `config`. */
   config?: JsonObject;
+}
+
+/** An MCP server that came with the request, under a label of the caller's choice. */
+export interface RequestMcpServer {
+  /** Unique in the request, and no registered server's id. The `server` of its calls, and the first part of the names that cite them. */
+  label: string;
+  url: string;
+  /** Sent as they are. */
+  headers: Record<string, string>;
+  /** An access token, sent as a bearer token. */
+  authorization?: string;
+  /** The tools that are offered; absent: all. */
+  allowed?: McpToolFilter;
+  /** Which calls need an approval: those that `always` chooses, and all others that `never` does not choose. */
+  approval: { always?: McpToolFilter; never?: McpToolFilter };
+  /** Where the request has it, for messages: `tools.0`. */
+  param: string;
+}
+
+/** Chooses the tools of an MCP server that meet all conditions; without any, every tool. */
+export interface McpToolFilter {
+  /** Names as the server has them. */
+  names?: string[];
+  exceptNames?: string[];
+  /** The server's own claim (`readOnlyHint`). */
+  isReadOnly?: boolean;
+}
+
+/** The tools that an MCP server of the request offers in this run; `error`: why there are none. */
+export interface McpToolList {
+  server: string;
+  tools: { name: string; description: string; input_schema: JsonObject }[];
+  error?: string;
 }
 
 /** The text of a message: its text parts, joined by line breaks. */

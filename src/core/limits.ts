@@ -58,6 +58,8 @@ export const limits = {
   toolsPerRequest: 128,
   /** Tool servers that one request may supply. */
   toolServersPerRequest: 64,
+  /** MCP servers among them, each with a connection of its own for the run; clients send one or two. */
+  mcpServersPerRequest: 16,
   /** Functions of all these servers together: as many as one document may have operations. They are offered like those of registered servers. */
   requestFunctions: 10_000,
   /** Response headers are sent after this time at the latest, so that proxies in front do not time out. */
@@ -286,6 +288,12 @@ export const limits = {
   /** Finding out whether it speaks the protocol version of 2026; older servers over stdio may not answer at all. */
   mcpProbeTimeoutMs: 5_000,
   mcpListTimeoutMs: 10_000,
+  /** Connecting to an MCP server that a request supplies, and its whole list: the chat waits for it. */
+  requestMcpOpenMs: 15_000,
+  /** Servers of one request that are connected to at the same time, each of which may send lists of the largest size. */
+  requestMcpAtOnce: 4,
+  /** Pages of the tool list of such a server: a thousand tools, a hundred on a page. */
+  requestMcpPages: 10,
   /** An answer to which no other limit applies; as long as tools may run at all. */
   mcpAnswerMs: 30 * 60 * 1000,
   /** A stream of notifications may be silent for long; after this it is opened anew. */

@@ -1,6 +1,6 @@
 import type { InnerSuspension, ResumedInner } from './suspended-run.ts';
 import type { Caller } from './caller.ts';
-import type { ChatRequest, Usage } from './chat.ts';
+import type { ChatRequest, McpToolList, Usage } from './chat.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
 import type { PresetRecord } from './preset.ts';
@@ -165,9 +165,9 @@ export interface Tool {
   readonly spec: ToolSpec;
   /** The function as its server describes it, where `spec` is cut: arguments are checked against these parameters. Absent: `spec` is whole. */
   readonly whole?: ToolSpec;
-  /** The name under which its results are cited: `<server id>/<function>`, or `<function>` for a server that the request supplied. */
+  /** The name under which its results are cited: `<server>/<function>`, or `<function>` for a server of `tool_servers`. */
   readonly label: string;
-  /** For events: the id of a registered server, or the URL of one that the request supplied. */
+  /** For events: the id of a registered server; of one that the request supplied its URL, or the label of an MCP server. */
   readonly server: string;
   readonly kind: 'openapi' | 'browser' | 'function' | 'mcp' | 'preset';
   /** The request of a call, as `POST http://host/path`; undefined if it is unknown or not an HTTP request. */
@@ -220,6 +220,8 @@ export interface ToolOffer {
   tools: Map<string, Tool>;
   /** For the caller: a server that could not be reached, a function that was renamed. */
   warnings: { code: string; message: string }[];
+  /** Of the MCP servers of the request, where it wants them (`listsMcpTools`). */
+  lists?: McpToolList[];
   /** Present if not all functions are offered: a tool that finds the deferred ones. */
   finder?: { tool: Tool; deferred: ReadonlyMap<string, Tool> };
   /** Present if functions are cut, offered or deferred ones: a tool that describes any part of a function. Offered beside a function that is cut. */

@@ -206,7 +206,7 @@ test.each<[(typeof pageNames)[number], string[]]>([
       `${limits.bodyPaceBytes / 1000} kB in every ${limits.bodyPaceMs / 1000} s`,
       `${limits.arrivingBodiesPerCaller} for one caller`,
       `${limits.chatFields} fields, ${thousands(limits.messages)} messages, ${limits.toolsPerRequest} functions`,
-      `${limits.toolServersPerRequest} servers in \`tool_servers\` with ${thousands(limits.requestFunctions)} functions together, ${thousands(limits.variables)} \`variables\``,
+      `${limits.toolServersPerRequest} servers in \`tool_servers\` with ${thousands(limits.requestFunctions)} functions together, ${limits.mcpServersPerRequest} MCP servers in \`tools\`, ${thousands(limits.variables)} \`variables\``,
       `| nesting | ${limits.jsonDepth} levels |`,
       `at most ${limits.maxToolRounds}.`,
       `comment every ${limits.keepAliveMs / 1000} seconds`,

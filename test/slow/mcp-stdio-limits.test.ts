@@ -5,6 +5,7 @@ import { limits } from '../../src/core/limits.ts';
 import { createAnswerWatch } from '../../src/tools/mcp/incoming-messages.ts';
 import { createCallScopes } from '../../src/tools/mcp/call-scope.ts';
 import { createTransports } from '../../src/tools/mcp/create-transports.ts';
+import { registeredPeer } from '../../src/tools/mcp/mcp-peer.ts';
 import { mcpRecord } from '../tools/mcp/mcp-fixture.ts';
 
 /** What came from a process that runs `script`, in order, and how many messages came in each turn of the event loop. */
@@ -23,7 +24,7 @@ function transportOf(script: string): Transport {
     answers: createAnswerWatch(),
     signal: new AbortController().signal,
   };
-  const transport = createTransports(record, options)[0]?.createTransport();
+  const transport = createTransports(registeredPeer(record), options)[0]?.createTransport();
   if (transport === undefined) throw new Error('A process is a way.');
   onTestFinished(() => transport.close());
   return transport;

@@ -88,6 +88,7 @@ export async function answerChat(
       type: 'run-event',
       event: { type: 'warning', data: { ...warning } },
     })),
+    ...(resumed === undefined ? (offer.lists ?? []) : []).map((list): ChatEvent => ({ type: 'tool-list', list })),
     ...sources.map((source): ChatEvent => ({ type: 'source', source })),
   ]);
   if (slow !== undefined) await slow;
@@ -235,7 +236,7 @@ function changingOf(
     applyToolChoice(asked, await services.tools.offerFor(asked, run), true).offer;
   return {
     async check(toolIds) {
-      await services.tools.offerFor({ ...request, toolIds: [...toolIds], toolServers: [] }, run);
+      await services.tools.offerFor({ ...request, toolIds: [...toolIds], toolServers: [], mcpServers: [] }, run);
     },
     async change(changes, time) {
       const asked = await change(changes, time);

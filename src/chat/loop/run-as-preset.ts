@@ -93,7 +93,7 @@ async function usableToolIds(
 ): Promise<{ toolIds: string[]; warnings: ChatEvent[] }> {
   const problemOf = async (toolIds: string[]): Promise<GatewayError | undefined> => {
     try {
-      await tools.offerFor({ ...request, toolServers: [], toolIds }, run);
+      await tools.offerFor({ ...request, toolServers: [], mcpServers: [], toolIds }, run);
       return undefined;
     } catch (error) {
       if (error instanceof GatewayError && (error.code === 'unknown_tool_id' || error.code === 'forbidden')) return error;

@@ -31,6 +31,8 @@ export function applyToolChoice(request: ChatRequest, offer: ToolOffer, isResume
     return { request: { ...request, toolChoice: inWords }, offer };
   if (isJsonObject(inWords) && inWords['type'] === 'allowed_tools' && offer.tools.size > 0)
     return allowed({ request, offer, isResumed }, inWords, names);
+  const server = isJsonObject(inWords) ? serverMeant(inWords) : undefined;
+  if (server !== undefined) return demandingServer({ request, offer, isResumed }, server);
   const wanted = isJsonObject(inWords) ? namedFunction(inWords) : undefined;
   if (wanted !== undefined) {
     const found = findOfferedName(wanted, names);
@@ -66,6 +68,37 @@ function namedFunction(choice: JsonObject): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
+/** `{type: "mcp", server_label, name}` of the Responses API; `name` may be absent. */
+interface ServerChoice {
+  server: string;
+  /** As the server has it. */
+  name: string | undefined;
+}
+
+function serverMeant(choice: JsonObject): ServerChoice | undefined {
+  const server = ownValue(choice, 'server_label');
+  const name = ownValue(choice, 'name');
+  if (choice['type'] !== 'mcp' || typeof server !== 'string') return undefined;
+  return { server, name: typeof name === 'string' ? name : undefined };
+}
+
+/** The names under which the functions of a server can be reached. */
+function namesOfServer({ tools, finder }: ToolOffer, { server, name }: ServerChoice): string[] {
+  const ofServer = [...tools.values(), ...(finder?.deferred.values() ?? [])].filter((tool) => tool.server === server);
+  const meant = ofServer.filter(({ spec, otherNames = [] }) => name === undefined || spec.name === name || otherNames.includes(name));
+  return [...new Set(meant.map(({ spec }) => spec.name))];
+}
+
+/** One function is demanded like any other; of several, no others are offered. */
+function demandingServer({ request, offer, isResumed }: ChosenOffer & { isResumed: boolean }, choice: ServerChoice): ChosenOffer {
+  const names = namesOfServer(offer, choice);
+  const [name] = names;
+  if (name === undefined && !isResumed) throw noneOfServer(choice, offer);
+  if (name !== undefined && names.length === 1)
+    return { request: { ...request, toolChoice: { type: 'function', function: { name } } }, offer };
+  return keepOnly({ request, offer }, { kept: new Set(names), hosted: [], mode: 'required' });
+}
+
 /** A provider's own tools are left to the backend. */
 function isHosted(choice: JsonValue, { hostedTools }: ChatRequest): boolean {
   return isJsonObject(choice) && hostedTools.some((entry) => entry['type'] === choice['type']);
@@ -84,6 +117,12 @@ function allowed(
     throw refusal(`allowed_tools needs a mode ("auto" or "required") and a list of at most ${limits.toolsPerRequest} tools.`);
   const kept = new Set(
     entries.flatMap((entry) => {
+      const server = serverMeant(entry);
+      if (server !== undefined) {
+        const ofServer = namesOfServer(offer, server);
+        if (ofServer.length === 0 && !isResumed) throw noneOfServer(server, offer);
+        return ofServer;
+      }
       const wanted = namedFunction(entry);
       if (wanted === undefined) return [];
       const found = findOfferedName(wanted, names);
@@ -92,17 +131,26 @@ function allowed(
       throw notOffered(wanted, names, offer);
     }),
   );
-  const { finder, describer, warnings } = offer;
+  const hosted = request.hostedTools.filter((tool) => entries.some((entry) => entry['type'] === tool['type']));
+  return keepOnly({ request, offer }, { kept, hosted, mode });
+}
+
+/** Offers these functions and no others. */
+function keepOnly(
+  { request, offer }: ChosenOffer,
+  { kept, hosted, mode }: { kept: ReadonlySet<string>; hosted: JsonObject[]; mode: 'auto' | 'required' },
+): ChosenOffer {
+  const { finder, describer, warnings, lists } = offer;
   const reachable = new Map<string, Tool>([...offer.tools, ...(finder?.deferred ?? [])]);
   const isSearching = finder !== undefined && kept.has(finder.tool.spec.name);
   const offered = new Map([...reachable].filter(([name]) => kept.has(name)));
   return {
-    offer: { tools: offered, warnings, ...(isSearching && { finder }), ...(describer && { describer }) },
+    offer: { tools: offered, warnings, ...(lists && { lists }), ...(isSearching && { finder }), ...(describer && { describer }) },
     request: {
       ...request,
       toolChoice: mode,
       callerFunctions: request.callerFunctions.filter(({ name }) => kept.has(name)),
-      hostedTools: request.hostedTools.filter((hosted) => entries.some((entry) => entry['type'] === hosted['type'])),
+      hostedTools: hosted,
     },
   };
 }
@@ -112,6 +160,12 @@ function notOffered(wanted: string, names: readonly string[], { warnings: [warni
   const rest = names.length > shownNames ? ` and ${names.length - shownNames} others` : '';
   const reason = warning === undefined ? '' : ` ${warning.message}`;
   return refusal(`there is no function "${wanted.slice(0, 100)}". Offered: ${shown}${rest}.${reason}`);
+}
+
+function noneOfServer({ server, name }: ServerChoice, { warnings: [warning] }: ToolOffer): GatewayError {
+  const wanted = name === undefined ? 'function' : `function "${name.slice(0, 100)}"`;
+  const reason = warning === undefined ? '' : ` ${warning.message}`;
+  return refusal(`there is no ${wanted} of a server "${server.slice(0, 100)}".${reason}`);
 }
 
 function unknownForm(choice: JsonValue): GatewayError {

@@ -18,6 +18,7 @@ import type { Opening } from '../servers/open-registered-server.ts';
 import { createServerReconnector } from '../servers/reconnect-servers.ts';
 import type { ServerNews } from '../servers/reconnect-servers.ts';
 import { createRegisteredServers } from '../servers/registered-servers.ts';
+import { openRequestMcpServers } from '../servers/request-mcp-servers.ts';
 import { openRequestServers } from '../servers/request-servers.ts';
 import { parametersOnce } from './lazy-spec.ts';
 import { nameInGroups, offerTools, withinShare } from './offer-tools.ts';
@@ -104,12 +105,13 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
 
   function offerFor(request: ChatRequest, run: RunContext): MaybePromise<ToolOffer> {
     // A preset may add tools that no list names, such as `transfer_to_agent`.
-    const wantsNone = request.toolIds?.length === 0 && request.toolServers.length === 0 && run.preset === undefined;
+    const bringsNone = request.toolServers.length === 0 && (request.mcpServers ?? []).length === 0;
+    const wantsNone = request.toolIds?.length === 0 && bringsNone && run.preset === undefined;
     return request.isTask || wantsNone ? { tools: new Map(), warnings: [] } : makeOffer(request, run);
   }
 
   async function makeOffer(request: ChatRequest, run: RunContext): Promise<ToolOffer> {
-    const { toolIds } = request;
+    const { toolIds, mcpServers = [] } = request;
     const listing = listRecords();
     const records = listing instanceof Promise ? await listing : listing;
     const chosen = chooseServers(serverIdsIn(toolIds), records, serverIdsIn(run.caller.tools));
@@ -130,8 +132,16 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       request.toolServers.length === 0
         ? []
         : openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs, sessionServerAt }),
+      mcpServers.length === 0
+        ? []
+        : openRequestMcpServers(mcpServers, run, {
+            openForRun: (peer) => mcp.openForRun(peer, run),
+            isRegistered: (id) => records.some((record) => record.id === id),
+          }),
     ]);
-    const [fromSources = [], fromRegistered = [], fromRequest = []] = supplying instanceof Promise ? await supplying : supplying;
+    const [fromSources = [], fromRegistered = [], fromRequestApis = [], fromRequestMcp = []] =
+      supplying instanceof Promise ? await supplying : supplying;
+    const fromRequest = [...fromRequestApis, ...fromRequestMcp];
     // The bundled example server comes last, without functions that the request's own servers have too.
     const isBundledDefault = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
     const requested = new Set(fromRequest.flatMap(({ candidates }) => candidates.map(({ wanted }) => wanted)));
@@ -149,7 +159,8 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       searchIn: (specs) => searchIn(specs, run.caller.id),
     });
     const warnings = [...fromSources, ...fromRegistered, ...fromRequest].flatMap((supplied) => supplied.warnings);
-    return { ...offer, warnings: [...warnings, ...offer.warnings] };
+    const lists = request.listsMcpTools === true ? { lists: fromRequestMcp.flatMap(({ list }) => list ?? []) } : {};
+    return { ...offer, ...lists, warnings: [...warnings, ...offer.warnings] };
   }
 
   async function list(caller: Caller, signal: AbortSignal): Promise<ListedTool[]> {

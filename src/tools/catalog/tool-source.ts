@@ -1,5 +1,5 @@
 import type { Caller } from '../../core/caller.ts';
-import type { ChatRequest } from '../../core/chat.ts';
+import type { ChatRequest, McpToolList } from '../../core/chat.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
@@ -29,6 +29,8 @@ export interface Candidate {
 export interface SuppliedFunctions {
   candidates: Candidate[];
   warnings: Warning[];
+  /** Of an MCP server of the request: its tools, as the answer may show them. */
+  list?: McpToolList;
 }
 
 /** Functions that belong to no tool server. */

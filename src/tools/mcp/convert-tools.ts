@@ -23,16 +23,19 @@ export interface ConvertedTools {
 
 /**
  * Converts a server's tool list to functions. A tool that cannot be offered is omitted with the reason, and affects no other. `malformed`: entries
- * that are not valid tools. `gatewayId`: this gateway's own id, so that it does not offer its own functions again.
+ * that are not valid tools. `gatewayId`: this gateway's own id, so that it does not offer its own functions again. `schemasBytes`: of all schemas.
  */
-export function convertTools(listed: readonly McpTool[], malformed: readonly MalformedTool[] = [], gatewayId = ''): ConvertedTools {
+export function convertTools(
+  listed: readonly McpTool[],
+  { malformed, gatewayId, schemasBytes }: { malformed: readonly MalformedTool[]; gatewayId: string; schemasBytes: number },
+): ConvertedTools {
   const seen = new Set<string>();
   const omitted: Conversion['omitted'] = malformed.map(({ name, reason }) => ({ operation: operationOf(name), reason }));
   const usable: McpTool[] = [];
-  let bytesLeft: number = limits.mcpSchemasBytes;
+  let bytesLeft = schemasBytes;
   for (const tool of listed) {
     const size = JSON.stringify(tool.inputSchema).length;
-    const outgrown = size > bytesLeft ? `the schemas of a server may have ${limits.mcpSchemasBytes} bytes together` : undefined;
+    const outgrown = size > bytesLeft ? `the schemas of a server may have ${schemasBytes} bytes together` : undefined;
     const reason = whyLooped(tool, gatewayId) ?? whyOmitted(tool, seen, usable.length) ?? outgrown;
     seen.add(tool.name);
     if (reason === undefined) {

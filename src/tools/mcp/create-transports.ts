@@ -3,13 +3,12 @@ import type { Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
-import { callHeaders, callQuery, sessionUserOf } from '../servers/connection-headers.ts';
 import { BoundedStdioTransport, createErrorOutput } from './bounded-stdio-transport.ts';
 import type { ErrorOutput } from './bounded-stdio-transport.ts';
 import type { CallScopes } from './call-scope.ts';
 import { requestIdIn } from './incoming-messages.ts';
 import type { AnswerWatch } from './incoming-messages.ts';
+import type { McpPeer } from './mcp-peer.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
 
 /** A transport to try. `isLegacy`: it serves only servers of the first protocol version. */
@@ -30,20 +29,20 @@ export interface TransportOptions {
 }
 
 /** Returns the transports in the order in which they are tried. */
-export type CreateTransports = (record: ToolServerRecord, options: TransportOptions) => TransportKind[];
+export type CreateTransports = (peer: McpPeer, options: TransportOptions) => TransportKind[];
 
 /** Streamable HTTP, then SSE, its predecessor; or the process that the configuration names. */
-export const createTransports: CreateTransports = (record, { send, scopes, answers, signal }) => {
-  if (record.process !== undefined) return [processTransport(record.process)];
-  const url = new URL(record.url);
+export const createTransports: CreateTransports = (peer, { send, scopes, answers, signal }) => {
+  if (peer.process !== undefined) return [processTransport(peer.process)];
+  const url = new URL(peer.url);
   const connectTimeoutMs = limits.mcpConnectTimeoutMs;
   const fetch = createOutboundFetch({
     send,
-    trust: { kind: 'configured', origin: url.origin },
+    trust: peer.trust,
     signal,
-    headers: () => callHeaders(record, scopes.current()?.invocation.run),
-    query: () => callQuery(record),
-    sessionUser: () => sessionUserOf(record, scopes.current()?.invocation.run),
+    headers: () => peer.headersFor(scopes.current()?.invocation.run),
+    query: () => peer.query(),
+    sessionUser: () => peer.sessionUserFor(scopes.current()?.invocation.run),
     watchAnswer(body) {
       const scope = scopes.contextual();
       const id = scope === undefined ? undefined : requestIdIn(body);
@@ -62,7 +61,7 @@ export const createTransports: CreateTransports = (record, { send, scopes, answe
 };
 
 /** The gateway's environment holds its secrets, so the process gets only what it needs to start, and what the configuration adds. */
-function processTransport({ command, args, environment }: NonNullable<ToolServerRecord['process']>): TransportKind {
+function processTransport({ command, args, environment }: NonNullable<McpPeer['process']>): TransportKind {
   const settings = {
     command,
     args,

@@ -65,9 +65,6 @@ export function createDefinitionPins({ readFact, writeFact }: FactStore): Defini
   };
 }
 
-/** For a server that is only verified: nothing is pinned, and nothing counts as changed. */
-export const noPins: DefinitionPins = { check: async () => new Map(), accept: async () => undefined };
-
 /** The hashes of a definition's parts, independent of the order of keys. */
 export function hashesOf(tool: McpTool): DefinitionHashes {
   return Object.fromEntries(parts.flatMap((part) => (tool[part] === undefined ? [] : [[part, digest(tool[part])]])));

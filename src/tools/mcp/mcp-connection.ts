@@ -1,11 +1,9 @@
-import { Client } from '@modelcontextprotocol/client';
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { CallToolResult, JsonSchemaValidator, Tool as McpTool } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { answerElicitation, createCallScopes } from './call-scope.ts';
 import { truncateText } from './convert-tools.ts';
@@ -14,6 +12,7 @@ import type { CreateTransports, TransportKind } from './create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
 import { createAnswerWatch, createMalformedToolFilter, createNotificationBudget } from './incoming-messages.ts';
 import type { MalformedTool } from './incoming-messages.ts';
+import type { McpPeer } from './mcp-peer.ts';
 
 export interface McpListing {
   tools: McpTool[];
@@ -23,7 +22,10 @@ export interface McpListing {
   protocolVersion: string | undefined;
 }
 
-/** The connection to one registered server, shared by all calls of all callers. It is opened on demand, and reopened when it was lost. */
+/**
+ * The connection to one server, shared by all its calls: of all callers if it is registered, of one run if a request supplied it. It is opened on
+ * demand, and reopened when it was lost.
+ */
 export interface McpConnection {
   /** Requests the tool list. @throws what the SDK throws */
   list(signal: AbortSignal): Promise<McpListing>;
@@ -37,6 +39,8 @@ export interface McpConnection {
   drop(): Promise<void>;
   /** Closes the connection once no call is running. */
   retire(): void;
+  /** Tells the server that its session is over, then closes. Never rejects. */
+  end(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -44,8 +48,6 @@ export interface McpConnectionOptions {
   send: SendOutbound;
   createTransports?: CreateTransports;
   version: string;
-  /** Redacts messages of the server, which must not repeat what it was sent. */
-  mask: SecretMask;
   /** The server reported that its tool list has changed. */
   onListChanged: () => void;
   /** The server's process exited unexpectedly; gets the last lines of its stderr. */
@@ -61,14 +63,15 @@ const jsonSchemaValidator = {
   },
 };
 
-export function createMcpConnection(record: ToolServerRecord, options: McpConnectionOptions): McpConnection {
-  const { send, mask, version, createTransports = createUsualTransports } = options;
+export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions): McpConnection {
+  const { send, version, createTransports = createUsualTransports } = options;
+  const { mask } = peer;
   const scopes = createCallScopes();
   const answers = createAnswerWatch();
   const malformedTools = createMalformedToolFilter();
   const closing = new AbortController();
   /** The transport that worked last comes first. */
-  let kinds = createTransports(record, { send, scopes, answers, signal: closing.signal });
+  let kinds = createTransports(peer, { send, scopes, answers, signal: closing.signal });
   let connecting: Promise<Client> | undefined;
   let isStale = false;
   let isRetiring = false;
@@ -81,11 +84,12 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
         capabilities: { elicitation: { form: { applyDefaults: true } } },
         versionNegotiation: isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: limits.mcpProbeTimeoutMs } },
         jsonSchemaValidator,
+        ...(peer.listPages !== undefined && { listMaxPages: peer.listPages }),
         listChanged: { tools: { autoRefresh: false, debounceMs: limits.mcpListPauseMs, onChanged: markStale } },
       },
     );
     client.setRequestHandler('elicitation/create', ({ params }) =>
-      answerElicitation(mask.value(params as JsonObject) as typeof params, record.name ?? record.id, scopes.current()),
+      answerElicitation(mask.value(params as JsonObject) as typeof params, peer.name ?? peer.id, scopes.current()),
     );
     // A protocol violation does not end the connection; a call that it affects fails by itself.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
@@ -218,6 +222,11 @@ export function createMcpConnection(record: ToolServerRecord, options: McpConnec
     retire() {
       isRetiring = true;
       closeIfRetired();
+    },
+    async end() {
+      const transport = await connecting?.then((client) => client.transport).catch(() => undefined);
+      if (transport instanceof StreamableHTTPClientTransport) await transport.terminateSession().catch(() => undefined);
+      await close();
     },
     close,
   };

@@ -2,19 +2,27 @@ import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../core/errors.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
+import type { RunContext } from '../../core/run.ts';
 import type { Opening, OpeningOptions } from '../servers/open-registered-server.ts';
+import { configValue, whyWithheld } from '../servers/server-rules.ts';
+import type { McpFunction } from './convert-tools.ts';
 import type { CreateTransports } from './create-transports.ts';
-import { createDefinitionPins, noPins } from './definition-pins.ts';
-import type { FactStore } from './definition-pins.ts';
-import type { McpSession } from './mcp-session.ts';
+import { createDefinitionPins } from './definition-pins.ts';
+import type { ChangedDefinitions, FactStore } from './definition-pins.ts';
+import { registeredPeer } from './mcp-peer.ts';
+import type { McpPeer } from './mcp-peer.ts';
+import type { createMcpSession, McpSession } from './mcp-session.ts';
 import { refuseItself } from './outbound-fetch.ts';
+import { createRunSessions, openInTime } from './run-sessions.ts';
 
-/** Keeps one session per registered MCP server. */
+/** Keeps one session per registered MCP server, and one per run for each that a request supplies. */
 export interface McpServers {
   /** Connects if needed, requests the tool list, and stays connected. Never rejects. */
   open(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
   /** Like `open`, but closes the connection again and remembers nothing. */
   verify(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
+  /** Connects unless this run has, and stays connected until it has ended. Never rejects. */
+  openForRun(peer: McpPeer, run: RunContext): Promise<Opening>;
   /**
    * Accepts changed definitions. `functions`: by name, the fingerprint that the report shows.
    * @throws GatewayError `conflict`, `invalid_request`
@@ -41,53 +49,66 @@ export interface McpServersOptions {
   createTransports?: CreateTransports;
 }
 
+interface RegisteredSession {
+  record: ToolServerRecord;
+  session: McpSession;
+}
+
 export function createMcpServers(options: McpServersOptions): McpServers {
   const { facts, gatewayId, onListChanged, onProcessEnded, onNotificationsDropped } = options;
   const send = gatewayId === undefined ? options.send : refuseItself(options.send, gatewayId);
-  const sessions = new Map<string, McpSession>();
+  const sessions = new Map<string, RegisteredSession>();
+  const sessionsOfRuns = createRunSessions();
   const pins = createDefinitionPins(facts);
   let isClosed = false;
 
+  const silent = { onListChanged: () => undefined, onProcessEnded: () => undefined, onNotificationsDropped: () => undefined };
+  const unchanged = async (): Promise<ChangedDefinitions> => new Map();
+
   /** Imports the session module lazily: the SDK takes a fifth of the startup time and 30 MB, and most gateways have no MCP server. */
-  async function withSession(
-    record: ToolServerRecord,
-    open: (createSession: (isRegistered: boolean) => McpSession) => Promise<Opening>,
-  ): Promise<Opening> {
+  async function withSession(open: (createSession: typeof createMcpSession) => Promise<Opening>): Promise<Opening> {
     const { createMcpSession } = await import('./mcp-session.ts');
-    const createSession = (isRegistered: boolean): McpSession =>
-      createMcpSession(record, {
-        ...options,
-        send,
-        pins: isRegistered ? pins : noPins,
-        // Events of a server that is only verified are not reported.
-        onListChanged: () => isRegistered && onListChanged(record),
-        onProcessEnded: (stderr) => isRegistered && onProcessEnded(record, stderr),
-        onNotificationsDropped: () => isRegistered && onNotificationsDropped?.(record),
-      });
-    return isClosed ? { type: 'unreachable', reason: 'The gateway is shutting down.' } : open(createSession);
+    return isClosed ? { type: 'unreachable', reason: 'The gateway is shutting down.' } : open(createMcpSession);
   }
 
   return {
     open: (record, opening) =>
-      withSession(record, (createSession) => {
+      withSession((createSession) => {
         const known = sessions.get(record.id);
-        if (known !== undefined && isSame(known.record, record)) return known.open(opening);
-        known?.retire();
-        const session = createSession(true);
-        sessions.set(record.id, session);
+        if (known !== undefined && isSame(known.record, record)) return known.session.open(opening);
+        known?.session.retire();
+        const session = createSession(registeredPeer(record), {
+          ...options,
+          send,
+          checkDefinitions: (hashes) => pins.check(record, hashes),
+          whyWithheld: (fn) => whyNotOffered(fn, record),
+          onListChanged: () => onListChanged(record),
+          onProcessEnded: (stderr) => onProcessEnded(record, stderr),
+          onNotificationsDropped: () => onNotificationsDropped?.(record),
+        });
+        sessions.set(record.id, { record, session });
         return session.open(opening);
       }),
     verify: (record, opening) =>
-      withSession(record, async (createSession) => {
-        const session = createSession(false);
+      withSession(async (createSession) => {
+        const whyWithheld = (fn: McpFunction): string | undefined => whyNotOffered(fn, record);
+        const session = createSession(registeredPeer(record), { ...options, ...silent, send, checkDefinitions: unchanged, whyWithheld });
         try {
           return await session.open(opening);
         } finally {
           await session.close();
         }
       }),
+    openForRun: (peer, run) =>
+      sessionsOfRuns.open(peer.id, run, (keep) =>
+        withSession(async (createSession) => {
+          const session = createSession(peer, { ...options, ...silent, send, checkDefinitions: unchanged, whyWithheld: () => undefined });
+          keep(session);
+          return openInTime(session, run.signal);
+        }),
+      ),
     async accept(record, functions) {
-      const hashes = sessions.get(record.id)?.hashes();
+      const hashes = sessions.get(record.id)?.session.hashes();
       if (hashes === undefined || hashes.size === 0)
         throw new GatewayError(
           'conflict',
@@ -96,15 +117,15 @@ export function createMcpServers(options: McpServersOptions): McpServers {
       await pins.accept(record, functions, hashes);
     },
     keepOnly(records) {
-      for (const [id, session] of sessions) {
-        if (records.some((record) => record.isEnabled && isSame(record, session.record))) continue;
+      for (const [id, { record: known, session }] of sessions) {
+        if (records.some((record) => record.isEnabled && isSame(record, known))) continue;
         sessions.delete(id);
         session.retire();
       }
     },
     async close() {
       isClosed = true;
-      await Promise.all(Array.from(sessions.values(), (session) => session.close()));
+      await Promise.all([sessionsOfRuns.close(), ...Array.from(sessions.values(), ({ session }) => session.close())]);
       sessions.clear();
     },
   };
@@ -113,4 +134,12 @@ export function createMcpServers(options: McpServersOptions): McpServers {
 /** A changed record counts as another server. */
 function isSame(left: ToolServerRecord, right: ToolServerRecord): boolean {
   return left === right || isDeepStrictEqual(left, right);
+}
+
+/** `readOnlyHint` is the server's own claim; an administrator who sets `read_only` has to trust the server. */
+function whyNotOffered({ operation, tool }: McpFunction, record: ToolServerRecord): string | undefined {
+  const isReadOnly = tool.annotations?.readOnlyHint === true;
+  if (configValue(record, 'read_only') === true && !isReadOnly)
+    return 'read_only allows only tools that the server marks as read-only, and this one is not';
+  return whyWithheld(isReadOnly ? { ...operation, method: 'GET' } : operation, record);
 }

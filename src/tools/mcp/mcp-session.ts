@@ -1,20 +1,18 @@
-import type { ToolServerRecord } from '../../core/registry.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { Operation } from '../openapi/operation.ts';
-import { maskOfEverythingSent } from '../servers/secrets-to-mask.ts';
 import type { OpenedServer, Opening, OpeningOptions } from '../servers/open-registered-server.ts';
-import { configValue, whyWithheld } from '../servers/server-rules.ts';
 import { convertTools } from './convert-tools.ts';
 import type { McpFunction } from './convert-tools.ts';
 import { changedParts, fingerprintOf, hashesOf } from './definition-pins.ts';
-import type { ChangedDefinitions, DefinitionPins, DefinitionHashes } from './definition-pins.ts';
+import type { ChangedDefinitions, DefinitionHashes } from './definition-pins.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import { createMcpConnection } from './mcp-connection.ts';
 import type { McpConnectionOptions, McpListing } from './mcp-connection.ts';
 import { createMcpTool } from './mcp-tool.ts';
+import type { McpPeer } from './mcp-peer.ts';
 import type { CalledServer } from './mcp-tool.ts';
 
-/** A registered server for as long as its record is unchanged: its connection and its latest tool list. */
+/** A server for as long as its record is unchanged, or its run lasts: its connection and its latest tool list. */
 export interface McpSession extends CalledServer {
   /** Connects if needed, and requests the tool list. Never rejects. */
   open(options: OpeningOptions): Promise<Opening>;
@@ -22,45 +20,53 @@ export interface McpSession extends CalledServer {
   hashes(): ReadonlyMap<string, DefinitionHashes>;
   /** Closes the connection once no call is running. */
   retire(): void;
+  /** Tells the server that its session is over, then closes the connection. Never rejects. */
+  end(): Promise<void>;
   close(): Promise<void>;
 }
 
-export interface McpSessionOptions extends Omit<McpConnectionOptions, 'mask'> {
-  pins: DefinitionPins;
+export interface McpSessionOptions extends McpConnectionOptions {
   gatewayId?: string | undefined;
+  /** Compares the tool list with definitions that were seen before. */
+  checkDefinitions: (hashes: ReadonlyMap<string, DefinitionHashes>) => Promise<ChangedDefinitions>;
+  /** Why a tool may not be offered; undefined if it may. */
+  whyWithheld: (fn: McpFunction) => string | undefined;
 }
 
 /** Lines of stderr in the reason of a failure, which becomes one line of the log. */
 const linesInReason = 5;
 
-export function createMcpSession(record: ToolServerRecord, options: McpSessionOptions): McpSession {
-  const { pins, gatewayId = '' } = options;
-  const mask = maskOfEverythingSent(record);
-  const connection = createMcpConnection(record, { ...options, mask });
+export function createMcpSession(peer: McpPeer, options: McpSessionOptions): McpSession {
+  const { gatewayId = '', checkDefinitions, whyWithheld } = options;
+  const connection = createMcpConnection(peer, options);
   let hashes: ReadonlyMap<string, DefinitionHashes> = new Map();
 
   /** Reads the tool list and compares it with the pinned definitions. */
   async function read(signal: AbortSignal): Promise<{ listing: McpListing; changed: ChangedDefinitions }> {
     const listing = await connection.list(signal);
     hashes = new Map(listing.tools.map((tool) => [tool.name, hashesOf(tool)]));
-    return { listing, changed: await pins.check(record, hashes) };
+    return { listing, changed: await checkDefinitions(hashes) };
   }
 
   const session: McpSession = {
-    record,
-    mask,
+    peer,
     connection,
     async open({ signal, isChecked }) {
       try {
         const { listing, changed } = await read(signal);
-        return { type: 'opened', server: toOpenedServer(session, listing, { changed, gatewayId, isChecked }) };
+        return { type: 'opened', server: toOpenedServer(session, listing, { changed, gatewayId, isChecked, whyWithheld }) };
       } catch (error) {
-        const reason = mask.text(explainMcpFailure(error).message).replace(/\.$/, '');
+        const { kind, message } = explainMcpFailure(error);
+        const reason = peer.mask.text(message).replace(/\.$/, '');
         // Start the next attempt with a new connection, whatever state this one is in.
         await connection.drop();
         const stderr = connection.errorLines().slice(-linesInReason);
         const stderrNote = stderr.length === 0 ? '' : `. On stderr it wrote: ${stderr.join(' | ')}`;
-        return { type: 'unreachable', reason: `Connecting to the MCP server failed: ${reason}${stderrNote}` };
+        return {
+          type: 'unreachable',
+          reason: `Connecting to the MCP server failed: ${reason}${stderrNote}`,
+          ...(kind === 'denied' && { isDenied: true }),
+        };
       }
     },
     async isChanged(definition, signal) {
@@ -70,6 +76,7 @@ export function createMcpSession(record: ToolServerRecord, options: McpSessionOp
     },
     hashes: () => hashes,
     retire: () => connection.retire(),
+    end: () => connection.end(),
     close: () => connection.close(),
   };
   return session;
@@ -79,13 +86,19 @@ export function createMcpSession(record: ToolServerRecord, options: McpSessionOp
 function toOpenedServer(
   session: McpSession,
   { tools, malformed, info, protocolVersion }: McpListing,
-  { changed, gatewayId, isChecked }: { changed: ChangedDefinitions; gatewayId: string; isChecked: boolean },
+  {
+    changed,
+    gatewayId,
+    isChecked,
+    whyWithheld,
+  }: { changed: ChangedDefinitions; gatewayId: string; isChecked: boolean } & Pick<McpSessionOptions, 'whyWithheld'>,
 ): OpenedServer {
-  const { record, mask, connection } = session;
-  const converted = convertTools(tools, malformed, gatewayId);
+  const { peer, connection } = session;
+  const { mask } = peer;
+  const converted = convertTools(tools, { malformed, gatewayId, schemasBytes: peer.schemasBytes });
   const functions = converted.functions.map((fn) => withoutSecrets(fn, mask));
   const byOperation = new Map<Operation, McpFunction>(functions.map((fn) => [fn.operation, fn]));
-  const judged = functions.map((fn) => ({ fn, reason: whyNotOffered(fn, record), changes: changed.get(fn.tool.name) }));
+  const judged = functions.map((fn) => ({ fn, reason: whyWithheld(fn), changes: changed.get(fn.tool.name) }));
   const hashes = session.hashes();
   const about = info && mask.value(info);
   return {
@@ -119,12 +132,4 @@ function toOpenedServer(
 function withoutSecrets({ operation, tool }: McpFunction, mask: SecretMask): McpFunction {
   const { description, parameters } = operation.spec;
   return { tool, operation: { ...operation, spec: { ...operation.spec, ...mask.value({ description, parameters }) } } };
-}
-
-/** `readOnlyHint` is the server's own claim; an administrator who sets `read_only` has to trust the server. */
-function whyNotOffered({ operation, tool }: McpFunction, record: ToolServerRecord): string | undefined {
-  const isReadOnly = tool.annotations?.readOnlyHint === true;
-  if (configValue(record, 'read_only') === true && !isReadOnly)
-    return 'read_only allows only tools that the server marks as read-only, and this one is not';
-  return whyWithheld(isReadOnly ? { ...operation, method: 'GET' } : operation, record);
 }

@@ -1,7 +1,6 @@
 import type { CallToolResult, Tool as McpDefinition } from '@modelcontextprotocol/client';
 import { readChain } from '../../core/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
 import type { CallState, Tool, ToolContext, ToolErrorCode, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
@@ -9,18 +8,16 @@ import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { checkValue, type CheckingFor } from '../../validation/check-value.ts';
 import { renamedSpec } from '../catalog/lazy-spec.ts';
-import { maskOfCredentials } from '../servers/secrets-to-mask.ts';
 import type { McpFunction } from './convert-tools.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpFailure } from './explain-mcp-failure.ts';
 import type { McpConnection } from './mcp-connection.ts';
+import type { McpPeer } from './mcp-peer.ts';
 import { readToolResult } from './read-tool-result.ts';
 
 /** What a call needs of its server. */
 export interface CalledServer {
-  readonly record: ToolServerRecord;
-  /** Redacts error messages of the server, which must not repeat what it was sent. */
-  readonly mask: SecretMask;
+  readonly peer: McpPeer;
   readonly connection: McpConnection;
   /** Whether the definition has changed since it was offered. Reads the tool list first if it may be outdated. */
   isChanged(definition: McpDefinition, signal: AbortSignal): Promise<boolean>;
@@ -31,7 +28,7 @@ const attempts = 2;
 
 /** Makes a `Tool` of an MCP tool. How a request failed decides whether it is retried, and what the model is told about its effect. */
 export function createMcpTool(server: CalledServer, { operation, tool: definition }: McpFunction, offeredName: string): Tool {
-  const { id, timeoutMs, maxResultBytes } = server.record;
+  const { id, timeoutMs, maxResultBytes } = server.peer;
   const { readOnlyHint, idempotentHint } = definition.annotations ?? {};
   const isReadOnly = readOnlyHint === true;
   const target: Target = { server, definition, offeredName, isIdempotent: isReadOnly || idempotentHint === true };
@@ -57,19 +54,21 @@ interface Target {
 
 async function run(target: Target, invocation: ToolInvocation, context: ToolContext | undefined): Promise<ToolOutcome> {
   const { server, definition, isIdempotent } = target;
-  const { record, connection, mask } = server;
+  const { peer, connection } = server;
+  const { mask } = peer;
   for (let attempt = 1; ; attempt += 1) {
     let isReady = false;
     try {
-      if (await server.isChanged(definition, invocation.signal)) return changedOutcome(record.id, definition.name);
+      if (await server.isChanged(definition, invocation.signal)) return changedOutcome(peer, definition.name);
       isReady = true;
       const result = await connection.call(definition.name, invocation, context);
-      // Validated in a worker on the server's account, so that a server with expensive schemas slows down only itself.
-      const faults = await structuredFaults(result, definition, { caller: `mcp:${record.id}`, signal: invocation.signal });
-      if (faults.length > 0) return failed('tool_error', mismatchMessage(record.id, mask.text(faults.join('; '))));
-      const outcome = readToolResult(result, record.id);
+      // Validated in a worker on the account of the server, or of who brought it, so that expensive schemas slow down nobody else.
+      const account = peer.isReviewed ? `mcp:${peer.id}` : invocation.run.caller.id;
+      const faults = await structuredFaults(result, definition, { caller: account, signal: invocation.signal });
+      if (faults.length > 0) return failed('tool_error', mismatchMessage(peer.id, mask.text(faults.join('; '))));
+      const outcome = readToolResult(result, peer.id);
       if (outcome.type === 'error') return { ...outcome, message: mask.text(outcome.message) };
-      return withoutCredentials(outcome, maskOfCredentials(record));
+      return withoutCredentials(outcome, peer.credentialMask);
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = explainMcpFailure(error);
@@ -116,9 +115,9 @@ function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, m
   };
 }
 
-function failedOutcome(failure: McpFailure, { server: { record, mask }, offeredName }: Target, isReady: boolean): ToolOutcome {
-  const reason = mask.text(failure.message).replace(/\.$/, '');
-  const named = `The MCP server "${record.id}"`;
+function failedOutcome(failure: McpFailure, { server: { peer }, offeredName }: Target, isReady: boolean): ToolOutcome {
+  const reason = peer.mask.text(failure.message).replace(/\.$/, '');
+  const named = `The MCP server "${peer.id}"`;
   if (failure.kind === 'denied') return failed('egress_denied', reason, 'not_started');
   if (!isReady || failure.kind === 'never-sent')
     return failed('mcp_unavailable', `${named} cannot be reached: ${reason}. The call was not executed.`, 'not_started');
@@ -144,7 +143,10 @@ function mismatchMessage(server: string, faults: string): string {
   return `The MCP server "${server}" returned a result that does not match the output schema of its tool: ${faults}.`;
 }
 
-function changedOutcome(server: string, name: string): ToolOutcome {
-  const message = `'${name.slice(0, 100)}' of "${server}" is disabled, because its definition has changed since it was first seen. An administrator can accept the new definition.`;
+function changedOutcome({ id, isReviewed }: McpPeer, name: string): ToolOutcome {
+  const shown = `'${name.slice(0, 100)}' of "${id}"`;
+  const message = isReviewed
+    ? `${shown} is disabled, because its definition has changed since it was first seen. An administrator can accept the new definition.`
+    : `${shown} was not called, because its definition has changed since it was offered. The next request of this chat has the new one.`;
   return failed('definition_changed', message, 'not_started');
 }

@@ -39,10 +39,10 @@ export interface HeldFunction {
   fingerprint: string;
 }
 
-/** `unsupported`: retrying does not help. `reason` is for operators: it may contain addresses. `isOpening`: the outcome is not known yet. */
+/** `unsupported`: retrying does not help. `reason` is for operators: it may contain addresses. `isOpening`: the outcome is not known yet. `isDenied`: by the egress rules. */
 export type Opening =
   | { type: 'opened'; server: OpenedServer }
-  | { type: 'unreachable'; reason: string; isOpening?: true }
+  | { type: 'unreachable'; reason: string; isOpening?: true; isDenied?: true }
   | { type: 'unsupported'; reason: string };
 
 export interface OpeningOptions {

@@ -181,9 +181,13 @@ function cutWarning({ server, index }: ServerContext, { count, reason }: { count
   return { code: 'functions_left_out', message };
 }
 
-/** Callers who may reach private addresses anyway may also name them here. */
-function trustOf({ caller }: RunContext): Trust {
-  return { kind: 'request', mayReachPrivate: caller.role === 'admin' || caller.isOpen };
+/** Callers who may reach private addresses anyway may also name them in a request. */
+export function mayReachPrivate({ caller }: Pick<RunContext, 'caller'>): boolean {
+  return caller.role === 'admin' || caller.isOpen;
+}
+
+function trustOf(run: RunContext): Trust {
+  return { kind: 'request', mayReachPrivate: mayReachPrivate(run) };
 }
 
 async function loadRequested({ server, run, isInBrowser, budget }: ServerContext, send: SendOutbound): Promise<OpenedDocument> {

@@ -67,7 +67,7 @@ export function scriptedPeer(tools: Tool[], onCall: OnCall = (name) => textResul
   return peer;
 }
 
-function serverOf(peer: Pick<ScriptedPeer, 'tools' | 'onCall' | 'calls'>): Server {
+export function serverOf(peer: Pick<ScriptedPeer, 'tools' | 'onCall' | 'calls'>): Server {
   const server = new Server({ name: 'peer', version: '1' }, { capabilities: { tools: { listChanged: true } } });
   server.setRequestHandler('tools/list', async () => ({ tools: peer.tools }));
   server.setRequestHandler('tools/call', async ({ params }, context) => {

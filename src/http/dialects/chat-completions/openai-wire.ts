@@ -109,6 +109,7 @@ function createChunkEncoder(
           usage = addUsage(usage, event.usage);
           return '';
         case 'selecting':
+        case 'tool-list':
           return '';
         default:
           return event satisfies never;

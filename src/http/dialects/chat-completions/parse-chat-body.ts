@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ChatMessage, ChatRequest, ContentPart, MessageContent } from '../../../core/chat.ts';
+import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestMcpServer } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
@@ -13,6 +13,7 @@ import {
   toGatewayPart,
   withSystemParam,
 } from '../gateway-fields.ts';
+import { parseMcpTool, toMcpPart } from '../mcp-servers.ts';
 import { bodySchema } from './chat-body-schema.ts';
 import type { Body, callSchema } from './chat-body-schema.ts';
 import { isHiddenTask } from './is-hidden-task.ts';
@@ -38,7 +39,7 @@ export function parseChatBody(value: unknown): ParsedChat {
 
 function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
   const options = body.stream_options ?? {};
-  const { functions, hosted } = sortTools(body.tools ?? []);
+  const { functions, hosted, mcpServers } = sortTools(body.tools ?? []);
   const parameters = modelParameters(wire);
   const messages = body.messages.map(toMessage);
   const request: ChatRequest = {
@@ -48,6 +49,7 @@ function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
     stream: body.stream ?? false,
     callerFunctions: functions,
     hostedTools: hosted,
+    ...toMcpPart(mcpServers),
     toolChoice: wire['tool_choice'] ?? undefined,
     parallelToolCalls: body.parallel_tool_calls ?? undefined,
     parameters,
@@ -82,19 +84,27 @@ function modelParameters(wire: JsonObject): JsonObject {
   };
 }
 
-function sortTools(tools: readonly JsonObject[]): { functions: ChatRequest['callerFunctions']; hosted: JsonObject[] } {
+interface SortedTools {
+  functions: ChatRequest['callerFunctions'];
+  hosted: JsonObject[];
+  mcpServers: RequestMcpServer[];
+}
+
+function sortTools(tools: readonly JsonObject[]): SortedTools {
   const functions: ChatRequest['callerFunctions'] = [];
   const hosted: JsonObject[] = [];
+  const mcpServers: RequestMcpServer[] = [];
   tools.forEach((wire, index) => {
     const definition = wire['function'];
-    if (wire['type'] !== 'function' && wire['type'] !== undefined) hosted.push(wire);
+    if (wire['type'] === 'mcp') mcpServers.push(parseMcpTool(wire, `tools.${index}`));
+    else if (wire['type'] !== 'function' && wire['type'] !== undefined) hosted.push(wire);
     else if (isJsonObject(definition) && typeof definition['name'] === 'string') functions.push({ name: definition['name'], wire });
     else
       throw new GatewayError('invalid_request', `tools.${index}.function: must be an object with a name`, {
         param: `tools.${index}.function`,
       });
   });
-  return { functions, hosted };
+  return { functions, hosted, mcpServers };
 }
 
 function toMessage(message: Body['messages'][number]): ChatMessage {

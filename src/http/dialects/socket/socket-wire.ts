@@ -93,6 +93,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
         // Approval tokens are for clients without a session.
         case 'approval':
         case 'selecting':
+        case 'tool-list':
         case 'thought':
         case 'extra':
           return [];

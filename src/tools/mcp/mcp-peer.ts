@@ -1,0 +1,82 @@
+import type { RequestMcpServer } from '../../core/chat.ts';
+import { limits } from '../../core/limits.ts';
+import type { Trust } from '../../core/outbound.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { RunContext } from '../../core/run.ts';
+import { secretsInUrl } from '../../shared/secrets/secret-urls.ts';
+import { createSecretMask } from '../../shared/secrets/secret-mask.ts';
+import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
+import { withoutUndefined } from '../../shared/without-undefined.ts';
+import { callHeaders, callQuery, requestServerHeaders, sessionUserOf } from '../servers/connection-headers.ts';
+import { everythingSent, maskOfCredentials, maskOfEverythingSent } from '../servers/secrets-to-mask.ts';
+
+/** An MCP server as its connection and its calls need to know it, registered or from a request. */
+export interface McpPeer {
+  /** In messages and events: the id of a registered server, the label of one from a request. */
+  readonly id: string;
+  readonly name?: string;
+  readonly url: string;
+  /** The server is a process of this machine; only for registered ones. */
+  readonly process?: ToolServerRecord['process'];
+  readonly trust: Trust;
+  readonly timeoutMs?: number;
+  readonly maxResultBytes?: number;
+  /** Redacts messages, documents and reports, which must not repeat anything that was sent. */
+  readonly mask: SecretMask;
+  /** Redacts results: an id of the run, sent in a header, may legitimately be in one. */
+  readonly credentialMask: SecretMask;
+  /** Whether an administrator accepts changed definitions of its tools. */
+  readonly isReviewed: boolean;
+  /** Bytes of the schemas of all its tools. */
+  readonly schemasBytes: number;
+  /** Pages of its tool list. */
+  readonly listPages?: number;
+  headersFor(run: RunContext | undefined): Record<string, string>;
+  /** Query parameters that carry a key. */
+  query(): Record<string, string>;
+  /** The user for whom a session token is sent. */
+  sessionUserFor(run: RunContext | undefined): string | undefined;
+}
+
+export function registeredPeer(record: ToolServerRecord): McpPeer {
+  const { id, name, url, process, timeoutMs, maxResultBytes } = record;
+  return {
+    id,
+    url,
+    ...withoutUndefined({ name, process, timeoutMs, maxResultBytes }),
+    // The URL of a process only names it.
+    trust: { kind: 'configured', origin: URL.parse(url)?.origin ?? '' },
+    mask: maskOfEverythingSent(record),
+    credentialMask: maskOfCredentials(record),
+    isReviewed: true,
+    schemasBytes: limits.mcpSchemasBytes,
+    headersFor: (run) => callHeaders(record, run),
+    query: () => callQuery(record),
+    sessionUserFor: (run) => sessionUserOf(record, run),
+  };
+}
+
+/** `mayReachPrivate`: of the caller. `schemasBytes`: its share of what the servers of the request may have together. */
+export function requestPeer(
+  { label, url, headers, authorization }: RequestMcpServer,
+  { mayReachPrivate, schemasBytes }: { mayReachPrivate: boolean; schemasBytes: number },
+): McpPeer {
+  const connection =
+    authorization === undefined ? { authType: 'none' as const, headers } : { authType: 'bearer' as const, key: authorization, headers };
+  const sent = requestServerHeaders(connection);
+  const mask = createSecretMask([...everythingSent(connection), ...secretsInUrl(url)]);
+  return {
+    id: label,
+    url,
+    trust: { kind: 'request', mayReachPrivate },
+    mask,
+    // Whoever sends a request chooses its headers, so none of them is an id of the run.
+    credentialMask: mask,
+    isReviewed: false,
+    schemasBytes,
+    listPages: limits.requestMcpPages,
+    headersFor: () => sent,
+    query: () => ({}),
+    sessionUserFor: () => undefined,
+  };
+}
