@@ -331,6 +331,14 @@ export const limits = {
   mcpContentBlocks: 1_000,
   /** A progress message. */
   mcpStatusCharacters: 500,
+  /** The URI of a resource, or the template of one: as long as browsers take URLs. */
+  mcpUriCharacters: 2_048,
+  /** Resources, templates or prompts in one page of the gateway's own list: checking as many takes ten milliseconds. */
+  mcpContentsPerPage: 500,
+  /** Pages of one MCP server in such a list, against one whose list never ends: ten thousand entries in pages of ten. */
+  mcpContentsPages: 1_000,
+  /** Reading a resource and getting a prompt, where the connection has no time limit of its own. */
+  mcpContentsMs: 60_000,
 
   // Websockets and sessions
 

@@ -12,6 +12,9 @@ const freeRoutes: ReadonlySet<string> = new Set([
   'POST /api/tasks/stop/:id',
 ]);
 
+/** JSON-RPC's `method` of the requests to `/mcp` that are counted: using something costs, listing it does not. */
+const countedRpcMethods: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get', 'completion/complete']);
+
 interface Admission {
   release: Release;
   /** Work that continues after the answer will release it. */
@@ -75,6 +78,7 @@ export function isCountedRoute(method: string, url: string): boolean {
 function isCounted({ method, routeOptions, body }: FastifyRequest): boolean {
   const { url = '' } = routeOptions;
   if (!isCountedRoute(method, url)) return false;
-  // JSON-RPC's `method`: listing tools costs nothing, calling one does.
-  return url !== '/mcp' || (isJsonObject(body) && body['method'] === 'tools/call');
+  if (url !== '/mcp') return true;
+  const rpcMethod = isJsonObject(body) ? body['method'] : undefined;
+  return typeof rpcMethod === 'string' && countedRpcMethods.has(rpcMethod);
 }

@@ -41,7 +41,7 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
       throw new GatewayError('invalid_request', `The body must be one JSON-RPC message, nested at most ${limits.jsonDepth} levels deep.`);
     await turns.take();
     signal.throwIfAborted();
-    const authInfo = { token: '', clientId: caller.id, scopes: [], extra: { caller } };
+    const authInfo = { token: '', clientId: caller.id, scopes: [], extra: { caller, signal } };
     const forwarded = new Request('http://gateway/mcp', { method, headers: protocolHeaders(request), signal });
     return reply.send(await (await handler()).fetch(forwarded, { authInfo, ...(method === 'POST' && { parsedBody: body }) }));
   };

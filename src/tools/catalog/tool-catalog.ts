@@ -5,13 +5,16 @@ import type { CallBrowser } from '../../core/browser-call.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import type { RunContext } from '../../core/run.ts';
+import type { ServerContents } from '../../core/server-contents.ts';
 import type { ToolServerInspector } from '../../core/tool-server-report.ts';
 import type { ListedTool, Tool, ToolFinder, ToolOffer } from '../../core/tool.ts';
 import { originOf } from '../../shared/document-url.ts';
 import { allThere, whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import type { CreateTransports } from '../mcp/create-transports.ts';
+import { loadedContents } from '../mcp/loaded-contents.ts';
 import { createMcpServers } from '../mcp/mcp-servers.ts';
+import type { McpSession } from '../mcp/mcp-session.ts';
 import { chooseServers, permittedServers } from '../servers/choose-servers.ts';
 import { createServerInspector } from '../servers/inspect-server.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
@@ -60,6 +63,8 @@ export interface ToolCatalog extends ToolFinder {
   /** The last known state; contacts no server. */
   servers(): Promise<ToolServerState[]>;
   inspector: ToolServerInspector;
+  /** What MCP servers have beside tools. */
+  contents: ServerContents;
   /** Starts opening every enabled server, so that the first chat need not wait, and retries those that fail. */
   start(): void;
   /** Resolves when every MCP process has exited. */
@@ -175,6 +180,18 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     return toListedTools(nameInGroups([...fromSources, ...fromServers], new Set()));
   }
 
+  /** A key that names single functions of a server has nothing else of it. */
+  async function listWholeMcpServers(caller: Caller): Promise<ToolServerRecord[]> {
+    return permittedServers(await listRecords(), serverIdsIn(caller.tools)).flatMap(({ record, permitted }) =>
+      record.type === 'mcp' && record.isEnabled && permitted === undefined ? [record] : [],
+    );
+  }
+
+  async function openMcpSession(record: ToolServerRecord, signal: AbortSignal): Promise<McpSession | undefined> {
+    const opening = await registered.open(record, signal, true);
+    return opening.type === 'opened' ? mcp.find(record) : undefined;
+  }
+
   return {
     offerFor,
     list,
@@ -182,6 +199,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       return (await listRecords()).map((record) => toState(record, registered.stateOf(record)));
     },
     inspector: createServerInspector({ servers: registered, send, mcp }),
+    contents: loadedContents({ serversOf: listWholeMcpServers, open: openMcpSession, ...(gatewayId !== undefined && { gatewayId }) }),
     start() {
       void reconnector.reconnectDue();
       reconnector.start();

@@ -1,14 +1,16 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ElicitRequestParams, ElicitResult } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
-import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
+import type { RunContext } from '../../core/run.ts';
+import type { ToolContext } from '../../core/tool.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { truncateText } from './convert-tools.ts';
 
-/** The tool call that the current code runs for. */
+/** The tool call, or other request of a caller, that the current code runs for. */
 export interface CallScope {
-  invocation: ToolInvocation;
+  run: RunContext;
+  /** Absent where the user cannot be asked. */
   context: ToolContext | undefined;
   /** The stream that should have carried the answer has ended. */
   onAnswerLost(): void;
@@ -58,7 +60,7 @@ export function createCallScopes(): CallScopes {
   };
 }
 
-function isSameSession({ invocation: { run } }: CallScope, { invocation: { run: other } }: CallScope): boolean {
+function isSameSession({ run }: CallScope, { run: other }: CallScope): boolean {
   return run.caller.id === other.caller.id && run.sessionId === other.sessionId && run.runId === other.runId;
 }
 
@@ -68,7 +70,7 @@ function isSameSession({ invocation: { run } }: CallScope, { invocation: { run: 
  */
 export async function answerElicitation(params: ElicitRequestParams, server: string, scope: CallScope | undefined): Promise<ElicitResult> {
   const context = scope?.context;
-  const hasSession = scope?.invocation.run.sessionId !== undefined;
+  const hasSession = scope?.run.sessionId !== undefined;
   // URL elicitations are declined: the URL could be any page, and only form mode was offered to the server.
   if (context === undefined || !hasSession || 'url' in params) return { action: 'decline' };
   try {

@@ -40,9 +40,9 @@ export const createTransports: CreateTransports = (peer, { send, scopes, answers
     send,
     trust: peer.trust,
     signal,
-    headers: () => peer.headersFor(scopes.current()?.invocation.run),
+    headers: () => peer.headersFor(scopes.current()?.run),
     query: () => peer.query(),
-    sessionUser: () => peer.sessionUserFor(scopes.current()?.invocation.run),
+    sessionUser: () => peer.sessionUserFor(scopes.current()?.run),
     watchAnswer(body) {
       const scope = scopes.contextual();
       const id = scope === undefined ? undefined : requestIdIn(body);

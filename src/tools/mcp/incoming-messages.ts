@@ -81,6 +81,19 @@ export function requestIdIn(body: string): number | string | undefined {
   return typeof id === 'number' || typeof id === 'string' ? id : undefined;
 }
 
+const contentsLists = { resources: isSpecType.Resource, resourceTemplates: isSpecType.ResourceTemplate, prompts: isSpecType.Prompt };
+
+/** Removes malformed resources, templates and prompts from a list, for the sake of which the SDK would reject the others. */
+export function withoutMalformedContents(message: JSONRPCMessage): JSONRPCMessage {
+  if (!('result' in message)) return message;
+  const result: Record<string, unknown> = message.result;
+  for (const [key, isValid] of Object.entries(contentsLists)) {
+    const entries = result[key];
+    if (Array.isArray(entries)) return { ...message, result: { ...result, [key]: entries.filter((entry) => isValid(entry)) } };
+  }
+  return message;
+}
+
 /** A list entry that is not a valid tool by the protocol. */
 export interface MalformedTool {
   name: string;

@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import type { CallToolResult, JsonSchemaValidator, Tool as McpTool } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
+import type { RunContext } from '../../core/run.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
@@ -10,7 +11,7 @@ import { truncateText } from './convert-tools.ts';
 import { createTransports as createUsualTransports } from './create-transports.ts';
 import type { CreateTransports, TransportKind } from './create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
-import { createAnswerWatch, createMalformedToolFilter, createNotificationBudget } from './incoming-messages.ts';
+import { createAnswerWatch, createMalformedToolFilter, createNotificationBudget, withoutMalformedContents } from './incoming-messages.ts';
 import type { MalformedTool } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
 
@@ -33,6 +34,8 @@ export interface McpConnection {
   isListStale(): boolean;
   /** @throws what the SDK throws, and AnswerCutOff */
   call(name: string, invocation: ToolInvocation, context: ToolContext | undefined): Promise<CallToolResult>;
+  /** Any other request for a caller. @throws what the SDK throws, and AnswerCutOff */
+  request<Result>(run: RunContext, work: (client: Client, signal: AbortSignal) => Promise<Result>): Promise<Result>;
   /** The last lines of its process's stderr, with credentials redacted; empty without a process. */
   errorLines(): string[];
   /** Drops the current connection, so that the next request opens a new one. */
@@ -113,7 +116,7 @@ export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions
     transport.onmessage = (message, extra) => {
       if (!mayPass(message)) return;
       answers.observe(message);
-      receive?.(malformedTools.filter(message, client.getProtocolEra() === 'legacy'), extra);
+      receive?.(malformedTools.filter(withoutMalformedContents(message), client.getProtocolEra() === 'legacy'), extra);
     };
     // Set only now: a transport that fails to connect must not end the attempt, which continues with the next transport.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
@@ -170,6 +173,24 @@ export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions
     return kinds.flatMap(({ errorOutput }) => errorOutput?.().lines((line) => mask.text(line)) ?? []);
   }
 
+  async function inScope<Result>(
+    { run, context, signal }: { run: RunContext; context: ToolContext | undefined; signal: AbortSignal },
+    work: (client: Client, signal: AbortSignal) => Promise<Result>,
+  ): Promise<Result> {
+    const answerLost = new AbortController();
+    const scope = { run, context, onAnswerLost: () => answerLost.abort(new AnswerCutOff()) };
+    const ended = AbortSignal.any([signal, answerLost.signal]);
+    try {
+      // Outside of the scope: a connection belongs to no call, even if a call opens it.
+      const client = await waitUnlessAborted(connected(), ended);
+      return await scopes.run(scope, () => work(client, ended));
+    } catch (error) {
+      throw answerLost.signal.aborted && !signal.aborted ? answerLost.signal.reason : error;
+    } finally {
+      closeIfRetired();
+    }
+  }
+
   return {
     async list(signal) {
       const client = await waitUnlessAborted(connected(), signal);
@@ -184,34 +205,23 @@ export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions
       }
     },
     isListStale: () => isStale,
-    async call(name, invocation, context) {
-      const answerLost = new AbortController();
-      const scope = { invocation, context, onAnswerLost: () => answerLost.abort(new AnswerCutOff()) };
-      const signal = AbortSignal.any([invocation.signal, answerLost.signal]);
-      try {
-        // Outside of the scope: a connection belongs to no call, even if a call opens it.
-        const client = await waitUnlessAborted(connected(), signal);
-        return await scopes.run(scope, () =>
-          client.callTool(
-            { name, arguments: invocation.args },
-            {
-              signal,
-              // The runtime's own time limits end a call; this one is a backstop for what the runtime cannot see.
-              timeout: limits.mcpAnswerMs,
-              onprogress: ({ progress, total, message }) => {
-                void context?.progress(progress, total).catch(() => undefined);
-                const status = truncateText(mask.text(message ?? ''), limits.mcpStatusCharacters);
-                if (message !== undefined) void context?.status(status).catch(() => undefined);
-              },
+    call: (name, { args, run, signal: ended }, context) =>
+      inScope({ run, context, signal: ended }, (client, signal) =>
+        client.callTool(
+          { name, arguments: args },
+          {
+            signal,
+            // The runtime's own time limits end a call; this one is a backstop for what the runtime cannot see.
+            timeout: limits.mcpAnswerMs,
+            onprogress: ({ progress, total, message }) => {
+              void context?.progress(progress, total).catch(() => undefined);
+              const status = truncateText(mask.text(message ?? ''), limits.mcpStatusCharacters);
+              if (message !== undefined) void context?.status(status).catch(() => undefined);
             },
-          ),
-        );
-      } catch (error) {
-        throw answerLost.signal.aborted && !invocation.signal.aborted ? answerLost.signal.reason : error;
-      } finally {
-        closeIfRetired();
-      }
-    },
+          },
+        ),
+      ),
+    request: (run, work) => inScope({ run, context: undefined, signal: run.signal }, work),
     errorLines,
     drop() {
       const current = connecting;

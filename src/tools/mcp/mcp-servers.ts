@@ -19,6 +19,8 @@ import { createRunSessions, openInTime } from './run-sessions.ts';
 export interface McpServers {
   /** Connects if needed, requests the tool list, and stays connected. Never rejects. */
   open(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
+  /** The session of a server that was opened; undefined if its record has changed since, or it is no longer registered. */
+  find(record: ToolServerRecord): McpSession | undefined;
   /** Like `open`, but closes the connection again and remembers nothing. */
   verify(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
   /** Connects unless this run has, and stays connected until it has ended. Never rejects. */
@@ -89,6 +91,10 @@ export function createMcpServers(options: McpServersOptions): McpServers {
         sessions.set(record.id, { record, session });
         return session.open(opening);
       }),
+    find(record) {
+      const known = sessions.get(record.id);
+      return known !== undefined && isSame(known.record, record) ? known.session : undefined;
+    },
     verify: (record, opening) =>
       withSession(async (createSession) => {
         const whyWithheld = (fn: McpFunction): string | undefined => whyNotOffered(fn, record);

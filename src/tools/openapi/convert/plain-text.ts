@@ -25,6 +25,11 @@ const specialTokens = new RegExp(
   'gi',
 );
 
+/** A text without what people do not see and models read. */
+export function withoutUnseen(text: string): string {
+  return text.replaceAll(unseen, '');
+}
+
 /** Whether there is a text that says something. */
 export function hasWords(text: JsonValue | undefined): text is string {
   return typeof text === 'string' && text.slice(0, searchedCharacters).trim() !== '';

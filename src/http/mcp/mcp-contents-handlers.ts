@@ -1,0 +1,66 @@
+import { ProtocolError, ProtocolErrorCode, ResourceNotFoundError } from '@modelcontextprotocol/server';
+import type {
+  CompleteResult,
+  GetPromptResult,
+  ListPromptsResult,
+  ListResourcesResult,
+  ListResourceTemplatesResult,
+  ReadResourceResult,
+  Server,
+  ServerContext,
+} from '@modelcontextprotocol/server';
+import { GatewayError } from '../../core/errors.ts';
+import { readChain } from '../../core/gateway-chain.ts';
+import type { ContentsKind, ServerContents } from '../../core/server-contents.ts';
+import { askerOf } from './mcp-request.ts';
+
+/** Answers the requests for resources, templates, prompts, and completions of their arguments. */
+export function handleContents(server: Server, contents: ServerContents): void {
+  const list = (kind: ContentsKind, cursor: string | undefined, context: ServerContext): Promise<object> =>
+    translated(async () => {
+      const gateways = readChain(context.mcpReq._meta) ?? [];
+      const { items, nextCursor } = await contents.list(kind, { cursor, gateways }, askerOf(context));
+      return { [kind]: items, ...(nextCursor !== undefined && { nextCursor }) };
+    });
+  server.setRequestHandler(
+    'resources/list',
+    async ({ params }, context) => (await list('resources', params?.cursor, context)) as ListResourcesResult,
+  );
+  server.setRequestHandler(
+    'resources/templates/list',
+    async ({ params }, context) => (await list('resourceTemplates', params?.cursor, context)) as ListResourceTemplatesResult,
+  );
+  server.setRequestHandler(
+    'prompts/list',
+    async ({ params }, context) => (await list('prompts', params?.cursor, context)) as ListPromptsResult,
+  );
+  server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
+    const result = await translated(
+      () => contents.read(uri, askerOf(context)),
+      () => new ResourceNotFoundError(uri),
+    );
+    return result as unknown as ReadResourceResult;
+  });
+  server.setRequestHandler('prompts/get', async ({ params }, context) => {
+    const result = await translated(() => contents.prompt(params.name, params.arguments, askerOf(context)));
+    return result as unknown as GetPromptResult;
+  });
+  server.setRequestHandler('completion/complete', async ({ params: { ref, argument, context: known } }, context) => {
+    const wanted = { ref, argument, ...(known?.arguments && { context: { arguments: known.arguments } }) };
+    return (await translated(() => contents.complete(wanted, askerOf(context)))) as unknown as CompleteResult;
+  });
+}
+
+/** Of these the caller is told that the request was wrong; of all others that the server, or the gateway, has failed. */
+const mistakes: ReadonlySet<string> = new Set(['not_found', 'invalid_request', 'upstream_rejected', 'payload_too_large']);
+
+async function translated<Value>(work: () => Promise<Value>, notFound?: () => ProtocolError): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    if (error.code === 'not_found' && notFound !== undefined) throw notFound();
+    const code = mistakes.has(error.code) ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError;
+    throw new ProtocolError(code, error.message);
+  }
+}

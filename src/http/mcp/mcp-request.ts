@@ -1,0 +1,17 @@
+import type { ServerContext } from '@modelcontextprotocol/server';
+import type { Caller } from '../../core/caller.ts';
+
+/** What the route knows of a request, in the place where the SDK passes on whatever an endpoint knows of a credential. */
+export interface McpRequestInfo {
+  caller: Caller;
+  /** Aborted when the client has left. */
+  signal: AbortSignal;
+}
+
+/** Who sent this request, and until when it is worth working on: the client may leave, or cancel it by a notification. */
+export function askerOf({ http, mcpReq }: ServerContext): McpRequestInfo {
+  const info = http?.authInfo?.extra;
+  if (info === undefined) throw new Error('The route did not say who asks.');
+  const { caller, signal } = info as unknown as McpRequestInfo;
+  return { caller, signal: AbortSignal.any([signal, mcpReq.signal]) };
+}
