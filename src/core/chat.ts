@@ -98,6 +98,14 @@ export interface CallerFunction {
   wire: JsonObject;
 }
 
+/** A prompt that is to be continued as it is, instead of answered: the text of the request's only user message. No functions are offered. */
+export interface TextCompletion {
+  /** What follows the text that is to be inserted. */
+  suffix?: string;
+  /** Fields of Ollama's `POST /api/generate` that its chats lack: `raw`, `template`, `context`. */
+  ollama?: JsonObject;
+}
+
 /** One chat request, free of any wire format. */
 export interface ChatRequest {
   model: string;
@@ -136,6 +144,11 @@ export interface ChatRequest {
   hasKeptCalls?: true;
   /** The approval rule of the presets that handed the conversation over; clients cannot set it. */
   approvalRule?: ApprovalRule;
+  completion?: TextCompletion;
+  /** Calls of the caller's functions get ids that follow from this and from the call, because its wire format can do without ids. */
+  callIdSeed?: string;
+  /** Asks no backend: only whether the model is there, and whether the caller may use it. */
+  isProbe?: true;
   /** The caller's functions are called one at a time, because its wire format has room for one call. */
   handsOverOne?: true;
   /** What the request asked for and does not get; the run emits it. */
@@ -209,4 +222,9 @@ export function textOf(content: MessageContent | null): string {
   if (content === null) return '';
   if (typeof content === 'string') return content;
   return content.flatMap((part) => (part.type === 'text' && typeof part.text === 'string' ? [part.text] : [])).join('\n');
+}
+
+/** The message that a `TextCompletion` continues. */
+export function promptMessage(messages: readonly ChatMessage[]): UserMessage | undefined {
+  return messages.findLast((message) => message.role === 'user');
 }

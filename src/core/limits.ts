@@ -56,6 +56,8 @@ export const limits = {
   variables: 1_000,
   /** OpenAI and its imitators refuse more functions than this in one request: the caller's own, and all that a model is offered. */
   toolsPerRequest: 128,
+  /** Texts in one request for embeddings; OpenAI takes no more. */
+  embeddedTexts: 2_048,
   /** Tool servers that one request may supply. */
   toolServersPerRequest: 64,
   /** MCP servers among them, each with a connection of its own for the run; clients send one or two. */

@@ -1,4 +1,4 @@
-import type { ChatMessage, ModelEvent } from './chat.ts';
+import type { ChatMessage, ModelEvent, TextCompletion } from './chat.ts';
 import type { Emit } from '../shared/emit.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
@@ -22,6 +22,7 @@ export interface ModelRequest {
   signal: AbortSignal;
   /** The JSON that the answer has to be. A backend enforces it as far as it can, and otherwise ignores it. */
   output?: OutputForm;
+  completion?: TextCompletion | undefined;
   /** For the log of the run; no backend looks at it. */
   purpose?: RequestPurpose;
   /** Called by a backend before it repeats the request in another way; `fault`: how the server refused the one before, if it did. */

@@ -128,7 +128,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
       const name = nameWithin(state.source, id);
       const records = recordsOf(state);
       if (name === undefined || records === undefined) continue;
-      const record = records.get(name) ?? records.get(`${name}:latest`);
+      const record = records.get(name) ?? records.get(withOtherTag(name));
       if (record === undefined) continue;
       const listed = publicRecord(state, record);
       const found = { record: listed, name: record.id, backend: state.source.backend, nativeTools: nativeToolsOf(listed) };
@@ -227,6 +227,13 @@ function nameWithin(source: CatalogBackend, id: string): string | undefined {
   if (source.prefix === undefined) return id;
   return id.startsWith(`${source.prefix}/`) ? id.slice(source.prefix.length + 1) : undefined;
 }
+
+/** The same name with `:latest` appended, or without it: no tag means this one, and clients of Ollama add and drop it. */
+function withOtherTag(name: string): string {
+  return name.endsWith(latest) ? name.slice(0, -latest.length) : name + latest;
+}
+
+const latest = ':latest';
 
 function nativeToolsOf(record: ModelRecord): FoundModel['nativeTools'] {
   if (record.capabilities === undefined) return 'unknown';

@@ -77,7 +77,8 @@ export async function startOllamaServer(models: OllamaModel[] = []): Promise<Oll
     if (path === '/api/tags') sendJson(response, 200, { models: state.models.map((model) => tagOf(model)) });
     else if (path === '/api/ps') sendJson(response, 200, { models: state.models.flatMap((model) => runningOf(model)) });
     else if (path === '/api/show') await show(response, String(body['model']));
-    else if (path === '/api/chat') await play(response, state.answers.shift() ?? saysHello, body['stream'] !== false);
+    else if (path === '/api/chat' || path === '/api/generate')
+      await play(response, state.answers.shift() ?? saysHello, body['stream'] !== false);
     else sendJson(response, 404, { error: 'page not found' });
   }
 

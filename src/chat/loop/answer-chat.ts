@@ -67,6 +67,7 @@ export async function answerChat(
   const mode = parseMode(given.mode ?? services.settings.functionCalling);
   const finding = services.models.require(given.model, run.signal);
   const model = finding instanceof Promise ? await finding : finding;
+  if (given.isProbe === true) return answerProbe(given, run, emit);
   const offering = services.tools.offerFor(given, run);
   const everything = offering instanceof Promise ? await offering : offering;
   const resumed = takeLoopCheckpoint(run);
@@ -107,6 +108,14 @@ export async function answerChat(
   const slowAtEnd = emit([{ type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } }]);
   if (slowAtEnd !== undefined) await slowAtEnd;
   return undefined;
+}
+
+async function answerProbe({ model }: ChatRequest, { runId }: RunContext, emit: Emit<ChatEvent>): Promise<undefined> {
+  await emit([
+    { type: 'run-event', event: { type: 'run.start', data: { run_id: runId, model, mode: 'none', tools: 0 } } },
+    { type: 'finish', reason: 'stop' },
+    { type: 'run-event', event: { type: 'run.end', data: { run_id: runId, status: 'completed' } } },
+  ]);
 }
 
 function startData({ request, offer, run }: Pick<Preparation, 'request' | 'offer' | 'run'>, choice: ModeChoice): JsonObject {
@@ -221,7 +230,10 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
     contextTokens: model.contextTokens,
     resumed,
     settings: { ...runtime, run, requestTimeoutMs: request.toolTimeoutMs, defaultTimeoutMs: settings.toolTimeoutMs, now },
-    keepForCaller: (calls, messages) => continuations.keep(run.caller, calls, messages),
+    keepForCaller: (calls, messages) =>
+      request.callIdSeed === undefined
+        ? continuations.keep(run.caller, calls, messages)
+        : continuations.keepDerived(run.caller, request.callIdSeed, { calls, messages }),
   };
   return runChat(chat, emit);
 }
@@ -251,10 +263,10 @@ function changingOf(
 
 /** The parts of a request that go to the backend unchanged. */
 function backendRequest(
-  { callerFunctions, hostedTools, toolChoice, parallelToolCalls, parameters, stream }: ChatRequest,
+  { callerFunctions, hostedTools, toolChoice, parallelToolCalls, parameters, stream, completion }: ChatRequest,
   { name }: FoundModel,
   { signal }: RunContext,
 ) {
   const callerTools = [...callerFunctions.map(({ wire }) => wire), ...hostedTools];
-  return { model: name, callerTools, toolChoice, parallelToolCalls, parameters, stream, signal };
+  return { model: name, callerTools, toolChoice, parallelToolCalls, parameters, stream, completion, signal };
 }

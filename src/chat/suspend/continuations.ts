@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { forAnotherModel } from '../loop/round-messages.ts';
+import { derivedCallId } from './derived-call-id.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { NoteStore } from '../../core/note-store.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat.ts';
@@ -14,6 +15,8 @@ export interface Continuations {
    * another stored turn, the calls get new ones, or a chat could continue with another one's results. Never rejects.
    */
   keep(caller: Caller, callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
+  /** The same with ids that are derived from the seed. The same calls of the same conversation replace the turn that was stored before. */
+  keepDerived(caller: Caller, seed: string, turn: { calls: readonly ToolCall[]; messages: readonly ChatMessage[] }): Promise<ToolCall[]>;
   /** Restores the stored messages in a history; returns it unchanged if there are none. Never rejects. */
   restore(caller: Caller, messages: ChatMessage[]): MaybePromise<ChatMessage[]>;
 }
@@ -96,6 +99,13 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
       } finally {
         if (!isArriving) arriving.delete(id);
       }
+    },
+
+    async keepDerived(caller, seed, { calls: callerCalls, messages }) {
+      const calls = callerCalls.map((call, position) => ({ ...call, id: derivedCallId(seed, position, call) }));
+      await spare.forget(idOf(caller, calls));
+      await save(caller, { calls, messages: withCalls(messages, callerCalls, calls) });
+      return calls;
     },
 
     restore(caller, messages) {

@@ -1,10 +1,10 @@
 import type { Message, Tool } from 'ollama/browser';
 
+import { argumentsAsObject } from '../../core/call-arguments.ts';
 import { textOf } from '../../core/chat.ts';
 import type { AssistantMessage, ChatMessage, ContentPart, MessageContent, ToolMessage } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/model.ts';
 import type { ToolSpec } from '../../core/tool.ts';
 
@@ -61,7 +61,8 @@ export function requireVision(
 function assistantMessage(message: AssistantMessage): OllamaMessage {
   const content = textOf(message.content);
   if (message.toolCalls.length === 0) return { role: 'assistant', content };
-  const calls = message.toolCalls.map((call) => ({ id: call.id, function: { name: call.name, arguments: toObject(call.arguments) } }));
+  // Ollama answers 400 to arguments that are not an object. The result that follows explains malformed arguments to the model.
+  const calls = message.toolCalls.map(({ id, name, arguments: args }) => ({ id, function: { name, arguments: argumentsAsObject(args) } }));
   const thinking = message.extra?.['thinking'];
   return { role: 'assistant', content, ...(typeof thinking === 'string' && { thinking }), tool_calls: calls };
 }
@@ -70,16 +71,6 @@ function toolMessage(message: ToolMessage, names: ReadonlyMap<string, string>): 
   const name = message.name ?? names.get(message.toolCallId);
   const content = textOf(message.content);
   return { role: 'tool', content, tool_call_id: message.toolCallId, ...(name === undefined ? {} : { tool_name: name }) };
-}
-
-/** Ollama answers 400 to arguments that are not an object. The result that follows explains malformed arguments to the model. */
-function toObject(text: string): JsonObject {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : {};
-  } catch {
-    return {};
-  }
 }
 
 function withImages(message: OllamaMessage, content: MessageContent, path: string): OllamaMessage {

@@ -1,6 +1,6 @@
 import type { ChatRequest } from 'ollama/browser';
 
-import type { FinishReason, ModelEvent, ToolCall } from '../../core/chat.ts';
+import type { FinishReason, ModelEvent, TextCompletion, ToolCall } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { isJsonObject } from '../../shared/json.ts';
@@ -46,6 +46,7 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
   const templates = new ReasoningTemplateCache();
 
   async function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    if (request.completion !== undefined) return complete(request, request.completion, emit);
     const needsFacts = setsReasoning(request.parameters) || findNewImage(request.messages) !== undefined;
     const facts = needsFacts ? await models.learn(request) : models.find(request.model);
     requireVision(request, facts?.capabilities);
@@ -59,6 +60,15 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
     const body = { ...prepared, stream: true } as unknown as JsonObject;
     await client.exchange('/api/chat', { signal: request.signal, body }, (response) => emitAnswer(lines, { body: response.body, emit }));
     templates.learn(request.model, splitter.opensInTemplate);
+  }
+
+  /** Continues a bare prompt (`POST /api/generate`). */
+  async function complete(request: ModelRequest, completion: TextCompletion, emit: Emit<ModelEvent>): Promise<void> {
+    const body = { ...toGenerateBody(request, completion, models.find(request.model)), stream: true };
+    const lines = new JsonLines(client, toEventsOfText(client));
+    await client.exchange('/api/generate', { signal: request.signal, body }, (response) =>
+      emitAnswer(lines, { body: response.body, emit }),
+    );
   }
 
   return {
@@ -81,6 +91,38 @@ function toOllamaRequest(request: ModelRequest, facts: OllamaModelDetails | unde
     ...(tools.length > 0 ? { tools } : {}),
     ...fields,
     ...(Object.keys(options).length > 0 ? { options } : {}),
+  };
+}
+
+function toGenerateBody(request: ModelRequest, { suffix, ollama = {} }: TextCompletion, facts: OllamaModelDetails | undefined): JsonObject {
+  const { options, fields } = toOllamaParameters(request.parameters, facts?.thinking);
+  const messages = toOllamaMessages(request.messages);
+  const system = ollama['raw'] === true ? undefined : messages.find(({ role }) => role === 'system')?.content;
+  const prompt = messages.findLast(({ role }) => role === 'user');
+  return {
+    model: request.model,
+    prompt: prompt?.content ?? '',
+    ...(suffix !== undefined && { suffix }),
+    ...(prompt?.images !== undefined && { images: prompt.images as string[] }),
+    ...(system !== undefined && { system }),
+    ...ollama,
+    ...fields,
+    ...(Object.keys(options).length > 0 && { options }),
+  };
+}
+
+/** Converts the lines of `POST /api/generate`. `context` are the tokens that a later request may go on from. */
+function toEventsOfText(client: BackendClient): (line: JsonObject) => ModelEvent[] {
+  const meter = new OutputLimit(client.name);
+  return (line) => {
+    const { response: text, thinking, context } = line;
+    meter.add(lengthOf(thinking) + lengthOf(text));
+    const events: ModelEvent[] = [];
+    if (typeof thinking === 'string' && thinking !== '') events.push({ type: 'reasoning', text: thinking, field: 'thinking' });
+    if (typeof text === 'string' && text !== '') events.push({ type: 'text', text });
+    if (line['done'] !== true) return events;
+    if (Array.isArray(context)) events.push({ type: 'extra', level: 'response', fields: { context } });
+    return [...events, ...usageOf(line), { type: 'finish', reason: finishReason(line['done_reason'], false) }];
   };
 }
 

@@ -21,6 +21,8 @@ export interface CompletionContext {
   choices: number;
   /** True for a single JSON response, false for the chunks of a stream. */
   isWhole: boolean;
+  /** The answer continues a bare prompt: its choices have `text`, in which nothing is reasoning. */
+  isContinuation?: boolean;
 }
 
 interface Choice {
@@ -129,9 +131,18 @@ export class CompletionReader {
     if (typeof wire['finish_reason'] === 'string' && wire['finish_reason'] !== '') choice.finish = wire['finish_reason'];
     // Some servers end a stream with the complete message again; it counts only if there were no deltas.
     const delta = isJsonObject(wire['delta']) ? wire['delta'] : choice.hasDelta ? undefined : wire['message'];
-    if (isJsonObject(delta)) this.#readDelta(delta, choice, events);
-    const fields = pickFields(wire, (key) => !ownChoiceFields.has(key));
+    const isContinuation = this.#context.isContinuation === true;
+    if (isContinuation) this.#readContinuation(wire['text'], choice, events);
+    else if (isJsonObject(delta)) this.#readDelta(delta, choice, events);
+    const fields = pickFields(wire, (key) => !ownChoiceFields.has(key) && !(isContinuation && key === 'text'));
     if (fields !== undefined) events.push(at(choice.index, { type: 'extra', level: 'choice', fields }));
+  }
+
+  #readContinuation(text: JsonValue | undefined, choice: Choice, events: ModelEvent[]): void {
+    if (typeof text !== 'string') return;
+    choice.hasDelta = true;
+    this.#context.meter.add(text.length);
+    if (text !== '') events.push(at(choice.index, { type: 'text', text }));
   }
 
   #readDelta(delta: JsonObject, choice: Choice, events: ModelEvent[]): void {

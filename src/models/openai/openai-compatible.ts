@@ -13,7 +13,7 @@ import type { BackendConnection } from '../backend-client.ts';
 import { OutputLimit } from '../output-limit.ts';
 import { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
-import { foreignStreamOptions, toChatBody } from './openai-messages.ts';
+import { foreignStreamOptions, toChatBody, toCompletionBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream, toPayload } from './read-chat-stream.ts';
 import { CompletionReader } from './completion-reader.ts';
@@ -21,7 +21,7 @@ import { CompletionReader } from './completion-reader.ts';
 /** `baseUrl` is such as `https://api.openai.com/v1`. `name`: the backend's name in error messages, which never contain its address. */
 export type OpenAiConnection = BackendConnection & { key: string | undefined; name?: string };
 
-/** A backend with OpenAI's chat completions API. `makeId` generates ids of calls that came without one. */
+/** A backend with OpenAI's chat completions API, and perhaps its older completions. `makeId` generates ids of calls that came without one. */
 export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutbound, makeId: () => string = makeCallId): ModelBackend {
   const client = clientOf(connection, send);
   const templates = new ReasoningTemplateCache();
@@ -29,9 +29,11 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
 
   function answer({ request, asksForUsage }: Attempt, emit: Emit<ModelEvent>): Promise<void> {
     const { model, signal } = request;
-    const expected = { model, toolNames: namesOf(request), choices: choicesOf(request), templates, makeCallId: makeId };
-    const body = toChatBody(request, asksForUsage);
-    return client.exchange('/chat/completions', { signal, body }, async (response) => {
+    const { completion } = request;
+    const isContinuation = completion !== undefined;
+    const expected = { model, toolNames: namesOf(request), choices: choicesOf(request), templates, makeCallId: makeId, isContinuation };
+    const body = isContinuation ? toCompletionBody(request, completion, asksForUsage) : toChatBody(request, asksForUsage);
+    return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, body }, async (response) => {
       const kind = kindOf(response);
       if (kind === undefined) throw client.invalid('answers with neither JSON nor an event stream');
       const reader = new CompletionReader({ ...expected, meter: new OutputLimit(client.name), isWhole: kind === 'json' });
@@ -42,9 +44,16 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
     });
   }
 
+  const answerOrExplain: typeof answer = (attempt, emit) =>
+    attempt.request.completion === undefined
+      ? answer(attempt, emit)
+      : answer(attempt, emit).catch((error: unknown) => {
+          throw withoutCompletions(error, client) ?? error;
+        });
+
   return {
     answer: (request, emit) =>
-      withRemedies({ request, asksForUsage: takesStreamOptions && request.stream }, answer, {
+      withRemedies({ request, asksForUsage: takesStreamOptions && request.stream }, answerOrExplain, {
         emit,
         remedy(error, { asksForUsage }) {
           if (!asksForUsage || !refusesOurStreamOptions(error, request)) return undefined;
@@ -58,6 +67,15 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
 interface Attempt {
   request: ModelRequest;
   asksForUsage: boolean;
+}
+
+/** Many servers have chats alone. */
+function withoutCompletions(error: unknown, { name }: BackendClient): GatewayError | undefined {
+  if (!(error instanceof GatewayError) || (error.status !== 404 && error.status !== 405)) return undefined;
+  // A server that has completions says that it does not know the model.
+  if (/model/iu.test(error.message)) return undefined;
+  const message = `The model backend "${name}" does not continue bare prompts (it has no POST /completions). Ask in a chat, or use another model.`;
+  return new GatewayError('invalid_request', message, { param: 'model', cause: error });
 }
 
 function clientOf(connection: OpenAiConnection, send: SendOutbound): BackendClient {

@@ -1,4 +1,7 @@
-import type { ChatMessage, ToolCall } from '../../core/chat.ts';
+import { promptMessage, textOf } from '../../core/chat.ts';
+import type { ChatMessage, TextCompletion, ToolCall } from '../../core/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { withoutOllamaOnly } from '../../core/for-ollama-only.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/model.ts';
@@ -11,7 +14,7 @@ const ownStreamOptions = new Set(['include_events']);
  * otherwise, and never to a backend that is known to refuse it.
  */
 export function toChatBody(request: ModelRequest, takesStreamOptions: boolean): JsonObject {
-  const { stream_options: streamOptions, ...parameters } = request.parameters;
+  const { stream_options: streamOptions, ...parameters } = withoutOllamaOnly(request.parameters);
   const tools = [...request.tools.map((spec) => ({ type: 'function', function: { ...spec } })), ...request.callerTools];
   return {
     ...parameters,
@@ -22,6 +25,30 @@ export function toChatBody(request: ModelRequest, takesStreamOptions: boolean): 
     ...(tools.length === 0 ? {} : { tools }),
     ...(tools.length === 0 || request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
     ...(tools.length === 0 || request.parallelToolCalls === undefined ? {} : { parallel_tool_calls: request.parallelToolCalls }),
+  };
+}
+
+/**
+ * The body of `POST /completions`. @throws GatewayError `invalid_request` for fields of Ollama that change what is asked, and for images
+ */
+export function toCompletionBody(request: ModelRequest, completion: TextCompletion, takesStreamOptions: boolean): JsonObject {
+  const { stream_options: streamOptions, reasoning_effort: _effort, ...parameters } = withoutOllamaOnly(request.parameters);
+  const { suffix, ollama = {} } = completion;
+  for (const field of ['template', 'context'])
+    if (ollama[field] !== undefined)
+      throw new GatewayError('invalid_request', `${field}: the backend of this model is no Ollama and has no such field. Leave it out.`, {
+        param: field,
+      });
+  const content = promptMessage(request.messages)?.content ?? '';
+  if (Array.isArray(content) && content.some(({ type }) => type !== 'text'))
+    throw new GatewayError('invalid_request', 'images: the backend of this model takes images in chats only.', { param: 'images' });
+  return {
+    ...parameters,
+    model: request.model,
+    prompt: textOf(content),
+    ...(suffix !== undefined && { suffix }),
+    stream: request.stream,
+    ...(request.stream && takesStreamOptions ? { stream_options: { ...foreignStreamOptions(streamOptions), include_usage: true } } : {}),
   };
 }
 

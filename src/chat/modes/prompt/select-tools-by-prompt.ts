@@ -1,3 +1,4 @@
+import { forOllamaOnly } from '../../../core/for-ollama-only.ts';
 import type { ChatMessage, ModelEvent } from '../../../core/chat.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
@@ -107,7 +108,17 @@ function selectionRequest(request: ModelRequest, options: SelectionOptions, emit
 }
 
 /** Kept for a selection by the chat model itself: a local server may reload a model whose context size or options change between requests. */
-const runningKeys = new Set(['temperature', 'seed', 'user', 'reasoning_effort', 'think', 'chat_template_kwargs', 'keep_alive', 'num_ctx']);
+const runningKeys = new Set([
+  'temperature',
+  'seed',
+  'user',
+  'reasoning_effort',
+  'think',
+  'chat_template_kwargs',
+  'keep_alive',
+  'num_ctx',
+  forOllamaOnly,
+]);
 
 function runningParameters(parameters: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(parameters).filter(([key]) => runningKeys.has(key)));

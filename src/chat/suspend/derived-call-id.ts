@@ -1,0 +1,13 @@
+import { hash } from 'node:crypto';
+import { argumentsAsObject } from '../../core/call-arguments.ts';
+import type { ToolCall } from '../../core/chat.ts';
+import { canonicalJson } from '../tool-calls/canonical-json.ts';
+
+/**
+ * The id of a call that is handed to a client which may not send ids back: what it does send back, the conversation before (`seed`), the place of the
+ * call and the call itself, gives the same id again.
+ */
+export function derivedCallId(seed: string, position: number, { name, arguments: args }: Pick<ToolCall, 'name' | 'arguments'>): string {
+  const text = canonicalJson([seed, position, name, argumentsAsObject(args)]);
+  return `call_${hash('sha256', text, 'base64url').slice(0, 24)}`;
+}
