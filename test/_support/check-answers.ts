@@ -32,7 +32,14 @@ export function answerChecker(document: JsonObject): (route: string, answer: Giv
       encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1')),
     );
     const validate = ajv.compile({ $ref: `document#/${pointer.join('/')}` });
-    if (validate(type.endsWith('json') ? JSON.parse(body) : body)) return [];
+    // Each line of NDJSON is a value of its own.
+    const values: unknown[] = type.endsWith('/x-ndjson')
+      ? body
+          .trimEnd()
+          .split('\n')
+          .map((line) => JSON.parse(line) as unknown)
+      : [type.endsWith('json') ? JSON.parse(body) : body];
+    if (values.every((value) => validate(value))) return [];
     return (validate.errors ?? []).map(
       ({ instancePath, message, params }) => `${route}: ${status} ${instancePath} ${message ?? ''} ${JSON.stringify(params)}`,
     );

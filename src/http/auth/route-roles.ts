@@ -26,6 +26,8 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /v1/chat/completions': 'user',
   'POST /api/chat/completions': 'user',
   'POST /api/v1/chat/completions': 'user',
+  'POST /api/chat': 'user',
+  'POST /api/generate': 'user',
   // Each caller's own stored chats; those of others answer 404, even for administrators.
   'GET /v1/chat/completions': 'user',
   'GET /v1/chat/completions/:id': 'user',

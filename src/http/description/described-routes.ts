@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { chatCompletionDescriptions } from '../dialects/chat-completions/chat-completions-description.ts';
+import { ollamaChatDescriptions } from '../dialects/ollama/ollama-description.ts';
 import { approvalDescriptions } from '../routes/approvals-description.ts';
 import { gatewayDescriptions } from '../routes/gateway-description.ts';
 import { keyDescriptions } from '../routes/keys-description.ts';
@@ -24,6 +25,7 @@ export interface StoredSchemas {
 export function describedRoutes({ connection, preset }: StoredSchemas): RouteDescriptions {
   return {
     ...chatCompletionDescriptions,
+    ...ollamaChatDescriptions,
     ...socketDescriptions,
     ...modelDescriptions,
     ...toolDescriptions,

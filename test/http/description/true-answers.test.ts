@@ -22,6 +22,9 @@ test('answers are as the document says, on every route', async () => {
     },
     environment: { TOOLWHARF_ADMIN_KEY: adminKey, STORE_CHATS: 'true', TOOLWHARF_DEMO: 'false' },
     turns: [
+      says('Fine.'),
+      says('Fine.'),
+      says('Fine.'),
       [{ type: 'reasoning', text: 'Hm.' }, { type: 'usage', usage }, ...calls(['look', { amount: 1 }])],
       says('Seven.'),
       calls(['look', { amount: 1 }]),
@@ -60,6 +63,10 @@ test('answers are as the document says, on every route', async () => {
   await call('POST /v1/embeddings', { payload: { model: 'none', input: 'x' } });
 
   const chat = { model: 'model', messages };
+  for (const stream of [true, false])
+    expect((await call('POST /api/chat', { payload: { ...chat, stream, tool_ids: [] } })).status).toBe(200);
+  expect((await call('POST /api/generate', { payload: { model: 'model', prompt: 'Hello', stream: false } })).status).toBe(200);
+  expect((await call('POST /api/generate', { payload: { model: 'none' } })).status).toBe(404);
   const paths = ['/v1/chat/completions', '/api/chat/completions', '/api/v1/chat/completions'] as const;
   const first = await call(`POST ${paths[0]}`, {
     payload: { ...chat, store: true, metadata: { topic: 'x' }, tool_servers: [{ url: 'http://127.0.0.1:9' }] },

@@ -16,7 +16,7 @@ import {
 import { parseMcpTool, toMcpPart } from '../mcp-servers.ts';
 import { bodySchema } from './chat-body-schema.ts';
 import type { Body, callSchema } from './chat-body-schema.ts';
-import { isHiddenTask } from './is-hidden-task.ts';
+import { isHiddenTask } from '../is-hidden-task.ts';
 import { fromLegacyFunctions } from './legacy-functions.ts';
 import type { CompletionOptions } from './openai-wire.ts';
 

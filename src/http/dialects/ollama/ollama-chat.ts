@@ -1,0 +1,55 @@
+import type { CallerFunction } from '../../../core/chat.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { isHiddenTask } from '../is-hidden-task.ts';
+import { modelParams, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import type { Dialect, ParsedRequest } from '../dialect.ts';
+import { chatSchema } from './ollama-body-schema.ts';
+import type { OllamaTool } from './ollama-body-schema.ts';
+import { ollamaErrors } from './ollama-error.ts';
+import { ollamaFormat } from './ollama-lines.ts';
+import { toLineOptions } from './line-options.ts';
+import { namedModel } from './named-model.ts';
+import { toMessages } from './to-messages.ts';
+import { toParameters } from './to-parameters.ts';
+
+/** Ollama's `POST /api/chat`. */
+export const ollamaChat: Dialect = {
+  name: 'ollama-chat',
+  paths: ['/api/chat'],
+  parse: parseOllamaChat,
+  format: (options) => ollamaFormat('chat', options),
+  errors: ollamaErrors,
+};
+
+function toCallerFunction(tool: OllamaTool): CallerFunction {
+  return { name: tool.function.name, wire: { ...(tool as unknown as JsonObject), type: 'function' } };
+}
+
+/** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
+export function parseOllamaChat(value: unknown): ParsedRequest {
+  const wire = requireBoundedBody(value, 'a JSON object with model and messages');
+  const body = parseFields(chatSchema, wire);
+  const { messages, seed } = toMessages(body.messages ?? []);
+  const stream = body.stream ?? true;
+  const namesTools = [body.tools, body.tool_ids, body.tool_servers].some((field) => field !== undefined && field !== null);
+  const isLoading = messages.length === 0;
+  return {
+    request: {
+      ...toGatewayPart(body),
+      model: namedModel(body),
+      messages: withSystemParam(messages, body.params),
+      stream: stream && !isLoading,
+      callerFunctions: (body.tools ?? []).map(toCallerFunction),
+      hostedTools: [],
+      // Not Ollama's, but no client means anything else by them.
+      toolChoice: wire['tool_choice'] ?? undefined,
+      parallelToolCalls: body.parallel_tool_calls ?? undefined,
+      parameters: { ...modelParams(wire['params']), ...toParameters(body) },
+      isTask: !namesTools && isHiddenTask(messages, stream),
+      ...((body.tools ?? []).length > 0 && { callIdSeed: seed() }),
+      ...(isLoading && { isProbe: true }),
+    },
+    options: toLineOptions(body, isLoading),
+    isInterrupt: body.interrupt ?? false,
+  };
+}

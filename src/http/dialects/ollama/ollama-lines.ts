@@ -1,0 +1,186 @@
+import { argumentsAsObject } from '../../../core/call-arguments.ts';
+import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../core/chat.ts';
+import { CallerWarnings } from '../../../core/caller-warning.ts';
+import { addUsage } from '../../../core/usage.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { ollamaError } from './ollama-error.ts';
+import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
+
+/** Milliseconds since 1970, with fractions. */
+export type Clock = () => number;
+const preciseTime: Clock = () => performance.timeOrigin + performance.now();
+
+/** Where the two kinds of lines differ. */
+interface LineKind {
+  /** A piece of an answer, as the fields of a line beside the common ones. */
+  text: (text: string) => JsonObject;
+  thinking: (text: string) => JsonObject;
+  calls: (calls: readonly JsonObject[]) => JsonObject;
+  /** A whole answer. */
+  whole: (answer: { text: string; thinking: string; calls: readonly JsonObject[] }) => JsonObject;
+}
+
+const chatLine = (message: JsonObject): JsonObject => ({ message: { role: 'assistant', content: '', ...message } });
+const chatLines: LineKind = {
+  text: (content) => chatLine({ content }),
+  thinking: (thinking) => chatLine({ thinking }),
+  calls: (calls) => chatLine({ tool_calls: [...calls] }),
+  whole: ({ text, thinking, calls }) =>
+    chatLine({ content: text, ...(thinking !== '' && { thinking }), ...(calls.length > 0 && { tool_calls: [...calls] }) }),
+};
+const generateLines: LineKind = {
+  text: (response) => ({ response }),
+  thinking: (thinking) => ({ response: '', thinking }),
+  calls: (calls) => ({ response: '', tool_calls: [...calls] }),
+  whole: ({ text, thinking, calls }) => ({
+    response: text,
+    ...(thinking !== '' && { thinking }),
+    ...(calls.length > 0 && { tool_calls: [...calls] }),
+  }),
+};
+const kinds = { chat: chatLines, generate: generateLines };
+
+/** Ollama's answers: lines of JSON, or one object. `options` are `LineOptions`. */
+export function ollamaFormat(
+  kind: keyof typeof kinds,
+  { showsThinking, doneReason }: JsonObject,
+  clock: Clock = preciseTime,
+): AnswerFormat {
+  const options = { lines: kinds[kind], showsThinking: showsThinking !== false, doneReason, clock };
+  return { stream: (head) => createLineEncoder(head, options), collect: (head) => createCollector(head, options) };
+}
+
+interface Writing {
+  lines: LineKind;
+  showsThinking: boolean;
+  doneReason: JsonValue | undefined;
+  clock: Clock;
+}
+
+function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncoder {
+  const { lines, showsThinking, clock } = writing;
+  const ending = new Ending(writing);
+  const modelText = JSON.stringify(model);
+  const line = (fields: JsonObject): string =>
+    `{"model":${modelText},"created_at":"${timeText(clock())}",${JSON.stringify(fields).slice(1)}\n`;
+  const piece = (fields: JsonObject): string => line({ ...fields, done: false });
+
+  return {
+    contentType: 'application/x-ndjson',
+    get keepAlive() {
+      return piece(lines.text(''));
+    },
+    encode(event) {
+      // Ollama gives one answer.
+      if ('choice' in event && (event.choice ?? 0) > 0) return '';
+      ending.note(event);
+      if (event.type === 'text') return event.text === '' ? '' : piece(lines.text(event.text));
+      if (event.type === 'reasoning') return showsThinking && event.text !== '' ? piece(lines.thinking(event.text)) : '';
+      if (event.type === 'tool-call') return piece(lines.calls([ending.toWireCall(event.call)]));
+      const logprobs = event.type === 'extra' ? logprobsIn(event) : undefined;
+      return logprobs === undefined ? '' : piece({ ...lines.text(''), logprobs });
+    },
+    end: () => line({ ...lines.text(''), ...ending.fields() }),
+    failure: (error) => `${JSON.stringify(ollamaError(error))}\n`,
+  };
+}
+
+function createCollector({ model }: AnswerHead, writing: Writing): AnswerCollector {
+  const { lines, showsThinking, clock } = writing;
+  const ending = new Ending(writing);
+  const calls: JsonObject[] = [];
+  const logprobs: JsonValue[] = [];
+  let text = '';
+  let thinking = '';
+  return {
+    add(event) {
+      if ('choice' in event && (event.choice ?? 0) > 0) return;
+      ending.note(event);
+      if (event.type === 'text') text += event.text;
+      else if (event.type === 'reasoning' && showsThinking) thinking += event.text;
+      else if (event.type === 'tool-call') calls.push(ending.toWireCall(event.call));
+      else if (event.type === 'extra') for (const entry of logprobsIn(event) ?? []) logprobs.push(entry);
+    },
+    body: () => ({
+      model,
+      created_at: timeText(clock()),
+      ...lines.whole({ text, thinking, calls }),
+      ...(logprobs.length > 0 && { logprobs }),
+      ...ending.fields(),
+    }),
+  };
+}
+
+/** What the last line of an answer tells. */
+class Ending {
+  readonly #clock: Clock;
+  readonly #start: number;
+  readonly #sources: Source[] = [];
+  readonly #warnings = new CallerWarnings();
+  #firstOutput: number | undefined;
+  #calls = 0;
+  #usage: Usage | undefined;
+  #reason: FinishReason = 'stop';
+  #more: JsonObject = {};
+  readonly #doneReason: JsonValue | undefined;
+
+  constructor({ clock, doneReason }: Writing) {
+    this.#clock = clock;
+    this.#start = clock();
+    this.#doneReason = doneReason;
+  }
+
+  note(event: ChatEvent): void {
+    if (event.type === 'text' || event.type === 'reasoning' || event.type === 'tool-call') this.#firstOutput ??= this.#clock();
+    else if (event.type === 'finish') this.#reason = event.reason;
+    else if (event.type === 'usage') this.#usage = addUsage(this.#usage, event.usage);
+    else if (event.type === 'source') this.#sources.push(event.source);
+    else if (event.type === 'run-event') this.#warnings.add(event.event);
+    else if (event.type === 'approval') this.#more = { ...this.#more, approval: { ...event.approval } };
+    else if (event.type === 'extra' && event.level === 'response' && event.fields['context'] !== undefined)
+      this.#more = { ...this.#more, context: event.fields['context'] };
+  }
+
+  toWireCall({ id, name, arguments: args }: ToolCall): JsonObject {
+    const index = this.#calls;
+    this.#calls += 1;
+    return { id, function: { index, name, arguments: argumentsAsObject(args) } };
+  }
+
+  fields(): JsonObject {
+    if (this.#doneReason !== undefined) return { done: true, done_reason: this.#doneReason };
+    const end = this.#clock();
+    const firstOutput = this.#firstOutput ?? end;
+    const warnings = this.#warnings.list;
+    return {
+      done: true,
+      done_reason: this.#reason === 'length' ? 'length' : 'stop',
+      total_duration: nanoseconds(end - this.#start),
+      load_duration: 0,
+      prompt_eval_count: this.#usage?.prompt_tokens ?? 0,
+      prompt_eval_duration: nanoseconds(firstOutput - this.#start),
+      eval_count: this.#usage?.completion_tokens ?? 0,
+      eval_duration: nanoseconds(end - firstOutput),
+      ...this.#more,
+      ...(this.#sources.length > 0 && { sources: this.#sources as unknown as JsonObject[] }),
+      ...(warnings.length > 0 && { warnings: warnings.map((warning) => ({ ...warning })) }),
+    };
+  }
+}
+
+/** At least one, because clients divide by them. */
+function nanoseconds(milliseconds: number): number {
+  return Math.max(1, Math.round(milliseconds * 1e6));
+}
+
+export function timeText(time: number): string {
+  return new Date(time).toISOString();
+}
+
+/** OpenAI's `logprobs.content` are Ollama's `logprobs`. */
+function logprobsIn({ level, fields }: ChatEvent & { type: 'extra' }): JsonValue[] | undefined {
+  const logprobs = level === 'choice' ? fields['logprobs'] : undefined;
+  const content = isJsonObject(logprobs) ? logprobs['content'] : undefined;
+  return Array.isArray(content) ? content : undefined;
+}

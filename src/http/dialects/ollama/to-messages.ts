@@ -1,0 +1,81 @@
+import type { z } from 'zod';
+import { derivedCallId } from '../../../chat/suspend/derived-call-id.ts';
+import type { ChatMessage, MessageContent, ToolCall } from '../../../core/chat.ts';
+import { ConversationSeed } from './conversation-seed.ts';
+import type { messageSchema } from './ollama-body-schema.ts';
+
+type WireMessage = z.infer<typeof messageSchema>;
+
+/**
+ * Puts a conversation into our words. Calls without ids get those that they were handed over with, and results find their call by id, by the
+ * function's name, or by their order: not every client of Ollama sends ids back. `seed` is for calls that follow.
+ */
+export function toMessages(wire: readonly WireMessage[]): { messages: ChatMessage[]; seed: () => string } {
+  let open: ToolCall[] = [];
+  const seed = new ConversationSeed();
+  const messages = wire.map((message, index): ChatMessage => {
+    const content = toContent(message.content ?? '', message.images ?? []);
+    if (message.role !== 'assistant') seed.add(message);
+    switch (message.role) {
+      case 'system':
+      case 'developer':
+        return { role: 'system', content };
+      case 'user':
+        return { role: 'user', content };
+      case 'assistant': {
+        const toolCalls = toCalls(message, seed);
+        open = [...toolCalls];
+        seed.add(message);
+        const thinking = message.thinking ?? '';
+        return { role: 'assistant', content, toolCalls, ...(thinking !== '' && { extra: { thinking } }) };
+      }
+      case 'tool': {
+        const name = message.tool_name ?? message.name ?? undefined;
+        const call = takeCall(open, message.tool_call_id ?? undefined, name);
+        const toolCallId = call?.id ?? message.tool_call_id ?? `call_${index}`;
+        const named = call?.name ?? name;
+        return { role: 'tool', toolCallId, content, ...(named !== undefined && { name: named }) };
+      }
+    }
+  });
+  return { messages, seed: () => seed.value };
+}
+
+function toCalls({ tool_calls: calls }: WireMessage, seed: ConversationSeed): ToolCall[] {
+  return (calls ?? []).map(({ id, function: { name, arguments: args } }, position) => {
+    const call = { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) };
+    return { ...call, id: id === undefined || id === null || id === '' ? derivedCallId(seed.value, position, call) : id };
+  });
+}
+
+/** Takes the call that a result answers out of those without a result. */
+function takeCall(open: ToolCall[], id: string | undefined, name: string | undefined): ToolCall | undefined {
+  const byId = id === undefined ? -1 : open.findIndex((call) => call.id === id);
+  const byName = name === undefined || byId >= 0 ? byId : open.findIndex((call) => call.name === name);
+  const isUnnamed = id === undefined && name === undefined;
+  const [call] = open.splice(byName < 0 ? (isUnnamed ? 0 : open.length) : byName, 1);
+  return call;
+}
+
+/** Text, or parts if there are images. */
+export function toContent(text: string, images: readonly string[]): MessageContent {
+  if (images.length === 0) return text;
+  return [
+    ...(text === '' ? [] : [{ type: 'text' as const, text }]),
+    ...images.map((image) => ({ type: 'image_url', image_url: { url: toUrl(image) } })),
+  ];
+}
+
+/** The first characters of a file of this type, in base64. */
+const imageTypes: readonly (readonly [start: string, type: string])[] = [
+  ['/9j/', 'image/jpeg'],
+  ['R0lG', 'image/gif'],
+  ['UklGR', 'image/webp'],
+];
+
+/** Ollama takes base64 alone; some clients send a `data:` URI all the same. */
+function toUrl(image: string): string {
+  if (image.startsWith('data:')) return image;
+  const type = imageTypes.find(([start]) => image.startsWith(start))?.[1] ?? 'image/png';
+  return `data:${type};base64,${image}`;
+}

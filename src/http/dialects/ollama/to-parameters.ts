@@ -1,0 +1,65 @@
+import { withOllamaOnly } from '../../../core/for-ollama-only.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import type { CommonBody } from './ollama-body-schema.ts';
+
+/** Ollama's options for which OpenAI's API has a parameter. An Ollama backend turns them back; all others are for it alone. */
+const parameterByOption: Readonly<Record<string, string>> = {
+  temperature: 'temperature',
+  top_p: 'top_p',
+  seed: 'seed',
+  stop: 'stop',
+  frequency_penalty: 'frequency_penalty',
+  presence_penalty: 'presence_penalty',
+  num_predict: 'max_tokens',
+};
+
+/** The model parameters of a request, under OpenAI's names where it has some. */
+export function toParameters(body: CommonBody): JsonObject {
+  const { parameters, options } = sortOptions(body.options ?? {});
+  const { think, keep_alive: keepAlive, logprobs, top_logprobs: topLogprobs } = body;
+  const effort = effortOf(think);
+  const hasOptions = Object.keys(options).length > 0;
+  return withOllamaOnly(
+    {
+      ...parameters,
+      ...formatOf(body.format),
+      ...(effort !== undefined && { reasoning_effort: effort }),
+      ...(logprobs === true && { logprobs, ...(typeof topLogprobs === 'number' && { top_logprobs: topLogprobs }) }),
+    },
+    withoutUndefined({
+      think: think === '' ? undefined : (think ?? undefined),
+      keep_alive: keepAlive ?? undefined,
+      options: hasOptions ? options : undefined,
+      // Named beside the other options too: a selection of tools keeps it, so that the model is not loaded again.
+      num_ctx: options['num_ctx'],
+    }),
+  );
+}
+
+function sortOptions(given: JsonObject): { parameters: JsonObject; options: JsonObject } {
+  const parameters: JsonObject = {};
+  const options: JsonObject = {};
+  for (const [option, value] of Object.entries(given)) {
+    if (value === null || value === undefined) continue;
+    const parameter = Object.hasOwn(parameterByOption, option) ? parameterByOption[option] : undefined;
+    // -1 and -2 mean "without end" and "until the context is full".
+    const isOpenEnd = option === 'num_predict' && typeof value === 'number' && value <= 0;
+    if (parameter === undefined || isOpenEnd) options[option] = value;
+    else parameters[parameter] = value;
+  }
+  return { parameters, options };
+}
+
+/** Whether a model reasons at all is for Ollama alone: most models of other backends refuse the question. */
+function effortOf(think: CommonBody['think']): string | undefined {
+  if (think === 'max') return 'high';
+  return typeof think === 'string' && think !== '' ? think : undefined;
+}
+
+function formatOf(format: JsonValue | undefined): JsonObject {
+  if (format === 'json') return { response_format: { type: 'json_object' } };
+  if (!isJsonObject(format)) return {};
+  return { response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: format } } };
+}
