@@ -16,6 +16,7 @@ import { keyRoutes } from '../http/routes/keys.ts';
 import { mcpRoute } from '../http/routes/mcp.ts';
 import { metricsRoute } from '../http/routes/metrics.ts';
 import { modelRoutes } from '../http/routes/models.ts';
+import { openApiToolRoutes } from '../http/routes/openapi-tools.ts';
 import { openWebUiConfigRoutes } from '../http/routes/open-webui-config.ts';
 import { presetRoutes } from '../http/routes/presets.ts';
 import { runRoutes } from '../http/routes/runs.ts';
@@ -97,6 +98,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(approvalRoutes, { decisions, runs, stallMs, now });
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
   await app.register(toolRoutes, { tools, invoke });
+  await app.register(openApiToolRoutes, { tools, invoke, version, gatewayId });
   await app.register(mcpRoute, { tools, contents: tools.contents, invoke, version, gatewayId, allowedOrigins });
 
   await app.register(keyRoutes, { keys, hasFixedKey: config.adminKey !== undefined, now });

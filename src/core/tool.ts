@@ -203,6 +203,8 @@ export interface Tool {
   readonly consumesFiles?: boolean;
   /** Overrides `limits.toolResultBytes`. */
   readonly maxResultBytes?: number;
+  /** A JSON Schema of its results, where one is known; results that were truncated, or hold files, may have another form. */
+  readonly outputSchema?: JsonObject;
   /** Ids of the other gateways that it comes through, nearest first. */
   readonly gateways?: readonly string[];
   /** Rejects with a `ToolError` for the model, the signal's reason, or another error, whose message is masked. */
@@ -234,6 +236,8 @@ export interface ListedTool {
   name: string;
   description: string;
   parameters: JsonObject;
+  /** As `Tool.outputSchema`. */
+  output?: JsonObject;
   server: string;
   kind: Tool['kind'];
   /** For MCP annotations. */

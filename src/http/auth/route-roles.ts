@@ -42,6 +42,8 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /api/version': 'user',
   'GET /api/tools': 'user',
   'POST /api/tools/*': 'user',
+  'GET /api/tools/openapi.json': 'user',
+  'POST /api/tools/:name/call': 'user',
   'POST /mcp': 'user',
   'GET /mcp': 'user',
   'DELETE /mcp': 'user',

@@ -6,6 +6,7 @@ import { gatewayDescriptions } from '../routes/gateway-description.ts';
 import { keyDescriptions } from '../routes/keys-description.ts';
 import { mcpDescriptions } from '../routes/mcp-description.ts';
 import { modelDescriptions } from '../routes/models-description.ts';
+import { openApiToolDescriptions } from '../routes/openapi-tools-description.ts';
 import { openWebUiConfigDescriptions } from '../routes/open-webui-config-description.ts';
 import { presetDescriptions } from '../routes/presets-description.ts';
 import { runDescriptions } from '../routes/runs-description.ts';
@@ -29,6 +30,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
     ...socketDescriptions,
     ...modelDescriptions,
     ...toolDescriptions,
+    ...openApiToolDescriptions,
     ...mcpDescriptions,
     ...runDescriptions,
     ...approvalDescriptions,

@@ -37,7 +37,7 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
     const invoked = await invoke(call, { caller, signal });
     const status = statusOf(invoked);
     request.log.info({ tool: invoked.id, status, duration_ms: invoked.durationMs }, 'tool invoked');
-    return reply.code(status).send(toWire(invoked));
+    return reply.code(status).send(toInvokedWire(invoked));
   });
 };
 
@@ -95,7 +95,8 @@ function isCallersMistake(code: ToolErrorCode): boolean {
   return code.startsWith('args_');
 }
 
-function toWire({ id, name, outcome, durationMs }: InvokedFunction): JsonObject {
+/** A call with its result, or with the error in its place. */
+export function toInvokedWire({ id, name, outcome, durationMs }: InvokedFunction): JsonObject {
   const head = { id, tool: name };
   if (outcome.type === 'result') {
     const { value, isTruncated, files = [] } = outcome;

@@ -18,6 +18,7 @@ import type { McpSession } from '../mcp/mcp-session.ts';
 import { chooseServers, permittedServers } from '../servers/choose-servers.ts';
 import { createServerInspector } from '../servers/inspect-server.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
+import { refuseItself } from '../servers/refuse-itself.ts';
 import { createServerReconnector } from '../servers/reconnect-servers.ts';
 import type { ServerNews } from '../servers/reconnect-servers.ts';
 import { createRegisteredServers } from '../servers/registered-servers.ts';
@@ -73,9 +74,10 @@ export interface ToolCatalog extends ToolFinder {
 
 /** Combines all sources of functions into the offer of a request. */
 export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
-  const { registry, send, callBrowser, browserToolTimeoutMs, sources = [], clientVersion = '0.0.0', gatewayId, now } = options;
+  const { registry, callBrowser, browserToolTimeoutMs, sources = [], clientVersion = '0.0.0', gatewayId, now } = options;
   const { createMcpTransports, onServerNews } = options;
   const closing = new AbortController();
+  const send = gatewayId === undefined ? options.send : refuseItself(options.send, gatewayId);
   const mcp = createMcpServers({
     send,
     facts: registry,
@@ -86,7 +88,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     onListChanged: (record) => void registered.renew(record, closing.signal).catch(() => undefined),
     ...(createMcpTransports && { createTransports: createMcpTransports }),
   });
-  const registered = createRegisteredServers({ send, openMcp: (record, opening) => mcp.open(record, opening), now });
+  const registered = createRegisteredServers({ send, openMcp: (record, opening) => mcp.open(record, opening), gatewayId, now });
   const searchIn = createFunctionSearches();
   const reconnector = createServerReconnector({
     servers: registered,
@@ -198,7 +200,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     async servers() {
       return (await listRecords()).map((record) => toState(record, registered.stateOf(record)));
     },
-    inspector: createServerInspector({ servers: registered, send, mcp }),
+    inspector: createServerInspector({ servers: registered, send, mcp, gatewayId }),
     contents: loadedContents({ serversOf: listWholeMcpServers, open: openMcpSession, ...(gatewayId !== undefined && { gatewayId }) }),
     start() {
       void reconnector.reconnectDue();
@@ -228,7 +230,7 @@ function toListedTools(named: Iterable<NamedEntry<Candidate>>): ListedTool[] {
 }
 
 function toListedTool(tool: Tool, id: string): ListedTool {
-  const { spec, server, kind, isReadOnly = false, isIdempotent = false, gateways = [] } = tool;
+  const { spec, server, kind, outputSchema, isReadOnly = false, isIdempotent = false, gateways = [] } = tool;
   const { name: offered, description } = spec;
   return {
     id,
@@ -238,6 +240,7 @@ function toListedTool(tool: Tool, id: string): ListedTool {
     get parameters() {
       return parametersOnce(spec);
     },
+    ...(outputSchema !== undefined && { output: outputSchema }),
     server,
     kind,
     hints: { isReadOnly, isIdempotent, gateways },

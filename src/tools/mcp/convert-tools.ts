@@ -1,7 +1,7 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { maxChain, readChain } from '../../core/gateway-chain.ts';
+import { readChain, whyLooped } from '../../core/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../catalog/name-functions.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
@@ -36,7 +36,7 @@ export function convertTools(
   for (const tool of listed) {
     const size = JSON.stringify(tool.inputSchema).length;
     const outgrown = size > bytesLeft ? `the schemas of a server may have ${schemasBytes} bytes together` : undefined;
-    const reason = whyLooped(tool, gatewayId) ?? whyOmitted(tool, seen, usable.length) ?? outgrown;
+    const reason = whyLooped(readChain(tool._meta) ?? [], gatewayId) ?? whyOmitted(tool, seen, usable.length) ?? outgrown;
     seen.add(tool.name);
     if (reason === undefined) {
       usable.push(tool);
@@ -58,13 +58,6 @@ export function convertTools(
       warnings: [],
     },
   };
-}
-
-/** Gateways may be each other's tool servers, even in a circle, as long as none gets its own functions back. */
-function whyLooped({ _meta }: McpTool, gatewayId: string): string | undefined {
-  const chain = readChain(_meta) ?? [];
-  if (chain.includes(gatewayId)) return 'it comes from this gateway itself, through another gateway';
-  return chain.length >= maxChain ? `it comes through ${maxChain} gateways or more` : undefined;
 }
 
 function operationOf(name: string): string {

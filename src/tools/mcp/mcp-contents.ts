@@ -1,7 +1,7 @@
 import type { Client, CompleteResult } from '@modelcontextprotocol/client';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { chainKey, maxChain } from '../../core/gateway-chain.ts';
+import { chainKey, whyLooped } from '../../core/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { RunContext } from '../../core/run.ts';
@@ -97,7 +97,7 @@ export function createMcpContents({ serversOf, open, gatewayId = '' }: McpConten
   return {
     async list(kind, { cursor, gateways }, asker) {
       // Gateways may be each other's MCP servers: none gets its own contents back, and the request ends somewhere.
-      if (gateways.includes(gatewayId) || gateways.length >= maxChain) return { items: [] };
+      if (whyLooped(gateways, gatewayId) !== undefined) return { items: [] };
       const records = await serversOf(asker.caller);
       const servers = records.map((record) => ({
         id: record.id,

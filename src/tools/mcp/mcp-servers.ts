@@ -12,7 +12,6 @@ import type { ChangedDefinitions, FactStore } from './definition-pins.ts';
 import { registeredPeer } from './mcp-peer.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import type { createMcpSession, McpSession } from './mcp-session.ts';
-import { refuseItself } from './outbound-fetch.ts';
 import { createRunSessions, openInTime } from './run-sessions.ts';
 
 /** Keeps one session per registered MCP server, and one per run for each that a request supplies. */
@@ -57,8 +56,7 @@ interface RegisteredSession {
 }
 
 export function createMcpServers(options: McpServersOptions): McpServers {
-  const { facts, gatewayId, onListChanged, onProcessEnded, onNotificationsDropped } = options;
-  const send = gatewayId === undefined ? options.send : refuseItself(options.send, gatewayId);
+  const { facts, onListChanged, onProcessEnded, onNotificationsDropped } = options;
   const sessions = new Map<string, RegisteredSession>();
   const sessionsOfRuns = createRunSessions();
   const pins = createDefinitionPins(facts);
@@ -81,7 +79,6 @@ export function createMcpServers(options: McpServersOptions): McpServers {
         known?.session.retire();
         const session = createSession(registeredPeer(record), {
           ...options,
-          send,
           checkDefinitions: (hashes) => pins.check(record, hashes),
           whyWithheld: (fn) => whyNotOffered(fn, record),
           onListChanged: () => onListChanged(record),
@@ -98,7 +95,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
     verify: (record, opening) =>
       withSession(async (createSession) => {
         const whyWithheld = (fn: McpFunction): string | undefined => whyNotOffered(fn, record);
-        const session = createSession(registeredPeer(record), { ...options, ...silent, send, checkDefinitions: unchanged, whyWithheld });
+        const session = createSession(registeredPeer(record), { ...options, ...silent, checkDefinitions: unchanged, whyWithheld });
         try {
           return await session.open(opening);
         } finally {
@@ -108,7 +105,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
     openForRun: (peer, run) =>
       sessionsOfRuns.open(peer.id, run, (keep) =>
         withSession(async (createSession) => {
-          const session = createSession(peer, { ...options, ...silent, send, checkDefinitions: unchanged, whyWithheld: () => undefined });
+          const session = createSession(peer, { ...options, ...silent, checkDefinitions: unchanged, whyWithheld: () => undefined });
           keep(session);
           return openInTime(session, run.signal);
         }),

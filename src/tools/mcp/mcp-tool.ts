@@ -3,7 +3,7 @@ import { readChain } from '../../core/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import type { CallState, Tool, ToolContext, ToolErrorCode, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
-import type { JsonValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { checkValue, type CheckingFor } from '../../validation/check-value.ts';
@@ -37,12 +37,17 @@ export function createMcpTool(server: CalledServer, { operation, tool: definitio
     label: `${id}/${operation.spec.name}`,
     server: id,
     kind: 'mcp',
+    ...(isUsableSchema(definition.outputSchema) && { outputSchema: definition.outputSchema }),
     gateways: readChain(definition._meta) ?? [],
     isReadOnly,
     isIdempotent: target.isIdempotent,
     ...withoutUndefined({ timeoutMs, maxResultBytes }),
     run: (invocation, context) => run(target, invocation, context),
   };
+}
+
+function isUsableSchema(schema: unknown): schema is JsonObject {
+  return isJsonObject(schema) && !isDeeperThan(schema, limits.jsonDepth);
 }
 
 interface Target {

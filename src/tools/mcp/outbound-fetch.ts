@@ -1,6 +1,4 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
-import { OutboundError } from '../../core/errors.ts';
-import { gatewayHeader } from '../../core/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
 import { boundedStream } from './bounded-stream.ts';
@@ -57,18 +55,4 @@ function withQuery(address: string | URL, query: Record<string, string>): string
   const url = new URL(address);
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
   return url.href;
-}
-
-/** Rejects responses of this gateway itself: a gateway that lists its own functions as a tool server's would double them with every refresh. */
-export function refuseItself(send: SendOutbound, gatewayId: string): SendOutbound {
-  return async (request) => {
-    const response = await send(request);
-    if (response.headers[gatewayHeader] !== gatewayId) return response;
-    // Leaving the loop releases the connection.
-    for await (const _piece of response.body) break;
-    throw new OutboundError(
-      'denied',
-      'this is the address of this gateway. A gateway cannot be its own tool server, because its functions are available already. Delete the connection.',
-    );
-  };
 }

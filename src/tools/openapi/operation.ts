@@ -86,6 +86,8 @@ export interface Operation {
   body: BodyPlan | undefined;
   /** As in the document; absent: none. */
   tags?: string[];
+  /** Ids of the gateways that it comes through, nearest first; absent: none. */
+  gateways?: string[];
   /** The path of the server entry that the operation or its path item names. Absent: the document's. */
   serverPath?: string;
   /** Each of these suffices. Absent: the document says nothing about credentials. */

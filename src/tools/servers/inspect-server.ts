@@ -14,11 +14,13 @@ import type { RegisteredServers } from './registered-servers.ts';
 export interface ServerInspectorOptions {
   servers: RegisteredServers;
   send: SendOutbound;
+  /** This gateway's own id. */
+  gatewayId?: string | undefined;
   /** Absent: MCP servers cannot be inspected. */
   mcp?: Pick<McpServers, 'verify' | 'accept'>;
 }
 
-export function createServerInspector({ servers, send, mcp }: ServerInspectorOptions): ToolServerInspector {
+export function createServerInspector({ servers, send, mcp, gatewayId }: ServerInspectorOptions): ToolServerInspector {
   async function refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ToolServerReport> {
     const opening = await servers.refresh(record, signal);
     // Building and serializing the report of a large document both take a moment; let pending work run before each.
@@ -33,7 +35,7 @@ export function createServerInspector({ servers, send, mcp }: ServerInspectorOpt
   return {
     async verify(record, signal) {
       const openMcp = mcp && ((...params: Parameters<McpServers['verify']>) => mcp.verify(...params));
-      const opening = await openServer(record, send, { signal, isChecked: true, openMcp });
+      const opening = await openServer(record, send, { signal, isChecked: true, openMcp, gatewayId });
       signal.throwIfAborted();
       await setImmediate();
       return toReport(opening, record);

@@ -53,6 +53,8 @@ export interface OpeningOptions {
   known?: OpenedServer | undefined;
   /** Opens MCP servers, which have no document. */
   openMcp?: OpenMcp | undefined;
+  /** This gateway's own id, so that it does not offer its own functions again. */
+  gatewayId?: string | undefined;
 }
 
 /** Never rejects. */
@@ -100,7 +102,7 @@ function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
 async function loadRegistered(
   record: ToolServerRecord,
   send: SendOutbound,
-  { signal, isChecked, known }: OpeningOptions,
+  { signal, isChecked, known, gatewayId }: OpeningOptions,
 ): Promise<OpenedServer | undefined> {
   const { id, spec, url, path } = record;
   const isKnownSufficient = known?.loaded !== undefined && (known.isChecked || !isChecked);
@@ -114,7 +116,7 @@ async function loadRegistered(
     },
     send,
     {
-      job: { budget: createRegisteredBudget(), isChecked, secrets: everythingSent(record) },
+      job: { budget: createRegisteredBudget(), isChecked, secrets: everythingSent(record), ...(gatewayId !== undefined && { gatewayId }) },
       reader: { kind: 'registered', caller: id, signal },
       takesFiles: true,
       known: isKnownSufficient ? known.loaded : undefined,

@@ -50,6 +50,8 @@ export interface RegisteredServers {
 export interface RegisteredServersOptions {
   send: SendOutbound;
   openMcp?: OpenMcp | undefined;
+  /** This gateway's own id. */
+  gatewayId?: string | undefined;
   /** Milliseconds of a monotonic clock. */
   now: () => number;
 }
@@ -65,7 +67,7 @@ interface Entry {
   loadedAt: number | undefined;
 }
 
-export function createRegisteredServers({ send, openMcp, now }: RegisteredServersOptions): RegisteredServers {
+export function createRegisteredServers({ send, openMcp, gatewayId, now }: RegisteredServersOptions): RegisteredServers {
   const entries = new Map<string, Entry>();
   const closing = new AbortController();
 
@@ -87,7 +89,7 @@ export function createRegisteredServers({ send, openMcp, now }: RegisteredServer
   /** One load serves all waiting callers, so no caller's signal aborts it. */
   function startLoading(entry: Entry, isChecked: boolean): Promise<Opening> {
     const known = entry.opening?.type === 'opened' ? entry.opening.server : undefined;
-    const loading: Promise<Opening> = openServer(entry.record, send, { signal: closing.signal, isChecked, known, openMcp }).then(
+    const loading: Promise<Opening> = openServer(entry.record, send, { signal: closing.signal, isChecked, known, openMcp, gatewayId }).then(
       (opening) => {
         if (entry.loading !== loading) return entry.loading ?? opening;
         entry.loading = undefined;

@@ -110,6 +110,12 @@ test('answers are as the document says, on every route', async () => {
   expect((await call(invoke, { url: '/api/tools/look/invoke', payload: { amount: 1 } })).status).toBe(400);
   expect((await call(invoke, { url: '/api/tools/pay/invoke', payload: given })).status).toBe(409);
   expect((await call(invoke, { url: '/api/tools/none/invoke', payload: given })).status).toBe(404);
+  expect((await call('GET /api/tools/openapi.json')).status).toBe(200);
+  const run = 'POST /api/tools/{name}/call';
+  expect((await call(run, { url: '/api/tools/look/call', payload: given.arguments })).status).toBe(200);
+  expect((await call(run, { url: '/api/tools/look/call', payload: {} })).status).toBe(400);
+  expect((await call(run, { url: '/api/tools/pay/call', payload: given.arguments })).status).toBe(409);
+  expect((await call(run, { url: '/api/tools/none/call', payload: {} })).status).toBe(404);
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   await call('POST /mcp', { payload: list, headers: { accept: 'application/json, text/event-stream' } });
   await call('GET /mcp', { headers: { accept: 'text/event-stream' } });

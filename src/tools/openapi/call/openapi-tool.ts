@@ -61,7 +61,7 @@ export function createOpenApiTool({ operation, offeredName, label, server, conne
     // RFC 9110 section 9.2: safe methods change nothing, and PUT and DELETE twice are as once.
     isReadOnly: isSafeMethod(operation.method),
     isIdempotent: ['GET', 'HEAD', 'PUT', 'DELETE'].includes(operation.method),
-    ...withoutUndefined({ timeoutMs, maxResultBytes }),
+    ...withoutUndefined({ timeoutMs, maxResultBytes, gateways: operation.gateways }),
     async run(invocation) {
       const carried: Carried = {
         hasSession: connection.sessionUserFor !== undefined,

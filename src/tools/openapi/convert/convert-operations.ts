@@ -1,3 +1,4 @@
+import { documentChainKey, readChain, whyLooped } from '../../../core/gateway-chain.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
@@ -72,6 +73,8 @@ export interface ConversionOptions {
   budget?: ConversionBudget;
   /** For what must not be shown. It may change the name of an operation, which is called by method and path. */
   mask?: SecretMask;
+  /** This gateway's own id: what comes through it is left out. */
+  gatewayId?: string;
 }
 
 type UnpackedOperation = Omit<Operation, 'spec'> & { description: string; parameters: JsonObject };
@@ -88,7 +91,7 @@ export function convertOperations(document: JsonObject, options: ConversionOptio
 
 /** The same, as it is posted from a thread and kept. */
 export function packOperations(document: JsonObject, options: ConversionOptions = {}): PackedConversion {
-  const { budget = createRegisteredBudget(), mask = createSecretMask([]) } = options;
+  const { budget = createRegisteredBudget(), mask = createSecretMask([]), gatewayId = '' } = options;
   const spend = spendFrom(budget);
   const { listed, omitted } = listOperations(document, spend);
   const shared: SharedAdaptation = { budget, inlined: new Map(), recursive: new Map(), leastNodes: new Map() };
@@ -108,7 +111,8 @@ export function packOperations(document: JsonObject, options: ConversionOptions 
   const cutReasons = new Set([spentReason, outgrownReason, tooManyOperations]);
   const converted: Converted[] = [];
   for (const entry of listed) {
-    const reason = tryConvert({ ...entry, operationId: mask.text(entry.operationId) }, context, converted);
+    const reason =
+      whyLooped(gatewaysOf(entry), gatewayId) ?? tryConvert({ ...entry, operationId: mask.text(entry.operationId) }, context, converted);
     if (reason !== undefined) omitted.push({ operation: nameOf(entry), reason });
   }
   const cut = omitted.filter(({ reason }) => cutReasons.has(reason));
@@ -134,6 +138,11 @@ function tryConvert(entry: ListedOperation, context: ConversionContext, converte
     if (!(error instanceof OmittedOperation)) throw error;
     return error.message;
   }
+}
+
+/** The gateways that an operation of another gateway comes through. */
+function gatewaysOf({ operation }: ListedOperation): string[] {
+  return readChain(operation, documentChainKey) ?? [];
 }
 
 function nameOf({ method, path }: { method: string; path: string }): string {
@@ -228,6 +237,7 @@ function convertWith(entry: ListedOperation, context: ConversionContext, adapter
   const serverPath = serverPathIn(operation) ?? serverPathIn(pathItem);
   if (serverPath !== undefined) context.warnings.add(otherServers);
   const tags = textsIn(ownValue(operation, 'tags'));
+  const gateways = gatewaysOf(entry);
   return {
     operationId: entry.operationId,
     method,
@@ -241,6 +251,7 @@ function convertWith(entry: ListedOperation, context: ConversionContext, adapter
     }),
     parameters: toParameters(named.map((argument) => asOneOfAll(argument, body))),
     ...(tags.length > 0 && { tags }),
+    ...(gateways.length > 0 && { gateways }),
     ...withoutUndefined({ serverPath, security: security.alternativesFor(operation) }),
   };
 }

@@ -19,6 +19,8 @@ export interface DocumentJob {
   isChecked: boolean;
   /** What was sent to fetch it: a server may repeat that in its document. */
   secrets?: readonly Secret[];
+  /** This gateway's own id: what comes through it is left out. */
+  gatewayId?: string;
 }
 
 /** What became of it. */
@@ -51,7 +53,7 @@ export function unpackDocument({ conversion, ...rest }: PackedDocument): OpenedD
 
 /** The same, as it is posted from a thread. */
 export async function packDocument(job: DocumentJob, fetchFile: FetchFile): Promise<PackedDocument> {
-  const { source, url, budget } = job;
+  const { source, url, budget, gatewayId } = job;
   const mask = createSecretMask(job.secrets ?? []);
   const document = readSource(job, mask);
   // Before the files are added, so that references to them are not taken for faults of the document.
@@ -60,7 +62,7 @@ export async function packDocument(job: DocumentJob, fetchFile: FetchFile): Prom
     url === undefined
       ? { warnings: [], files: 0 }
       : await gatherFiles(document, url, { fetchFile, parse: hidingSecrets(parseTree, mask.text) });
-  const conversion = packOperations(document, { budget, mask });
+  const conversion = packOperations(document, { budget, mask, ...(gatewayId !== undefined && { gatewayId }) });
   const { renamed, omitted } = conversion;
   return {
     // Paths and the names of parameters stay: requests need them.

@@ -1,0 +1,23 @@
+import type { ToolErrorCode, ToolOutcome } from '../../core/tool.ts';
+import type { JsonValue } from '../../shared/json.ts';
+
+/**
+ * A result without anything around it, always JSON: a text is a JSON string, as in the answers of FastAPI and mcpo. Files are `data:` URIs, in a list after
+ * what is said beside them; a single one without a word stands alone. So Open WebUI shows images, and another gateway takes files out of what a
+ * model reads.
+ */
+export function bareResult({ value, files = [] }: Extract<ToolOutcome, { type: 'result' }>): JsonValue {
+  if (files.length === 0) return value;
+  const urls = files.map(({ url }) => url);
+  const mentions = files.map(({ mention }) => mention).join('\n');
+  if (value !== mentions) return [value, ...urls];
+  const [only, ...others] = urls;
+  return only !== undefined && others.length === 0 ? only : urls;
+}
+
+/** Of what failed otherwise: 502, because behind the gateway something did not work. */
+const statuses: Partial<Record<ToolErrorCode, number>> = { tool_not_found: 404, approval_required: 409, tool_timeout: 504 };
+
+export function statusOfFailure(code: ToolErrorCode): number {
+  return code.startsWith('args_') ? 400 : (statuses[code] ?? 502);
+}
