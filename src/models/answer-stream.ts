@@ -25,19 +25,11 @@ const endOfBodyMs = 50;
  */
 export async function emitAnswer(stream: AnswerStream, { body, emit }: { body: OutboundBody; emit: Emit<ModelEvent> }): Promise<void> {
   let lateEnd: NodeJS.Timeout | undefined;
-
-  /** A large chunk is parsed in slices, so that other work can run in between. */
-  function* emitSlices(piece: Uint8Array): Generator<Promise<void> | undefined, void> {
-    for (let start = 0; start < piece.byteLength && !stream.isDone; start += limits.upstreamSliceBytes) {
-      if (start > 0) yield nextTurn();
-      yield emit(stream.read(piece.subarray(start, start + limits.upstreamSliceBytes)));
-      if (stream.fault !== undefined) throw stream.fault;
-    }
-    if (stream.isDone) lateEnd ??= setTimeout(() => body.close(), endOfBodyMs);
-  }
-
+  const onDone = (): void => {
+    lateEnd ??= setTimeout(() => body.close(), endOfBodyMs);
+  };
   try {
-    const { failure } = await body.readEach((piece) => runSteps(emitSlices(piece)));
+    const { failure } = await body.readEach((piece) => runSteps(emitSlices(stream, { piece, emit, onDone })));
     if (stream.isDone) return;
     const slow = emit(stream.end(failure));
     if (slow !== undefined) await slow;
@@ -45,4 +37,17 @@ export async function emitAnswer(stream: AnswerStream, { body, emit }: { body: O
   } finally {
     clearTimeout(lateEnd);
   }
+}
+
+/** A large chunk is parsed in slices, so that other work can run in between. */
+function* emitSlices(
+  stream: AnswerStream,
+  { piece, emit, onDone }: { piece: Uint8Array; emit: Emit<ModelEvent>; onDone: () => void },
+): Generator<Promise<void> | undefined, void> {
+  for (let start = 0; start < piece.byteLength && !stream.isDone; start += limits.upstreamSliceBytes) {
+    if (start > 0) yield nextTurn();
+    yield emit(stream.read(piece.subarray(start, start + limits.upstreamSliceBytes)));
+    if (stream.fault !== undefined) throw stream.fault;
+  }
+  if (stream.isDone) onDone();
 }
