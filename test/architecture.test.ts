@@ -159,6 +159,16 @@ describe('the check of the house', () => {
       { 'src/app/build-app.ts': `import { env } from 'node:process';` },
       'src/app/build-app.ts: reads process.env',
     ],
+    [
+      'a generator function within a function',
+      { 'src/chat/a.ts': 'function a() {\n  function* b() {\n    yield 1;\n  }\n}' },
+      'src/chat/a.ts: has a generator function within a function',
+    ],
+    [
+      'a generator method of an object that a function makes',
+      { 'src/chat/a.ts': 'function a() {\n  return {\n    async *b() {\n      yield 1;\n    },\n  };\n}' },
+      'src/chat/a.ts: has a generator function within a function',
+    ],
     ['a folder without README', { 'src/chat/README.md': null }, 'src/chat: has no README.md'],
     ['a README too long', { 'src/chat/README.md': manyLines(21) }, 'src/chat/README.md: 21 lines, at most 20 are allowed'],
     [

@@ -67,14 +67,16 @@ export function chooseLossesOfOthers<Id>(
     owner,
     entries: own.entries + 1,
     characters: own.characters + added.characters,
-    *oldestFirst() {
-      yield* own.oldestFirst();
-      // Reached if no older entry may be deleted: then the new entry does not fit.
-      yield { id: undefined as Id, characters: added.characters };
-    },
+    oldestFirst: () => oldestWithNew(own, added.characters),
   };
   const losses = chooseLosses([grown, ...shares.filter((share) => share !== own)], bounds);
   return losses.some((loss) => loss.owner === owner) ? undefined : losses;
+}
+
+function* oldestWithNew<Id>(own: Share<Id>, characters: number): Generator<{ id: Id; characters: number }> {
+  yield* own.oldestFirst();
+  // Reached if no older entry may be deleted: then the new entry does not fit.
+  yield { id: undefined as Id, characters };
 }
 
 /** The shares of a list of entries that is ordered oldest first. */

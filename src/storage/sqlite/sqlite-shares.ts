@@ -23,15 +23,21 @@ export function sharesIn(database: DatabaseSync, shared: SharedTable): Share<str
   const sums = `SELECT caller_id AS owner, count(*) AS entries, sum(characters) AS characters FROM ${table} WHERE ${where} GROUP BY caller_id`;
   const page = `SELECT ${id} AS id, characters FROM ${table} WHERE caller_id = ? AND ${where}
     ORDER BY ${order} LIMIT ${rowsPerPage} OFFSET ?`;
-  function* oldestOf(owner: string): Generator<{ id: string | number; characters: number }> {
-    for (let offset = 0; ; offset += rowsPerPage) {
-      const rows = selectAll<{ id: string | number; characters: number }>(database, page, owner, ...values, offset);
-      yield* rows;
-      if (rows.length < rowsPerPage) return;
-    }
-  }
   const holdings = selectAll<{ owner: string; entries: number; characters: number }>(database, sums, ...values);
-  return holdings.map((holding) => ({ ...holding, oldestFirst: () => oldestOf(holding.owner) }));
+  return holdings.map((holding) => ({ ...holding, oldestFirst: () => readInPages(database, page, [holding.owner, ...values]) }));
+}
+
+/** `sql`: a query whose last placeholder is the number of rows to skip. */
+function* readInPages(
+  database: DatabaseSync,
+  sql: string,
+  values: readonly SQLInputValue[],
+): Generator<{ id: string | number; characters: number }> {
+  for (let offset = 0; ; offset += rowsPerPage) {
+    const rows = selectAll<{ id: string | number; characters: number }>(database, sql, ...values, offset);
+    yield* rows;
+    if (rows.length < rowsPerPage) return;
+  }
 }
 
 /** The positions of what one caller has beyond its own bounds. `order`: the columns of ORDER BY, newest row first, on which there is an index. */

@@ -46,24 +46,28 @@ export async function* boundedStream(
   }: BoundedStreamOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const meter = new MessageMeter(framing);
-  async function* slicesOf(piece: Uint8Array): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-    for (let start = 0; start < piece.length;) {
-      if (meter.messages === messagesPerTurn) {
-        await nextTurn();
-        meter.messages = 0;
-      }
-      const end = meter.measure(piece, start, messagesPerTurn);
-      if (meter.maxMessageBytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
-      if (meter.maxMessageValues > maxValues) throw new Error(`The server sent a message of more than ${maxValues} values.`);
-      yield new Uint8Array(piece.subarray(start, end));
-      start = end;
-    }
-  }
-
   try {
-    for await (const piece of body) yield* slicesOf(piece);
+    for await (const piece of body) yield* slicesOf(piece, meter, { maxBytes, maxValues, messagesPerTurn });
   } finally {
     onEnd?.({ isResumable: meter.isResumable });
+  }
+}
+
+async function* slicesOf(
+  piece: Uint8Array,
+  meter: MessageMeter,
+  { maxBytes, maxValues, messagesPerTurn }: Required<Pick<BoundedStreamOptions, 'maxBytes' | 'maxValues' | 'messagesPerTurn'>>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  for (let start = 0; start < piece.length;) {
+    if (meter.messages === messagesPerTurn) {
+      await nextTurn();
+      meter.messages = 0;
+    }
+    const end = meter.measure(piece, start, messagesPerTurn);
+    if (meter.maxMessageBytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
+    if (meter.maxMessageValues > maxValues) throw new Error(`The server sent a message of more than ${maxValues} values.`);
+    yield new Uint8Array(piece.subarray(start, end));
+    start = end;
   }
 }
 

@@ -158,17 +158,26 @@ function fromDocument(context: ServerContext, { conversion, head }: OpenedDocume
   const { operations, omitted, cut } = conversion;
   const rules = rulesOfRequest(context.server);
   const createTool = context.isInBrowser ? browserTools(context, head, options) : gatewayTools(context, head, options);
-  function* judge(): Generator<JudgedFunction> {
-    for (const operation of operations) {
-      const endpoint = `${operation.method} ${operation.path}`;
-      yield whyWithheld(operation, rules) ?? toCandidate(operation, { key: `${context.index} ${endpoint}`, endpoint, rules, createTool });
-    }
-  }
   const [first] = omitted;
   const none = operations.length === 0 ? 'its document has no operation' : undefined;
   const whyEmpty = first === undefined ? none : `${first.operation}: ${first.reason}`;
   const warnings = cut === undefined || operations.length === 0 ? [] : [cutWarning(context, cut)];
-  return { context, functions: judge(), warnings, ...withoutUndefined({ whyEmpty }) };
+  const functions = judgeOperations(operations, { index: context.index, rules, createTool });
+  return { context, functions, warnings, ...withoutUndefined({ whyEmpty }) };
+}
+
+interface Judging<Source> {
+  /** Of the server in the request. */
+  index: number;
+  rules: ServerRules;
+  createTool: CreateTool<Source>;
+}
+
+function* judgeOperations(operations: readonly Operation[], { index, rules, createTool }: Judging<Operation>): Generator<JudgedFunction> {
+  for (const operation of operations) {
+    const endpoint = `${operation.method} ${operation.path}`;
+    yield whyWithheld(operation, rules) ?? toCandidate(operation, { key: `${index} ${endpoint}`, endpoint, rules, createTool });
+  }
 }
 
 function codeOf(error: unknown): string {
@@ -268,16 +277,20 @@ function fromSpecs(context: ServerContext, specs: JsonObject[], { callBrowser }:
   const shown = { url: server.url, ...withoutUndefined({ info: server.info }) };
   const createTool: CreateTool<DescribedFunction> = (described, offeredName) =>
     createBrowserTool({ described, offeredName, server: shown, callBrowser, timeoutMs });
-  function* judge(): Generator<JudgedFunction> {
-    for (const [position, described] of usable.entries()) {
-      const key = `${index} ${described.operationId} ${position}`;
-      yield whyWithheld({ ...described, method: undefined }, rules) ?? toCandidate(described, { key, rules, createTool });
-    }
-  }
   const warnings = nameless.map((position) =>
     leftOutWarning('function_invalid', `The function tool_servers.${index}.specs.${position}`, 'it has no name'),
   );
-  return { context, functions: judge(), warnings };
+  return { context, functions: judgeSpecs(usable, { index, rules, createTool }), warnings };
+}
+
+function* judgeSpecs(
+  specs: readonly DescribedFunction[],
+  { index, rules, createTool }: Judging<DescribedFunction>,
+): Generator<JudgedFunction> {
+  for (const [position, described] of specs.entries()) {
+    const key = `${index} ${described.operationId} ${position}`;
+    yield whyWithheld({ ...described, method: undefined }, rules) ?? toCandidate(described, { key, rules, createTool });
+  }
 }
 
 /** A function as a frontend describes it. */

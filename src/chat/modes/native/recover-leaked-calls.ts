@@ -12,6 +12,7 @@ import { callerSpecs } from '../../tool-choice/caller-functions.ts';
 import { canonicalJson } from '../../tool-calls/canonical-json.ts';
 import type { AnswerPiece, DamagedCall } from '../../parse-tool-calls/answer-pieces.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
+import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { demandedForm } from '../demanded-form.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
 import { slicesOf } from '../slices-of.ts';
@@ -50,65 +51,12 @@ async function answerWithLeakedCalls(
   const texts = request.messages.map((message) => textOf(message.content));
   const earlier = new EarlierTexts(texts, { isReact: false, caller, signal: request.signal });
   const parser = createToolCallParser({ tools: specs, isNative: true, quotes: earlier });
-  const native: ToolCall[] = [];
-  let leaked: LeakedCall[] = [];
-  let finish: FinishReason | undefined;
-  let read: ModelEvent[] = [];
+  const reader = new LeakReader(parser, { earlier, tools: request.tools, emit });
 
-  function add(pieces: readonly AnswerPiece[]): void {
-    for (const piece of pieces) {
-      // One call above the limit is kept, so that the loop notices the excess.
-      const isFull = leaked.length > limits.callsPerRound && (piece.type === 'call' || piece.type === 'damaged');
-      if (piece.type === 'reasoning') read.push({ type: 'reasoning', text: piece.text });
-      else if (piece.type === 'text' || isFull) read.push({ type: 'text', text: piece.text });
-      else if (piece.type === 'call') leaked.push({ name: piece.name, arguments: JSON.stringify(piece.arguments) });
-      else if (piece.type === 'damaged' && isMeant(piece, request.tools))
-        leaked.push({ name: piece.name ?? '', arguments: `unreadable: ${piece.text}` });
-      // All text so far turned out to be thinking, whose calls must not run.
-      else if (piece.type === 'retraction') leaked = [];
-      else read.push(...leftAsText(piece));
-    }
-  }
-
-  function emitRead(): Promise<void> | undefined {
-    const events = read;
-    read = [];
-    return emit(events);
-  }
-
-  function* addAwaited(): Generator<Promise<void> | undefined, void> {
-    while (earlier.isAwaited) {
-      yield emitRead();
-      yield earlier.prepare();
-      add(parser.resume());
-    }
-  }
-
-  function* readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
-    for (const event of events) {
-      const isFirstChoice = !('choice' in event) || (event.choice ?? 0) === 0;
-      if (event.type !== 'text' || !isFirstChoice) {
-        if (event.type === 'tool-call') native.push(event.call);
-        if (event.type === 'finish' && isFirstChoice) finish = event.reason;
-        else read.push(event);
-        continue;
-      }
-      for (const slice of slicesOf(event.text)) {
-        if (slice.isLater) {
-          yield emitRead();
-          yield nextTurn();
-        }
-        add(parser.push(slice.text));
-        if (earlier.isAwaited) yield* addAwaited();
-      }
-    }
-    yield emitRead();
-  }
-
-  await backend.answer(request, (events) => runSteps(readEvents(events)));
-  add(parser.flush({ isCut: finish === 'length' }));
-  const slow = runSteps(addAwaited());
+  await backend.answer(request, (events) => runSteps(reader.readEvents(events)));
+  const slow = runSteps(reader.end());
   if (slow !== undefined) await slow;
+  const { leaked, native, finish, read } = reader;
   const recovered = leaked.length === 0 ? leaked : await withoutNativeCalls(leaked, native);
   for (const call of recovered) {
     const message = `The model wrote a call of "${call.name}" into its text. It is taken as a call.`;
@@ -116,8 +64,86 @@ async function answerWithLeakedCalls(
     read.push({ type: 'tool-call', call: { id: newCallId(), name: call.name, arguments: call.arguments } });
   }
   if (finish !== undefined) read.push({ type: 'finish', reason: recovered.length > 0 && finish === 'stop' ? 'tool_calls' : finish });
-  const slowAtEnd = emitRead();
+  const slowAtEnd = emit(read);
   if (slowAtEnd !== undefined) await slowAtEnd;
+}
+
+interface LeakReaderOptions {
+  earlier: EarlierTexts;
+  /** The gateway's own functions. */
+  tools: readonly ToolSpec[];
+  emit: Emit<ModelEvent>;
+}
+
+/** Reads one answer and emits what is no call. Each promise that its generators yield must be awaited before the next iteration. */
+class LeakReader {
+  readonly native: ToolCall[] = [];
+  leaked: LeakedCall[] = [];
+  finish: FinishReason | undefined;
+  /** Events that are not emitted yet. */
+  read: ModelEvent[] = [];
+  readonly #parser: ToolCallParser;
+  readonly #options: LeakReaderOptions;
+
+  constructor(parser: ToolCallParser, options: LeakReaderOptions) {
+    this.#parser = parser;
+    this.#options = options;
+  }
+
+  *readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
+    for (const event of events) {
+      const isFirstChoice = !('choice' in event) || (event.choice ?? 0) === 0;
+      if (event.type !== 'text' || !isFirstChoice) {
+        if (event.type === 'tool-call') this.native.push(event.call);
+        if (event.type === 'finish' && isFirstChoice) this.finish = event.reason;
+        else this.read.push(event);
+        continue;
+      }
+      for (const slice of slicesOf(event.text)) {
+        if (slice.isLater) {
+          yield this.#emitRead();
+          yield nextTurn();
+        }
+        this.#add(this.#parser.push(slice.text));
+        if (this.#options.earlier.isAwaited) yield* this.#addAwaited();
+      }
+    }
+    yield this.#emitRead();
+  }
+
+  *end(): Generator<Promise<void> | undefined, void> {
+    this.#add(this.#parser.flush({ isCut: this.finish === 'length' }));
+    yield* this.#addAwaited();
+  }
+
+  *#addAwaited(): Generator<Promise<void> | undefined, void> {
+    while (this.#options.earlier.isAwaited) {
+      yield this.#emitRead();
+      yield this.#options.earlier.prepare();
+      this.#add(this.#parser.resume());
+    }
+  }
+
+  #add(pieces: readonly AnswerPiece[]): void {
+    for (const piece of pieces) {
+      // One call above the limit is kept, so that the loop notices the excess.
+      const isFull = this.leaked.length > limits.callsPerRound && (piece.type === 'call' || piece.type === 'damaged');
+      if (piece.type === 'reasoning') this.read.push({ type: 'reasoning', text: piece.text });
+      else if (piece.type === 'text' || isFull) this.read.push({ type: 'text', text: piece.text });
+      else if (piece.type === 'call') this.leaked.push({ name: piece.name, arguments: JSON.stringify(piece.arguments) });
+      else if (piece.type === 'damaged' && isMeant(piece, this.#options.tools))
+        this.leaked.push({ name: piece.name ?? '', arguments: `unreadable: ${piece.text}` });
+      // All text so far turned out to be thinking, whose calls must not run.
+      else if (piece.type === 'retraction') this.leaked = [];
+      else this.read.push(...leftAsText(piece));
+    }
+  }
+
+  #emitRead(): Promise<void> | undefined {
+    const events = this.read;
+    this.read = [];
+    return this.#options.emit(events);
+  }
 }
 
 /** Whether a damaged call is passed on for one of the gateway's functions. The loop never runs it, but reports to the model what is wrong with it. */

@@ -4,18 +4,6 @@ import type { AnswerPiece } from '../../parse-tool-calls/answer-pieces.ts';
 import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import type { EarlierTexts } from '../earlier-texts.ts';
 
-export interface ReactStep {
-  /** `push` and `end` append to the option `read`. Each promise that they yield must be awaited before the next iteration. */
-  push(text: string): Iterable<Promise<void>>;
-  end(isCut: boolean): Iterable<Promise<void>>;
-  /** The first action. Everything after it is ignored: the model has invented the observation. */
-  readonly call: { name: string; arguments: string } | undefined;
-  /** The thoughts and the action, as the next prompt repeats them to the model. */
-  readonly written: string;
-  /** Characters after the first action. */
-  readonly invented: number;
-}
-
 export interface StepOptions {
   /** Emit no text, because the answer is requested separately. */
   withholdsText: boolean;
@@ -31,102 +19,124 @@ export interface StepOptions {
  * Reads one ReAct answer: thoughts become reasoning, and what follows "Final Answer:" becomes text. Text without a label is held back up to
  * `limits.unlabelledCharacters`, because it is a thought if an action follows.
  */
-export function createStep(parser: ToolCallParser, { withholdsText, isFirst, earlier, read: events }: StepOptions): ReactStep {
-  let held = '';
-  let isHolding = true;
-  let invented = 0;
-  let thoughts = '';
-  let hasText = false;
-  let call: { name: string; arguments: string } | undefined;
+export class ReactStep {
+  readonly #parser: ToolCallParser;
+  readonly #options: StepOptions;
+  #held = '';
+  #isHolding = true;
+  #invented = 0;
+  #thoughts = '';
+  #hasText = false;
+  #call: { name: string; arguments: string } | undefined;
 
-  function toText(text: string): ModelEvent[] {
-    const shown = hasText ? text : text.trimStart();
-    if (shown === '') return [];
-    hasText = true;
-    return withholdsText ? [] : [{ type: 'text', text: shown }];
+  constructor(parser: ToolCallParser, options: StepOptions) {
+    this.#parser = parser;
+    this.#options = options;
   }
 
-  function toReasoning(text: string): ModelEvent[] {
-    const shown = thoughts === '' ? text.trimStart() : text;
-    if (shown === '') return [];
-    const isNext = thoughts === '' && !isFirst;
-    thoughts += shown;
-    return [{ type: 'reasoning', text: isNext ? `\n\n${shown}` : shown }];
+  /** The first action. Everything after it is ignored: the model has invented the observation. */
+  get call(): { name: string; arguments: string } | undefined {
+    return this.#call;
   }
 
-  /** Emits the text that was held back: as a thought when a label has followed, else as text. */
-  function release(asThought: boolean): ModelEvent[] {
-    const text = held;
-    held = '';
-    isHolding = false;
-    return asThought ? toReasoning(text) : toText(text);
+  /** The thoughts and the action, as the next prompt repeats them to the model. */
+  get written(): string {
+    const thought = this.#thoughts.trim() === '' ? [] : [`Thought: ${this.#thoughts.trim()}`];
+    return [...thought, `Action: ${this.#call?.name ?? ''}`, `Action Input: ${this.#call?.arguments ?? '{}'}`].join('\n');
   }
 
-  function read(piece: AnswerPiece): ModelEvent[] {
-    if (call !== undefined) return [];
+  /** Characters after the first action. */
+  get invented(): number {
+    return this.#invented;
+  }
+
+  /** Appends to the option `read`, as `end` does. Each promise that it yields must be awaited before the next iteration. */
+  *push(text: string): Generator<Promise<void>, void> {
+    if (this.#call !== undefined) this.#invented += text.length;
+    yield* this.#readWithPauses(this.#parser.push(text));
+  }
+
+  *end(isCut: boolean): Generator<Promise<void>, void> {
+    yield* this.#readWithPauses(this.#parser.flush({ isCut }));
+    const { read } = this.#options;
+    if (this.#isHolding) read.push(...this.#release(false));
+    // A model that ends with a thought and no final answer: its thought is the answer.
+    const thought = this.#thoughts.trim();
+    if (this.#call === undefined && !this.#hasText && thought !== '') read.push(...this.#toText(thought));
+  }
+
+  /** Reads the pieces, and resumes the parser each time that it paused for the earlier messages. */
+  *#readWithPauses(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {
+    const { earlier } = this.#options;
+    let isPaused = earlier.isAwaited;
+    yield* this.#readAll(pieces);
+    while (isPaused) {
+      yield earlier.prepare();
+      const more = this.#parser.resume();
+      isPaused = earlier.isAwaited;
+      yield* this.#readAll(more);
+    }
+  }
+
+  *#readAll(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {
+    const { earlier, read } = this.#options;
+    for (const piece of pieces) {
+      if (piece.type === 'call' && this.#call === undefined && !earlier.mayCheck()) yield earlier.prepare();
+      read.push(...this.#read(piece));
+    }
+  }
+
+  #read(piece: AnswerPiece): ModelEvent[] {
+    if (this.#call !== undefined) return [];
     switch (piece.type) {
       case 'text':
-        if (!isHolding) return toText(piece.text);
-        held += piece.text;
-        return held.length > limits.unlabelledCharacters ? release(false) : [];
+        if (!this.#isHolding) return this.#toText(piece.text);
+        this.#held += piece.text;
+        return this.#held.length > limits.unlabelledCharacters ? this.#release(false) : [];
       case 'reasoning':
-        return [...(isHolding ? release(true) : []), ...toReasoning(piece.text)];
+        return [...this.#releaseAsThought(), ...this.#toReasoning(piece.text)];
       case 'call':
-        if (earlier.isActionQuoted(piece.name, piece.text)) return [...(isHolding ? release(true) : []), ...toReasoning(asWritten(piece))];
-        call = { name: piece.name, arguments: JSON.stringify(piece.arguments) };
-        return release(true);
+        if (this.#options.earlier.isActionQuoted(piece.name, piece.text))
+          return [...this.#releaseAsThought(), ...this.#toReasoning(asWritten(piece))];
+        this.#call = { name: piece.name, arguments: JSON.stringify(piece.arguments) };
+        return this.#release(true);
       case 'damaged':
         if (piece.name === undefined) return [];
         // Deliberately no JSON: the loop refuses the call and reports the reason to the model.
-        call = { name: piece.name, arguments: `unreadable: ${piece.text}` };
-        return release(true);
+        this.#call = { name: piece.name, arguments: `unreadable: ${piece.text}` };
+        return this.#release(true);
       case 'nothing-chosen':
       case 'retraction':
         return [];
     }
   }
 
-  function* readAll(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {
-    for (const piece of pieces) {
-      if (piece.type === 'call' && call === undefined && !earlier.mayCheck()) yield earlier.prepare();
-      events.push(...read(piece));
-    }
+  #releaseAsThought(): ModelEvent[] {
+    return this.#isHolding ? this.#release(true) : [];
   }
 
-  /** Reads the pieces, and resumes the parser each time that it paused for the earlier messages. */
-  function* readWithPauses(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {
-    let isPaused = earlier.isAwaited;
-    yield* readAll(pieces);
-    while (isPaused) {
-      yield earlier.prepare();
-      const more = parser.resume();
-      isPaused = earlier.isAwaited;
-      yield* readAll(more);
-    }
+  /** Emits the text that was held back: as a thought when a label has followed, else as text. */
+  #release(asThought: boolean): ModelEvent[] {
+    const text = this.#held;
+    this.#held = '';
+    this.#isHolding = false;
+    return asThought ? this.#toReasoning(text) : this.#toText(text);
   }
 
-  return {
-    *push(text) {
-      if (call !== undefined) invented += text.length;
-      yield* readWithPauses(parser.push(text));
-    },
-    *end(isCut) {
-      yield* readWithPauses(parser.flush({ isCut }));
-      if (isHolding) events.push(...release(false));
-      // A model that ends with a thought and no final answer: its thought is the answer.
-      if (call === undefined && !hasText && thoughts.trim() !== '') events.push(...toText(thoughts.trim()));
-    },
-    get call() {
-      return call;
-    },
-    get written() {
-      const thought = thoughts.trim() === '' ? [] : [`Thought: ${thoughts.trim()}`];
-      return [...thought, `Action: ${call?.name ?? ''}`, `Action Input: ${call?.arguments ?? '{}'}`].join('\n');
-    },
-    get invented() {
-      return invented;
-    },
-  };
+  #toText(text: string): ModelEvent[] {
+    const shown = this.#hasText ? text : text.trimStart();
+    if (shown === '') return [];
+    this.#hasText = true;
+    return this.#options.withholdsText ? [] : [{ type: 'text', text: shown }];
+  }
+
+  #toReasoning(text: string): ModelEvent[] {
+    const shown = this.#thoughts === '' ? text.trimStart() : text;
+    if (shown === '') return [];
+    const isNext = this.#thoughts === '' && !this.#options.isFirst;
+    this.#thoughts += shown;
+    return [{ type: 'reasoning', text: isNext ? `\n\n${shown}` : shown }];
+  }
 }
 
 /** Restores the labels, which are not part of the piece. */

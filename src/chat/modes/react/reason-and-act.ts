@@ -12,7 +12,7 @@ import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-function
 import { inlineToolResults } from '../../results/inline-tool-results.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { reactMessages } from './react-prompt.ts';
-import { createStep } from './react-step.ts';
+import { ReactStep } from './react-step.ts';
 import { demandedForm } from '../demanded-form.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
 import { slicesOf } from '../slices-of.ts';
@@ -57,36 +57,15 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
     const parser = createToolCallParser({ tools: specs, isReact: true, quotes: earlier });
     const withholdsText = form !== undefined && specs.length > 0;
     const read: ModelEvent[] = [];
-    const step = createStep(parser, { withholdsText, isFirst: steps.size === 0, earlier, read });
-    const stopReading = new StopReading();
-    let finish = 'stop' as FinishReason;
-
-    function* readText(text: string): Generator<Promise<void> | undefined, void> {
-      for (const slice of slicesOf(text)) {
-        if (slice.isLater) {
-          yield emit(read.splice(0));
-          yield nextTurn();
-        }
-        yield* step.push(slice.text);
-      }
-    }
-
-    function* readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
-      for (const event of events) {
-        if (event.type === 'finish') finish = event.reason;
-        else if (event.type === 'text') yield* readText(event.text);
-        else read.push(event);
-        // Without a working stop sequence the model would go on inventing observations.
-        if (step.invented > limits.inventedCharacters) throw stopReading;
-      }
-      yield emit(read.splice(0));
-    }
+    const step = new ReactStep(parser, { withholdsText, isFirst: steps.size === 0, earlier, read });
+    const reader = new StepReader(step, read, emit);
 
     try {
-      await requestStep(inLabels, (events) => runSteps(readEvents(events)));
+      await requestStep(inLabels, (events) => runSteps(reader.readEvents(events)));
     } catch (error) {
-      if (error !== stopReading) throw error;
+      if (error !== reader.stopReading) throw error;
     }
+    const { finish } = reader;
     for (const pause of step.end(finish === 'length')) await pause;
     await emit(read);
     const { call } = step;
@@ -114,6 +93,43 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
       return backend.answer(plainRequest(request), emit);
     },
   };
+}
+
+/** Reads the events of a step's answer up to what the model invents. */
+class StepReader {
+  /** Thrown where the model goes on inventing observations, without a working stop sequence. */
+  readonly stopReading = new StopReading();
+  finish: FinishReason = 'stop';
+  readonly #step: ReactStep;
+  readonly #read: ModelEvent[];
+  readonly #emit: Emit<ModelEvent>;
+
+  /** `read`: receives what the step reads, until it is emitted. */
+  constructor(step: ReactStep, read: ModelEvent[], emit: Emit<ModelEvent>) {
+    this.#step = step;
+    this.#read = read;
+    this.#emit = emit;
+  }
+
+  *readEvents(events: readonly ModelEvent[]): Generator<Promise<void> | undefined, void> {
+    for (const event of events) {
+      if (event.type === 'finish') this.finish = event.reason;
+      else if (event.type === 'text') yield* this.#readText(event.text);
+      else this.#read.push(event);
+      if (this.#step.invented > limits.inventedCharacters) throw this.stopReading;
+    }
+    yield this.#emit(this.#read.splice(0));
+  }
+
+  *#readText(text: string): Generator<Promise<void> | undefined, void> {
+    for (const slice of slicesOf(text)) {
+      if (slice.isLater) {
+        yield this.#emit(this.#read.splice(0));
+        yield nextTurn();
+      }
+      yield* this.#step.push(slice.text);
+    }
+  }
 }
 
 function stepRequest(request: ModelRequest, messages: ChatMessage[]): ModelRequest {
