@@ -15,6 +15,7 @@ import type { ShownSetting } from '../http/routes/gateway.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
 import { mcpRoute } from '../http/routes/mcp.ts';
 import { metricsRoute } from '../http/routes/metrics.ts';
+import { countTokensRoute } from '../http/routes/count-tokens.ts';
 import { modelRoutes } from '../http/routes/models.ts';
 import { openApiToolRoutes } from '../http/routes/openapi-tools.ts';
 import { openWebUiConfigRoutes } from '../http/routes/open-webui-config.ts';
@@ -93,6 +94,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     now,
   });
   await app.register(modelRoutes, { models, embed });
+  await app.register(countTokensRoute, { models });
   await app.register(storedChatRoutes, { store: chats, isStoring });
   await app.register(runRoutes, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });
   await app.register(approvalRoutes, { decisions, runs, stallMs, now });

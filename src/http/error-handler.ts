@@ -23,7 +23,7 @@ export interface ErrorFormat {
   body(error: GatewayError, request: FastifyRequest): JsonObject;
   /** Absent: `error.status`. */
   status?(error: GatewayError): number;
-  /** Further headers. */
+  /** Further headers, of other answers of the dialect too. */
   headers?(request: FastifyRequest): Record<string, string>;
 }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { forAnotherModel } from '../loop/round-messages.ts';
 import { derivedCallId } from './derived-call-id.ts';
+import { appendKept } from './append-kept.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { NoteStore } from '../../core/note-store.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat.ts';
@@ -75,12 +76,12 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
   }
 
   async function restoreTurns(caller: Caller, messages: readonly ChatMessage[], turns: ReadonlySet<ChatMessage>): Promise<ChatMessage[]> {
-    const restored: ChatMessage[] = [];
+    let restored: ChatMessage[] = [];
     for (const message of messages) {
       const sent = message.role === 'assistant' && turns.has(message) ? message.toolCalls : undefined;
       const found = sent && (await find(idOf(caller, sent)));
       if (found !== undefined && isOfSameNames(found.calls, sent ?? []) && !isWhole([...restored, message], found.messages))
-        restored.push(...found.messages);
+        restored = appendKept(restored, found.messages);
       else restored.push(message);
     }
     return restored;

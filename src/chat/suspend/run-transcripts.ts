@@ -10,6 +10,7 @@ import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { repairHistory } from '../loop/repair-history.ts';
 import { forAnotherModel } from '../loop/round-messages.ts';
 import { inlineToolResults } from '../results/inline-tool-results.ts';
+import { appendKept } from './append-kept.ts';
 import { hasLink, lastLinkIn, withoutLinks } from './links-in-messages.ts';
 
 /** The run to which a transcript belongs. */
@@ -150,7 +151,8 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
       }
       const own = unlessHandedOver(found.messages, messages[index + 1]);
       const told = found.model === model ? own : forAnotherModel(own);
-      restored = hasTools ? [...restored, ...told] : withResultsInline(restored, told);
+      const joined = appendKept(restored, told);
+      restored = hasTools ? joined : withResultsInline(joined);
       answerBefore = answerIn(told)?.trim();
     }
     return restored;
@@ -196,10 +198,12 @@ function answerIn(messages: readonly ChatMessage[]): string | undefined {
 }
 
 /** For a request without tools, for which a backend may refuse calls: the results follow the question. */
-function withResultsInline(before: readonly ChatMessage[], told: readonly ChatMessage[]): ChatMessage[] {
-  const question = before.findLastIndex(({ role }) => role === 'user');
-  const kept = question < 0 ? before.length : question;
-  return [...before.slice(0, kept), ...inlineToolResults([...before.slice(kept), ...told])];
+function withResultsInline(messages: readonly ChatMessage[]): ChatMessage[] {
+  const question = Math.max(
+    0,
+    messages.findLastIndex(({ role }) => role === 'user'),
+  );
+  return [...messages.slice(0, question), ...inlineToolResults(messages.slice(question))];
 }
 
 /** Undefined if it is too large even with shortened results. */

@@ -7,6 +7,7 @@ import { findAccess } from './route-roles.ts';
 /** `POST` routes of users that cause no work of a backend or tool, and so are not counted. Every other `POST` route of users is counted. */
 const freeRoutes: ReadonlySet<string> = new Set([
   'POST /v1/chat/completions/:id',
+  'POST /v1/messages/count_tokens',
   'POST /api/runs/:id/cancel',
   'POST /api/runs/:id/calls/:call_id/cancel',
   'POST /api/tasks/stop/:id',

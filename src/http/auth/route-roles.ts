@@ -28,6 +28,8 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /api/v1/chat/completions': 'user',
   'POST /api/chat': 'user',
   'POST /api/generate': 'user',
+  'POST /v1/messages': 'user',
+  'POST /v1/messages/count_tokens': 'user',
   // Each caller's own stored chats; those of others answer 404, even for administrators.
   'GET /v1/chat/completions': 'user',
   'GET /v1/chat/completions/:id': 'user',

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { chatCompletionDescriptions } from '../dialects/chat-completions/chat-completions-description.ts';
 import { ollamaChatDescriptions } from '../dialects/ollama/ollama-description.ts';
+import { messagesDescriptions } from '../dialects/messages/messages-description.ts';
 import { approvalDescriptions } from '../routes/approvals-description.ts';
 import { gatewayDescriptions } from '../routes/gateway-description.ts';
 import { keyDescriptions } from '../routes/keys-description.ts';
@@ -27,6 +28,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
   return {
     ...chatCompletionDescriptions,
     ...ollamaChatDescriptions,
+    ...messagesDescriptions,
     ...socketDescriptions,
     ...modelDescriptions,
     ...toolDescriptions,

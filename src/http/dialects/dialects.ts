@@ -2,11 +2,12 @@ import type { ChatRequest } from '../../core/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { chatCompletions } from './chat-completions/chat-completions.ts';
 import type { Dialect } from './dialect.ts';
+import { messages } from './messages/messages.ts';
 import { ollamaChat } from './ollama/ollama-chat.ts';
 import { ollamaGenerate } from './ollama/ollama-generate.ts';
 
 /** Every dialect of chats over HTTP. */
-export const dialects: readonly Dialect[] = [chatCompletions, ollamaChat, ollamaGenerate];
+export const dialects: readonly Dialect[] = [chatCompletions, messages, ollamaChat, ollamaGenerate];
 
 /** How a run is answered whose request has been stored. */
 export function storedReply(reply: ChatRequest['reply']): { dialect: Dialect; options: JsonObject } {

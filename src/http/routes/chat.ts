@@ -33,6 +33,8 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   const answerRun = createAnswerRun(options);
 
   function answer(request: FastifyRequest, reply: FastifyReply, dialect: Dialect): Promise<unknown> {
+    const headers = dialect.errors?.headers?.(request);
+    if (headers !== undefined) reply.headers(headers);
     const parsed = dialect.parse(request.body, request.headers);
     if (parsed.isInterrupt !== true) return begin({ request, reply, dialect }, parsed);
     return afterInterrupt(parsed, request.caller).then((joined) => {

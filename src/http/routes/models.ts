@@ -6,6 +6,8 @@ import { limits } from '../../core/limits.ts';
 import type { ModelFinder, ModelRecord } from '../../core/model.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import { isForAnthropic, toModelInfo, toModelPage } from '../dialects/messages/model-info.ts';
+import { errorsOfVersion } from '../dialects/messages/messages-errors.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
 
 export interface ModelRouteOptions {
@@ -14,17 +16,25 @@ export interface ModelRouteOptions {
   embed: (body: JsonObject, signal: AbortSignal) => Promise<{ status: number; body: Uint8Array }>;
 }
 
-/** The models that the caller's key may use, in OpenAI's shape, `/v1/models/{id}` (ids may contain `/`), and embeddings. */
+/** The models that the caller's key may use, in OpenAI's shape or Anthropic's, `/v1/models/{id}` (ids may contain `/`), and embeddings. */
 export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { models, embed }) => {
-  const list = async ({ caller }: FastifyRequest) => {
+  const listAllowed = async ({ caller }: FastifyRequest): Promise<ModelRecord[]> => {
     const records = await models.list(listSignal());
-    return { object: 'list', data: records.filter(({ id }) => isModelAllowed(caller, id)).map(toWire) };
+    return records.filter(({ id }) => isModelAllowed(caller, id));
   };
-  for (const path of ['/v1/models', '/api/models', '/api/v1/models']) app.get(path, list);
+  const list = async (request: FastifyRequest) => ({ object: 'list', data: (await listAllowed(request)).map(toWire) });
+  for (const path of ['/api/models', '/api/v1/models']) app.get(path, list);
 
-  app.get<{ Params: { '*': string } }>('/v1/models/*', async ({ caller, params: { '*': id } }) => {
+  const config = { errors: errorsOfVersion };
+  app.get('/v1/models', { config }, async (request) => {
+    if (!isForAnthropic(request.headers)) return list(request);
+    return toModelPage(await listAllowed(request), request.query);
+  });
+
+  app.get<{ Params: { '*': string } }>('/v1/models/*', { config }, async ({ caller, headers, params: { '*': id } }) => {
     requireModel(caller, id);
-    return toWire((await models.require(id, listSignal())).record);
+    const { record } = await models.require(id, listSignal());
+    return isForAnthropic(headers) ? toModelInfo(record) : toWire(record);
   });
 
   app.post('/v1/embeddings', async ({ caller, body }, reply) => {

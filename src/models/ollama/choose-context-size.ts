@@ -1,6 +1,6 @@
-import { textOf } from '../../core/chat.ts';
 import type { ChatMessage } from '../../core/chat.ts';
 import type { RunEvent } from '../../core/run-event.ts';
+import { estimateTokens } from '../../shared/estimate-tokens.ts';
 
 /** Ollama's default context size in tokens. Servers may be configured with more; no version with tools of the last year had a smaller default. */
 export const defaultContext = 4_096;
@@ -10,10 +10,6 @@ const defaultAnswerTokens = 1_024;
 const maxReservedTokens = 4_096;
 /** With fewer tokens for the answer, the answer itself would push out the beginning of the prompt. */
 const minAnswerTokens = 256;
-/** The role, separators and template text around each message. */
-const tokensPerMessage = 8;
-/** Vision models use between 250 and 1,600 tokens per image. */
-const tokensPerImage = 1_024;
 
 export interface ContextSizeRequest {
   messages: readonly ChatMessage[];
@@ -81,30 +77,4 @@ function tooSmall(needed: number, numCtx: number, { requested, contextLength, ma
 export function truncationWarning(numCtx: number): RunEvent {
   const message = `The prompt filled the whole context of ${numCtx} tokens: Ollama has cut off its beginning. Set a larger "num_ctx" or offer fewer tools.`;
   return { type: 'warning', data: { code: 'context_too_small', message, num_ctx: numCtx } };
-}
-
-/** A generous estimate of the tokens of messages and functions. Images are counted by number, not by the length of their base64. */
-export function estimateTokens({ messages, tools }: Pick<ContextSizeRequest, 'messages' | 'tools'>): number {
-  let tokens = tools.length === 0 ? 0 : textTokens(JSON.stringify(tools));
-  for (const message of messages) tokens += tokensPerMessage + messageTokens(message);
-  return Math.ceil(tokens);
-}
-
-function messageTokens(message: ChatMessage): number {
-  let tokens = textTokens(textOf(message.content));
-  if (Array.isArray(message.content)) tokens += message.content.filter((part) => part.type !== 'text').length * tokensPerImage;
-  if (message.role === 'assistant') for (const call of message.toolCalls) tokens += textTokens(call.name) + textTokens(call.arguments);
-  return tokens;
-}
-
-/** ASCII: 3.5 characters per token; other alphabets: 2; ideographs, kana, hangul and everything beyond: 1. */
-export function textTokens(text: string): number {
-  let ascii = 0;
-  let alphabetic = 0;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code < 0x80) ascii++;
-    else if (code < 0x2e80) alphabetic++;
-  }
-  return ascii / 3.5 + alphabetic / 2 + (text.length - ascii - alphabetic);
 }

@@ -33,6 +33,9 @@ test('answers are as the document says, on every route', async () => {
       calls(['pay', { amount: 1 }], ['pay', { amount: 2 }]),
       says('Paid.'),
       [new Error('broken')],
+      [{ type: 'usage', usage }, ...calls(['look', { amount: 1 }])],
+      says('Seven.'),
+      says('Seven.'),
     ],
   });
   const { server } = gateway.app;
@@ -58,7 +61,10 @@ test('answers are as the document says, on every route', async () => {
     expect((await call(`GET ${path}`)).status).toBe(200);
   await call('GET /ws');
   await call('GET /api/settings', { key: '' });
+  const anthropic = { headers: { 'anthropic-version': '2023-06-01' } };
+  await call('GET /v1/models', anthropic);
   await call('GET /v1/models/{id}', { url: '/v1/models/model' });
+  await call('GET /v1/models/{id}', { url: '/v1/models/model', ...anthropic });
   expect((await call('GET /v1/models/{id}', { url: '/v1/models/none' })).status).toBe(404);
   await call('POST /v1/embeddings', { payload: { model: 'none', input: 'x' } });
 
@@ -85,6 +91,13 @@ test('answers are as the document says, on every route', async () => {
     expect((await call(decide, { url, payload: { decision: 'approve', token } })).status).toBe(index === 0 ? 202 : 200);
   }
   expect((await call(`POST ${paths[0]}`, { payload: chat })).status).toBe(500);
+
+  const message = { ...chat, max_tokens: 10 };
+  expect((await call('POST /v1/messages', { payload: message })).status).toBe(200);
+  await call('POST /v1/messages', { payload: { ...message, stream: true } });
+  expect((await call('POST /v1/messages', { payload: chat })).status).toBe(400);
+  expect((await call('POST /v1/messages/count_tokens', { payload: chat })).status).toBe(200);
+  expect((await call('POST /v1/messages/count_tokens', { payload: {} })).status).toBe(400);
 
   const storedId = String(first['id']);
   await call('GET /v1/chat/completions');

@@ -1,7 +1,8 @@
 import { assert, integer, nat, option, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 
-import { estimateTokens, chooseContextSize, textTokens } from '../../../src/models/ollama/choose-context-size.ts';
+import { chooseContextSize } from '../../../src/models/ollama/choose-context-size.ts';
+import { estimateTokens, textTokens } from '../../../src/shared/estimate-tokens.ts';
 import type { ContextSizeRequest } from '../../../src/models/ollama/choose-context-size.ts';
 
 const user = (content: string) => ({ role: 'user' as const, content });

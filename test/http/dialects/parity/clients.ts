@@ -166,6 +166,9 @@ function toItems(turn: Turn): JsonObject[] {
   return [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: turn.text }, ...image] }];
 }
 
+/** What clients send that have to name a maximum, where a scenario has none. */
+export const demandedMaxTokens = 4_096;
+
 const messages: DialectClient = {
   name: 'messages',
   path: '/v1/messages',
@@ -175,7 +178,7 @@ const messages: DialectClient = {
       model,
       stream,
       system,
-      max_tokens: maxTokens ?? 4_096,
+      max_tokens: maxTokens ?? demandedMaxTokens,
       messages: turns.reduce<JsonObject[]>(addBlocks, []),
       tools: functions?.map(({ parameters, ...definition }) => ({ ...definition, input_schema: parameters })),
       tool_choice: toAnthropicChoice(choice),

@@ -8,7 +8,7 @@ import { gatewayOf } from '../../../requirements/gateway.ts';
 import type { Gateway } from '../../../requirements/gateway.ts';
 import { nothing } from './chat.ts';
 import type { Answer, DialectClient } from './chat.ts';
-import { dialectClients, servedClients } from './clients.ts';
+import { demandedMaxTokens, dialectClients, servedClients } from './clients.ts';
 import { scenarios, servers, toolAnswers } from './scenarios.ts';
 import type { Scenario } from './scenarios.ts';
 
@@ -97,7 +97,7 @@ function comparable({ answers, asked, sent }: Account, scenario: Scenario): Json
   const isWaiting = ({ waiting }: Answer): boolean => waiting.length > 0;
   return JSON.parse(
     JSON.stringify({
-      asked,
+      asked: asked.map((request) => ({ ...request, ...(request['tokens'] === demandedMaxTokens && { tokens: null }) })),
       sent,
       answers: answers.map((answer) => ({
         ...answer,

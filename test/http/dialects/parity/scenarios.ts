@@ -147,7 +147,7 @@ export const scenarios: Record<string, Scenario> = {
   },
   'reasoning and acting': {
     turns: () => [says('Thought: look\nAction: weather\nAction Input: {"city":"Rome"}'), says('Thought: done\nFinal Answer: 21 degrees.')],
-    chat: ask('Weather?', { fields: { ...town.fields, params: { function_calling: 'react' } } }),
+    chat: ask('Weather?', { thinks: true, fields: { ...town.fields, params: { function_calling: 'react' } } }),
     answer: { text: '21 degrees.' },
     sent: ['/weather'],
   },

@@ -1,0 +1,53 @@
+import { withCanonicalArguments } from '../../../chat/loop/repair-history.ts';
+import type { ChatEvent, ToolCall } from '../../../core/chat.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { RunEvent } from '../../../core/run-event.ts';
+import { sealThought } from './thinking-signature.ts';
+
+/** Which blocks a client is shown beside text and its own calls. */
+export interface ShownBlocks {
+  showsThinking: boolean;
+  /** The calls that the gateway executes. */
+  showsCalls: boolean;
+}
+
+/** The block that an event is told by, other than text and thinking, which grow; undefined if there is none. */
+export function blockOf(event: ChatEvent, { showsThinking, showsCalls }: ShownBlocks, model: string): JsonObject | undefined {
+  if (event.type === 'tool-call') return callBlock(event.call);
+  if (event.type === 'thought') return showsThinking ? { type: 'redacted_thinking', data: sealThought(model, event.fields) } : undefined;
+  return event.type === 'run-event' && showsCalls ? executedBlock(event.event) : undefined;
+}
+
+/** Clients take the input of a call from text in a stream, and from the block elsewhere. Calls of MCP have it in both, as some read it in either. */
+export function openingOf(block: JsonObject): JsonObject {
+  return block['type'] === 'tool_use' ? { ...block, input: {} } : block;
+}
+
+/** The text of a call's input; undefined for other blocks. */
+export function inputTextOf({ type, input }: JsonObject): string | undefined {
+  return type === 'tool_use' || type === 'mcp_tool_use' ? JSON.stringify(input) : undefined;
+}
+
+function callBlock(call: ToolCall): JsonObject {
+  const input = JSON.parse(withCanonicalArguments(call).arguments) as JsonObject;
+  return { ...call.extra, type: 'tool_use', id: call.id, name: call.name, input, caller: { type: 'direct' } };
+}
+
+/** Calls within another call are its own business. */
+function executedBlock({ type, data }: RunEvent): JsonObject | undefined {
+  if (data['within'] !== undefined) return undefined;
+  const { id = null, tool = null, args, server, error, response } = data;
+  if (type === 'tool.call') {
+    const input = isJsonObject(args) ? args : {};
+    return { type: 'mcp_tool_use', id, name: tool, server_name: server ?? 'function', input };
+  }
+  if (type !== 'tool.result') return undefined;
+  const text = textOfResult(isJsonObject(error) ? error['message'] : response);
+  return { type: 'mcp_tool_result', tool_use_id: id, is_error: error !== undefined, content: [{ type: 'text', text, citations: null }] };
+}
+
+/** Objects and arrays become JSON, indented as the model reads them. */
+function textOfResult(response: JsonValue | undefined): string {
+  return typeof response === 'string' ? response : JSON.stringify(response ?? null, null, 2);
+}

@@ -1,0 +1,90 @@
+import { CallerWarnings } from '../../../core/caller-warning.ts';
+import type { ChatEvent, FinishReason, Usage } from '../../../core/chat.ts';
+import { addUsage } from '../../../core/usage.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+
+/** What an answer says at its end. */
+export interface AnswerEnding {
+  note(event: ChatEvent): void;
+  /** `stop_reason`, `stop_sequence` and `stop_details`. */
+  stop(): JsonObject;
+  usage(): JsonObject;
+  /** `sources`, `warnings` and `approval`, where there are any. */
+  extensions(): JsonObject;
+}
+
+const reasons: Readonly<Record<FinishReason, string>> = {
+  stop: 'end_turn',
+  length: 'max_tokens',
+  tool_calls: 'tool_use',
+  content_filter: 'refusal',
+};
+
+/** `stopSequences`: those of the request. */
+export function createAnswerEnding(stopSequences: readonly string[]): AnswerEnding {
+  const sources: JsonObject[] = [];
+  const warnings = new CallerWarnings();
+  let approval: JsonObject | undefined;
+  let sum: Usage | undefined;
+  let reason: FinishReason = 'stop';
+  let sequence: string | undefined;
+  let isRefused = false;
+
+  return {
+    note(event) {
+      if (event.type === 'finish') ({ reason } = event);
+      else if (event.type === 'usage') sum = addUsage(sum, event.usage);
+      else if (event.type === 'source') sources.push(event.source as unknown as JsonObject);
+      else if (event.type === 'approval') approval = { ...event.approval };
+      else if (event.type === 'run-event') warnings.add(event.event);
+      else if (event.type === 'extra') {
+        sequence ??= matchedSequence(event.fields, stopSequences);
+        isRefused ||= refusalIn(event) !== '';
+      }
+    },
+    stop() {
+      const hasStopped = reason === 'stop' && sequence !== undefined;
+      const told = isRefused && reason === 'stop' ? 'refusal' : hasStopped ? 'stop_sequence' : reasons[reason];
+      const details = told === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null;
+      return { stop_reason: told, stop_sequence: told === 'stop_sequence' ? (sequence ?? null) : null, stop_details: details };
+    },
+    usage: () => toUsage(sum),
+    extensions: () => ({
+      ...(sources.length > 0 && { sources }),
+      ...(warnings.list.length > 0 && { warnings: warnings.list.map((warning) => ({ ...warning })) }),
+      ...(approval !== undefined && { approval }),
+    }),
+  };
+}
+
+/** vLLM and SGLang say at which sequence an answer has stopped; others do not. */
+function matchedSequence(fields: JsonObject, stopSequences: readonly string[]): string | undefined {
+  return stopSequences.find((wanted) => wanted === fields['stop_reason'] || wanted === fields['matched_stop']);
+}
+
+/** The words with which a model of OpenAI declines; empty for every other event. */
+export function refusalIn(event: Extract<ChatEvent, { type: 'extra' }>): string {
+  const { refusal } = event.fields;
+  return event.level === 'delta' && typeof refusal === 'string' ? refusal : '';
+}
+
+/** Anthropic's `input_tokens` are those that were not read from a cache. Without a report of the backend, nothing is known. */
+export function toUsage(usage: Usage | undefined): JsonObject {
+  const cached = detail(usage, 'prompt_tokens_details', 'cached_tokens');
+  const thinking = detail(usage, 'completion_tokens_details', 'reasoning_tokens');
+  return {
+    input_tokens: Math.max(0, (usage?.prompt_tokens ?? 0) - (cached ?? 0)),
+    output_tokens: usage?.completion_tokens ?? 0,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached ?? 0,
+    output_tokens_details: thinking === undefined ? null : { thinking_tokens: thinking },
+    server_tool_use: null,
+  };
+}
+
+function detail(usage: Usage | undefined, group: string, name: string): number | undefined {
+  const details = usage?.[group];
+  const count = isJsonObject(details) ? details[name] : undefined;
+  return typeof count === 'number' ? count : undefined;
+}

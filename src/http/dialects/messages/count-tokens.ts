@@ -1,0 +1,18 @@
+import type { ChatRequest } from '../../../core/chat.ts';
+import { estimateTokens } from '../../../shared/estimate-tokens.ts';
+import { parseFields, requireBoundedBody, withSystemParam } from '../gateway-fields.ts';
+import { countedSchema } from './messages-body-schema.ts';
+import { readConversation } from './read-messages.ts';
+import { readTools } from './read-tools.ts';
+
+/**
+ * An estimate of the tokens of a request as it was sent, without the tools of the gateway: which of them are offered is decided with the answer.
+ * @throws GatewayError `invalid_request` with `param` set to the first field at fault
+ */
+export function countTokens(value: unknown): Pick<ChatRequest, 'model'> & { tokens: number } {
+  const body = parseFields(countedSchema, requireBoundedBody(value, 'a JSON object with model and messages'));
+  const { messages } = readConversation(body);
+  const { callerFunctions } = readTools(body);
+  const tools = callerFunctions.map(({ wire }) => wire);
+  return { model: body.model, tokens: estimateTokens({ messages: withSystemParam(messages, body.params), tools }) };
+}

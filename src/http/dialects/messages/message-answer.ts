@@ -1,0 +1,150 @@
+import type { ChatEvent } from '../../../core/chat.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
+import { blockOf, inputTextOf, openingOf } from './answer-blocks.ts';
+import type { ShownBlocks } from './answer-blocks.ts';
+import { createAnswerEnding, refusalIn, toUsage } from './answer-ending.ts';
+import { messagesErrorBody } from './messages-errors.ts';
+import { signThinking } from './thinking-signature.ts';
+
+/** How an answer is told. Stored with suspended runs. */
+export interface MessageOptions extends ShownBlocks {
+  stopSequences: string[];
+}
+
+/** Anthropic's message and the events of its stream, with the gateway's `sources`, `warnings` and `approval`. */
+export function messageFormat(stored: JsonObject): AnswerFormat {
+  const options = readOptions(stored);
+  return { stream: (head) => createEventEncoder(head, options), collect: (head) => createMessageCollector(head, options) };
+}
+
+function readOptions({ showsThinking, showsCalls, stopSequences }: JsonObject): MessageOptions {
+  const sequences = Array.isArray(stopSequences) ? stopSequences.filter((sequence) => typeof sequence === 'string') : [];
+  return { showsThinking: showsThinking === true, showsCalls: showsCalls === true, stopSequences: sequences };
+}
+
+/** Fields that are null unless Anthropic's own servers or models are at work. */
+const emptyFields = { container: null, context_management: null, diagnostics: null };
+const emptyUsage = { cache_creation: null, inference_geo: null, service_tier: null, speed: null };
+
+function messageHead({ runId, model }: AnswerHead): JsonObject {
+  return { id: `msg_${runId}`, type: 'message', role: 'assistant', model };
+}
+
+function frame(type: string, fields: JsonObject): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+}
+
+/**
+ * Server-sent events as Anthropic sends them. The tokens of the request are known at its end only, so the first event says 0, and `message_delta` has
+ * them: clients take the later number.
+ */
+function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEncoder {
+  const ending = createAnswerEnding(options.stopSequences);
+  let isBegun = false;
+  let index = -1;
+  /** The block that is growing, with its delta up to the text. */
+  let open: { type: 'text' | 'thinking'; prefix: string; field?: string | undefined } | undefined;
+
+  const begin = (): string => {
+    if (isBegun) return '';
+    isBegun = true;
+    const unknown = { stop_reason: null, stop_sequence: null, stop_details: null, usage: { ...toUsage(undefined), ...emptyUsage } };
+    return frame('message_start', { message: { ...messageHead(head), content: [], ...unknown, ...emptyFields } });
+  };
+  const close = (): string => {
+    if (open === undefined) return '';
+    const { type, field } = open;
+    open = undefined;
+    const signature = type === 'thinking' ? { type: 'signature_delta', signature: signThinking(head.model, field) } : undefined;
+    return `${signature === undefined ? '' : frame('content_block_delta', { index, delta: signature })}${frame('content_block_stop', { index })}`;
+  };
+  const start = (block: JsonObject): string => {
+    const before = begin() + close();
+    index += 1;
+    return before + frame('content_block_start', { index, content_block: block });
+  };
+  /** Serialized once per block, not for each piece of it. */
+  const prefixOf = (type: 'text' | 'thinking'): string =>
+    `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"${type}_delta","${type}":`;
+  const grow = (type: 'text' | 'thinking', text: string, field?: string): string => {
+    if (text === '') return '';
+    if (open?.type === type && open.field === field) return `${open.prefix}${JSON.stringify(text)}}}\n\n`;
+    const started = start(type === 'text' ? { type, text: '', citations: null } : { type, thinking: '', signature: '' });
+    open = { type, prefix: prefixOf(type), field };
+    return `${started}${open.prefix}${JSON.stringify(text)}}}\n\n`;
+  };
+  const whole = (block: JsonObject): string => {
+    const input = inputTextOf(block);
+    const delta = input === undefined ? '' : { type: 'input_json_delta', partial_json: input };
+    const started = start(openingOf(block));
+    return `${started}${delta === '' ? '' : frame('content_block_delta', { index, delta })}${frame('content_block_stop', { index })}`;
+  };
+
+  return {
+    contentType: 'text/event-stream; charset=utf-8',
+    // Some clients wait for events of the protocol and do not count comments.
+    keepAlive: ': keep-alive\nevent: ping\ndata: {"type":"ping"}\n\n',
+    encode(event) {
+      if (isOtherChoice(event)) return '';
+      if (event.type === 'text') return grow('text', event.text);
+      if (event.type === 'reasoning') return options.showsThinking ? grow('thinking', event.text, event.field) : '';
+      ending.note(event);
+      if (event.type === 'extra') return grow('text', refusalIn(event));
+      const block = blockOf(event, options, head.model);
+      return block === undefined ? '' : whole(block);
+    },
+    end() {
+      const last = frame('message_delta', { delta: { ...ending.stop(), container: null }, usage: ending.usage(), ...ending.extensions() });
+      return `${begin()}${close()}${last}${frame('message_stop', {})}`;
+    },
+    failure: (error) => frame('error', messagesErrorBody(error, head.requestId)),
+  };
+}
+
+/** Collects events into one message. */
+function createMessageCollector(head: AnswerHead, options: MessageOptions): AnswerCollector {
+  const ending = createAnswerEnding(options.stopSequences);
+  const content: JsonObject[] = [];
+  let open: { type: 'text' | 'thinking'; pieces: string[]; field?: string | undefined } | undefined;
+
+  function close(): void {
+    if (open === undefined) return;
+    const text = open.pieces.join('');
+    if (open.type === 'text') content.push({ type: 'text', text, citations: null });
+    else content.push({ type: 'thinking', thinking: text, signature: signThinking(head.model, open.field) });
+    open = undefined;
+  }
+  function grow(type: 'text' | 'thinking', text: string, field?: string): void {
+    if (text === '') return;
+    if (open?.type !== type || open.field !== field) {
+      close();
+      open = { type, pieces: [], field };
+    }
+    open.pieces.push(text);
+  }
+
+  return {
+    add(event) {
+      if (isOtherChoice(event)) return;
+      if (event.type === 'text') return grow('text', event.text);
+      if (event.type === 'reasoning') return options.showsThinking ? grow('thinking', event.text, event.field) : undefined;
+      ending.note(event);
+      if (event.type === 'extra') return grow('text', refusalIn(event));
+      const block = blockOf(event, options, head.model);
+      if (block === undefined) return;
+      close();
+      content.push(block);
+    },
+    body() {
+      close();
+      const usage = { ...ending.usage(), ...emptyUsage };
+      return { ...messageHead(head), content, ...ending.stop(), usage, ...emptyFields, ...ending.extensions() };
+    },
+  };
+}
+
+/** A message has one choice, whatever `params` has asked for. */
+function isOtherChoice(event: ChatEvent): boolean {
+  return 'choice' in event && event.choice !== undefined && event.choice !== 0;
+}

@@ -1,0 +1,101 @@
+import { hash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ChatRequest } from '../../../core/chat.ts';
+import { withOllamaOnly } from '../../../core/for-ollama-only.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import type { ParsedRequest } from '../dialect.ts';
+import { modelParams, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import type { MessageOptions } from './message-answer.ts';
+import { bodySchema } from './messages-body-schema.ts';
+import type { Body, CountedBody } from './messages-body-schema.ts';
+import { readConversation } from './read-messages.ts';
+import { readTools } from './read-tools.ts';
+
+/** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
+export function parseMessagesBody(value: unknown, headers: IncomingHttpHeaders): ParsedRequest {
+  const wire = requireBoundedBody(value, 'a JSON object with model, max_tokens and messages');
+  const body = parseFields(bodySchema, wire);
+  refuseThread(wire);
+  const { messages, hasExecutedCalls } = readConversation(body);
+  const { warnings, ...tools } = readTools(body);
+  const request: ChatRequest = {
+    ...toGatewayPart(body),
+    ...tools,
+    model: body.model,
+    messages: withSystemParam(messages, body.params),
+    stream: body.stream ?? false,
+    hostedTools: [],
+    parameters: withOllamaOnly({ ...modelParams(wire['params']), ...modelParameters(body) }, thinkingSwitch(body)),
+    isTask: false,
+    ...(hasExecutedCalls && { hasKeptCalls: true }),
+    ...(warnings.length > 0 && { warnings }),
+  };
+  const options: MessageOptions = {
+    showsThinking: showsThinking(body.thinking),
+    showsCalls: hasMcpBeta(headers),
+    stopSequences: body.stop_sequences ?? [],
+  };
+  return { request, options: { ...options }, isInterrupt: body.interrupt ?? false };
+}
+
+/** The tool runner of Anthropic's SDK asks for one, and sends the whole conversation when it is refused in these words (`messages-errors.ts`). */
+function refuseThread({ thread }: JsonObject): void {
+  if (thread === undefined || thread === null) return;
+  const message = 'thread: this server holds no conversations. Send the whole conversation in messages, without thread.';
+  throw new GatewayError('invalid_request', message, { param: 'thread' });
+}
+
+/** Only what backends of the OpenAI API know; most of them refuse unknown parameters. */
+function modelParameters(body: Body): JsonObject {
+  const { max_tokens, temperature, top_p, top_k, stop_sequences: stop, metadata } = body;
+  const effort = effortOf(body);
+  const format = body.output_config?.format ?? body.output_format;
+  const given: JsonObject = {
+    max_tokens,
+    temperature: temperature ?? undefined,
+    top_p: top_p ?? undefined,
+    top_k: top_k ?? undefined,
+    stop: stop && stop.length > 0 ? stop : undefined,
+    user: metadata?.user_id ? toUser(metadata.user_id) : undefined,
+    reasoning_effort: effort,
+    response_format: format ? { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: format.schema } } : undefined,
+  };
+  return Object.fromEntries(Object.entries(given).filter(([, setting]) => setting !== undefined));
+}
+
+/** OpenAI refuses longer ones. */
+const longestUser = 64;
+
+function toUser(userId: string): string {
+  return userId.length <= longestUser ? userId : hash('sha256', userId);
+}
+
+/** Up to these budgets, in tokens, thinking is called low and medium; the keywords of Claude Code ask for 4,000, 10,000 and 32,000. */
+const lowBudget = 4_096;
+const mediumBudget = 16_384;
+
+function effortOf({ thinking, output_config: config }: Pick<CountedBody, 'thinking' | 'output_config'>): string | undefined {
+  if (thinking?.type === 'disabled') return undefined;
+  if (config?.effort) return config.effort === 'max' ? 'xhigh' : config.effort;
+  if (thinking?.type !== 'enabled') return undefined;
+  const budget = thinking.budget_tokens ?? mediumBudget;
+  return budget <= lowBudget ? 'low' : budget <= mediumBudget ? 'medium' : 'high';
+}
+
+/** Servers with OpenAI's API have no switch that all of them know; models of Ollama think unless they are told not to. */
+function thinkingSwitch({ thinking }: Pick<CountedBody, 'thinking'>): JsonObject {
+  return thinking?.type === 'disabled' ? { think: false } : {};
+}
+
+function showsThinking(thinking: CountedBody['thinking']): boolean {
+  return thinking !== undefined && thinking !== null && thinking.type !== 'disabled' && thinking.display !== 'omitted';
+}
+
+/** Whether the client knows the blocks of MCP calls, such as by `mcp-client-2025-11-20` in a long list. */
+function hasMcpBeta(headers: IncomingHttpHeaders): boolean {
+  return [headers['anthropic-beta'] ?? []]
+    .flat()
+    .flatMap((line) => line.split(','))
+    .some((beta) => beta.trim().startsWith('mcp-client'));
+}

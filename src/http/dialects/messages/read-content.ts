@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import type { ContentPart, MessageContent } from '../../../core/chat.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { describeSchemaIssue } from '../../../shared/describe-schema-issue.ts';
+import type { Block } from './messages-body-schema.ts';
+
+const textBlock = z.looseObject({ text: z.string() });
+const imageBlock = z.looseObject({
+  source: z.discriminatedUnion(
+    'type',
+    [
+      z.looseObject({ type: z.literal('base64'), media_type: z.string().max(256), data: z.string() }),
+      z.looseObject({ type: z.literal('url'), url: z.string() }),
+      z.looseObject({ type: z.literal('file') }),
+    ],
+    'must be an object whose type is base64 or url',
+  ),
+});
+const blocks = z.array(z.looseObject({ type: z.string().max(256) })).max(10_000);
+const documentBlock = z.looseObject({
+  title: z.string().nullish(),
+  context: z.string().nullish(),
+  source: z.discriminatedUnion(
+    'type',
+    [
+      z.looseObject({ type: z.literal('text'), data: z.string() }),
+      z.looseObject({ type: z.literal('content'), content: z.union([z.string(), blocks], 'must be text or a list of blocks') }),
+      z.looseObject({ type: z.enum(['base64', 'url', 'file']) }),
+    ],
+    'must be an object whose type is text or content',
+  ),
+});
+const searchResult = z.looseObject({ title: z.string().nullish(), source: z.string().nullish(), content: blocks });
+
+/** @throws GatewayError `invalid_request` with the path of the field at fault */
+export function readBlock<Output>(schema: z.ZodType<Output>, value: unknown, path: string): Output {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const param = [path, ...(issue?.path ?? [])].join('.');
+  throw new GatewayError('invalid_request', `${param}: ${describeSchemaIssue(issue)}`, { param });
+}
+
+/** Where content stands. `isNew`: the answer is due to it, so that it would be wrong if a part were left out. */
+export interface Place {
+  path: string;
+  isNew: boolean;
+}
+
+/** Text and images as parts of a message. Blocks of unknown types are left out. @throws GatewayError `invalid_request` */
+export function toParts(content: string | readonly Block[], place: Place): ContentPart[] {
+  if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
+  return content.flatMap((block, index) => partsOfBlock(block, { ...place, path: `${place.path}.${index}` }));
+}
+
+/** None for a block of an unknown type. @throws GatewayError `invalid_request` */
+export function partsOfBlock(block: Block, place: Place): ContentPart[] {
+  switch (block.type) {
+    case 'text':
+      return textPart(readBlock(textBlock, block, place.path).text);
+    case 'image': {
+      const { source } = readBlock(imageBlock, block, place.path);
+      if (source.type === 'url') return [{ type: 'image_url', image_url: { url: source.url } }];
+      if (source.type === 'base64') return [{ type: 'image_url', image_url: { url: `data:${source.media_type};base64,${source.data}` } }];
+      return leftOut('an image in a stored file', 'Send the image itself as base64 or its URL', place);
+    }
+    case 'document':
+      return documentParts(readBlock(documentBlock, block, place.path), place);
+    case 'search_result': {
+      const { title, source, content } = readBlock(searchResult, block, place.path);
+      return withHeading([title, source], toParts(content, { ...place, path: `${place.path}.content` }));
+    }
+    default:
+      return [];
+  }
+}
+
+function documentParts({ source, title, context }: z.infer<typeof documentBlock>, place: Place): ContentPart[] {
+  const heading = [title, context];
+  if (source.type === 'text') return withHeading(heading, textPart(source.data));
+  if (source.type === 'content') return withHeading(heading, toParts(source.content, { ...place, path: `${place.path}.source.content` }));
+  return withHeading(heading, leftOut('a document that is no text', 'Send its text, as a source of the type text', place));
+}
+
+/** A request must not fail for ever because of what stands in its history. */
+function leftOut(what: string, cure: string, { path, isNew }: Place): ContentPart[] {
+  if (!isNew) return [{ type: 'text', text: `[Here stood ${what}, which this server cannot read.]` }];
+  const param = `${path}.source.type`;
+  throw new GatewayError('invalid_request', `${param}: this server cannot read ${what}. ${cure}.`, { param });
+}
+
+function withHeading(words: readonly (string | null | undefined)[], parts: ContentPart[]): ContentPart[] {
+  const heading = words.filter((word) => typeof word === 'string' && word !== '').join('\n');
+  return heading === '' ? parts : [{ type: 'text', text: heading }, ...parts];
+}
+
+/** Backends refuse empty text. */
+function textPart(text: string): ContentPart[] {
+  return text === '' ? [] : [{ type: 'text', text }];
+}
+
+/** One text where there is nothing else, which every backend takes. */
+export function toContent(parts: ContentPart[]): MessageContent {
+  const texts = parts.flatMap((part) => (part.type === 'text' && typeof part.text === 'string' ? [part.text] : []));
+  return texts.length === parts.length ? texts.join('\n\n') : parts;
+}

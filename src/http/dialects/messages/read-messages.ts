@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import type { AssistantMessage, ChatMessage, ContentPart, ToolCall, ToolMessage } from '../../../core/chat.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import type { Block, CountedBody } from './messages-body-schema.ts';
+import { partsOfBlock, readBlock, toContent, toParts } from './read-content.ts';
+import type { Place } from './read-content.ts';
+import { reasoningIn } from './thinking-signature.ts';
+
+const id = z.string().min(1).max(1_000_000);
+const callBlock = z.looseObject({ id, name: z.string(), input: z.unknown() });
+const resultBlock = z.looseObject({
+  tool_use_id: id,
+  content: z
+    .union([z.string(), z.array(z.looseObject({ type: z.string().max(256) })).max(10_000)], 'must be text or a list of blocks')
+    .nullish(),
+  is_error: z.boolean().nullish(),
+});
+
+/** A conversation in our words. */
+export interface ReadConversation {
+  messages: ChatMessage[];
+  /** It has calls that the gateway has run. */
+  hasExecutedCalls: boolean;
+}
+
+/** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
+export function readConversation({ messages, system, model }: Pick<CountedBody, 'messages' | 'system' | 'model'>): ReadConversation {
+  const lastAnswer = messages.findLastIndex(({ role }) => role === 'assistant');
+  const read: ChatMessage[] = systemMessage(system ?? '', { path: 'system', isNew: true });
+  let hasExecutedCalls = false;
+  for (const [index, { role, content }] of messages.entries()) {
+    const place = { path: `messages.${index}.content`, isNew: index > lastAnswer };
+    if (role === 'system') read.push(...systemMessage(content, place));
+    else if (role === 'user') read.push(...userMessages(content, place));
+    else {
+      const turn = new AssistantTurn(model);
+      turn.read(content, place);
+      read.push(...turn.messages);
+      hasExecutedCalls ||= turn.hasExecutedCalls;
+    }
+  }
+  return { messages: read, hasExecutedCalls };
+}
+
+/** Claude Code puts a line about its build first, which changes with each request: a backend could never reuse what it has of the prompt. */
+const billingLine = /^x-anthropic-billing-header:/;
+
+function systemMessage(content: string | readonly Block[], place: Place): ChatMessage[] {
+  const parts = toParts(content, place).filter(({ type, text }) => type !== 'text' || typeof text !== 'string' || !billingLine.test(text));
+  return parts.length === 0 ? [] : [{ role: 'system', content: toContent(parts) }];
+}
+
+/** Results first, because they have to follow their calls. Most backends take images in the messages of users only. */
+function userMessages(content: string | readonly Block[], place: Place): ChatMessage[] {
+  if (typeof content === 'string') return [{ role: 'user', content }];
+  const results: ChatMessage[] = [];
+  const said: ContentPart[] = [];
+  for (const [index, block] of content.entries()) {
+    const at = { ...place, path: `${place.path}.${index}` };
+    if (block.type !== 'tool_result' && block.type !== 'mcp_tool_result') {
+      said.push(...partsOfBlock(block, at));
+      continue;
+    }
+    const { message, images } = readResult(block, at);
+    results.push(message);
+    if (images.length > 0) said.push({ type: 'text', text: `Images in the result of the call ${message.toolCallId}:` }, ...images);
+  }
+  return said.length === 0 ? results : [...results, { role: 'user', content: toContent(said) }];
+}
+
+function readResult(block: Block, { path, isNew }: Place): { message: ToolMessage; images: ContentPart[] } {
+  const { tool_use_id: toolCallId, content, is_error: isError } = readBlock(resultBlock, block, path);
+  const parts = toParts(content ?? '', { path: `${path}.content`, isNew });
+  const images = parts.filter(({ type }) => type !== 'text');
+  const text = toContent(parts.filter(({ type }) => type === 'text')) as string;
+  const told = text === '' && images.length > 0 ? 'The result is the images below.' : text;
+  // As the gateway tells models of its own calls that have failed.
+  return { message: { role: 'tool', toolCallId, content: isError === true ? JSON.stringify({ error: told }) : told }, images };
+}
+
+/**
+ * Reads one message of the assistant. It may have several rounds: the calls that the gateway has run and their results stand in it, in the order in
+ * which they happened.
+ */
+class AssistantTurn {
+  readonly messages: ChatMessage[] = [];
+  hasExecutedCalls = false;
+  readonly #model: string;
+  #parts: ContentPart[] = [];
+  #calls: ToolCall[] = [];
+  #hasExecuted = false;
+  #results: ToolMessage[] = [];
+  #reasoning: JsonObject = {};
+
+  constructor(model: string) {
+    this.#model = model;
+  }
+
+  read(content: string | readonly Block[], place: Place): void {
+    if (typeof content === 'string') this.#parts = toParts(content, place);
+    else for (const [index, block] of content.entries()) this.#add(block, { ...place, path: `${place.path}.${index}` });
+    this.#endRound();
+  }
+
+  #add(block: Block, place: Place): void {
+    if (block.type === 'mcp_tool_result') {
+      this.#results.push(readResult(block, place).message);
+      return;
+    }
+    if (this.#results.length > 0) this.#endRound();
+    switch (block.type) {
+      case 'text':
+        // What is said after a call that had no result, because it waits for an approval.
+        if (this.#hasExecuted) this.#endRound();
+        this.#parts.push(...partsOfBlock(block, place));
+        return;
+      case 'thinking':
+      case 'redacted_thinking':
+        this.#addReasoning(reasoningIn(block as JsonObject, this.#model) ?? {});
+        return;
+      case 'tool_use':
+      case 'mcp_tool_use':
+        this.#calls.push(toCall(block, place));
+        this.#hasExecuted ||= block.type === 'mcp_tool_use';
+        this.hasExecutedCalls ||= this.#hasExecuted;
+        return;
+      default:
+    }
+  }
+
+  #addReasoning(fields: JsonObject): void {
+    for (const [field, value] of Object.entries(fields)) {
+      const before = this.#reasoning[field];
+      this.#reasoning[field] = typeof before === 'string' && typeof value === 'string' ? before + value : value;
+    }
+  }
+
+  /** Reasoning goes back with calls only, as in the loop: some backends refuse it with an answer. */
+  #endRound(): void {
+    const text = toContent(this.#parts);
+    const hasReasoning = this.#calls.length > 0 && Object.keys(this.#reasoning).length > 0;
+    const message: AssistantMessage = {
+      role: 'assistant',
+      content: text === '' ? null : text,
+      toolCalls: this.#calls,
+      ...(hasReasoning && { extra: this.#reasoning }),
+    };
+    if (text !== '' || this.#calls.length > 0) this.messages.push(message);
+    this.messages.push(...this.#results);
+    this.#parts = [];
+    this.#calls = [];
+    this.#hasExecuted = false;
+    this.#results = [];
+    this.#reasoning = {};
+  }
+}
+
+function toCall(block: Block, { path }: Place): ToolCall {
+  const { id: callId, name, input } = readBlock(callBlock, block, path);
+  const { extra_content: signed } = block;
+  return {
+    id: callId,
+    name,
+    arguments: JSON.stringify(isJsonObject(input) ? input : {}),
+    ...(isJsonObject(signed) && { extra: { extra_content: signed } }),
+  };
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import type { CallerWarning } from '../../../core/caller-warning.ts';
+import type { CallerFunction, ChatRequest } from '../../../core/chat.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { jsonObject } from '../gateway-fields.ts';
+import type { CountedBody } from './messages-body-schema.ts';
+import { readBlock } from './read-content.ts';
+
+const functionSchema = z.looseObject({
+  name: z.string().min(1).max(256),
+  description: z.string().nullish(),
+  input_schema: jsonObject,
+});
+
+export type ReadTools = Pick<ChatRequest, 'callerFunctions' | 'toolChoice' | 'parallelToolCalls'> & { warnings: CallerWarning[] };
+
+/**
+ * The caller's own functions. Tools that Anthropic runs, or whose schema only its models know, are left out with a warning.
+ * @throws GatewayError `invalid_request`
+ */
+export function readTools({ tools, tool_choice: choice }: Pick<CountedBody, 'tools' | 'tool_choice'>): ReadTools {
+  const callerFunctions: CallerFunction[] = [];
+  const warnings: CallerWarning[] = [];
+  const leftOut = new Set<string>();
+  for (const [index, tool] of (tools ?? []).entries()) {
+    if (isOwn(tool)) callerFunctions.push(toFunction(tool, index));
+    else {
+      const type = JSON.stringify(tool['type']).slice(0, 100);
+      if (typeof tool['name'] === 'string') leftOut.add(tool['name']);
+      const message = `tools.${index}: ${type} is a tool of Anthropic's servers and models, which this gateway does not have. It was left out.`;
+      warnings.push({ code: 'tool_left_out', message });
+    }
+  }
+  if (choice?.type === 'tool' && leftOut.has(choice.name)) {
+    const message = `tool_choice: ${choice.name} is a tool of Anthropic's servers and models, which this gateway does not have. Choose another.`;
+    throw new GatewayError('invalid_request', message, { param: 'tool_choice' });
+  }
+  const isSingle =
+    choice !== undefined && choice !== null && 'disable_parallel_tool_use' in choice && choice.disable_parallel_tool_use === true;
+  return { callerFunctions, toolChoice: toChoice(choice), parallelToolCalls: isSingle ? false : undefined, warnings };
+}
+
+/** An entry without a type is meant as a function, so that what is wrong in it is told. */
+function isOwn(tool: JsonObject): boolean {
+  const { type } = tool;
+  return type === undefined || type === null || type === 'custom';
+}
+
+function toFunction(tool: JsonObject, index: number): CallerFunction {
+  const { name, description, input_schema: parameters } = readBlock(functionSchema, tool, `tools.${index}`);
+  return { name, wire: { type: 'function', function: { name, ...(description && { description }), parameters } } };
+}
+
+function toChoice(choice: CountedBody['tool_choice']): ChatRequest['toolChoice'] {
+  switch (choice?.type) {
+    case 'any':
+      return 'required';
+    case 'tool':
+      return { type: 'function', function: { name: choice.name } };
+    case 'auto':
+    case 'none':
+      return choice.type;
+    case undefined:
+      return undefined;
+  }
+}

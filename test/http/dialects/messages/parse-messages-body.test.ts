@@ -1,0 +1,265 @@
+import { describe, expect, test } from 'vitest';
+import { GatewayError } from '../../../../src/core/errors.ts';
+import { parseMessagesBody } from '../../../../src/http/dialects/messages/parse-messages-body.ts';
+import { sealThought, signThinking } from '../../../../src/http/dialects/messages/thinking-signature.ts';
+import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
+
+const plain = { model: 'm', max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] };
+
+function parse(body: JsonObject, headers = {}) {
+  return parseMessagesBody({ ...plain, ...body }, headers);
+}
+
+/** The messages of a conversation in our words. */
+function read(...messages: JsonValue[]) {
+  return parse({ messages }).request.messages;
+}
+
+function faultOf(body: JsonObject): { param: string | null; message: string } {
+  try {
+    parse(body);
+  } catch (error) {
+    if (error instanceof GatewayError && error.code === 'invalid_request') return { param: error.param, message: error.message };
+  }
+  return expect.unreachable();
+}
+
+const png = { type: 'base64', media_type: 'image/png', data: 'AAAA' };
+
+describe('messages', () => {
+  test('system text comes as text, as blocks, and as messages', () => {
+    const system = [
+      { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1;' },
+      { type: 'text', text: 'One.', cache_control: { type: 'ephemeral' } },
+      { type: 'text', text: 'Two.' },
+    ];
+    expect(parse({ system }).request.messages[0]).toEqual({ role: 'system', content: 'One.\n\nTwo.' });
+    expect(read({ role: 'user', content: 'Hi' }, { role: 'system', content: [{ type: 'text', text: 'Now.' }] })[1]).toEqual({
+      role: 'system',
+      content: 'Now.',
+    });
+  });
+
+  test('images and documents become parts', () => {
+    const content = [
+      { type: 'text', text: 'Look.' },
+      { type: 'image', source: png },
+      { type: 'image', source: { type: 'url', url: 'https://x.test/a.png' } },
+      { type: 'document', title: 'Notes', source: { type: 'text', media_type: 'text/plain', data: 'Tea.' } },
+      { type: 'document', source: { type: 'content', content: [{ type: 'text', text: 'Milk.' }] } },
+      { type: 'search_result', title: 'T', source: 's', content: [{ type: 'text', text: 'Found.' }] },
+      { type: 'thing_of_tomorrow' },
+    ];
+    expect(read({ role: 'user', content })).toEqual([
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Look.' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+          { type: 'image_url', image_url: { url: 'https://x.test/a.png' } },
+          { type: 'text', text: 'Notes' },
+          { type: 'text', text: 'Tea.' },
+          { type: 'text', text: 'Milk.' },
+          { type: 'text', text: 'T\ns' },
+          { type: 'text', text: 'Found.' },
+        ],
+      },
+    ]);
+  });
+
+  test('results follow their calls, with failures as the gateway tells them, and images behind', () => {
+    const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: { a: 1 } });
+    const results = [
+      { type: 'tool_result', tool_use_id: 'a', content: 'Fine' },
+      { type: 'tool_result', tool_use_id: 'b', content: [{ type: 'text', text: 'Broken' }], is_error: true },
+      { type: 'tool_result', tool_use_id: 'c', content: [{ type: 'image', source: png }] },
+      { type: 'tool_result', tool_use_id: 'd' },
+      { type: 'text', text: 'Go on.' },
+    ];
+    const messages = read(
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: ['a', 'b', 'c', 'd'].map(use) },
+      { role: 'user', content: results },
+    );
+    expect(messages.slice(1)).toEqual([
+      { role: 'assistant', content: null, toolCalls: ['a', 'b', 'c', 'd'].map((id) => ({ id, name: 'f', arguments: '{"a":1}' })) },
+      { role: 'tool', toolCallId: 'a', content: 'Fine' },
+      { role: 'tool', toolCallId: 'b', content: '{"error":"Broken"}' },
+      { role: 'tool', toolCallId: 'c', content: 'The result is the images below.' },
+      { role: 'tool', toolCallId: 'd', content: '' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'Images in the result of the call c:' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } },
+          { type: 'text', text: 'Go on.' },
+        ],
+      },
+    ]);
+  });
+
+  test('calls of the gateway become rounds', () => {
+    const executed = (id: string) => [
+      { type: 'mcp_tool_use', id, name: 'f', server_name: 's', input: {} },
+      { type: 'mcp_tool_result', tool_use_id: id, is_error: false, content: [{ type: 'text', text: id }] },
+    ];
+    const content = [{ type: 'text', text: 'First.' }, ...executed('a'), ...executed('b'), { type: 'text', text: 'Done.' }];
+    const { request } = parse({ messages: [...plain.messages, { role: 'assistant', content }] });
+    expect(request.hasKeptCalls).toBe(true);
+    expect(request.messages.slice(1)).toEqual([
+      { role: 'assistant', content: 'First.', toolCalls: [{ id: 'a', name: 'f', arguments: '{}' }] },
+      { role: 'tool', toolCallId: 'a', content: 'a' },
+      { role: 'assistant', content: null, toolCalls: [{ id: 'b', name: 'f', arguments: '{}' }] },
+      { role: 'tool', toolCallId: 'b', content: 'b' },
+      { role: 'assistant', content: 'Done.', toolCalls: [] },
+    ]);
+  });
+
+  test('reasoning goes back with calls, and only to the model that wrote it', () => {
+    const use = { type: 'tool_use', id: 'a', name: 'f', input: {} };
+    const turn = (...blocks: JsonObject[]) => read({ role: 'user', content: 'Hi' }, { role: 'assistant', content: blocks })[1];
+    const thinking = (model: string, field?: string) => ({ type: 'thinking', thinking: 'Hm.', signature: signThinking(model, field) });
+    const sealed = { type: 'redacted_thinking', data: sealThought('m', { reasoning_details: [{ type: 'x' }], role: 'system' }) };
+    expect(turn(thinking('m', 'reasoning'), sealed, use)).toMatchObject({
+      extra: { reasoning: 'Hm.', reasoning_details: [{ type: 'x' }] },
+    });
+    expect(turn(sealed, use)).not.toHaveProperty('extra.role');
+    const silent = [
+      thinking('other', 'reasoning'),
+      thinking('m'),
+      thinking('m', 'content'),
+      { ...thinking('m', 'reasoning'), signature: 'EqQB' },
+    ];
+    for (const block of silent) expect(turn(block, use)).not.toHaveProperty('extra.reasoning');
+    expect(turn(thinking('m', 'reasoning'), { type: 'text', text: 'Done.' })).toEqual({
+      role: 'assistant',
+      content: 'Done.',
+      toolCalls: [],
+    });
+    expect(turn({ type: 'redacted_thinking', data: Buffer.from('toolwharf:1:{').toString('base64') }, use)).toMatchObject({
+      role: 'assistant',
+    });
+  });
+
+  test('what cannot be read is refused in the question and named in the history', () => {
+    const pdf = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' } };
+    const asked = { role: 'user', content: [pdf] };
+    expect(faultOf({ messages: [asked] })).toMatchObject({ param: 'messages.0.content.0.source.type' });
+    const [first] = read(asked, { role: 'assistant', content: 'What?' }, { role: 'user', content: 'Never mind.' });
+    expect(first?.content).toMatch(/no text/);
+  });
+});
+
+describe('tools', () => {
+  const own = { name: 'f', description: 'Does f', input_schema: { type: 'object' }, cache_control: { type: 'ephemeral' }, strict: true };
+  const search = { type: 'web_search_20250305', name: 'web_search' };
+
+  test('those of the caller are offered, those of Anthropic left out with a warning', () => {
+    const { request } = parse({ tools: [own, search, { ...own, name: 'g', type: 'custom' }] });
+    expect(request.callerFunctions.map(({ name }) => name)).toEqual(['f', 'g']);
+    expect(request.callerFunctions[0]?.wire).toEqual({
+      type: 'function',
+      function: { name: 'f', description: 'Does f', parameters: { type: 'object' } },
+    });
+    expect(request.warnings).toMatchObject([{ code: 'tool_left_out', message: expect.stringContaining('web_search_20250305') }]);
+  });
+
+  test.each([
+    [{ type: 'auto' }, 'auto', undefined],
+    [{ type: 'any', disable_parallel_tool_use: true }, 'required', false],
+    [{ type: 'tool', name: 'f' }, { type: 'function', function: { name: 'f' } }, undefined],
+    [{ type: 'none' }, 'none', undefined],
+  ])('tool_choice %j', (choice, expected, parallel) => {
+    const { request } = parse({ tools: [own], tool_choice: choice });
+    expect([request.toolChoice, request.parallelToolCalls]).toEqual([expected, parallel]);
+  });
+
+  test('a choice that demands a tool of Anthropic is refused', () => {
+    expect(faultOf({ tools: [search], tool_choice: { type: 'tool', name: 'web_search' } })).toMatchObject({ param: 'tool_choice' });
+  });
+});
+
+describe('parameters', () => {
+  test('only what backends know reaches them', () => {
+    const schema = { type: 'object', properties: {} };
+    const { request } = parse({
+      temperature: 0,
+      top_p: 0.9,
+      top_k: 40,
+      stop_sequences: ['END'],
+      metadata: { user_id: 'u'.repeat(100) },
+      output_config: { format: { type: 'json_schema', schema }, effort: 'max' },
+      thinking: { type: 'adaptive' },
+      context_management: { edits: [] },
+      betas: ['x'],
+      service_tier: 'auto',
+      container: 'c',
+      params: { seed: 7, temperature: 1 },
+      tool_ids: ['server:shop'],
+    });
+    expect(request.parameters).toEqual({
+      max_tokens: 10,
+      temperature: 0,
+      top_p: 0.9,
+      top_k: 40,
+      stop: ['END'],
+      user: expect.stringMatching(/^[\da-f]{64}$/),
+      reasoning_effort: 'xhigh',
+      response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema } },
+      seed: 7,
+    });
+    expect(request.toolIds).toEqual(['server:shop']);
+  });
+
+  test.each([
+    [{ type: 'enabled', budget_tokens: 4_000 }, 'low', true],
+    [{ type: 'enabled', budget_tokens: 10_000 }, 'medium', true],
+    [{ type: 'enabled', budget_tokens: 32_000 }, 'high', true],
+    [{ type: 'adaptive' }, undefined, true],
+    [{ type: 'adaptive', display: 'omitted' }, undefined, false],
+    [{ type: 'disabled' }, undefined, false],
+    [undefined, undefined, false],
+  ])('thinking %j', (thinking, effort, isShown) => {
+    const { request, options } = parse({ ...(thinking && { thinking }) });
+    expect([request.parameters['reasoning_effort'], options['showsThinking']]).toEqual([effort, isShown]);
+  });
+
+  test('disabled thinking is switched off where there is a switch', () => {
+    const { parameters } = parse({ thinking: { type: 'disabled' } }).request;
+    expect(parameters).toEqual({ max_tokens: 10, think: false, for_ollama_only: ['think'] });
+  });
+
+  test.each([
+    ['context-1m-2025-08-07, mcp-client-2025-04-04', true],
+    ['context-1m-2025-08-07', false],
+  ])('calls of the gateway are shown to clients of MCP: %s', (beta, isShown) => {
+    expect(parse({}, { 'anthropic-beta': beta }).options['showsCalls']).toBe(isShown);
+  });
+});
+
+test.each<[JsonObject, string]>([
+  [{ model: '' }, 'model'],
+  [{ max_tokens: null }, 'max_tokens'],
+  [{ max_tokens: 0 }, 'max_tokens'],
+  [{ messages: [] }, 'messages'],
+  [{ messages: [{ role: 'tool', content: '' }] }, 'messages.0.role'],
+  [{ messages: [{ role: 'user', content: 7 }] }, 'messages.0.content'],
+  [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages.0.content.0.text'],
+  [{ messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'base64' } }] }] }, 'messages.0.content.0.source.media_type'],
+  [{ messages: [{ role: 'user', content: [{ type: 'tool_result' }] }] }, 'messages.0.content.0.tool_use_id'],
+  [{ messages: [{ role: 'assistant', content: [{ type: 'tool_use', name: 'f' }] }] }, 'messages.0.content.0.id'],
+  [{ system: 7 }, 'system'],
+  [{ tools: [{ name: 'f' }] }, 'tools.0.input_schema'],
+  [{ tool_choice: 'auto' }, 'tool_choice'],
+  [{ tool_choice: { type: 'tool' } }, 'tool_choice.name'],
+  [{ thinking: { type: 'some' } }, 'thinking.type'],
+  [{ output_config: { format: { type: 'text' } } }, 'output_config.format.type'],
+  [{ stop_sequences: 'END' }, 'stop_sequences'],
+  [{ temperature: 'hot' }, 'temperature'],
+  [{ tool_ids: 'all' }, 'tool_ids'],
+  [{ thread: { type: 'create' } }, 'thread'],
+])('%j is refused by the name of its field', (body, param) => {
+  const fault = faultOf(body);
+  expect(fault.param).toBe(param);
+  expect(fault.message).toContain(param);
+});
