@@ -75,6 +75,14 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
     );
   }
 
+  /** Whoever has the key names the person, so a person must not get an administrator's rights. */
+  function requireUserRole({ role, people }: KeyFields): void {
+    if (people !== undefined && role === 'admin')
+      throw new GatewayError('invalid_request', 'users: a key that speaks for several people must have the role "user".', {
+        param: 'users',
+      });
+  }
+
   async function store(fields: KeyFields): Promise<{ record: KeyRecord; key: string }> {
     const key = createKeyText();
     const record: KeyRecord = { ...fields, id: `key_${newId()}`, hash: hashKey(key, pepper), secretMark: markOf(pepper), createdAt: now() };
@@ -87,6 +95,7 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
 
     create: (fields) =>
       inTurn(async () => {
+        requireUserRole(fields);
         const isFirst = (await registry.listKeys()).length === 0;
         if (isFirst && !hasFixedKey && fields.role !== 'admin') {
           const message = 'role: the first key must be an administrator key ("admin"), because otherwise nobody could create another one.';
@@ -103,6 +112,7 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
         const { record, others } = await requireKey(id);
         const { hash, secretMark, createdAt } = record;
         const changed: KeyRecord = { ...toFields(record), id, hash, createdAt, ...(secretMark !== undefined && { secretMark }) };
+        requireUserRole(changed);
         if (isAdministrator(record)) requireAdministratorAmong([...others, changed], 'demoted or expired');
         await write(() => registry.changeKey(changed));
         if (!haveRightsChanged(record, changed)) return changed;
@@ -131,7 +141,7 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
 
 /** Whether anything but the name has changed. */
 function haveRightsChanged(before: KeyRecord, after: KeyRecord): boolean {
-  const rights = ({ role, expiresAt, models, tools, limits }: KeyRecord): string =>
-    JSON.stringify([role, expiresAt, models, tools, limits]);
+  const rights = ({ role, expiresAt, models, tools, limits, totalLimits, people }: KeyRecord): string =>
+    JSON.stringify([role, expiresAt, models, tools, limits, totalLimits, people]);
   return rights(before) !== rights(after);
 }

@@ -4,6 +4,7 @@ import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { CallerLimits } from '../core/caller.ts';
+import type { PeopleRule } from '../core/people.ts';
 import type { KeyRecord, Registry } from '../core/registry.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
 
@@ -14,7 +15,7 @@ const maxEntries = 1_000;
 
 interface Entry {
   record: KeyRecord;
-  caller: Caller;
+  key: StoredKey;
   readAt: number;
 }
 
@@ -26,11 +27,17 @@ export interface StoredKeysOptions {
   onExpiring?: ((keyId: string, expiresAt: number) => void) | undefined;
 }
 
+/** A key that is good. `people`: it speaks for several, and `caller` is the key without any of them. */
+export interface StoredKey {
+  caller: Caller;
+  people?: PeopleRule | undefined;
+}
+
 export interface StoredKeys {
   /** Undefined for an unknown hash and for an expired key. @throws GatewayError `storage_unavailable` */
-  findCaller(hash: string): MaybePromise<Caller | undefined>;
+  find(hash: string): MaybePromise<StoredKey | undefined>;
   /** The same by the id of a key; not cached. @throws GatewayError `storage_unavailable` */
-  findById(id: string): Promise<Caller | undefined>;
+  findById(id: string): Promise<StoredKey | undefined>;
   /** Whether any key is stored, even an expired one. @throws GatewayError `storage_unavailable` */
   hasAny(): MaybePromise<boolean>;
   forget: () => void;
@@ -52,7 +59,7 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
       entries.delete(hash);
       return undefined;
     }
-    const entry: Entry = { record, caller: toCaller(record), readAt: now() };
+    const entry: Entry = { record, key: toStoredKey(record), readAt: now() };
     if (startEpoch !== epoch) return entry;
     entries.set(hash, entry);
     return entry;
@@ -65,22 +72,23 @@ export function createStoredKeys({ registry, now, onExpiring }: StoredKeysOption
     return answer;
   }
 
-  function callerOf(entry: Entry | undefined): Caller | undefined {
+  function keyOf(entry: Entry | undefined): StoredKey | undefined {
     if (entry === undefined || isExpired(entry.record, now())) return undefined;
-    if (entry.caller.expiresAt !== undefined) onExpiring?.(entry.caller.id, entry.caller.expiresAt);
-    return entry.caller;
+    const { id, expiresAt } = entry.record;
+    if (expiresAt !== undefined) onExpiring?.(id, expiresAt);
+    return entry.key;
   }
 
   return {
-    findCaller(hash) {
+    find(hash) {
       const known = entries.get(hash);
-      return known !== undefined && isFresh(known.readAt) ? callerOf(known) : readEntry(hash).then(callerOf);
+      return known !== undefined && isFresh(known.readAt) ? keyOf(known) : readEntry(hash).then(keyOf);
     },
     async findById(id) {
       const record = (await readStore(() => registry.listKeys())).find((key) => key.id === id);
       if (record === undefined || isExpired(record, now())) return undefined;
       if (record.expiresAt !== undefined) onExpiring?.(id, record.expiresAt);
-      return toCaller(record);
+      return toStoredKey(record);
     },
     hasAny: () => (any !== undefined && isFresh(any.readAt) ? any.answer : readAny()),
     forget() {
@@ -96,8 +104,13 @@ export function isExpired({ expiresAt }: KeyRecord, time: number): boolean {
   return expiresAt !== undefined && expiresAt <= time;
 }
 
-function toCaller({ id, name, role, models, tools, limits, expiresAt }: KeyRecord): Caller {
+function toStoredKey(record: KeyRecord): StoredKey {
+  return { caller: toCaller(record), people: record.people };
+}
+
+function toCaller({ id, name, role, models, tools, limits, totalLimits, expiresAt }: KeyRecord): Caller {
   const callerLimits = toLimits(limits ?? {});
+  const keyLimits = toLimits(totalLimits ?? {});
   return {
     id,
     name,
@@ -107,6 +120,7 @@ function toCaller({ id, name, role, models, tools, limits, expiresAt }: KeyRecor
     ...(tools && { tools }),
     ...(expiresAt !== undefined && { expiresAt }),
     ...(Object.keys(callerLimits).length > 0 && { limits: callerLimits }),
+    ...(Object.keys(keyLimits).length > 0 && { totalLimits: keyLimits }),
   };
 }
 

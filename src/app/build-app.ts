@@ -80,7 +80,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   // Runs, who may start them, and HTTP.
   const metrics = createPrometheusMetrics();
   const runs = composeRuns(context, { services, storage, approvals, relay, metrics });
-  const access = composeAccess(context, { registry, endAllOf: runs.endAllOf, relay, onOpened: parts.onOpened });
+  const access = composeAccess(context, { registry, endAllOf: runs.endAllOf, relay, send, onOpened: parts.onOpened });
   const limiter = createRateLimiter({ now });
   const { bodyLimitBytes, corsOrigins } = config;
   const { authenticator } = access;

@@ -4,7 +4,9 @@ import { createKeyText, derivePepper } from '../admin/derive-key-hash.ts';
 import { createAuthenticator, isLoopbackName } from '../http/auth/authenticate.ts';
 import type { Authenticator } from '../http/auth/authenticate.ts';
 import { createExpiryWatch } from '../http/auth/watch-expiry.ts';
+import type { SendOutbound } from '../core/outbound.ts';
 import type { Registry } from '../core/registry.ts';
+import { createPersonTokens } from '../policy/person-tokens.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import type { AppContext } from './app-context.ts';
 import type { Runs } from './compose-runs.ts';
@@ -21,12 +23,16 @@ export interface AccessParts {
   registry: Registry;
   endAllOf: Runs['endAllOf'];
   relay: BrowserRelay;
+  send: SendOutbound;
   /** Called when the last key was deleted at runtime, which puts the gateway into open mode. */
   onOpened: (() => void) | undefined;
 }
 
 /** Authentication and API keys. When a key is deleted or expires, its runs, calls and sockets end. */
-export function composeAccess({ config, logger, now, newId }: AppContext, { registry, endAllOf, relay, onOpened }: AccessParts): Access {
+export function composeAccess(
+  { config, logger, now, newId }: AppContext,
+  { registry, endAllOf, relay, send, onOpened }: AccessParts,
+): Access {
   // Without a secret the registry is in memory, so its keys need a pepper for this process only.
   const pepper = derivePepper(config.secret ?? newId());
   const hasFixedKey = config.adminKey !== undefined;
@@ -58,6 +64,7 @@ export function composeAccess({ config, logger, now, newId }: AppContext, { regi
     now,
     allowedOrigins: config.corsOrigins,
     onExpiring: expiry.watch,
+    personTokens: createPersonTokens({ send, now }),
   });
   const keys = createApiKeys({
     registry,

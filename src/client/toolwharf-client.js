@@ -6,7 +6,7 @@
  * @typedef {(params: any, context: { signal: AbortSignal, call: any }) => unknown} PageFunction
  * @typedef {(question: any, signal: AbortSignal) => unknown} Ask
  * The options are documented in docs/browser-tools.md:
- * @typedef {{ url?: string, token?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
+ * @typedef {{ url?: string, token?: string, user?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
  *   functions?: Record<string, PageFunction>, confirm?: Ask, input?: Ask,
  *   onSession?: (sessionId: string, isResumed: boolean) => void, onFrame?: (frame: Frame) => void,
  *   onStatus?: (status: 'connecting' | 'open' | 'waiting' | 'closed', reason?: string) => void,
@@ -22,7 +22,7 @@ const noAnswer =
 
 /** @param {ConnectOptions} [options] */
 export function connect(options = {}) {
-  const { token, functions = {}, retryMs = 500, maxResultBytes = 900_000 } = options;
+  const { token, user, functions = {}, retryMs = 500, maxResultBytes = 900_000 } = options;
   const chats = /** @type {Map<string, ReturnType<typeof createChat>>} */ (new Map());
   const calls = /** @type {Map<string, AbortController>} */ (new Map());
   let ready = newPromise();
@@ -35,14 +35,14 @@ export function connect(options = {}) {
 
   function open() {
     const resume = sessionId;
-    // Not for a key with characters that a subprotocol cannot contain, nor to resume a session, which only an `auth` frame can name.
-    const isInHandshake = token !== undefined && resume === undefined && /^[!#$%&'*+.^`|~\w-]+$/.test(token);
+    // Not for a key with characters that a subprotocol cannot contain, nor for a session or a user, which only an `auth` frame can name.
+    const isInHandshake = token !== undefined && resume === undefined && user === undefined && /^[!#$%&'*+.^`|~\w-]+$/.test(token);
     options.onStatus?.('connecting');
     const { protocol: scheme, host, pathname } = new URL(options.url ?? '/', globalThis.location?.href);
     const address = `${scheme.replace('http', 'ws')}//${host}${pathname.replace(/(\/ws)?\/?$/, '')}/ws`;
     const opened = new WebSocket(address, isInHandshake ? [protocol, `bearer.${token}`] : [protocol]);
     opened.addEventListener('open', () => {
-      if (!isInHandshake && (token !== undefined || resume !== undefined)) send('auth', { token, session_id: resume });
+      if (!isInHandshake && (token !== undefined || resume !== undefined)) send('auth', { token, session_id: resume, user });
     });
     opened.addEventListener('message', (message) => void receive(JSON.parse(message.data), resume));
     opened.addEventListener('close', (event) => lost(event.code, event.reason));

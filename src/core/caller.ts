@@ -1,3 +1,5 @@
+import type { Person } from './people.ts';
+
 /** Ids of callers without a stored key: in open mode, and with `TOOLWHARF_ADMIN_KEY`. Ids of stored keys begin with `key_`. */
 export const openCallerId = 'local';
 export const fixedCallerId = 'admin';
@@ -10,10 +12,12 @@ export interface CallerLimits {
   readonly concurrentRuns?: number;
 }
 
-/** Who is asking: one key is one caller. */
+/** Who is asking: a key, or one of the people behind a key. Whatever is kept belongs to a caller. */
 export interface Caller {
-  /** Stable; never the key itself. */
+  /** Stable; never the key itself. Of a person, `personCallerId`. */
   readonly id: string;
+  /** The person, where the key speaks for several. */
+  readonly person?: Person;
   /** For people who read the log: the name of the key. */
   readonly name?: string;
   readonly role: 'admin' | 'user';
@@ -23,6 +27,8 @@ export interface Caller {
   readonly models?: readonly string[];
   readonly tools?: readonly string[];
   readonly limits?: CallerLimits;
+  /** Of the key, for all its people together. */
+  readonly totalLimits?: CallerLimits;
   /** When the key ends, in milliseconds since 1970; undefined: never. */
   readonly expiresAt?: number;
 }

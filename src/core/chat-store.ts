@@ -67,6 +67,7 @@ export interface ChatStore {
   changeMetadata(callerId: string, id: string, metadata: Record<string, string>): Promise<boolean>;
   /** Returns the position that the chat had; undefined when there is no such chat. */
   delete(callerId: string, id: string): Promise<ChatPlace | undefined>;
+  /** Of a key also those of its people. */
   deleteAllOf(callerId: string): Promise<void>;
   /** Best match first, then newest. A chat matches if it contains any word of the query; without words there are no hits. */
   search(callerId: string, query: string, limit: number): Promise<ChatHit[]>;

@@ -18,7 +18,11 @@ const errorTable = {
   unknown_mode: { status: 400, type: 'invalid_request_error' },
   unknown_tool_id: { status: 400, type: 'invalid_request_error' },
   document_required: { status: 400, type: 'invalid_request_error' },
+  /** The key speaks for several people, and the request names none of them. */
+  user_required: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
+  /** The token that names the person behind a key is forged, expired or incomplete. */
+  invalid_user_token: { status: 401, type: 'authentication_error' },
   forbidden: { status: 403, type: 'permission_error' },
   egress_denied: { status: 403, type: 'permission_error' },
   /** The approval token was altered, or belongs to another call, other arguments or another suspension. */
@@ -59,6 +63,8 @@ const errorTable = {
   run_cancelled: { status: 409, type: 'invalid_request_error' },
   /** The database cannot be read or written at the moment. */
   storage_unavailable: { status: 503, type: 'server_error' },
+  /** The keys that sign the tokens of people cannot be fetched. */
+  identity_unavailable: { status: 503, type: 'server_error' },
   server_shutting_down: { status: 503, type: 'server_error' },
   overloaded: { status: 503, type: 'server_error' },
   internal_error: { status: 500, type: 'server_error' },

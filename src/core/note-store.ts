@@ -28,6 +28,7 @@ export interface NoteStore {
   /** Whether there is no note at all, not even an expired one. */
   isEmpty(): Promise<boolean>;
   forget(id: string): Promise<void>;
+  /** Of a key also those of its people. */
   forgetAllOf(callerId: string): Promise<void>;
   /** Deletes the notes that expire until `time`; resolves to their number. */
   forgetUntil(time: number): Promise<number>;

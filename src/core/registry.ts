@@ -1,3 +1,4 @@
+import type { PeopleRule } from './people.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
 import type { JsonObject } from '../shared/json.ts';
 
@@ -63,6 +64,10 @@ export interface KeyRecord {
   tools?: string[];
   /** `{requests_per_minute?, concurrent_runs?}`; other fields, which earlier releases accepted, have no effect. */
   limits?: JsonObject;
+  /** For all people of the key together; the fields of `limits`. */
+  totalLimits?: JsonObject;
+  /** How requests say which person they are for; absent: the key is one caller. */
+  people?: PeopleRule;
 }
 
 /**

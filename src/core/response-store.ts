@@ -50,6 +50,7 @@ export interface ResponseStore {
   findItems(callerId: string, itemIds: readonly string[], maxCharacters: number): Promise<Map<string, JsonObject> | undefined>;
   /** False when there is no such response. */
   delete(callerId: string, id: string): Promise<boolean>;
+  /** Of a key also those of its people. */
   deleteAllOf(callerId: string): Promise<void>;
   /** Deletes responses that are too old. */
   prune(): Promise<void>;

@@ -1,6 +1,7 @@
-import type { Caller } from '../core/caller.ts';
+import type { CallerLimits } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
+import { keyIdOf, personCallerId } from '../core/people.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
 
 const windowMs = 60_000;
@@ -16,12 +17,19 @@ interface Count {
   running: number;
 }
 
+/** The limits of a caller, or of all people of a key. */
+interface Rule extends CallerLimits {
+  id: string;
+  /** For messages. */
+  who: string;
+}
+
 /** Limits of callers, counted in this process. `now` returns milliseconds. */
 export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
   const counts = new Map<string, Count>();
 
   /** The caller's count, moved to the end of the map, which is thus ordered by activity, least recent first. */
-  function countOf({ id }: Caller): Count {
+  function countOf(id: string): Count {
     const count = counts.get(id) ?? { requests: [], messages: [], running: 0 };
     counts.delete(id);
     counts.set(id, count);
@@ -49,23 +57,35 @@ export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
     times.push(time);
   }
 
+  /** @throws GatewayError `rate_limit_exceeded` */
+  function requireRoom({ id, who, concurrentRuns }: Rule): void {
+    if (concurrentRuns === undefined || countOf(id).running < concurrentRuns) return;
+    const what = concurrentRuns === 1 ? 'one request' : `${concurrentRuns} requests`;
+    throw exceeded(`${who} may have ${what} active at a time. Wait for one to end, or cancel it.`, retryBusySeconds);
+  }
+
+  /** @throws GatewayError `rate_limit_exceeded` */
+  function takeRequest({ id, who, requestsPerMinute }: Rule): void {
+    if (requestsPerMinute === undefined) return;
+    const what = requestsPerMinute === 1 ? 'one request' : `${requestsPerMinute} requests`;
+    take(countOf(id).requests, requestsPerMinute, (seconds) => `${who} may make ${what} a minute. Try again in ${seconds} s.`);
+  }
+
   return {
-    admit(caller) {
-      const { requestsPerMinute, concurrentRuns } = caller.limits ?? {};
-      if (requestsPerMinute === undefined && concurrentRuns === undefined) return () => undefined;
-      const count = countOf(caller);
-      if (concurrentRuns !== undefined && count.running >= concurrentRuns) {
-        const what = concurrentRuns === 1 ? 'one request' : `${concurrentRuns} requests`;
-        throw exceeded(`This key may have ${what} active at a time. Wait for one to end, or cancel it.`, retryBusySeconds);
-      }
-      if (requestsPerMinute !== undefined) {
-        const what = requestsPerMinute === 1 ? 'one request' : `${requestsPerMinute} requests`;
-        take(count.requests, requestsPerMinute, (seconds) => `This key may make ${what} a minute. Try again in ${seconds} s.`);
-      }
-      count.running += 1;
+    admit({ id, person, limits: own, totalLimits }) {
+      const who = person === undefined ? 'This key' : 'You';
+      const rules = [
+        { id, who, allowed: own },
+        // Counted as one more person, with an id that nobody can have.
+        { id: personCallerId(keyIdOf(id), ''), who: 'All users of this key together', allowed: totalLimits },
+      ].flatMap(({ allowed, ...rule }) => (allowed === undefined ? [] : [{ ...rule, ...allowed }]));
+      for (const rule of rules) requireRoom(rule);
+      for (const rule of rules) takeRequest(rule);
+      const admitted = rules.map(({ id: counted }) => countOf(counted));
+      for (const count of admitted) count.running += 1;
       let isReleased = false;
       return () => {
-        if (!isReleased) count.running -= 1;
+        if (!isReleased) for (const count of admitted) count.running -= 1;
         isReleased = true;
       };
     },
@@ -73,7 +93,7 @@ export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
     admitMessage(caller) {
       const allowed = limits.socketMessagesPerMinute;
       take(
-        countOf(caller).messages,
+        countOf(caller.id).messages,
         allowed,
         (seconds) => `A caller may send ${allowed} messages a minute over sockets. Try again in ${seconds} s.`,
       );

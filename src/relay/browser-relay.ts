@@ -1,5 +1,6 @@
 import type { SendElicitation } from '../core/elicitation.ts';
 import type { Caller } from '../core/caller.ts';
+import { isWithin } from '../core/people.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { CallBrowser } from '../core/browser-call.ts';
 import { createAdmitSession } from './admit-session.ts';
@@ -27,7 +28,7 @@ export interface BrowserRelay {
   sendTo(sessionId: string, caller: Caller, frame: JsonObject): Promise<boolean>;
   /** Aborted when this session has ended for good; undefined for a session of another replica, for which `sendTo` tells whether it has ended. */
   endOf(sessionId: string, caller: Caller): AbortSignal | undefined;
-  /** Closes every session of a caller, on all replicas, with 4401, after its key was deleted or has expired. @throws when the other replicas could not be reached. */
+  /** Closes every session of a key and its people, on all replicas, with 4401, after the key was deleted or has expired. @throws when the other replicas could not be reached. */
   closeSessionsOf(callerId: string): Promise<void>;
   /** `connected`: sessions of this replica whose browser is there. `pendingCalls`: calls in sessions of this replica, and calls of this replica in sessions of others. `ignoredAnswers`: late, duplicate and foreign answers so far. */
   counts(): { sessions: number; connected: number; pendingCalls: number; ignoredAnswers: number };
@@ -58,7 +59,7 @@ export function createBrowserRelay({ bus, replicaId, newId, now, graceMs }: Brow
   const admitSession = createAdmitSession({ sessions, rpc, bus, replicaId, newId, now, graceMs, onIgnored });
 
   function revoke(callerId: string): void {
-    const revoked = [...sessions.values()].filter((session) => session.callerId === callerId);
+    const revoked = [...sessions.values()].filter((session) => isWithin(session.callerId, callerId));
     for (const session of revoked) session.end(4401, 'The key is no longer valid.');
   }
 

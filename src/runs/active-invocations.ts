@@ -1,5 +1,6 @@
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
+import { isWithin } from '../core/people.ts';
 import { Drain } from './drain.ts';
 
 /** Tool calls outside of chats. A shutdown waits for them, and they end with their caller's key. */
@@ -9,8 +10,8 @@ export interface ActiveInvocations {
    * @throws GatewayError `server_shutting_down`, `invalid_api_key`, `run_cancelled`; whatever `work` throws.
    */
   run<Value>(caller: Caller, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
-  /** Cancels the calls of a key; after its deletion no new ones start. */
-  cancelAllOf(callerId: string, cause: 'deleted' | 'changed' | 'expired'): void;
+  /** Cancels the calls of a key and its people; after its deletion no new ones start. */
+  cancelAllOf(keyId: string, cause: 'deleted' | 'changed' | 'expired'): void;
   /** Admits no more calls, and resolves when all have ended. After `timeoutMs` the rest is aborted. */
   drain(timeoutMs: number): Promise<void>;
 }
@@ -38,13 +39,13 @@ export function createActiveInvocations(): ActiveInvocations {
       }
     },
 
-    cancelAllOf(callerId, cause) {
-      if (cause === 'deleted') drain.closeTo(callerId);
+    cancelAllOf(keyId, cause) {
+      if (cause === 'deleted') drain.closeTo(keyId);
       const reason = new GatewayError(
         'run_cancelled',
         `The call was cancelled because its key ${cause === 'expired' ? 'has' : 'was'} ${cause}; whether it took effect is unknown.`,
       );
-      for (const call of running) if (call.callerId === callerId) call.controller.abort(reason);
+      for (const call of running) if (isWithin(call.callerId, keyId)) call.controller.abort(reason);
     },
 
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this call ended.'),

@@ -15,6 +15,7 @@ import { requireModels } from '../chat/loop/require-model.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
 import { limits } from '../core/limits.ts';
+import { isWithin } from '../core/people.ts';
 import { Drain } from './drain.ts';
 import { RunStats } from './run-stats.ts';
 import { endingOf, reportRun } from './report-run.ts';
@@ -61,10 +62,10 @@ export interface ActiveRuns {
   isKnown: (caller: Caller) => boolean;
   /** Cancels a single call; its run continues with the result `tool_cancelled`. False when no active call of that id is visible to this caller. */
   cancelCall: (runId: string, callId: string, caller: Caller) => boolean;
-  /** Ends every run of this caller with `run_cancelled`; new ones may start. */
-  cancelEvery: (callerId: string, message: string) => void;
-  /** To be called when the caller's key was deleted: cancels its runs and admits no new ones. */
-  cancelAllOf: (callerId: string) => void;
+  /** Ends every run of this key and its people, or of this caller, with `run_cancelled`; new ones may start. */
+  cancelEvery: (ownerId: string, message: string) => void;
+  /** To be called when the key was deleted: cancels its runs and those of its people, and admits no new ones. */
+  cancelAllOf: (keyId: string) => void;
   /** Admits no new runs, and resolves when the active ones have ended. After `timeoutMs` the rest is aborted. */
   drain(timeoutMs: number): Promise<void>;
   isDraining(): boolean;
@@ -117,9 +118,9 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     return run !== undefined && mayAccess(run, caller) ? run : undefined;
   }
 
-  function cancelEvery(callerId: string, message: string): void {
+  function cancelEvery(ownerId: string, message: string): void {
     const reason = new GatewayError('run_cancelled', message);
-    for (const run of running.values()) if (run.callerId === callerId) run.controller.abort(reason);
+    for (const run of running.values()) if (isWithin(run.callerId, ownerId)) run.controller.abort(reason);
   }
 
   function requireReady(caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>): void {
@@ -277,9 +278,9 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     },
     cancelCall: (runId, callId, caller) => findAllowed(runId, caller)?.calls.cancel(callId) ?? false,
     cancelEvery,
-    cancelAllOf(callerId) {
-      drain.closeTo(callerId);
-      cancelEvery(callerId, 'The run was cancelled because the key it was started with was deleted.');
+    cancelAllOf(keyId) {
+      drain.closeTo(keyId);
+      cancelEvery(keyId, 'The run was cancelled because the key it was started with was deleted.');
     },
     isDraining: () => drain.isDraining,
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),

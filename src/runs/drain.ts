@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../core/errors.ts';
+import { keyIdOf } from '../core/people.ts';
 
 /** How many deleted keys are remembered: a request that was authenticated before the deletion may still be sending its body. */
 const maxRemembered = 10_000;
@@ -29,16 +30,16 @@ export class Drain {
   requireOpen(callerId: string): void {
     if (this.#isDraining)
       throw new GatewayError('server_shutting_down', 'This gateway is shutting down. Try again in a moment.', { retryAfter: '5' });
-    if (this.#deletedKeys.has(callerId)) throw new GatewayError('invalid_api_key', 'The key was deleted.');
+    if (this.isClosedTo(callerId)) throw new GatewayError('invalid_api_key', 'The key was deleted.');
   }
 
-  /** Admits no more work of this key. */
+  /** Admits no more work of this key, or of this person. */
   closeTo(callerId: string): void {
     this.#deletedKeys.set(callerId, true);
   }
 
   isClosedTo(callerId: string): boolean {
-    return this.#deletedKeys.has(callerId);
+    return this.#deletedKeys.has(callerId) || this.#deletedKeys.has(keyIdOf(callerId));
   }
 
   /** To be called whenever some work has ended. */

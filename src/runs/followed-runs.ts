@@ -1,4 +1,5 @@
 import type { ChatEvent } from '../core/chat.ts';
+import { isWithin } from '../core/people.ts';
 import { waitAtMost, waitUnlessAborted } from '../shared/wait-for.ts';
 import type { Emit } from '../shared/emit.ts';
 import type { DecidedCall } from '../core/suspended-run.ts';
@@ -37,8 +38,8 @@ export function createFollowedRuns(active: ActiveRuns): FollowedRuns {
     }
   }
 
-  function stopAllOf(callerId: string): void {
-    for (const follower of followers.values()) if (follower.callerId === callerId) follower.stop();
+  function stopAllOf(ownerId: string): void {
+    for (const follower of followers.values()) if (isWithin(follower.callerId, ownerId)) follower.stop();
   }
 
   return {

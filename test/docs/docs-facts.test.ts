@@ -24,7 +24,7 @@ const pageNames = [
   'security',
 ] as const;
 /** Variables of Open WebUI and of Node.js. */
-const foreignVariables = ['DEFAULT_MODEL_METADATA', 'NODE_OPTIONS'];
+const foreignVariables = ['DEFAULT_MODEL_METADATA', 'ENABLE_FORWARD_USER_INFO_HEADERS', 'NODE_OPTIONS'];
 const page = (name: (typeof pageNames)[number]): string => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
 
 /** The text from a heading to the next one. */
@@ -43,7 +43,10 @@ const errorCodes: Record<ErrorCode, true> = {
   unknown_mode: true,
   unknown_tool_id: true,
   document_required: true,
+  user_required: true,
   invalid_api_key: true,
+  invalid_user_token: true,
+  identity_unavailable: true,
   forbidden: true,
   egress_denied: true,
   invalid_approval_token: true,

@@ -132,6 +132,12 @@ export function describeChatStore(name: string, createStore: CreateStore): void 
       expect([await listed({}, 'bob'), await found('tall', 'bob')]).toEqual([['c'], ['c']]);
     });
 
+    it('are gone with a key, those of its people too', async () => {
+      await saveAll(storedChat({ id: 'a', callerId: 'key/ada' }), storedChat({ id: 'b', callerId: 'key2' }));
+      await store.deleteAllOf('key');
+      expect([await listed({}, 'key/ada'), await listed({}, 'key2')]).toEqual([[], ['b']]);
+    });
+
     it('are not there any more when they are too old, pruned or not', async () => {
       store = storeWithin({ ageMs: 5_000 });
       await saveAll(storedChat({ id: 'old', created: 6_000 }), storedChat({ id: 'new', created: 9_000 }));

@@ -75,5 +75,16 @@ export function describeNoteStore(name: string, createStore: () => NoteStore): v
       await store.forgetAllOf('nobody');
       expect(await found('b', 'c', 'of bob')).toEqual([false, false, true]);
     });
+
+    it('forgets with a key what its people have, and nothing of a key with a longer name', async () => {
+      await keep('of the key', { callerId: 'key' });
+      await keep('of ada', { callerId: 'key/ada' });
+      await keep('of eve', { callerId: 'key/eve' });
+      await keep('of another key', { callerId: 'key2' });
+      await store.forgetAllOf('key/eve');
+      expect(await found('of the key', 'of ada', 'of eve', 'of another key')).toEqual([true, true, false, true]);
+      await store.forgetAllOf('key');
+      expect(await found('of the key', 'of ada', 'of another key')).toEqual([false, false, true]);
+    });
   });
 }

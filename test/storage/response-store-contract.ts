@@ -139,6 +139,12 @@ export function describeResponseStore(name: string, createStore: CreateStore): v
       expect([await left('ada', 'a', 'b'), await left('bob', 'c')]).toEqual([[], ['c']]);
     });
 
+    it('are gone with a key, those of its people too', async () => {
+      await addAll(storedResponse({ id: 'a', callerId: 'key/ada' }), storedResponse({ id: 'b', callerId: 'key2' }));
+      await store.deleteAllOf('key');
+      expect([await left('key/ada', 'a'), await left('key2', 'b')]).toEqual([[], ['b']]);
+    });
+
     it('are not there any more when they are too old, pruned or not', async () => {
       store = storeWithin({ ageMs: 5_000 });
       await store.add(storedResponse({ id: 'old' }));

@@ -3,24 +3,36 @@ import ipaddr from 'ipaddr.js';
 import { fixedCallerId, openCallerId } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
+import { keyIdOf, personCallerId, personIdOf } from '../../core/people.ts';
+import type { Person, PersonTokens } from '../../core/people.ts';
 import type { Registry } from '../../core/registry.ts';
 import { hashKey } from '../../admin/derive-key-hash.ts';
 import { createStoredKeys } from '../../admin/stored-keys.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { identifyPerson, personNeeded } from './identify-person.ts';
+import type { PersonSource } from './identify-person.ts';
 
 /** The parts of an HTTP request that authentication reads. Header names are in lower case. */
 export interface Credentials {
   method: string;
   headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** As they came, names and values in turn; absent where a repeated header does no harm. */
+  raw?: { rawHeaders: readonly string[] };
 }
 
 /** Every function throws GatewayError `storage_unavailable` when it needs a store that cannot be read. */
 export interface Authenticator {
-  /** @throws GatewayError `invalid_api_key` (401) or `forbidden` (403), naming the cure. */
-  requireCaller: (request: Credentials) => MaybePromise<Caller>;
-  /** Undefined when the key is unknown or has expired. */
-  findByToken: (token: string) => MaybePromise<Caller | undefined>;
+  /**
+   * @throws GatewayError `invalid_api_key` (401) or `forbidden` (403), naming the cure; for a key that speaks for several people `user_required`, unless
+   * `needsPerson` is false, and as `identifyPerson`
+   */
+  requireCaller: (request: Credentials, needsPerson?: boolean) => MaybePromise<Caller>;
+  /**
+   * Undefined when the key is unknown or has expired. `source`: where a person is named.
+   * @throws GatewayError as `requireCaller` for a key that speaks for several people
+   */
+  findByToken: (token: string, source: PersonSource, needsPerson?: boolean) => MaybePromise<Caller | undefined>;
   /** The caller in open mode; undefined when this request needs a key. */
   findOpenCaller: (request: Credentials) => Promise<Caller | undefined>;
   /**
@@ -45,6 +57,10 @@ export interface AuthenticatorOptions {
   startKey?: string | undefined;
   /** Called each time a key with an expiry date is used. */
   onExpiring?: (keyId: string, expiresAt: number) => void;
+  /** Checks the tokens that name people. */
+  personTokens: PersonTokens;
+  /** Called with each caller who is one of a key's people. */
+  onPerson?: ((caller: Caller) => void) | undefined;
   /** Whether the gateway listens on a loopback address only. */
   isLoopback: boolean;
   /** Origins of pages that the operator allowed; they are treated like the gateway's own origin. */
@@ -79,6 +95,8 @@ export function createAuthenticator({
   now,
   allowedOrigins = [],
   onExpiring,
+  personTokens,
+  onPerson,
 }: AuthenticatorOptions): Authenticator {
   const fixedHash = adminKey === undefined ? undefined : digest(adminKey);
   const startHash = startKey === undefined ? undefined : digest(startKey);
@@ -90,10 +108,23 @@ export function createAuthenticator({
   const mayBeOpen = isLoopback && fixedHash === undefined;
   const isOpen = (): MaybePromise<boolean> => mayBeOpen && whenThere(stored.hasAny(), (hasAny) => !hasAny);
 
-  function findByToken(token: string): MaybePromise<Caller | undefined> {
+  function findByToken(token: string, source: PersonSource, needsPerson = true): MaybePromise<Caller | undefined> {
     if (isKey(token, fixedHash)) return fixedCaller;
     if (isKey(token, startHash)) return startAdministrator;
-    return stored.findCaller(hashKey(token, pepper));
+    return whenThere(stored.find(hashKey(token, pepper)), (key) => {
+      if (key?.people === undefined) return key?.caller;
+      const { caller, people } = key;
+      return whenThere(identifyPerson(people, source, personTokens), (person) => {
+        if (person !== undefined) return known(asPerson(caller, person));
+        if (needsPerson) throw personNeeded(people);
+        return caller;
+      });
+    });
+  }
+
+  function known(caller: Caller): Caller {
+    onPerson?.(caller);
+    return caller;
   }
 
   const findOpenCaller = async (request: Credentials): Promise<Caller | undefined> =>
@@ -107,10 +138,10 @@ export function createAuthenticator({
   }
 
   /** @throws GatewayError */
-  function requireKeyOwner({ headers }: Credentials): MaybePromise<Caller> {
-    const token = tokenOf(headers);
+  function requireKeyOwner(request: Credentials, needsPerson: boolean): MaybePromise<Caller> {
+    const token = tokenOf(request.headers);
     if (token === undefined) throw invalidKey(false);
-    return whenThere(findByToken(token), (caller) => {
+    return whenThere(findByToken(token, request, needsPerson), (caller) => {
       if (caller === undefined) throw invalidKey(true);
       return caller;
     });
@@ -124,11 +155,20 @@ export function createAuthenticator({
     async findById(id, request) {
       if (id === openCallerId) return (await isOpen()) && strangerRefusal(request) === undefined ? openCaller : undefined;
       if (id === fixedCallerId) return fixedHash && fixedCaller;
-      return stored.findById(id);
+      const key = await stored.findById(keyIdOf(id));
+      const personId = personIdOf(id);
+      // A key that came to speak for people, or no longer does, is another caller.
+      if ((key?.people === undefined) !== (personId === undefined)) return undefined;
+      return key && (personId === undefined ? key.caller : asPerson(key.caller, { id: personId }));
     },
     forget: stored.forget,
-    requireCaller: (request) => whenThere(isOpen(), (open) => (open ? requireOpenCaller(request) : requireKeyOwner(request))),
+    requireCaller: (request, needsPerson = true) =>
+      whenThere(isOpen(), (open) => (open ? requireOpenCaller(request) : requireKeyOwner(request, needsPerson))),
   };
+}
+
+function asPerson(key: Caller, person: Person): Caller {
+  return { ...key, id: personCallerId(key.id, person.id), person };
 }
 
 /** The same error for every key that does not work, so that it reveals nothing about existing keys. */

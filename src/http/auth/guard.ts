@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { invalidKey, startKeyNeeded } from './authenticate.ts';
 import type { Authenticator } from './authenticate.ts';
 import { sendNotFound } from '../error-handler.ts';
-import { findAccess, routeRoles } from './route-roles.ts';
+import { findAccess, needsPerson, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
 import { createRequestTurns } from '../request-turns.ts';
@@ -52,7 +52,7 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
 
   function authorize(request: FastifyRequest, access: Access | undefined): MaybePromise<void> {
     if (access === 'metrics' && authenticator.hasMetricsKey(request)) return undefined;
-    return whenThere(authenticator.requireCaller(request), (caller) => {
+    return whenThere(authenticator.requireCaller(request, needsPerson(request)), (caller) => {
       requireRight(caller, access);
       request.caller = caller;
       addCallerToLog(request, caller);

@@ -89,3 +89,20 @@ export function findAccess(method: string, url: string, table: Readonly<Record<s
   const row = `${method === 'HEAD' ? 'GET' : method} ${url}`;
   return Object.hasOwn(table, row) ? table[row] : undefined;
 }
+
+/** What a key that speaks for several people may read without saying for whom: nothing of theirs is in it. */
+const impersonal: ReadonlySet<string> = new Set([
+  'GET /v1/models',
+  'GET /v1/models/*',
+  'GET /api/models',
+  'GET /api/v1/models',
+  'GET /api/version',
+  'GET /api/tags',
+  'GET /api/ps',
+  'POST /api/show',
+  'GET /openapi.json',
+]);
+
+export function needsPerson({ method, routeOptions }: { method: string; routeOptions: { url?: string | undefined } }): boolean {
+  return !impersonal.has(`${method === 'HEAD' ? 'GET' : method} ${routeOptions.url ?? ''}`);
+}

@@ -6,6 +6,7 @@ import { openCallerId } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
+import { isWithin } from '../../core/people.ts';
 import type { RateLimiter } from '../../core/rate-limit.ts';
 import type { WaitingCall } from '../../core/suspended-run.ts';
 import type { LinkedApprovals, LinkedDecision, LinkedRun } from '../../runs/linked-approvals.ts';
@@ -52,9 +53,9 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
 
   async function requireCaller(request: FastifyRequest, { callerId }: LinkedRun): Promise<Caller> {
     const token = tokenOf(request.headers);
-    const shown = token === undefined ? undefined : await callers.findByToken(token);
+    const shown = token === undefined ? undefined : await callers.findByToken(token, request, false);
     const caller = await callers.findById(callerId, request);
-    if (caller !== undefined && (shown === undefined || shown.id === callerId)) return caller;
+    if (caller !== undefined && (shown === undefined || isWithin(callerId, shown.id))) return caller;
     if (caller === undefined && callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
     throw new GatewayError(
       'not_found',

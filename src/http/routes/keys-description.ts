@@ -4,6 +4,20 @@ import type { RouteDescriptions } from '../description/route-description.ts';
 import { deletedShape, isoTime } from '../description/shared-schemas.ts';
 import { changedKey, newKey } from './keys.ts';
 
+const limitsShape = z.object({ requests_per_minute: z.int().optional(), concurrent_runs: z.int().optional() });
+const usersShape = z.discriminatedUnion('from', [
+  z.object({ from: z.literal('header'), name: z.string(), name_header: z.string().nullable(), email_header: z.string().nullable() }),
+  z.object({
+    from: z.literal('jwt'),
+    name: z.string(),
+    claim: z.string(),
+    jwks_url: z.string().nullable(),
+    issuer: z.string().nullable(),
+    audience: z.string().nullable(),
+    has_secret: z.boolean(),
+  }),
+]);
+
 const keyShape = z
   .object({
     id: z.string(),
@@ -14,7 +28,9 @@ const keyShape = z
     expires_at: isoTime.nullable(),
     models: z.array(z.string()).nullable(),
     tools: z.array(z.string()).nullable(),
-    limits: z.object({ requests_per_minute: z.int().optional(), concurrent_runs: z.int().optional() }).nullable(),
+    limits: limitsShape.nullable(),
+    total_limits: limitsShape.nullable(),
+    users: usersShape.nullable(),
   })
   .meta({ id: 'Key', description: 'A key, without the key itself. A restriction that it does not have is null.' });
 
@@ -23,7 +39,9 @@ const fields = {
   expires_at: 'A date such as `2030-01-31T00:00:00Z`, or seconds since 1970.',
   models: 'The only models and presets that it may use.',
   tools: 'The only tools, with entries as in `tool_ids`.',
-  limits: 'Chats, tool calls and embeddings count; beyond a limit a request is answered 429.',
+  limits: 'Chats, tool calls and embeddings count; beyond a limit a request is answered 429. Of a key with `users`, for each person.',
+  total_limits: 'As `limits`, for all people of the key together.',
+  users: 'How requests name the person for whom the key speaks, so that each is a caller of their own.',
 };
 const params = { id: 'The id of the key.' };
 

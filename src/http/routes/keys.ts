@@ -6,6 +6,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { KeyRecord } from '../../core/registry.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { parseInput } from '../parse-input.ts';
+import { peopleRule, toPeopleRule, toUsersWire } from './people-rule.ts';
 
 export interface KeyRouteOptions {
   keys: ApiKeys;
@@ -87,10 +88,14 @@ export const newKey = z.strictObject(
     models: z.array(z.string().min(1).max(256)).max(maxEntries).nullish(),
     tools: z.array(toolEntry).max(maxEntries).nullish(),
     limits: limits.nullish(),
+    total_limits: limits.nullish(),
+    users: peopleRule.nullish(),
   },
   {
     error: ({ code }) =>
-      code === 'unrecognized_keys' ? 'is not a field of a key; those are name, role, expires_at, models, tools and limits' : undefined,
+      code === 'unrecognized_keys'
+        ? 'is not a field of a key; those are name, role, expires_at, models, tools, limits, total_limits and users'
+        : undefined,
   },
 );
 export const changedKey = newKey.partial();
@@ -108,7 +113,14 @@ function parseNewKey(body: unknown, now: number): KeyFields {
 
 /** Omitted fields stay as they are; `null` removes a restriction. An expiry in the past ends the key. */
 function withChanges(before: KeyFields, { expires_at: expiresAt, ...changes }: z.infer<typeof changedKey>): KeyFields {
-  const fields = { ...before, ...changes, ...(expiresAt !== undefined && { expiresAt }) };
+  const { total_limits: totalLimits, users, ...plain } = changes;
+  const fields = {
+    ...before,
+    ...plain,
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(totalLimits !== undefined && { totalLimits }),
+    ...(users !== undefined && { people: users && toPeopleRule(users, before.people) }),
+  };
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as unknown as KeyFields;
 }
 
@@ -122,10 +134,12 @@ const fixedKey: JsonObject = {
   models: null,
   tools: null,
   limits: null,
+  total_limits: null,
+  users: null,
 };
 
 /** A restriction that the key does not have is `null`. Times are ISO dates. */
-function toWire({ id, name, role, createdAt, expiresAt, models, tools, limits }: KeyRecord): JsonObject {
+function toWire({ id, name, role, createdAt, expiresAt, models, tools, limits, totalLimits, people: rule }: KeyRecord): JsonObject {
   return {
     id,
     name,
@@ -136,6 +150,8 @@ function toWire({ id, name, role, createdAt, expiresAt, models, tools, limits }:
     models: models ?? null,
     tools: tools ?? null,
     limits: limits ?? null,
+    total_limits: totalLimits ?? null,
+    users: rule === undefined ? null : toUsersWire(rule),
   };
 }
 

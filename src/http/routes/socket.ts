@@ -7,6 +7,7 @@ import { limits } from '../../core/limits.ts';
 import type { RateLimiter } from '../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../relay/browser-relay.ts';
 import { foreignOrigin, invalidKey, tokenOf } from '../auth/authenticate.ts';
+import type { PersonSource } from '../auth/identify-person.ts';
 import { tidyPath } from '../not-found-hints.ts';
 import { createByteBudget } from '../dialects/socket/byte-budget.ts';
 import type { ByteBudget } from '../dialects/socket/byte-budget.ts';
@@ -19,8 +20,8 @@ import type { Credential } from '../dialects/socket/socket-connection.ts';
 
 export interface SocketRouteOptions {
   relay: BrowserRelay;
-  /** Undefined when the token is unknown. @throws GatewayError `storage_unavailable` */
-  authenticateToken(token: string): MaybePromise<Caller | undefined>;
+  /** Undefined when the token is unknown. @throws GatewayError as `Authenticator.findByToken` */
+  authenticateToken(token: string, source: PersonSource): MaybePromise<Caller | undefined>;
   /** The caller in open mode; undefined when this request needs a key. @throws GatewayError `storage_unavailable` */
   openCaller(request: FastifyRequest): MaybePromise<Caller | undefined>;
   /** Origins of pages that may connect besides the gateway's own; `*` allows every page. */
@@ -181,8 +182,14 @@ async function findCredential(request: FastifyRequest, options: SocketRouteOptio
   if (open !== undefined) return { type: 'open', caller: open, findCaller: findOpen };
   const token = tokenOf(request.headers) ?? protocolToken(request.headers['sec-websocket-protocol']);
   if (token === undefined) return { type: 'none' };
-  const caller = await options.authenticateToken(token);
-  return caller === undefined ? { type: 'refused' } : { type: 'token', caller, token };
+  try {
+    const caller = await options.authenticateToken(token, request);
+    return caller === undefined ? { type: 'refused' } : { type: 'token', caller, token };
+  } catch (error) {
+    // A page cannot set the header that names the person, so its auth frame does.
+    if (error instanceof GatewayError && error.code === 'user_required') return { type: 'none', token };
+    throw error;
+  }
 }
 
 /** Pages cannot set headers on a WebSocket, so the key comes as a subprotocol, which unlike the URL is not logged by proxies. */

@@ -17,7 +17,7 @@ const keyLabels = {
 /** The field to which a ciphertext is bound: copied to another record or field, it cannot be decrypted. */
 export interface SecretField {
   id: string;
-  /** `key`, `header:<name>`, `part:<path>`, `run:…`, `answer:…`, `response`, or the kind of a note. */
+  /** `key`, `header:<name>`, `users:secret`, `part:<path>`, `run:…`, `answer:…`, `response`, or the kind of a note. */
   field: string;
 }
 

@@ -5,6 +5,7 @@ import { limits } from '../../core/limits.ts';
 import { queryWordsOf, wordsOf } from './chat-words.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
 
@@ -32,10 +33,10 @@ export function createSqliteChats(
   const oldestCreated = (): number => now() - bounds.ageMs;
 
   /** Reads first: usually there is nothing to remove, and a write would have to wait for locks. */
-  async function removeAny(condition: string, value: SQLInputValue): Promise<void> {
+  async function removeAny(condition: string, ...values: SQLInputValue[]): Promise<void> {
     const sql = `SELECT 1 FROM chats WHERE ${condition} LIMIT 1`;
-    const hasMatch = await connection.read((database) => selectFirst(database, sql, value) !== undefined);
-    if (hasMatch) await connection.write((database) => remove(database, condition, value));
+    const hasMatch = await connection.read((database) => selectFirst(database, sql, ...values) !== undefined);
+    if (hasMatch) await connection.write((database) => remove(database, condition, ...values));
   }
 
   return {
@@ -68,7 +69,10 @@ export function createSqliteChats(
         return found;
       }),
 
-    deleteAllOf: (callerId) => removeAny('caller_id = ?', callerId),
+    async deleteAllOf(callerId) {
+      const { condition, values } = ownedBy(callerId);
+      await removeAny(condition, ...values);
+    },
 
     search: (callerId, query, limit) =>
       connection.read((database) => {
@@ -110,9 +114,9 @@ function insert(database: DatabaseSync, { id, callerId, created, model, texts, .
 }
 
 /** `condition` becomes part of the SQL, so it must never come from a request. */
-function remove(database: DatabaseSync, condition: string, value: SQLInputValue): void {
-  database.prepare(`DELETE FROM chat_words WHERE rowid IN (SELECT position FROM chats WHERE ${condition})`).run(value);
-  database.prepare(`DELETE FROM chats WHERE ${condition}`).run(value);
+function remove(database: DatabaseSync, condition: string, ...values: SQLInputValue[]): void {
+  database.prepare(`DELETE FROM chat_words WHERE rowid IN (SELECT position FROM chats WHERE ${condition})`).run(...values);
+  database.prepare(`DELETE FROM chats WHERE ${condition}`).run(...values);
 }
 
 /** Enforces the bounds of one caller, then the total size: the caller with the most loses its oldest chats first. */

@@ -3,6 +3,7 @@ import type { NoteStore, NoteBounds, NoteKind } from '../../core/note-store.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
+import { ownedBy } from './owned-by.ts';
 import { selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
@@ -36,11 +37,12 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
     },
 
     async forgetAllOf(callerId) {
+      const { condition, values } = ownedBy(callerId);
       // Read first: most keys have no notes, and a write would have to wait for locks.
-      const find = 'SELECT 1 FROM chat_memory WHERE caller_id = ? AND kind = ? LIMIT 1';
-      if ((await connection.read((database) => database.prepare(find).get(callerId, kind))) === undefined) return;
+      const find = `SELECT 1 FROM chat_memory WHERE ${condition} AND kind = ? LIMIT 1`;
+      if ((await connection.read((database) => database.prepare(find).get(...values, kind))) === undefined) return;
       await connection.write((database) =>
-        database.prepare('DELETE FROM chat_memory WHERE caller_id = ? AND kind = ?').run(callerId, kind),
+        database.prepare(`DELETE FROM chat_memory WHERE ${condition} AND kind = ?`).run(...values, kind),
       );
     },
 

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../core/errors.ts';
 import type { KeyRecord, Registry, ToolServerRecord } from '../../core/registry.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { deepFreeze } from '../../shared/deep-freeze.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
+import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
 import { readPragma } from './migrations.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { readToolServerRow, toToolServerRow } from './tool-server-row.ts';
@@ -55,7 +57,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
     });
     const keys = readRecords(keyRows, snapshot?.keys, {
       kind: 'key',
-      toValue: ({ record }) => deepFreeze(JSON.parse(record) as KeyRecord),
+      toValue: ({ record }) => deepFreeze(readKey(record, cipher)),
     });
     const keysByHash = new Map([...keys.values()].map(({ value }) => [value.hash, value]));
     snapshot = { database, version, toolServers, keys, keysByHash };
@@ -125,7 +127,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
       await write((database) => {
         requireFreeKey(database, record, '');
         const sql = 'INSERT INTO keys (id, position, hash, record) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM keys';
-        database.prepare(sql).run(record.id, record.hash, JSON.stringify(record));
+        database.prepare(sql).run(record.id, record.hash, writeKey(record, cipher));
       });
     },
     changeKey: async (given) => {
@@ -133,7 +135,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
       await write((database) => {
         requireFreeKey(database, record, record.id);
         const sql = 'UPDATE keys SET hash = ?, record = ? WHERE id = ?';
-        const { changes } = database.prepare(sql).run(record.hash, JSON.stringify(record), record.id);
+        const { changes } = database.prepare(sql).run(record.hash, writeKey(record, cipher), record.id);
         if (changes === 0) throw missing('key', record.id);
       });
     },
@@ -174,6 +176,25 @@ function readRecords<Value>(
       }
     }),
   );
+}
+
+const userSecret = 'users:secret';
+
+/** The secret that tokens of people are signed with is encrypted; all else of a key is no secret. */
+function writeKey(record: KeyRecord, cipher: SecretCipher): string {
+  const { people } = record;
+  if (people?.from !== 'jwt' || people.secret === undefined) return JSON.stringify(record);
+  const secret = cipher.encrypt(people.secret, { id: record.id, field: userSecret });
+  return JSON.stringify({ ...record, people: { ...people, secret } });
+}
+
+/** A secret that cannot be decrypted becomes one that signs nothing, so that the key lets nobody in. */
+function readKey(text: string, cipher: SecretCipher): KeyRecord {
+  const record = JSON.parse(text) as KeyRecord;
+  const { people } = record;
+  if (people?.from !== 'jwt' || people.secret === undefined) return record;
+  const secret = cipher.decrypt(people.secret, { id: record.id, field: userSecret }) ?? randomUUID();
+  return { ...record, people: { ...people, secret } };
 }
 
 function insertToolServer(database: DatabaseSync, { id, record, secrets }: ToolServerRow): void {

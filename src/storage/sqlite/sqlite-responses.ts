@@ -7,6 +7,7 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
 
@@ -49,11 +50,11 @@ export function createSqliteResponses(
     return { stored, characters: text.length };
   }
 
-  async function removeAny(condition: string, value: SQLInputValue): Promise<void> {
+  async function removeAny(condition: string, ...values: SQLInputValue[]): Promise<void> {
     // Read first: usually there is nothing to remove, and a write would have to wait for locks.
     const sql = `SELECT 1 FROM responses WHERE ${condition} LIMIT 1`;
-    const hasMatch = await connection.read((database) => selectFirst(database, sql, value) !== undefined);
-    if (hasMatch) await connection.write((database) => remove(database, condition, value));
+    const hasMatch = await connection.read((database) => selectFirst(database, sql, ...values) !== undefined);
+    if (hasMatch) await connection.write((database) => remove(database, condition, ...values));
   }
 
   return {
@@ -132,7 +133,10 @@ export function createSqliteResponses(
         return found !== undefined;
       }),
 
-    deleteAllOf: (callerId) => removeAny('caller_id = ?', callerId),
+    async deleteAllOf(callerId) {
+      const { condition, values } = ownedBy(callerId);
+      await removeAny(condition, ...values);
+    },
 
     prune: () => removeAny('used < ?', oldestUse()),
   };
@@ -188,8 +192,8 @@ function insertItems(database: DatabaseSync, position: number, response: JsonObj
 }
 
 /** `condition` becomes part of the SQL, so it must never come from a request. */
-function remove(database: DatabaseSync, condition: string, value: SQLInputValue): void {
-  database.prepare(`DELETE FROM responses WHERE ${condition}`).run(value);
+function remove(database: DatabaseSync, condition: string, ...values: SQLInputValue[]): void {
+  database.prepare(`DELETE FROM responses WHERE ${condition}`).run(...values);
 }
 
 function enforceBounds(database: DatabaseSync, callerId: string, bounds: ResponseBounds): void {

@@ -45,8 +45,11 @@ export function callQuery(connection: Credential, security?: readonly Credential
 }
 
 function expandAll(headers: Record<string, string>, run: RunContext | undefined): Record<string, string> {
+  const { caller } = run ?? {};
   const values = new Map([
-    ['USER_ID', run?.caller.id],
+    ['USER_ID', caller?.person?.id ?? caller?.id],
+    ['USER_NAME', caller?.person?.name],
+    ['USER_EMAIL', caller?.person?.email],
     ['CHAT_ID', run?.chatId],
     ['MESSAGE_ID', run?.messageId],
     ['RUN_ID', run?.runId],

@@ -9,7 +9,8 @@ import { parseInPlace, parseJsonBody } from '../../body/parse-json-body.ts';
 
 /** A frame from a browser. */
 export type ClientFrame =
-  | { type: 'auth'; token?: string | undefined; sessionId?: string | undefined }
+  /** `user`: the person, as the key's rule has it: an id or a signed token. */
+  | { type: 'auth'; token?: string | undefined; sessionId?: string | undefined; user?: string | undefined }
   /** The fields are not validated; `toChatBody` converts them. */
   | { type: 'message'; fields: JsonObject }
   /** Without `runId`: all chats of the session. */
@@ -27,8 +28,13 @@ const anyJson = z.custom<JsonValue>().optional();
 const edited = z.custom<JsonObject>(isJsonObject).nullish();
 const frameSchemas = {
   auth: z
-    .object({ token: z.string().max(4_096).nullish(), session_id: z.string().max(256).nullish() })
-    .transform(({ token, session_id }): ClientFrame => ({ type: 'auth', token: token ?? undefined, sessionId: session_id ?? undefined })),
+    .object({ token: z.string().max(4_096).nullish(), session_id: z.string().max(256).nullish(), user: z.string().max(4_096).nullish() })
+    .transform(({ token, session_id, user }): ClientFrame => ({
+      type: 'auth',
+      token: token ?? undefined,
+      sessionId: session_id ?? undefined,
+      user: user ?? undefined,
+    })),
   message: z.custom<JsonObject>(isJsonObject).transform((fields): ClientFrame => ({ type: 'message', fields })),
   cancel: z.object({ run_id: id.nullish() }).transform(({ run_id }): ClientFrame => ({ type: 'cancel', runId: run_id ?? undefined })),
   'execute:tool:result': z

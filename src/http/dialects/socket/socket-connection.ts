@@ -3,9 +3,11 @@ import type { WebSocket } from '@fastify/websocket';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../../../core/caller.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession, SessionSocket } from '../../../relay/session.ts';
+import type { PersonSource } from '../../auth/identify-person.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { MaybePromise } from '../../../shared/maybe-promise.ts';
 import { readSocketFrame } from './parse-socket-frame.ts';
@@ -21,14 +23,14 @@ export type Credential =
   | { type: 'token'; caller: Caller; token: string }
   /** A wrong key in the subprotocol. It is reported by a close code after the handshake, because pages cannot read an HTTP status. */
   | { type: 'refused' }
-  /** The first frame has to be `auth`. */
-  | { type: 'none' };
+  /** The first frame has to be `auth`. `token`: the handshake had a key that speaks for several people, and the frame has to name one. */
+  | { type: 'none'; token?: string };
 
 export interface ConnectionOptions {
   relay: BrowserRelay;
   chats: SocketChats;
-  /** Undefined when the token is unknown. @throws GatewayError `storage_unavailable` */
-  authenticateToken(token: string): MaybePromise<Caller | undefined>;
+  /** Undefined when the token is unknown. @throws GatewayError as `Authenticator.findByToken` */
+  authenticateToken(token: string, source: PersonSource): MaybePromise<Caller | undefined>;
   /** Counts the socket for its caller until it closes, and returns the byte budget of all sockets of that caller; undefined when there are too many. */
   takeSlot(callerId: string): ByteBudget | undefined;
   pingIntervalMs: number;
@@ -84,13 +86,14 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     void open(credential.caller);
   }
   if (credential.type === 'token') {
-    useToken(credential.token);
+    useToken(credential.token, credential.caller);
     void open(credential.caller);
   }
 
-  function useToken(sent: string): void {
+  function useToken(sent: string, { person }: Caller): void {
     token = sent;
-    findCaller = async () => options.authenticateToken(sent);
+    // The person is known by now: a token that named them may expire before the socket does.
+    findCaller = async () => options.authenticateToken(sent, person === undefined ? unnamed : { person });
   }
 
   /** Closes the socket. Its calls fail now, without waiting for the peer's close frame. */
@@ -228,11 +231,12 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
 
   async function authenticate(parsed: ParsedFrame): Promise<void> {
     if (parsed.type === 'invalid' || parsed.frame.type !== 'auth') return end(4401, 'The first frame must be auth with a token.');
-    const { token: sent, sessionId } = parsed.frame;
-    const by = sent === undefined ? undefined : await callerOf(sent);
+    const { sessionId, user } = parsed.frame;
+    const sent = parsed.frame.token ?? (credential.type === 'none' ? credential.token : undefined);
+    const by = sent === undefined ? undefined : await callerOf(sent, user);
     if (isOver) return;
     if (by === undefined || sent === undefined) return end(4401, 'The key is not known here.');
-    useToken(sent);
+    useToken(sent, by);
     await open(by, sessionId);
   }
 
@@ -240,7 +244,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   async function authenticateAgain(frame: Extract<ClientFrame, { type: 'auth' }>, current: RelaySession, by: Caller): Promise<void> {
     if (framesSeen > 1) return refuse('This socket is already authenticated; auth can only be its first frame.');
     const isOther = token !== undefined && frame.token !== undefined && frame.token !== token;
-    if (isOther && (await callerOf(frame.token ?? ''))?.id !== by.id) return end(4401, 'The key is not that of this socket.');
+    if (isOther && (await callerOf(frame.token ?? '', frame.user))?.id !== by.id) return end(4401, 'The key is not that of this socket.');
     if (isOver) return;
     if (frame.sessionId !== undefined && frame.sessionId !== current.id) return open(by, frame.sessionId);
     send({ type: 'session', data: { session_id: current.id, ...(frame.sessionId === undefined ? {} : { resumed: true }) } });
@@ -248,11 +252,15 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   }
 
   /** Further frames are queued meanwhile. */
-  async function callerOf(sent: string): Promise<Caller | undefined> {
+  async function callerOf(sent: string, user: string | undefined): Promise<Caller | undefined> {
     isOpening = true;
     try {
-      return await options.authenticateToken(sent);
+      return await options.authenticateToken(sent, user === undefined ? unnamed : { user });
     } catch (error) {
+      if (error instanceof GatewayError && error.status < 500) {
+        end(4401, error.code === 'user_required' ? 'The auth frame must name the user, as `user`.' : 'The user is not known here.');
+        return undefined;
+      }
       log.warn({ err: error }, 'the key of a socket cannot be checked');
       end(1013, 'The keys cannot be read at the moment.');
       return undefined;
@@ -265,6 +273,9 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     else send(errorFrame('invalid_frame', message));
   }
 }
+
+/** Of a frame that names nobody. */
+const unnamed: PersonSource = { headers: {} };
 
 function answerOf(frame: Extract<ClientFrame, { type: 'execute:tool:result' }>): { id: string; result?: JsonValue; error?: unknown } {
   const { id, result, error } = frame;

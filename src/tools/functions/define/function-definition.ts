@@ -31,11 +31,23 @@ export interface FunctionState {
   readonly set: (key: string, value: JsonValue | undefined | StateUpdate) => void;
 }
 
+/** Who asks. */
+export interface FunctionUser {
+  /** Of the key, or of the person behind it, as the key's frontend names them. */
+  readonly id: string;
+  readonly role: 'admin' | 'user';
+  /** Where `id` is a person's: the id of the key. People of two keys may have the same id. */
+  readonly key?: string;
+  /** Of the person, for show. */
+  readonly name?: string;
+  readonly email?: string;
+}
+
 /** The run that a function is offered or called in; `isEnabled` and `needsApproval` get it before any call. */
 export interface FunctionPlace {
   readonly runId: string;
   readonly chatId: string | undefined;
-  readonly user: { readonly id: string; readonly role: 'admin' | 'user' };
+  readonly user: FunctionUser;
   /** The id of the preset that answers: after a hand-off the new one, within a preset that was called as a tool that one. Undefined without one. */
   readonly preset: string | undefined;
   /** The model as the client's request named it, whatever preset answers; undefined if the call does not come from a chat. */

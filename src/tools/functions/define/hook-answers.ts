@@ -1,3 +1,4 @@
+import type { FunctionUser } from './function-definition.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { PublicMessage } from './function-definition.ts';
 
@@ -37,7 +38,7 @@ export interface HookContext {
   readonly signal: AbortSignal;
   readonly runId: string;
   readonly chatId: string | undefined;
-  readonly user: { readonly id: string; readonly role: 'admin' | 'user' };
+  readonly user: FunctionUser;
   /** The id of the preset that answers; undefined without one. */
   readonly preset: string | undefined;
   /** The model as the client's request named it, whatever preset answers; undefined if the call does not come from a chat. */

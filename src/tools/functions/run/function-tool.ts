@@ -1,3 +1,4 @@
+import { userOf } from './user-of.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { RunContext } from '../../../core/run.ts';
 import { ToolError } from '../../../core/tool.ts';
@@ -115,7 +116,7 @@ export function placeOf({ runId, chatId, caller, preset, model, conversation }: 
   return {
     runId,
     chatId,
-    user: { id: caller.id, role: caller.role },
+    user: userOf(caller),
     preset: preset?.id,
     model,
     state,

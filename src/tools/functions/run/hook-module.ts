@@ -1,3 +1,4 @@
+import { userOf } from './user-of.ts';
 import type { Hook, HookAbort, HookInvocation } from '../../../core/hooks.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
@@ -128,7 +129,7 @@ function contextOf({ run: { runId, chatId, caller, preset, model }, signal }: Ho
     },
     runId,
     chatId,
-    user: { id: caller.id, role: caller.role },
+    user: userOf(caller),
     preset: preset?.id,
     model,
   };
