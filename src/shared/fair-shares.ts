@@ -7,6 +7,7 @@ export interface ShareBounds {
 
 /** What one owner has in a store. */
 export interface Share<Id> {
+  /** What stands before the first slash is the owner's group: one key, whose people cannot multiply their share by being many. */
   owner: string;
   entries: number;
   characters: number;
@@ -20,37 +21,57 @@ export interface Loss<Id> {
 }
 
 /**
- * Chooses entries to delete until a store is within its bounds: repeatedly the oldest entry of the owner who uses the most, so that no owner loses
- * anything while another one uses more. The store may stay too large if the remaining entries must not be deleted.
+ * Chooses entries to delete until a store is within its bounds: repeatedly the oldest entry of the owner who uses the most in the group that uses the
+ * most, so that none of them loses anything while another one uses more. The store may stay too large if the remaining entries must not be deleted.
  */
 export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBounds): Loss<Id>[] {
-  const holders = Array.from(shares, (share) => ({ ...holdingOf(share), share, left: undefined as Oldest<Id> | undefined }));
-  let entries = holders.reduce((sum, holder) => sum + holder.entries, 0);
-  let characters = holders.reduce((sum, holder) => sum + holder.characters, 0);
+  const groups = new Map<string, Group<Id>>();
+  const total: ShareBounds = { entries: 0, characters: 0 };
+  for (const share of shares) {
+    const name = groupOf(share.owner);
+    const group = groups.get(name) ?? { entries: 0, characters: 0, holders: [] };
+    groups.set(name, group);
+    group.holders.push({ entries: share.entries, characters: share.characters, share, left: undefined });
+    for (const sum of [group, total]) add(sum, share);
+  }
   const losses: Loss<Id>[] = [];
-  while (holders.length > 0 && (entries > bounds.entries || characters > bounds.characters)) {
-    const measure = entries > bounds.entries ? 'entries' : 'characters';
+  while (groups.size > 0 && (total.entries > bounds.entries || total.characters > bounds.characters)) {
+    const measure = total.entries > bounds.entries ? 'entries' : 'characters';
+    const [name, group] = [...groups].reduce((most, next) => (next[1][measure] > most[1][measure] ? next : most));
+    const { holders } = group;
     const heaviest = holders.reduce((most, next) => (next[measure] > most[measure] ? next : most));
     heaviest.left ??= heaviest.share.oldestFirst()[Symbol.iterator]();
     const oldest = heaviest.left.next();
     if (oldest.done === true) {
       holders.splice(holders.indexOf(heaviest), 1);
+      if (holders.length === 0) groups.delete(name);
       continue;
     }
     losses.push({ owner: heaviest.share.owner, id: oldest.value.id });
-    entries -= 1;
-    heaviest.entries -= 1;
-    characters -= oldest.value.characters;
-    heaviest.characters -= oldest.value.characters;
+    for (const sum of [heaviest, group, total]) add(sum, { entries: -1, characters: -oldest.value.characters });
   }
   return losses;
 }
 
-type Oldest<Id> = Iterator<{ id: Id; characters: number }>;
-
-function holdingOf<Id>({ entries, characters }: Share<Id>): ShareBounds {
-  return { entries, characters };
+interface Holder<Id> extends ShareBounds {
+  share: Share<Id>;
+  left: Oldest<Id> | undefined;
 }
+
+interface Group<Id> extends ShareBounds {
+  holders: Holder<Id>[];
+}
+
+function groupOf(owner: string): string {
+  return owner.split('/', 1)[0] ?? owner;
+}
+
+function add(sum: ShareBounds, { entries, characters }: ShareBounds): void {
+  sum.entries += entries;
+  sum.characters += characters;
+}
+
+type Oldest<Id> = Iterator<{ id: Id; characters: number }>;
 
 /**
  * Chooses entries of other owners to delete so that a new entry fits. Undefined if its own owner would have to lose something: a store whose entries

@@ -39,6 +39,16 @@ describe('what has to go from a store that is full', () => {
     expect(idsOf(chooseLosses(shares, { entries: Infinity, characters: 120 }))).toEqual(['e0']);
   });
 
+  test('is what a group holds that has the most together, however many its members are', () => {
+    const many = Array.from({ length: 9 }, (_, index) => ({ id: `many ${index}`, callerId: `key/${index}` }));
+    const few = ['one', 'two', 'three'].map((id) => ({ id, callerId: 'other' }));
+    const losses = chooseLosses(
+      sharesOf([...few, ...many], () => 1),
+      { entries: 6, characters: Infinity },
+    );
+    expect(losses.map(({ owner }) => owner.split('/')[0])).toEqual(Array.from({ length: 6 }, () => 'key'));
+  });
+
   test('is left where nothing more may go', () => {
     const stuck: Share<string> = { owner: 'e', entries: 9, characters: 9, oldestFirst: () => [] };
     expect(idsOf(chooseLosses([stuck, ...holdings('aa')], { entries: 10, characters: Infinity }))).toEqual(['a0']);
