@@ -69,7 +69,8 @@ export interface Source {
 
 /** An event of a backend's answer. `choice` is the index for `n` above 1; absent means 0. */
 export type ModelEvent =
-  | { type: 'text'; text: string; choice?: number }
+  /** `isNotice`: the gateway's own words on what is told by another event as well, for clients that would not read it. */
+  | { type: 'text'; text: string; choice?: number; isNotice?: true }
   /** `field`: the backend's name of the field; absent if the reasoning was part of the text. */
   | { type: 'reasoning'; text: string; field?: string; choice?: number }
   /** Fields that the backend wants back, beside the reasoning, in the message with the calls that follow. */
@@ -82,7 +83,8 @@ export type ModelEvent =
   | { type: 'finish'; reason: FinishReason; choice?: number }
   /** A selection of tools begins; the run event `selection` tells its end. */
   | { type: 'selecting' }
-  | { type: 'run-event'; event: RunEvent };
+  /** `mayWait`: of a call that a human may have to approve before it runs. */
+  | { type: 'run-event'; event: RunEvent; mayWait?: true };
 
 /** An event of a run: from the model, or about what the gateway did. */
 export type ChatEvent =
@@ -127,6 +129,8 @@ export interface ChatRequest {
   toolIds: string[] | undefined;
   mode: string | undefined;
   maxToolRounds: number | undefined;
+  /** The most calls that the gateway executes in the run; then the model answers without tools. Absent: the limit of every run. */
+  maxToolCalls?: number;
   toolTimeoutMs: number | undefined;
   sessionId: string | undefined;
   chatId: string | undefined;

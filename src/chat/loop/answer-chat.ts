@@ -224,6 +224,7 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
     // One selection, or one call, unless helpers alone were called: then another one follows that has read what they gave.
     maxRounds: isOnce ? 1 : maxRounds,
     maxLookups: isOnce ? maxRounds : undefined,
+    maxCalls: request.maxToolCalls,
     // By now the backend has accepted tools; falling back would run calls again that have already run.
     choice: { ...choice, mayFallBack: false },
     handsOverOne: request.handsOverOne,

@@ -10,6 +10,7 @@ export interface ReachedLimit {
 /** The remaining tool calls, rounds and time of a run. */
 export interface RoundBudget {
   reached(): ReachedLimit | undefined;
+  readonly callsPerRun: number;
   callsLeft(): number;
   /** `isLookup`: only helpers were called. */
   spend(results: readonly ToolCallResult[], isLookup: boolean): void;
@@ -29,11 +30,14 @@ export interface BudgetOptions {
   maxRounds: number;
   /** Rounds of helpers alone, where they do not count as rounds. Absent: they do. */
   maxLookups?: number | undefined;
+  /** The most calls of the run, as its request limits them. */
+  maxCalls?: number | undefined;
   now: () => number;
 }
 
 /** A round in which no call could run (unknown names, malformed arguments, repeated calls) is a correction and has a separate budget. */
-export function createRoundBudget({ maxRounds, maxLookups, now }: BudgetOptions, used?: BudgetUse): RoundBudget {
+export function createRoundBudget({ maxRounds, maxLookups, maxCalls, now }: BudgetOptions, used?: BudgetUse): RoundBudget {
+  const callsPerRun = Math.min(maxCalls ?? limits.callsPerRun, limits.callsPerRun);
   // Time while the run was suspended does not count.
   const started = now();
   let { rounds, lookups = 0, reasks, calls } = used ?? { rounds: 0, reasks: 0, calls: 0 };
@@ -42,11 +46,12 @@ export function createRoundBudget({ maxRounds, maxLookups, now }: BudgetOptions,
       if (rounds >= maxRounds) return { limit: 'tool_rounds', value: maxRounds };
       if (maxLookups !== undefined && lookups >= maxLookups) return { limit: 'lookups', value: maxLookups };
       if (reasks > limits.reasksInARow) return { limit: 'reasks', value: limits.reasksInARow };
-      if (calls >= limits.callsPerRun) return { limit: 'calls_per_run', value: limits.callsPerRun };
+      if (calls >= callsPerRun) return { limit: 'calls_per_run', value: callsPerRun };
       if (now() - started >= limits.toolPhaseMs) return { limit: 'tool_phase_ms', value: limits.toolPhaseMs };
       return undefined;
     },
-    callsLeft: () => limits.callsPerRun - calls,
+    callsPerRun,
+    callsLeft: () => callsPerRun - calls,
     spend(results, isLookup) {
       const hasRun = results.length === 0 || results.some(({ isReady }) => isReady);
       if (hasRun && isLookup && maxLookups !== undefined) lookups++;

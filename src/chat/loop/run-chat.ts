@@ -53,6 +53,8 @@ export interface ChatRun {
   maxRounds: number;
   /** The most rounds of helpers alone, where they do not count as rounds. */
   maxLookups?: number | undefined;
+  /** The most calls of the gateway's functions. */
+  maxCalls?: number | undefined;
   /** How calls are chosen: a selection only once, a single call only in the first round. */
   choice: ModeChoice;
   /** The wire format of the answer supports only one call of the caller's functions. */
@@ -202,6 +204,7 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
     // Words would spoil an answer in a demanded format.
     toParagraph: demandedForm(chat.parameters) === undefined ? (text: string) => separator.paragraph(text) : undefined,
     callsLeft: budget.callsLeft(),
+    callsPerRun: budget.callsPerRun,
     finderName: loop.finder?.tool.spec.name,
     ...resumedRound(resumed, gatewayCalls, settings.run),
   };
@@ -351,7 +354,7 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
     describer: chat.describer,
     scope,
     shareBytes: resultShareBytes(chat.contextTokens),
-    budget: createRoundBudget({ maxRounds: chat.maxRounds, maxLookups: chat.maxLookups, now: chat.settings.now }, resumed?.budget),
+    budget: createRoundBudget({ ...chat, now: chat.settings.now }, resumed?.budget),
     separator: createTurnSeparator(),
     isChoiceOpen: resumed?.isChoiceOpen ?? true,
   };

@@ -9,6 +9,8 @@ export interface TurnSeparator {
 }
 
 const lineBreak: ChatEvent = { type: 'text', text: '\n\n' };
+/** Left out together with the notice. */
+const noticeBreak: ChatEvent = { ...lineBreak, isNotice: true };
 
 /** Inserts a blank line between the texts before and after tool calls, so that they do not run together. */
 export function createTurnSeparator(): TurnSeparator {
@@ -28,7 +30,7 @@ export function createTurnSeparator(): TurnSeparator {
         lastCharacter = last.text.slice(-1);
         if (!isBreakDue) return emit(events);
         isBreakDue = false;
-        return emit(events.toSpliced(events.findIndex(isWords), 0, lineBreak));
+        return emit(events.toSpliced(events.findIndex(isWords), 0, events.find(isWords)?.isNotice === true ? noticeBreak : lineBreak));
       };
     },
   };

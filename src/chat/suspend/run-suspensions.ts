@@ -128,7 +128,8 @@ async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
   await flushLog();
 }
 
-function toPendingApproval(
+/** What is needed to decide the calls that wait. */
+export function toPendingApproval(
   { id: runId, callerId, waitId, calls, expires, request }: WaitingRun,
   { tokens, links }: Pick<RunSuspensionsOptions, 'tokens' | 'links'>,
 ): PendingApproval {

@@ -46,7 +46,11 @@ export async function suspendRun({ suspension, loop, separator, ...round }: Roun
   await emit(usageEvents(round.results));
   // The link ends the text and has a line of its own, so that every frontend makes it one that can be clicked.
   await separator.separate(emit)([
-    { type: 'text', text: `${announcement(calls)}\n\n${approval.url === undefined ? noLink : `${linkWords}${approval.url}`}` },
+    {
+      type: 'text',
+      text: `${announcement(calls)}\n\n${approval.url === undefined ? noLink : `${linkWords}${approval.url}`}`,
+      isNotice: true,
+    },
   ]);
   await emit([
     { type: 'approval', approval },

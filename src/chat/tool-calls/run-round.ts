@@ -22,6 +22,8 @@ export interface ToolRound {
   toParagraph?: ((text: string) => ChatEvent[]) | undefined;
   /** The calls that the run may still make. Default: the limit of a round. */
   callsLeft?: number;
+  /** The calls that a run may make, for messages. */
+  callsPerRun?: number;
   /** The name of the tool that finds deferred functions, if there is one. */
   finderName?: string | undefined;
   /** For a resumed round: the calls that have settled, by index. The others were emitted and counted before the suspension. */
@@ -70,7 +72,8 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
   for (const call of running) call.catch(() => undefined);
   const unlessFailed = <Value>(work: Promise<Value>): Promise<Value> => Promise.race([work, queue.failed]);
   try {
-    if (resumed === undefined) await unlessFailed(queue.emit([...limitEvents(calls.length, round), ...prepared.map(callEvent)]));
+    if (resumed === undefined)
+      await unlessFailed(queue.emit([...limitEvents(calls.length, round), ...prepared.map((call) => callEvent(call, settings))]));
     open();
     const results: ToolCallResult[] = [];
     for (const call of running) results.push(await unlessFailed(call));
@@ -94,13 +97,15 @@ function callsInRound(prepared: readonly PreparedCall[], { scope, resumed }: Too
 async function prepareInRound(
   call: ToolCall,
   index: number,
-  { tools, settings, resumed, inner, finderName, callsLeft = limits.callsPerRound }: ToolRound,
+  { tools, settings, resumed, inner, finderName, callsLeft = limits.callsPerRound, callsPerRun = limits.callsPerRun }: ToolRound,
 ): Promise<PreparedCall> {
   const refuse = (message: string): PreparedCall => ({ type: 'refused', call, tool: undefined, code: 'tool_error', message });
   if (index >= limits.callsPerRound)
     return refuse(`More than ${limits.callsPerRound} calls in one turn: this one was not run. Call it again in the next turn.`);
   if (index >= callsLeft)
-    return refuse(`More than ${limits.callsPerRun} calls in one answer: this one was not run. Answer with what is known.`);
+    return refuse(
+      `More than ${callsPerRun === 1 ? 'one call' : `${callsPerRun} calls`} in one answer: this one was not run. Answer with what is known.`,
+    );
   const prepared = await prepareToolCall(call, tools, { ...settings.run, finderName });
   if (resumed === undefined) return prepared;
   if (prepared.type === 'ready') return { ...prepared, args: inner?.get(index)?.args ?? prepared.args };
@@ -109,10 +114,10 @@ async function prepareInRound(
   return { ...prepared, message };
 }
 
-function limitEvents(count: number, { callsLeft = limits.callsPerRound }: ToolRound): ChatEvent[] {
+function limitEvents(count: number, { callsLeft = limits.callsPerRound, callsPerRun = limits.callsPerRun }: ToolRound): ChatEvent[] {
   return [
     ...(count > limits.callsPerRound ? [limitReached('calls_per_round', limits.callsPerRound)] : []),
-    ...(Math.min(count, limits.callsPerRound) > callsLeft ? [limitReached('calls_per_run', limits.callsPerRun)] : []),
+    ...(Math.min(count, limits.callsPerRound) > callsLeft ? [limitReached('calls_per_run', callsPerRun)] : []),
   ];
 }
 
@@ -120,12 +125,19 @@ export function limitReached(limit: string, value: number, more: JsonObject = {}
   return { type: 'run-event', event: { type: 'limit.reached', data: { limit, value, ...more } } };
 }
 
-function callEvent(prepared: PreparedCall): ChatEvent {
+function callEvent(prepared: PreparedCall, settings: ToolCallSettings): ChatEvent {
   const { call, tool } = prepared;
   const args = prepared.args ?? call.arguments.slice(0, 2_000);
   const repairs = prepared.type === 'ready' && prepared.repairs.length > 0 ? { repairs: prepared.repairs } : {};
   const data = { id: call.id, tool: tool?.spec.name ?? call.name, args, server: tool?.server ?? null, ...repairs };
-  return { type: 'run-event', event: { type: 'tool.call', data } };
+  return { type: 'run-event', event: { type: 'tool.call', data }, ...(mayWait(prepared, settings) && { mayWait: true }) };
+}
+
+/** Whether the gate may ask for an approval: by a rule of the run, or by the tool's own. */
+function mayWait({ type, tool }: PreparedCall, { approvals, run }: ToolCallSettings): boolean {
+  if (type !== 'ready' || approvals === undefined) return false;
+  const { approvalRule = false } = run;
+  return approvalRule !== false || (tool?.needsApproval ?? false) !== false;
 }
 
 export function resultEvents(result: ToolCallResult): ChatEvent[] {
