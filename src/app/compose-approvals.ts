@@ -13,6 +13,7 @@ import type { WritingRunLog } from '../observability/run-log.ts';
 import { createApprovalLinks } from '../policy/approvals/approval-links.ts';
 import type { ApprovalLinks } from '../policy/approvals/approval-links.ts';
 import { createApprovalTokens } from '../policy/approvals/approval-tokens.ts';
+import type { ApprovalTokens } from '../policy/approvals/approval-tokens.ts';
 import { createApprovalGate } from '../policy/approvals/approval-gate.ts';
 import { createRememberedApprovals } from '../policy/approvals/remembered-approvals.ts';
 import { createRunTranscripts } from '../chat/suspend/run-transcripts.ts';
@@ -23,6 +24,7 @@ export interface Approvals {
   /** Requests approvals for tool calls, and input for functions. */
   runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'elicitations'>;
   runLog: WritingRunLog;
+  tokens: ApprovalTokens;
   links: ApprovalLinks;
   /** What suspended runs did, for later requests of their chats. */
   transcripts: RunTranscripts;
@@ -77,6 +79,7 @@ export function composeApprovals(
       elicitations: { ask: sendElicitation, timeoutMs },
     },
     runLog,
+    tokens,
     links,
     transcripts,
     suspensions: createRunSuspensions({

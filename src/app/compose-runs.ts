@@ -13,6 +13,9 @@ import { createInterruptChat } from '../runs/interrupt-chat.ts';
 import type { InterruptChat } from '../runs/interrupt-chat.ts';
 import { createInvokeFunction } from '../runs/invoke-function.ts';
 import type { InvokeFunction } from '../runs/invoke-function.ts';
+import { createRequestedDecisions } from '../runs/requested-decisions.ts';
+import { createDecidedRuns } from '../http/dialects/decided-runs.ts';
+import type { DecidedRuns } from '../http/dialects/decided-runs.ts';
 import { createLinkedApprovals } from '../runs/linked-approvals.ts';
 import type { LinkedApprovals } from '../runs/linked-approvals.ts';
 import type { AppContext } from './app-context.ts';
@@ -26,6 +29,8 @@ export interface Runs {
   invoke: InvokeFunction;
   decisions: ApprovalDecisions;
   linked: LinkedApprovals;
+  /** Decisions that come with a request. */
+  decidedRuns: DecidedRuns;
   /** Ends the runs and calls of a key; after its deletion no new ones start. */
   endAllOf: (callerId: string, cause: 'deleted' | 'changed' | 'expired') => void;
   interruptChat: InterruptChat;
@@ -43,7 +48,7 @@ export interface RunParts {
 
 /** Active work: runs, function calls outside of chats, and decisions on suspended runs. */
 export function composeRuns({ config, logger, now, newId }: AppContext, { services, storage, approvals, relay, metrics }: RunParts): Runs {
-  const { runLog, suspensions, links, transcripts } = approvals;
+  const { runLog, suspensions, tokens, links, transcripts } = approvals;
   const sessionEvents = createSessionEvents(relay);
   const active = createActiveRuns({ services, newRunId: newId, log: runLog, suspensions, sessionEvents, metrics });
   const stored = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
@@ -59,8 +64,10 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
       return wasWaiting;
     },
   };
+  const requested = createRequestedDecisions({ store: storage.waitingRuns, tokens, links, decisions });
   return {
     runs,
+    decidedRuns: createDecidedRuns({ decisions: requested, runs, log: runLog }),
     interruptChat: createInterruptChat({ runs, decisions, waitingRuns: storage.waitingRuns }),
     follow,
     invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, metrics, now }),

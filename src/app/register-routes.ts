@@ -87,6 +87,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     startRun: runs.start,
     follow: parts.follow,
     approvalTimeoutMs: config.approvalTimeoutMs,
+    decidedRuns: parts.decidedRuns,
     interruptChat: parts.interruptChat,
     limiter,
     runInBackground,

@@ -3,6 +3,16 @@ import type { JsonObject } from '../shared/json.ts';
 /** What a human decided about one call. `args` replace the model's. */
 export type ApprovalAnswer = { decision: 'approve'; args?: JsonObject } | { decision: 'reject'; message?: string };
 
+/** A decision that comes with a later request of the chat, in the dialect's own form. */
+export interface RequestedDecision {
+  runId: string;
+  /** Whether it is about the call with this token. */
+  isAbout(token: string): boolean;
+  answer: ApprovalAnswer;
+  /** The field of the request that names the call. */
+  param: string;
+}
+
 /** What a caller needs to decide. The top-level `token` is present if there is only one call. */
 export interface PendingApproval {
   run_id: string;

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { RequestedDecision } from '../../core/approval.ts';
 import type { ChatRequest } from '../../core/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { ErrorFormat } from '../error-handler.ts';
@@ -29,4 +30,6 @@ export interface ParsedRequest {
   isBackground?: boolean;
   /** The running chat of this `chat_id` is to be cancelled first. */
   isInterrupt?: boolean;
+  /** Decisions on calls of a suspended run, which goes on instead of a new one. */
+  decisions?: readonly RequestedDecision[];
 }

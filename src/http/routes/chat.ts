@@ -9,6 +9,7 @@ import type { AnswerOptions } from '../dialects/answer-run.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
 import type { InterruptChat } from '../../runs/interrupt-chat.ts';
 import type { FollowOptions } from '../../runs/followed-runs.ts';
+import type { DecidedRuns } from '../dialects/decided-runs.ts';
 import type { Dialect, ParsedRequest } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { publicAddress } from '../public-address.ts';
@@ -22,6 +23,7 @@ export interface ChatRouteOptions extends AnswerOptions {
   approvalTimeoutMs: number;
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
   startRun(request: ChatRequest, caller: Caller, controller: AbortController): StartedRun;
+  decidedRuns: DecidedRuns;
   interruptChat: InterruptChat;
   limiter: Pick<RateLimiter, 'admit'>;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
@@ -45,6 +47,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
 
   function begin({ request, reply, dialect }: Exchange, parsed: ParsedRequest): Promise<unknown> {
     if (parsed.isBackground === true) return startInBackground(request, parsed);
+    if (parsed.decisions !== undefined) return goOn({ request, reply, dialect }, { ...parsed, decisions: parsed.decisions });
     const { model, stream } = parsed.request;
     const controller = new AbortController();
     const answerForm = {
@@ -60,6 +63,32 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
     const format = dialect.format(parsed.options, request.headers);
     return answerRun({ request, reply, controller }, started, { model, stream, format });
+  }
+
+  /** Answers with the suspended run that the request decides on. */
+  async function goOn(
+    { request, reply, dialect }: Exchange,
+    parsed: ParsedRequest & Required<Pick<ParsedRequest, 'decisions'>>,
+  ): Promise<unknown> {
+    const {
+      decisions,
+      request: { model, stream },
+    } = parsed;
+    const controller = new AbortController();
+    const decided = await options.decidedRuns.answer(decisions, { caller: request.caller, controller, stream });
+    request.log.info({ decisions: decisions.map(({ answer: { decision } }) => decision), by: request.caller.id }, 'calls decided');
+    const format = dialect.format(parsed.options, request.headers);
+    if (decided.type === 'resumed') return answerRun({ request, reply, controller }, decided.started, { model, stream, format });
+    const { runId, events } = decided;
+    reply.header('x-toolwharf-run-id', runId).header('x-request-id', request.id);
+    const head = { runId, requestId: request.id, created: Math.floor(options.now() / 1000), model };
+    if (!stream) {
+      const collector = format.collect(head);
+      for (const event of events) collector.add(event);
+      return collector.body();
+    }
+    const encoder = format.stream(head);
+    return reply.type(encoder.contentType).send(`${events.map((event) => encoder.encode(event)).join('')}${encoder.end()}`);
   }
 
   /** Cancels the running chat first, and tells the model what it did. */

@@ -1,0 +1,83 @@
+import { eventIdOf } from '../../chat/suspend/nested-call-ids.ts';
+import type { PendingApproval, RequestedDecision } from '../../core/approval.ts';
+import type { Caller } from '../../core/caller.ts';
+import type { ChatEvent } from '../../core/chat.ts';
+import type { RunEvent } from '../../core/run-event.ts';
+import type { RunLog } from '../../core/run-log.ts';
+import type { WaitingCall, WaitingRun } from '../../core/suspended-run.ts';
+import type { ActiveRuns, StartedRun } from '../../runs/active-runs.ts';
+import type { RequestedDecisions } from '../../runs/requested-decisions.ts';
+
+/** What a request with decisions leads to: its run goes on, or waits still, which `events` tell. */
+export type DecidedAnswer = { type: 'resumed'; started: StartedRun } | { type: 'waiting'; runId: string; events: ChatEvent[] };
+
+export interface DecidedRunsOptions {
+  decisions: RequestedDecisions;
+  runs: Pick<ActiveRuns, 'resume'>;
+  log: Pick<RunLog, 'find'>;
+}
+
+/** Answers requests that decide on the calls of a suspended run. */
+export interface DecidedRuns {
+  /**
+   * `stream`: of the request that gets the answer.
+   * @throws GatewayError as `RequestedDecisions.decide` and `ActiveRuns.resume`
+   */
+  answer(
+    decisions: readonly RequestedDecision[],
+    by: { caller: Caller; controller: AbortController; stream: boolean },
+  ): Promise<DecidedAnswer>;
+}
+
+export function createDecidedRuns({ decisions, runs, log }: DecidedRunsOptions): DecidedRuns {
+  return {
+    async answer(requested, { caller, controller, stream }) {
+      const decided = await decisions.decide(requested, caller);
+      const { run } = decided;
+      if (decided.type === 'recorded') return { type: 'waiting', runId: run.id, events: waitingEvents(decided.waiting, decided.approval) };
+      // Read before the run goes on and adds to it.
+      const begun = (await log.find(run.id))?.events ?? [];
+      const started = await runs.resume({ ...run, request: { ...run.request, stream } }, decided.decided, { caller, controller });
+      const told = unsettledCalls(begun, run, decided.approval);
+      return {
+        type: 'resumed',
+        started: {
+          ...started,
+          async stream(emit) {
+            const slow = emit(told);
+            if (slow !== undefined) await slow;
+            return started.stream(emit);
+          },
+        },
+      };
+    },
+  };
+}
+
+function waitingEvents(waiting: readonly WaitingCall[], approval: PendingApproval): ChatEvent[] {
+  const requests = waiting.map((call): ChatEvent => ({ type: 'run-event', event: requestEvent(call) }));
+  return [...requests, { type: 'approval', approval }, { type: 'finish', reason: 'stop' }];
+}
+
+function requestEvent(call: WaitingCall): RunEvent {
+  const { tool, args, server = '' } = call;
+  return { type: 'approval.request', data: { id: eventIdOf(call), tool, args, server } };
+}
+
+/**
+ * The calls of the run that began before its suspension and have no result yet. The run does not emit them again, and a dialect that tells each call
+ * knows nothing of the answer before. Those that waited are told from the run, because the log shortens their arguments, and with their tokens.
+ */
+function unsettledCalls(events: readonly RunEvent[], run: WaitingRun, approval: PendingApproval): ChatEvent[] {
+  const open = new Map<unknown, RunEvent>();
+  for (const { type, data } of events) {
+    if (data['within'] !== undefined) continue;
+    if (type === 'tool.call') open.set(data['id'], { type, data });
+    else if (type === 'tool.result') open.delete(data['id']);
+  }
+  for (const { id, callId, tool, args, server = '', within } of run.calls) {
+    const token = approval.calls.find((call) => call.id === id)?.token ?? null;
+    if (within === undefined) open.set(callId, { type: 'tool.call', data: { id: callId, tool, args, server, token } });
+  }
+  return [...open.values()].map((event): ChatEvent => ({ type: 'run-event', event, mayWait: true }));
+}

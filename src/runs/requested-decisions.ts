@@ -1,0 +1,84 @@
+import { toPendingApproval } from '../chat/suspend/run-suspensions.ts';
+import type { ApprovalLinkSigner, ApprovalTokenSigner } from '../chat/suspend/run-suspensions.ts';
+import type { PendingApproval, RequestedDecision } from '../core/approval.ts';
+import type { Caller } from '../core/caller.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { ErrorCode } from '../core/errors.ts';
+import type { DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/suspended-run.ts';
+import type { ApprovalDecisions } from './approval-decisions.ts';
+
+/**
+ * `complete`: this caller, and nobody else, has to resume the run, all of whose calls have stood in `approval`. `recorded`: other calls wait still, those
+ * in `approval`.
+ */
+export type DecidedRun = { run: WaitingRun; approval: PendingApproval } & (
+  | { type: 'complete'; decided: DecidedCall[] }
+  | { type: 'recorded'; waiting: WaitingCall[] }
+);
+
+/** Decisions that come with the next request of a chat, in dialects that have a form for them. */
+export interface RequestedDecisions {
+  /** @throws GatewayError `invalid_request` for a decision that is not about a waiting call of this caller, and as `ApprovalDecisions.decide` */
+  decide(decisions: readonly RequestedDecision[], caller: Caller): Promise<DecidedRun>;
+}
+
+export interface RequestedDecisionsOptions {
+  store: Pick<WaitingRunStore, 'find'>;
+  tokens: ApprovalTokenSigner;
+  links: ApprovalLinkSigner;
+  decisions: Pick<ApprovalDecisions, 'decide'>;
+}
+
+interface DecisionOnCall {
+  requested: RequestedDecision;
+  call: PendingApproval['calls'][number];
+}
+
+/** What says that a decision comes too late or to the wrong place. Its own codes and statuses are for the route of decisions. */
+const misplaced: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'invalid_approval_token', 'approval_expired']);
+
+export function createRequestedDecisions({ store, tokens, links, decisions }: RequestedDecisionsOptions): RequestedDecisions {
+  async function findOpen(
+    requested: readonly RequestedDecision[],
+    caller: Caller,
+  ): Promise<{ run: WaitingRun; approval: PendingApproval; calls: DecisionOnCall[] }> {
+    const [first] = requested;
+    if (first === undefined) throw new Error('There is nothing to decide');
+    const found = await store.find(first.runId);
+    if (found === undefined || found.callerId !== caller.id || found.type === 'closed') throw refusal(first, noneWaits);
+    const { run } = found;
+    const approval = toPendingApproval(run, { tokens, links });
+    const calls = requested.map((decision) => {
+      const call = decision.runId === run.id ? approval.calls.find(({ token }) => decision.isAbout(token)) : undefined;
+      if (call === undefined) throw refusal(decision, decision.runId === run.id ? noneWaits : otherRun);
+      return { requested: decision, call };
+    });
+    return { run, approval, calls };
+  }
+
+  return {
+    async decide(requested, caller) {
+      const { run, approval, calls } = await findOpen(requested, caller);
+      let waiting: string[] = [];
+      for (const { requested: decision, call } of calls) {
+        const proof = { proof: call.token, answer: decision.answer, isRemembered: false };
+        const outcome = await decisions.decide({ runId: run.id, callId: call.id }, proof, caller).catch((error: unknown) => {
+          if (error instanceof GatewayError && misplaced.has(error.code)) throw refusal(decision, error.message);
+          throw error;
+        });
+        if (outcome.type === 'complete') return { ...outcome, approval };
+        waiting = outcome.waiting;
+      }
+      const left = run.calls.filter(({ id }) => waiting.includes(id));
+      return { type: 'recorded', run, waiting: left, approval: toPendingApproval({ ...run, calls: left }, { tokens, links }) };
+    },
+  };
+}
+
+const noneWaits =
+  'no call of yours waits for this decision: there was none, it was decided before, or a day has passed. GET /api/runs shows your runs.';
+const otherRun = 'the decisions of one request have to be about the calls of one answer.';
+
+function refusal({ param }: RequestedDecision, message: string): GatewayError {
+  return new GatewayError('invalid_request', `${param}: ${message}`, { param });
+}
