@@ -20,6 +20,8 @@ const errorTable = {
   document_required: { status: 400, type: 'invalid_request_error' },
   /** The key speaks for several people, and the request names none of them. */
   user_required: { status: 400, type: 'invalid_request_error' },
+  /** `previous_response_id` of the Responses API names no stored response of this caller. */
+  previous_response_not_found: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'authentication_error' },
   /** The token that names the person behind a key is forged, expired or incomplete. */
   invalid_user_token: { status: 401, type: 'authentication_error' },

@@ -437,6 +437,8 @@ export const limits = {
   rememberedApprovalMs: 24 * 60 * 60 * 1000,
   /** A human's message on a rejection, which the model reads. */
   approvalMessageCharacters: 4_000,
+  /** Of a request for approval in the Responses API. Ours have about sixty characters; what is longer is none of ours. */
+  approvalRequestIdCharacters: 256,
   /** How long what a suspended run did is kept: a chat may go on weeks later, and its history has only the link. As long as stored state. */
   transcriptMs: 30 * 24 * 60 * 60 * 1000,
   transcripts: 5_000,

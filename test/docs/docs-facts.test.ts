@@ -44,6 +44,7 @@ const errorCodes: Record<ErrorCode, true> = {
   unknown_tool_id: true,
   document_required: true,
   user_required: true,
+  previous_response_not_found: true,
   invalid_api_key: true,
   invalid_user_token: true,
   identity_unavailable: true,

@@ -30,6 +30,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /api/generate': 'user',
   'POST /v1/messages': 'user',
   'POST /v1/messages/count_tokens': 'user',
+  'POST /v1/responses': 'user',
   // Each caller's own stored chats; those of others answer 404, even for administrators.
   'GET /v1/chat/completions': 'user',
   'GET /v1/chat/completions/:id': 'user',

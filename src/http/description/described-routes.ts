@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { chatCompletionDescriptions } from '../dialects/chat-completions/chat-completions-description.ts';
 import { ollamaChatDescriptions } from '../dialects/ollama/ollama-description.ts';
 import { messagesDescriptions } from '../dialects/messages/messages-description.ts';
+import { responseDescriptions } from '../dialects/responses/responses-description.ts';
 import { approvalDescriptions } from '../routes/approvals-description.ts';
 import { gatewayDescriptions } from '../routes/gateway-description.ts';
 import { keyDescriptions } from '../routes/keys-description.ts';
@@ -29,6 +30,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
     ...chatCompletionDescriptions,
     ...ollamaChatDescriptions,
     ...messagesDescriptions,
+    ...responseDescriptions,
     ...socketDescriptions,
     ...modelDescriptions,
     ...toolDescriptions,

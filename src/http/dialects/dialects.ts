@@ -5,9 +5,10 @@ import type { Dialect } from './dialect.ts';
 import { messages } from './messages/messages.ts';
 import { ollamaChat } from './ollama/ollama-chat.ts';
 import { ollamaGenerate } from './ollama/ollama-generate.ts';
+import { responses } from './responses/responses.ts';
 
 /** Every dialect of chats over HTTP. */
-export const dialects: readonly Dialect[] = [chatCompletions, messages, ollamaChat, ollamaGenerate];
+export const dialects: readonly Dialect[] = [chatCompletions, responses, messages, ollamaChat, ollamaGenerate];
 
 /** How a run is answered whose request has been stored. */
 export function storedReply(reply: ChatRequest['reply']): { dialect: Dialect; options: JsonObject } {

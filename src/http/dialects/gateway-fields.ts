@@ -120,12 +120,12 @@ export function requireBoundedBody(value: unknown, expected: string): JsonObject
   return value;
 }
 
-/** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
-export function parseFields<Output>(schema: z.ZodType<Output>, body: JsonObject): Output {
+/** `path`: of the value within the body. @throws GatewayError `invalid_request` with `param` set to the first field at fault */
+export function parseFields<Output>(schema: z.ZodType<Output>, body: JsonObject, path?: string): Output {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  const param = issue?.path.join('.') ?? '';
+  const param = [...(path === undefined ? [] : [path]), ...(issue?.path ?? [])].join('.');
   throw new GatewayError('invalid_request', `${param === '' ? 'body' : param}: ${describeSchemaIssue(issue)}`, { param });
 }
 

@@ -93,7 +93,7 @@ function isDeliberate(signal: AbortSignal): boolean {
 
 /** Events before the first model request. They are buffered, so that a refusal by the model can still have an HTTP status. */
 function isBeforeModel(event: ChatEvent): boolean {
-  if (event.type === 'selecting') return true;
+  if (event.type === 'selecting' || event.type === 'tool-list') return true;
   return event.type === 'run-event' && (event.event.type === 'run.start' || event.event.type === 'warning');
 }
 

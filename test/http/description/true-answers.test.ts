@@ -36,6 +36,8 @@ test('answers are as the document says, on every route', async () => {
       [{ type: 'usage', usage }, ...calls(['look', { amount: 1 }])],
       says('Seven.'),
       says('Seven.'),
+      says('Hello.'),
+      calls(['pay', { amount: 3 }]),
     ],
   });
   const { server } = gateway.app;
@@ -98,6 +100,10 @@ test('answers are as the document says, on every route', async () => {
   expect((await call('POST /v1/messages', { payload: chat })).status).toBe(400);
   expect((await call('POST /v1/messages/count_tokens', { payload: chat })).status).toBe(200);
   expect((await call('POST /v1/messages/count_tokens', { payload: {} })).status).toBe(400);
+  const responses = 'POST /v1/responses';
+  expect((await call(responses, { payload: { model: 'model', input: 'Hi!', tool_ids: [] } })).status).toBe(200);
+  expect((await call(responses, { payload: { model: 'model', input: 'Pay', stream: true } })).status).toBe(200);
+  expect((await call(responses, { payload: { model: 'model', input: 5 } })).status).toBe(400);
 
   const storedId = String(first['id']);
   await call('GET /v1/chat/completions');

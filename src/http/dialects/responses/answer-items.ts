@@ -1,0 +1,395 @@
+import type { ChatEvent, McpToolList, ToolCall } from '../../../core/chat.ts';
+import type { PendingApproval } from '../../../core/approval.ts';
+import type { RunEvent } from '../../../core/run-event.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { approvalRequestId } from './approval-request-id.ts';
+import { customInput, labelOfServer } from './caller-tools.ts';
+import type { ToldTool } from './caller-tools.ts';
+import { writeReasoning } from './kept-reasoning.ts';
+import type {
+  ApprovalRequestItem,
+  ItemStatus,
+  ListToolsItem,
+  McpCallError,
+  McpCallItem,
+  MessageItem,
+  OutputItem,
+  ReasoningItem,
+} from './output-items.ts';
+
+/** Takes the events of the items of an answer. A value that is a function gives JSON, and is called only where the event is written. */
+export interface ItemEvents {
+  tell(type: string, fields: Record<string, EventValue>): void;
+  /** `delta` of a part that began before. */
+  tellDelta(part: DeltaPlace, delta: string): void;
+}
+export type EventValue = JsonValue | OutputItem | (() => string);
+
+/** Where a delta belongs. One object stands for all deltas of a part. */
+export interface DeltaPlace {
+  readonly type: string;
+  readonly fields: JsonObject;
+}
+
+export interface ItemOptions {
+  runId: string;
+  /** Part of the ids of all items; unlike that of any other answer. */
+  key: string;
+  /** Offered names that are told otherwise. */
+  tools: Readonly<Record<string, ToldTool>>;
+  /** Adds what the client has to return for the model to go on with its reasoning. */
+  keepsReasoning: boolean;
+}
+
+interface OpenText {
+  item: MessageItem;
+  index: number;
+  contentIndex: number;
+  type: 'output_text' | 'refusal';
+  text: string;
+  place: DeltaPlace;
+}
+
+interface OpenReasoning {
+  item: ReasoningItem;
+  index: number;
+  text: string;
+  field: string | undefined;
+  place: DeltaPlace;
+}
+
+/** A call as the events of the run tell it. */
+interface OpenCall {
+  tool: string;
+  args: JsonValue;
+  server: string;
+  /** Of a call that was approved before this answer. */
+  approvalRequestId?: string;
+  /** Absent until it is shown. */
+  item?: McpCallItem;
+  index?: number;
+}
+
+/**
+ * Makes the items of an answer of the events of its run, one after the other, and their events in OpenAI's order: an item is added, its parts begin,
+ * grow and end, the item is done. Calls that run together are open together.
+ */
+export class AnswerItems {
+  /** In the order of `output_index`. */
+  readonly output: OutputItem[] = [];
+  readonly #options: ItemOptions;
+  readonly #events: ItemEvents;
+  #message: OpenText | undefined;
+  #reasoning: OpenReasoning | undefined;
+  /** Calls without a result, by id: some backends restart their ids in every turn. */
+  readonly #calls = new Map<string, OpenCall[]>();
+  #logprobs: JsonObject[] = [];
+
+  constructor(options: ItemOptions, events: ItemEvents) {
+    this.#options = options;
+    this.#events = events;
+  }
+
+  note(event: ChatEvent): void {
+    switch (event.type) {
+      case 'text':
+        if (event.text !== '' && event.isNotice !== true) this.#addText('output_text', event.text);
+        return;
+      case 'reasoning':
+        if (event.text !== '') this.#addReasoning(event.text, event.field);
+        return;
+      case 'thought':
+        if (this.#options.keepsReasoning) this.#addThought(event.fields);
+        return;
+      case 'tool-call':
+        return this.#addCallerCall(event.call);
+      case 'extra':
+        return this.#addExtra(event.level, event.fields);
+      case 'run-event':
+        return this.#noteRunEvent(event.event, event.mayWait === true);
+      case 'approval':
+        return this.#addApprovals(event.approval);
+      case 'tool-list':
+        return this.#addToolList(event.list);
+      case 'source':
+      case 'usage':
+      case 'finish':
+      case 'selecting':
+        return;
+    }
+  }
+
+  /** Ends what is still open. `status`: of a text that was being told. */
+  end(status: ItemStatus): void {
+    this.#endReasoning();
+    this.#endMessage(status);
+    for (const call of this.#begunCalls()) this.#endCall(call, { status: 'incomplete' });
+  }
+
+  /** The items of an answer that fails: what is open stays incomplete. */
+  abandon(): void {
+    if (this.#message !== undefined) {
+      this.#message.item.content[this.#message.contentIndex] = this.#partOf(this.#message);
+      this.#message.item.status = 'incomplete';
+    }
+    if (this.#reasoning !== undefined) this.#reasoning.item.summary = [{ type: 'summary_text', text: this.#reasoning.text }];
+    for (const { item } of this.#begunCalls()) if (item !== undefined) item.status = 'incomplete';
+  }
+
+  #add(item: OutputItem): number {
+    const index = this.output.push(item) - 1;
+    this.#events.tell('response.output_item.added', { output_index: index, item });
+    return index;
+  }
+
+  #newId(prefix: string): string {
+    return `${prefix}_${this.#options.key}_${this.output.length}`;
+  }
+
+  #addText(type: OpenText['type'], text: string): void {
+    this.#endReasoning();
+    const open = this.#message?.type === type ? this.#message : this.#beginText(type);
+    open.text += text;
+    this.#events.tellDelta(open.place, text);
+  }
+
+  #beginText(type: OpenText['type']): OpenText {
+    if (this.#message !== undefined) this.#endPart(this.#message);
+    const item: MessageItem = this.#message?.item ?? {
+      id: this.#newId('msg'),
+      type: 'message',
+      status: 'in_progress',
+      role: 'assistant',
+      content: [],
+    };
+    const index = this.#message?.index ?? this.#add(item);
+    const contentIndex = item.content.length;
+    const where = { item_id: item.id, output_index: index, content_index: contentIndex };
+    const place = { type: `response.${type}.delta`, fields: type === 'output_text' ? { ...where, logprobs: [] } : where };
+    const open: OpenText = { item, index, contentIndex, type, text: '', place };
+    this.#events.tell('response.content_part.added', { ...where, part: { ...this.#partOf(open) } });
+    this.#message = open;
+    return open;
+  }
+
+  #partOf({ type, text }: OpenText): MessageItem['content'][number] {
+    return type === 'refusal' ? { type, refusal: text } : { type, annotations: [], logprobs: this.#logprobs, text };
+  }
+
+  #endPart(open: OpenText): void {
+    const { item, index, contentIndex, type, text } = open;
+    const where = { item_id: item.id, output_index: index, content_index: contentIndex };
+    const part = this.#partOf(open);
+    item.content[contentIndex] = part;
+    const partJson = once(() => JSON.stringify(part));
+    if (type === 'refusal') this.#events.tell('response.refusal.done', { ...where, refusal: text });
+    else this.#events.tell('response.output_text.done', { ...where, logprobs: this.#logprobs, text });
+    this.#events.tell('response.content_part.done', { ...where, part: partJson });
+    if (type === 'output_text') this.#logprobs = [];
+  }
+
+  #endMessage(status: ItemStatus): void {
+    const open = this.#message;
+    if (open === undefined) return;
+    this.#message = undefined;
+    this.#endPart(open);
+    open.item.status = status;
+    this.#events.tell('response.output_item.done', { output_index: open.index, item: open.item });
+  }
+
+  #addReasoning(text: string, field: string | undefined): void {
+    this.#endMessage('completed');
+    const open = this.#reasoning ?? this.#beginReasoning(field);
+    open.text += text;
+    this.#events.tellDelta(open.place, text);
+  }
+
+  #beginReasoning(field: string | undefined): OpenReasoning {
+    const item: ReasoningItem = { id: this.#newId('rs'), type: 'reasoning', summary: [] };
+    const index = this.#add(item);
+    const where = { item_id: item.id, output_index: index, summary_index: 0 };
+    this.#events.tell('response.reasoning_summary_part.added', { ...where, part: { type: 'summary_text', text: '' } });
+    const open = { item, index, text: '', field, place: { type: 'response.reasoning_summary_text.delta', fields: where } };
+    this.#reasoning = open;
+    return open;
+  }
+
+  #endReasoning(thought: JsonObject = {}): void {
+    const open = this.#reasoning;
+    if (open === undefined) return;
+    this.#reasoning = undefined;
+    const { item, index, text, field } = open;
+    const where = { item_id: item.id, output_index: index, summary_index: 0 };
+    const part = { type: 'summary_text' as const, text };
+    item.summary = [part];
+    if (this.#options.keepsReasoning)
+      item.encrypted_content = writeReasoning({ ...(field !== undefined && { [field]: text }), ...thought });
+    this.#events.tell('response.reasoning_summary_text.done', { ...where, text });
+    this.#events.tell('response.reasoning_summary_part.done', { ...where, part });
+    this.#events.tell('response.output_item.done', { output_index: index, item });
+  }
+
+  /** Fields that go back to the backend with the calls that follow; there may be no reasoning that can be shown. */
+  #addThought(fields: JsonObject): void {
+    if (this.#reasoning !== undefined) return this.#endReasoning(fields);
+    this.#endMessage('completed');
+    const item: ReasoningItem = { id: this.#newId('rs'), type: 'reasoning', summary: [], encrypted_content: writeReasoning(fields) };
+    this.#events.tell('response.output_item.done', { output_index: this.#add(item), item });
+    return undefined;
+  }
+
+  #addExtra(level: 'delta' | 'choice' | 'response', fields: JsonObject): void {
+    const { refusal, logprobs } = fields;
+    if (level === 'delta' && typeof refusal === 'string' && refusal !== '') this.#addText('refusal', refusal);
+    const tokens = level === 'choice' && isJsonObject(logprobs) ? logprobs['content'] : undefined;
+    if (Array.isArray(tokens)) this.#logprobs.push(...tokens.filter((token) => isJsonObject(token)));
+  }
+
+  #addCallerCall({ id, name, arguments: args }: ToolCall): void {
+    this.#endReasoning();
+    this.#endMessage('completed');
+    const told = Object.hasOwn(this.#options.tools, name) ? this.#options.tools[name] : undefined;
+    const names = { name: told?.name ?? name, ...(told?.namespace !== undefined && { namespace: told.namespace }) };
+    const isCustom = told?.isCustom === true;
+    const field = isCustom ? 'input' : 'arguments';
+    const text = isCustom ? customInput(args) : args;
+    const itemWith = (status: ItemStatus, content: string): OutputItem =>
+      isCustom
+        ? { id: itemId, type: 'custom_tool_call', status, call_id: id, ...names, input: content }
+        : { id: itemId, type: 'function_call', status, call_id: id, ...names, arguments: content };
+    const itemId = this.#newId(isCustom ? 'ctc' : 'fc');
+    const index = this.#add(itemWith('in_progress', ''));
+    const where = { item_id: itemId, output_index: index };
+    const events = isCustom ? 'response.custom_tool_call_input' : 'response.function_call_arguments';
+    this.#events.tell(`${events}.delta`, { ...where, delta: text });
+    this.#events.tell(`${events}.done`, { ...where, [field]: text });
+    const item = itemWith('completed', text);
+    this.output[index] = item;
+    this.#events.tell('response.output_item.done', { output_index: index, item });
+  }
+
+  #noteRunEvent({ type, data }: RunEvent, mayWait: boolean): void {
+    // What runs within a preset is told by the call of that preset.
+    if (data['within'] !== undefined && type !== 'approval.request') return;
+    const id = textIn(data['id']);
+    if (type === 'tool.call') {
+      const call = this.#expect(id, data);
+      if (!mayWait) this.#beginCall(call);
+    } else if (type === 'approval.request') {
+      if (this.#calls.get(id) === undefined) this.#expect(id, data);
+    } else if (type === 'tool.progress') {
+      const [call] = this.#calls.get(id) ?? [];
+      if (call !== undefined) this.#beginCall(call);
+    } else if (type === 'tool.result') this.#settleCall(id, data);
+  }
+
+  #expect(id: string, { tool, args = {}, server, token }: JsonObject): OpenCall {
+    const known = { tool: textIn(tool), args, server: textIn(server) };
+    const call: OpenCall =
+      typeof token === 'string' ? { ...known, approvalRequestId: approvalRequestId(this.#options.runId, token) } : known;
+    const others = this.#calls.get(id);
+    if (others === undefined) this.#calls.set(id, [call]);
+    else others.push(call);
+    return call;
+  }
+
+  #beginCall(call: OpenCall): void {
+    if (call.item !== undefined) return;
+    this.#endReasoning();
+    this.#endMessage('completed');
+    const item: McpCallItem = {
+      id: this.#newId('mcp'),
+      type: 'mcp_call',
+      status: 'in_progress',
+      approval_request_id: call.approvalRequestId ?? null,
+      arguments: '',
+      error: null,
+      name: call.tool,
+      output: null,
+      server_label: labelOfServer(call.server),
+    };
+    const index = this.#add(item);
+    item.arguments = typeof call.args === 'string' ? call.args : JSON.stringify(call.args);
+    call.item = item;
+    call.index = index;
+    const where = { item_id: item.id, output_index: index };
+    this.#events.tell('response.mcp_call.in_progress', where);
+    this.#events.tell('response.mcp_call_arguments.delta', { ...where, delta: item.arguments });
+    this.#events.tell('response.mcp_call_arguments.done', { ...where, arguments: item.arguments });
+  }
+
+  #settleCall(id: string, data: JsonObject): void {
+    const calls = this.#calls.get(id) ?? [];
+    const call: OpenCall = calls.shift() ?? { tool: textIn(data['tool']), args: {}, server: '' };
+    if (calls.length === 0) this.#calls.delete(id);
+    const { response, error } = data;
+    // What a human has rejected was not executed.
+    if (isJsonObject(error) && error['code'] === 'approval_rejected' && call.item === undefined) return;
+    this.#beginCall(call);
+    if (isJsonObject(error)) this.#endCall(call, { status: 'failed', error: toCallError(error) });
+    else
+      this.#endCall(call, {
+        status: 'completed',
+        output: typeof response === 'string' ? response : JSON.stringify(response ?? null, null, 2),
+      });
+  }
+
+  #endCall({ item, index = 0 }: OpenCall, end: Partial<McpCallItem> & Pick<McpCallItem, 'status'>): void {
+    if (item === undefined) return;
+    Object.assign(item, end);
+    const state = end.status === 'completed' ? 'completed' : 'failed';
+    this.#events.tell(`response.mcp_call.${state}`, { item_id: item.id, output_index: index });
+    this.#events.tell('response.output_item.done', { output_index: index, item });
+  }
+
+  #begunCalls(): OpenCall[] {
+    return [...this.#calls.values()].flat().filter(({ item }) => item !== undefined);
+  }
+
+  #addToolList({ server, tools, error }: McpToolList): void {
+    const listed = tools.map((tool) => ({ ...tool, annotations: null }));
+    const item: ListToolsItem = { id: this.#newId('mcpl'), type: 'mcp_list_tools', server_label: server, tools: [] };
+    const index = this.#add(item);
+    const where = { item_id: item.id, output_index: index };
+    this.#events.tell('response.mcp_list_tools.in_progress', where);
+    this.#events.tell(`response.mcp_list_tools.${error === undefined ? 'completed' : 'failed'}`, where);
+    Object.assign(item, { tools: listed, ...(error !== undefined && { error }) });
+    this.#events.tell('response.output_item.done', { output_index: index, item });
+  }
+
+  #addApprovals({ run_id: runId, calls }: PendingApproval): void {
+    this.#endReasoning();
+    this.#endMessage('completed');
+    for (const { id, tool, arguments: args, token } of calls) {
+      const server = this.#calls.get(id)?.[0]?.server ?? '';
+      const item: ApprovalRequestItem = {
+        id: approvalRequestId(runId, token),
+        type: 'mcp_approval_request',
+        arguments: JSON.stringify(args),
+        name: tool,
+        server_label: labelOfServer(server),
+      };
+      this.#events.tell('response.output_item.done', { output_index: this.#add(item), item });
+    }
+  }
+}
+
+/** The arguments were at fault, or the function does not exist; JSON-RPC's code for both. */
+const invalidParams = -32_602;
+
+function toCallError(error: JsonObject): McpCallError {
+  const code = textIn(error['code']);
+  const message = textIn(error['message']);
+  if (code === 'tool_not_found' || code.startsWith('args_')) return { type: 'mcp_protocol_error', code: invalidParams, message };
+  return { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: message }] };
+}
+
+function textIn(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function once(make: () => string): () => string {
+  let made: string | undefined;
+  return () => (made ??= make());
+}

@@ -1,0 +1,228 @@
+import type { RequestedDecision } from '../../../core/approval.ts';
+import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../core/chat.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { parseFields } from '../gateway-fields.ts';
+import { approvalRequestId, runIdOf } from './approval-request-id.ts';
+import { offeredName } from './caller-tools.ts';
+import { toContent } from './content-parts.ts';
+import { readReasoning } from './kept-reasoning.ts';
+import { itemSchemas } from './request-schema.ts';
+
+/** The `input` of a request in our words. */
+export interface ParsedInput {
+  messages: ChatMessage[];
+  /** Decisions on calls that wait: responses to approval requests that nothing of the assistant follows. Earlier ones are history. */
+  decisions: RequestedDecision[];
+  /** Calls that the gateway has executed are among the messages. */
+  hasKeptCalls: boolean;
+  /** Tools that an item brings, with the path of their list. */
+  tools: { path: string; entries: JsonObject[] }[];
+}
+
+type ItemType = keyof typeof itemSchemas;
+
+/** Items that are part of an answer. */
+const assistantTypes: ReadonlySet<unknown> = new Set([
+  'function_call',
+  'custom_tool_call',
+  'reasoning',
+  'mcp_call',
+  'mcp_list_tools',
+  'mcp_approval_request',
+]);
+
+/**
+ * Items of types that are not read here are left out: a history may hold anything.
+ * @throws GatewayError `invalid_request` for a malformed item, and for a reference that nothing is known of
+ */
+export function parseInput(input: string | readonly JsonObject[]): ParsedInput {
+  if (typeof input === 'string') return { messages: [{ role: 'user', content: input }], decisions: [], hasKeptCalls: false, tools: [] };
+  const reader = new ItemReader(input);
+  input.forEach((item, index) => reader.read(item, `input.${index}`, index));
+  return reader.end();
+}
+
+class ItemReader {
+  readonly #items: readonly JsonObject[];
+  readonly #messages: ChatMessage[] = [];
+  readonly #decisions: RequestedDecision[] = [];
+  readonly #tools: ParsedInput['tools'] = [];
+  readonly #lastOfAssistant: number;
+  readonly #approvals: Approvals;
+  #hasKeptCalls = false;
+  /** The assistant's message that further items join, and the results of its calls that the gateway has executed. */
+  #open: AssistantMessage | undefined;
+  #results: ToolMessage[] = [];
+  /** What goes with the next calls. */
+  #reasoning: JsonObject | undefined;
+
+  constructor(items: readonly JsonObject[]) {
+    this.#items = items;
+    this.#lastOfAssistant = items.findLastIndex((item) => assistantTypes.has(item['type']) || item['role'] === 'assistant');
+    this.#approvals = approvalsIn(items);
+  }
+
+  read(item: JsonObject, path: string, index: number): void {
+    const type = typeOf(item);
+    switch (type) {
+      case 'message':
+        return this.#readMessage(item, path);
+      case 'reasoning':
+        this.#reasoning = readReasoning(parseFields(itemSchemas.reasoning, item, path).encrypted_content);
+        return undefined;
+      case 'function_call': {
+        const call = parseFields(itemSchemas.function_call, item, path);
+        return this.#addCall(call.call_id, offeredName(call.name, call.namespace), call.arguments);
+      }
+      case 'custom_tool_call': {
+        const call = parseFields(itemSchemas.custom_tool_call, item, path);
+        return this.#addCall(call.call_id, offeredName(call.name, call.namespace), JSON.stringify({ input: call.input }));
+      }
+      case 'function_call_output':
+      case 'custom_tool_call_output': {
+        const { call_id: toolCallId, output } = parseFields(itemSchemas[type], item, path);
+        this.#close();
+        this.#messages.push({ role: 'tool', toolCallId, content: toContent(output as string | JsonObject[], `${path}.output`) });
+        return undefined;
+      }
+      case 'mcp_call': {
+        const { id, name, arguments: args, output, error } = parseFields(itemSchemas.mcp_call, item, path);
+        return this.#addExecuted({ id, name, args }, output ?? JSON.stringify({ error: error ?? 'There is no result.' }));
+      }
+      case 'mcp_approval_request':
+        return this.#readApprovalRequest(item, path);
+      case 'mcp_approval_response': {
+        const { approval_request_id: id, approve, reason } = parseFields(itemSchemas.mcp_approval_response, item, path);
+        if (index > this.#lastOfAssistant) this.#decisions.push(toDecision({ id, approve, reason }, `${path}.approval_request_id`));
+        return undefined;
+      }
+      case 'item_reference':
+        return this.#readReference(item, path, index);
+      case 'additional_tools': {
+        const { tools } = parseFields(itemSchemas.additional_tools, item, path);
+        this.#tools.push({ path: `${path}.tools`, entries: tools as JsonObject[] });
+        return undefined;
+      }
+      case undefined:
+        return undefined;
+    }
+  }
+
+  end(): ParsedInput {
+    this.#close();
+    return { messages: this.#messages, decisions: this.#decisions, hasKeptCalls: this.#hasKeptCalls, tools: this.#tools };
+  }
+
+  #readMessage(item: JsonObject, path: string): void {
+    const { role, content } = parseFields(itemSchemas.message, item, path);
+    const said = toContent(content as string | JsonObject[], `${path}.content`);
+    if (role !== 'assistant') {
+      this.#close();
+      this.#messages.push({ role, content: said });
+      return;
+    }
+    if (this.#open !== undefined && this.#open.toolCalls.length > 0) this.#close();
+    const open = this.#assistant();
+    open.content = joined(open.content, said);
+  }
+
+  #addCall(id: string, name: string, args: string): void {
+    // Calls that the gateway executed are a message of their own: results of the caller bring back the whole turn, which is found by these calls alone.
+    if (this.#results.length > 0) this.#close();
+    const open = this.#assistant();
+    if (this.#reasoning !== undefined) open.extra = this.#reasoning;
+    this.#reasoning = undefined;
+    open.toolCalls.push({ id, name, arguments: args });
+  }
+
+  #addExecuted({ id, name, args }: { id: string; name: string; args: string }, result: string): void {
+    this.#hasKeptCalls = true;
+    if (this.#open !== undefined && this.#open.toolCalls.length > this.#results.length) this.#close();
+    this.#assistant().toolCalls.push({ id, name, arguments: args });
+    this.#results.push({ role: 'tool', toolCallId: id, name, content: result });
+  }
+
+  /** Of a call that has not run: one that was executed has an item of its own. */
+  #readApprovalRequest(item: JsonObject, path: string): void {
+    const { id, name, arguments: args } = parseFields(itemSchemas.mcp_approval_request, item, path);
+    if (this.#approvals.executed.has(id)) return;
+    const response = this.#approvals.responses.get(id);
+    const reason = typeof response?.['reason'] === 'string' ? ` The user says: ${response['reason']}` : '';
+    const state =
+      response === undefined
+        ? 'This call waits for an approval. It has not run.'
+        : response['approve'] === true
+          ? 'The user approved this call. What came of it is not in the conversation. Do not call it again.'
+          : `The user rejected this call; it was not run.${reason}`;
+    this.#addExecuted({ id, name, args }, JSON.stringify({ error: state }));
+  }
+
+  #readReference(item: JsonObject, path: string, index: number): void {
+    const { id } = parseFields(itemSchemas.item_reference, item, path);
+    // Reasoning and executed calls: the conversation can do without. And so it can without what was said before calls that follow.
+    if (/^(?:rs|mcp|mcpl|mcpr)_/.test(id)) return;
+    const next = this.#items[index + 1];
+    if (id.startsWith('msg_') && (next?.['type'] === 'function_call' || next?.['type'] === 'custom_tool_call')) return;
+    throw new GatewayError(
+      'invalid_request',
+      `${path}.id: there is no stored item of this id. Send the item itself; clients do so when they are told "store": false.`,
+      { param: `${path}.id` },
+    );
+  }
+
+  #assistant(): AssistantMessage {
+    this.#open ??= { role: 'assistant', content: null, toolCalls: [] };
+    return this.#open;
+  }
+
+  #close(): void {
+    if (this.#open !== undefined) this.#messages.push(this.#open, ...this.#results);
+    this.#open = undefined;
+    this.#results = [];
+  }
+}
+
+function toDecision(response: { id: string; approve: boolean; reason?: string | null | undefined }, param: string): RequestedDecision {
+  const { id, approve, reason } = response;
+  const runId = runIdOf(id);
+  if (runId === undefined) throw new GatewayError('invalid_request', `${param}: there is no request for approval of this id.`, { param });
+  const message = reason === undefined || reason === null || reason === '' ? {} : { message: reason };
+  const answer = approve ? { decision: 'approve' as const } : { decision: 'reject' as const, ...message };
+  return { runId, isAbout: (token) => approvalRequestId(runId, token) === id, answer, param };
+}
+
+interface Approvals {
+  /** The last response to each request. */
+  responses: Map<string, JsonObject>;
+  /** Ids of requests whose calls have run. */
+  executed: Set<string>;
+}
+
+function approvalsIn(items: readonly JsonObject[]): Approvals {
+  const approvals: Approvals = { responses: new Map(), executed: new Set() };
+  for (const item of items) {
+    const { type, approval_request_id: id } = item;
+    if (typeof id !== 'string') continue;
+    if (type === 'mcp_approval_response') approvals.responses.set(id, item);
+    else if (type === 'mcp_call') approvals.executed.add(id);
+  }
+  return approvals;
+}
+
+function typeOf(item: JsonObject): ItemType | undefined {
+  const { type } = item;
+  if (type === undefined || type === null) return 'role' in item ? 'message' : 'item_reference';
+  return typeof type === 'string' && Object.hasOwn(itemSchemas, type) ? (type as ItemType) : undefined;
+}
+
+/** Texts of one answer are told as several items where calls stood between them, and follow each other as they were said. */
+function joined(before: AssistantMessage['content'], next: NonNullable<AssistantMessage['content']>): AssistantMessage['content'] {
+  if (before === null) return next;
+  if (typeof before === 'string' && typeof next === 'string') return `${before}${next}`;
+  return [...asParts(before), ...asParts(next)];
+}
+
+function asParts(content: NonNullable<AssistantMessage['content']>): Exclude<NonNullable<AssistantMessage['content']>, string> {
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+}

@@ -1,0 +1,173 @@
+import type { CallerWarning } from '../../../core/caller-warning.ts';
+import type { ChatMessage, ChatRequest } from '../../../core/chat.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { ParsedRequest } from '../dialect.ts';
+import { modelParams, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import { isHiddenTask } from '../is-hidden-task.ts';
+import { toMcpPart } from '../mcp-servers.ts';
+import { parseTools, toToolChoice } from './caller-tools.ts';
+import type { CallerTools } from './caller-tools.ts';
+import { parseInput } from './input-items.ts';
+import { bodySchema } from './request-schema.ts';
+import type { Body } from './request-schema.ts';
+import type { ResponseOptions } from './response-wire.ts';
+
+/** @throws GatewayError `invalid_request`, with `param` set to the first field at fault */
+export function parseResponseRequest(value: unknown): ParsedRequest {
+  const wire = requireBoundedBody(value, 'a JSON object with model and input');
+  refuseStored(wire);
+  const body = parseFields(bodySchema, wire);
+  const input = parseInput(body.input ?? []);
+  const tools = mergedTools([{ path: 'tools', entries: (body.tools ?? []) as JsonObject[] }, ...input.tools]);
+  const toolChoice = toToolChoice((body.tool_choice as JsonValue | undefined) ?? undefined);
+  const messages = [...instructionsOf(body), ...input.messages];
+  if (messages.length === 0) throw new GatewayError('invalid_request', 'input: must not be empty', { param: 'input' });
+  const warnings = [...tools.warnings, ...leftOutFields(wire)];
+  const request: ChatRequest = {
+    ...toGatewayPart(body),
+    model: body.model,
+    messages: withSystemParam(messages, body.params),
+    stream: body.stream ?? false,
+    callerFunctions: tools.functions,
+    hostedTools: [],
+    ...toMcpPart(tools.mcpServers),
+    ...(tools.mcpServers.length > 0 && { listsMcpTools: true }),
+    toolChoice,
+    parallelToolCalls: body.parallel_tool_calls ?? undefined,
+    parameters: { ...modelParams(wire['params']), ...parametersOf(body) },
+    isTask: !namesTools(body) && isHiddenTask(messages, body.stream ?? false),
+    ...(input.hasKeptCalls && { hasKeptCalls: true }),
+    ...(typeof body.max_tool_calls === 'number' && { maxToolCalls: body.max_tool_calls }),
+    ...(warnings.length > 0 && { warnings }),
+  };
+  return {
+    request,
+    options: optionsOf(body, tools),
+    isInterrupt: body.interrupt ?? false,
+    ...(input.decisions.length > 0 && { decisions: input.decisions }),
+  };
+}
+
+function namesTools({ tools, tool_ids: ids, tool_servers: servers }: Body): boolean {
+  return [tools, ids, servers].some((field) => field !== undefined && field !== null);
+}
+
+/** What only a server can serve that keeps conversations, prompts or answers. */
+function refuseStored(wire: JsonObject): void {
+  for (const field of ['conversation', 'prompt']) {
+    if (isSet(wire[field]))
+      throw new GatewayError('invalid_request', `${field}: nothing of this kind is kept here. Send the conversation itself in input.`, {
+        param: field,
+      });
+  }
+  if (wire['background'] === true)
+    throw new GatewayError('invalid_request', 'background: answers are not stored here, so that nobody could fetch it. Leave it out.', {
+      param: 'background',
+    });
+  if (isSet(wire['previous_response_id']))
+    throw new GatewayError(
+      'previous_response_not_found',
+      'previous_response_id: answers are not stored here. Send the whole conversation in input.',
+      { param: 'previous_response_id' },
+    );
+}
+
+/** Fields that would change the answer at OpenAI. Those that would not are left out without a word. */
+function leftOutFields(wire: JsonObject): CallerWarning[] {
+  return ['context_management', 'moderation'].flatMap((field) =>
+    isSet(wire[field]) ? [{ code: 'field_left_out', message: `${field}: is not known here, and is left out.` }] : [],
+  );
+}
+
+function isSet(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null;
+}
+
+function instructionsOf({ instructions }: Body): ChatMessage[] {
+  return instructions === undefined || instructions === null || instructions === '' ? [] : [{ role: 'system', content: instructions }];
+}
+
+function mergedTools(lists: readonly { path: string; entries: JsonObject[] }[]): CallerTools {
+  const parsed = lists.map(({ path, entries }) => parseTools(entries, path));
+  return {
+    functions: parsed.flatMap(({ functions }) => functions),
+    mcpServers: parsed.flatMap(({ mcpServers }) => mcpServers),
+    told: new Map(parsed.flatMap(({ told }) => [...told])),
+    warnings: parsed.flatMap(({ warnings }) => warnings),
+  };
+}
+
+/** What is said to a model, under the names of chat completions. */
+function parametersOf(body: Body): JsonObject {
+  const withLogprobs = body.include?.includes('message.output_text.logprobs') === true || (body.top_logprobs ?? 0) > 0;
+  const parameters: Record<string, JsonValue | null | undefined> = {
+    temperature: body.temperature,
+    top_p: body.top_p,
+    max_completion_tokens: body.max_output_tokens,
+    reasoning_effort: body.reasoning?.effort,
+    verbosity: body.text?.verbosity,
+    response_format: responseFormat(body),
+    user: body.user,
+    service_tier: body.service_tier,
+    safety_identifier: body.safety_identifier,
+    prompt_cache_key: body.prompt_cache_key,
+    ...(withLogprobs && { logprobs: true, top_logprobs: body.top_logprobs }),
+  };
+  return Object.fromEntries(
+    Object.entries(parameters).flatMap(([key, value]) => (value === undefined || value === null ? [] : [[key, value]])),
+  );
+}
+
+function responseFormat({ text }: Body): JsonObject | undefined {
+  const format = text?.format;
+  if (format?.type === 'json_object') return { type: 'json_object' };
+  if (format?.type !== 'json_schema') return undefined;
+  const { name, schema, strict, description } = format;
+  return {
+    type: 'json_schema',
+    json_schema: { name, schema, ...(typeof strict === 'boolean' && { strict }), ...(typeof description === 'string' && { description }) },
+  };
+}
+
+function optionsOf(body: Body, { told }: CallerTools): ResponseOptions {
+  return {
+    response: toldOf(body),
+    ...(told.size > 0 && { tools: Object.fromEntries([...told].map(([name, tool]) => [name, { ...tool }])) }),
+    ...(body.include?.includes('reasoning.encrypted_content') === true && { keepsReasoning: true }),
+  };
+}
+
+/** What OpenAI repeats of a request in its response. */
+function toldOf(body: Body): JsonObject {
+  const told = {
+    background: false,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: body.max_tool_calls ?? null,
+    metadata: body.metadata ?? {},
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    previous_response_id: null,
+    reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? null },
+    service_tier: body.service_tier ?? 'default',
+    store: false,
+    temperature: body.temperature ?? null,
+    text: { ...body.text, format: body.text?.format ?? { type: 'text' } },
+    tool_choice: body.tool_choice ?? 'auto',
+    tools: (body.tools ?? []).map((tool) => toldTool(tool as JsonObject)),
+    top_logprobs: body.top_logprobs ?? 0,
+    top_p: body.top_p ?? null,
+    truncation: body.truncation ?? 'disabled',
+    user: body.user ?? null,
+  };
+  return told as unknown as JsonObject;
+}
+
+/** Without what may be secret: the credentials of an MCP server, and the path and query of its address, as OpenAI tells it. */
+function toldTool(tool: JsonObject): JsonObject {
+  if (tool['type'] !== 'mcp') return tool;
+  const { authorization: _authorization, headers: _headers, ...others } = tool;
+  const url = typeof others['server_url'] === 'string' ? URL.parse(others['server_url']) : null;
+  if (!isSet(others['server_url'])) return others;
+  return { ...others, server_url: url === null ? '<redacted>' : `${url.origin}/<redacted>` };
+}

@@ -1,0 +1,222 @@
+import { randomUUID } from 'node:crypto';
+import type { PendingApproval } from '../../../core/approval.ts';
+import { CallerWarnings } from '../../../core/caller-warning.ts';
+import type { ChatEvent, FinishReason, Source, Usage } from '../../../core/chat.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { addUsage } from '../../../core/usage.ts';
+import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
+import { AnswerItems } from './answer-items.ts';
+import type { DeltaPlace, EventValue, ItemEvents } from './answer-items.ts';
+import type { ToldTool } from './caller-tools.ts';
+
+/** How an answer is told; plain JSON, kept with suspended runs. */
+export interface ResponseOptions extends JsonObject {
+  /** What a response repeats of its request. */
+  response: JsonObject;
+  /** Offered names that are told otherwise (`ToldTool`). */
+  tools?: JsonObject;
+  keepsReasoning?: boolean;
+}
+
+/** OpenAI's responses, with the gateway's `sources`, `warnings` and `approval` on the final one. */
+export function responseFormat(options: JsonObject): AnswerFormat {
+  return {
+    stream: (head) => createEventEncoder(head, options as ResponseOptions),
+    collect: (head) => createResponseCollector(head, options as ResponseOptions),
+  };
+}
+
+/** The id of one answer of a run, which may have several: after each decision it goes on in another one. */
+export function responseId(runId: string, key: string): string {
+  return `resp_${runId}${key.slice(0, 8)}`;
+}
+
+/** What there is of a response at its end. */
+type ResponseEnd =
+  | { status: 'completed' }
+  | { status: 'incomplete'; reason: 'max_output_tokens' | 'content_filter' }
+  | { status: 'failed'; error: GatewayError };
+
+/** Gathers what stands on the response itself, beside its items. */
+class ResponseHead {
+  readonly runId: string;
+  readonly key = randomUUID().replaceAll('-', '').slice(0, 24);
+  readonly #sources: Source[] = [];
+  readonly #warnings = new CallerWarnings();
+  readonly #fixed: JsonObject;
+  #usage: Usage | undefined;
+  #approval: PendingApproval | undefined;
+  #reason: FinishReason = 'stop';
+
+  constructor({ runId, created, model }: AnswerHead, { response }: ResponseOptions) {
+    this.runId = runId;
+    this.#fixed = { id: responseId(runId, this.key), object: 'response', created_at: created, model, ...response };
+  }
+
+  note(event: ChatEvent): void {
+    if (event.type === 'source') this.#sources.push(event.source);
+    else if (event.type === 'run-event') this.#warnings.add(event.event);
+    else if (event.type === 'usage') this.#usage = addUsage(this.#usage, event.usage);
+    else if (event.type === 'approval') this.#approval = event.approval;
+    else if (event.type === 'finish') this.#reason = event.reason;
+  }
+
+  end(): ResponseEnd {
+    if (this.#reason === 'length') return { status: 'incomplete', reason: 'max_output_tokens' };
+    return this.#reason === 'content_filter' ? { status: 'incomplete', reason: 'content_filter' } : { status: 'completed' };
+  }
+
+  begun(): JsonObject {
+    return { ...this.#fixed, status: 'in_progress', error: null, incomplete_details: null, output: [], usage: null };
+  }
+
+  ended(end: ResponseEnd): JsonObject {
+    const warnings = this.#warnings.list;
+    return {
+      ...this.#fixed,
+      status: end.status,
+      error: end.status === 'failed' ? toResponseError(end.error) : null,
+      incomplete_details: end.status === 'incomplete' ? { reason: end.reason } : null,
+      usage: this.#usage === undefined ? null : toResponseUsage(this.#usage),
+      ...(this.#approval !== undefined && { approval: { ...this.#approval } }),
+      ...(this.#sources.length > 0 && { sources: this.#sources as unknown as JsonObject[] }),
+      ...(warnings.length > 0 && { warnings: warnings.map((warning) => ({ ...warning })) }),
+      ...(end.status === 'failed' && end.error.progress),
+    };
+  }
+}
+
+function itemsOf(head: ResponseHead, options: ResponseOptions, events: ItemEvents): AnswerItems {
+  const { tools = {}, keepsReasoning = false } = options;
+  const { runId, key } = head;
+  return new AnswerItems({ runId, key, tools: tools as unknown as Record<string, ToldTool>, keepsReasoning }, events);
+}
+
+/** Server-sent events, with their type as name and in the data. */
+class EventWriter implements ItemEvents {
+  #text = '';
+  #number = 0;
+  /** The JSON of items that are done, in order: they are written again at the end. */
+  readonly #done: string[] = [];
+  #place: DeltaPlace | undefined;
+  #placeText = '';
+
+  tell(type: string, fields: Record<string, EventValue>): void {
+    let json = '';
+    for (const [name, value] of Object.entries(fields)) {
+      const text = typeof value === 'function' ? value() : JSON.stringify(value);
+      if (type === 'response.output_item.done' && name === 'item') this.#done[fields['output_index'] as number] = text;
+      json += `,"${name}":${text}`;
+    }
+    this.#text += `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#number++}${json}}\n\n`;
+  }
+
+  tellDelta(place: DeltaPlace, delta: string): void {
+    // Serialized once for each part, not for each delta.
+    if (place !== this.#place) {
+      this.#place = place;
+      const { type, fields } = place;
+      this.#placeText = `event: ${type}\ndata: {"type":"${type}",${JSON.stringify(fields).slice(1, -1)},"sequence_number":`;
+    }
+    this.#text += `${this.#placeText}${this.#number++},"delta":${JSON.stringify(delta)}}\n\n`;
+  }
+
+  /** The JSON of the output. */
+  output(items: AnswerItems['output']): string {
+    return `[${items.map((item, index) => this.#done[index] ?? JSON.stringify(item)).join(',')}]`;
+  }
+
+  take(): string {
+    const text = this.#text;
+    this.#text = '';
+    return text;
+  }
+}
+
+function createEventEncoder(answer: AnswerHead, options: ResponseOptions): StreamEncoder {
+  const head = new ResponseHead(answer, options);
+  const writer = new EventWriter();
+  let hasBegun = false;
+  /** With the first item, so that an error before it can still have an HTTP status. */
+  const begin = (): void => {
+    if (hasBegun) return;
+    hasBegun = true;
+    const response = JSON.stringify(head.begun());
+    writer.tell('response.created', { response: () => response });
+    writer.tell('response.in_progress', { response: () => response });
+  };
+  const items = itemsOf(head, options, {
+    tell(type, fields) {
+      begin();
+      writer.tell(type, fields);
+    },
+    tellDelta: (place, delta) => writer.tellDelta(place, delta),
+  });
+  const close = (end: ResponseEnd): string => {
+    begin();
+    const response = JSON.stringify(head.ended(end));
+    writer.tell(`response.${end.status}`, { response: () => `${response.slice(0, -1)},"output":${writer.output(items.output)}}` });
+    return writer.take();
+  };
+  return {
+    contentType: 'text/event-stream; charset=utf-8',
+    keepAlive: ': keep-alive\n\n',
+    encode(event) {
+      head.note(event);
+      items.note(event);
+      return writer.take();
+    },
+    end() {
+      const end = head.end();
+      items.end(end.status === 'completed' ? 'completed' : 'incomplete');
+      return close(end);
+    },
+    failure(error) {
+      items.abandon();
+      return close({ status: 'failed', error });
+    },
+  };
+}
+
+const silent: ItemEvents = { tell: () => undefined, tellDelta: () => undefined };
+
+function createResponseCollector(answer: AnswerHead, options: ResponseOptions): AnswerCollector {
+  const head = new ResponseHead(answer, options);
+  const items = itemsOf(head, options, silent);
+  return {
+    add(event) {
+      head.note(event);
+      items.note(event);
+    },
+    body() {
+      const end = head.end();
+      items.end(end.status === 'completed' ? 'completed' : 'incomplete');
+      return { ...head.ended(end), output: items.output as unknown as JsonObject[] };
+    },
+  };
+}
+
+/** One of OpenAI's codes: the message says what happened. */
+function toResponseError({ message, status, type, param }: GatewayError): JsonObject {
+  return { code: status === 429 ? 'rate_limit_exceeded' : 'server_error', message, type, param };
+}
+
+function toResponseUsage(usage: Usage): JsonObject {
+  return {
+    input_tokens: usage.prompt_tokens,
+    input_tokens_details: {
+      cache_write_tokens: countIn(usage['prompt_tokens_details'], 'cache_write_tokens'),
+      cached_tokens: countIn(usage['prompt_tokens_details'], 'cached_tokens'),
+    },
+    output_tokens: usage.completion_tokens,
+    output_tokens_details: { reasoning_tokens: countIn(usage['completion_tokens_details'], 'reasoning_tokens') },
+    total_tokens: usage.total_tokens,
+  };
+}
+
+function countIn(details: JsonValue | undefined, name: string): number {
+  const count = isJsonObject(details) ? details[name] : undefined;
+  return typeof count === 'number' ? count : 0;
+}

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { RouteDescriptions } from '../../description/route-description.ts';
+import { anyObject, approvalShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
+import { gatewayFieldWords } from '../gateway-fields-description.ts';
+import { bodySchema } from './request-schema.ts';
+
+export const responseShape = z
+  .looseObject({
+    id: z.string(),
+    object: z.literal('response'),
+    created_at: secondsSince1970,
+    status: z.enum(['completed', 'incomplete', 'failed', 'in_progress', 'queued', 'cancelled']),
+    model: z.string(),
+    output: z
+      .array(z.looseObject({ type: z.string(), id: z.string() }))
+      .describe('Items: `message`, `reasoning`, `function_call`, `mcp_call` and others.'),
+    error: anyObject.nullable(),
+    incomplete_details: anyObject.nullable(),
+    usage: anyObject.nullable().describe('The sum of all requests to models that the answer took.'),
+    sources: z.array(sourceShape).optional(),
+    warnings: warningsShape.optional(),
+    approval: approvalShape.optional(),
+  })
+  .meta({ id: 'Response', description: 'OpenAI’s, with fields for what the gateway did.' });
+
+export const responseDescriptions: RouteDescriptions = {
+  'POST /v1/responses': {
+    tag: 'Chat',
+    summary: 'A response',
+    description:
+      'OpenAI’s Responses. Calls that the gateway executes are items `mcp_call`, and calls that wait for an approval items `mcp_approval_request`: the next ' +
+      'request decides with an item `mcp_approval_response`.',
+    body: {
+      schema: bodySchema,
+      fields: {
+        input: 'The conversation: a text, or items.',
+        tools: 'Your own functions and custom tools, which the gateway never runs: a call to one ends the answer.',
+        max_tool_calls: 'Calls that the gateway executes; then the model answers without tools.',
+        ...gatewayFieldWords,
+      },
+      example: { model: 'demo', input: 'What time is it in Osaka?' },
+    },
+    answers: {
+      200: {
+        about: 'The response. With `stream: true` server-sent events, the last of which has the whole response.',
+        content: { 'application/json': responseShape, 'text/event-stream': z.string() },
+      },
+    },
+  },
+};
