@@ -7,11 +7,13 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { listen } from '../_support/build-app.ts';
-import { calls, says } from '../_support/scripted-model.ts';
+import { backendOf, listen, testApp } from '../_support/build-app.ts';
+import { mcpHttpServer } from '../_support/mcp-http-server.ts';
+import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
+import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
 
 const weather = {
   name: 'get_weather',
@@ -275,6 +277,24 @@ test('models are listed and found in the shape of whoever asks', async () => {
   await expect(gone).rejects.toBeInstanceOf(NotFoundError);
   await expect(gone).rejects.toMatchObject({ type: 'not_found_error' });
   expect(await (await fetch(`${url}/v1/models`)).json()).toMatchObject({ object: 'list', data: [{ object: 'model' }] });
+});
+
+test('an MCP server of the request answers, narrowed by its toolset, and its token is nowhere else', async () => {
+  const server = await mcpHttpServer([toolOf('weather'), toolOf('other')], { onCall: () => textResult('Sunny.') });
+  const model = new ScriptedModel(calls(['weather', {}]), says('It is sunny.'));
+  await using app = await testApp({ TOOLWHARF_DEMO: 'false' }, { backends: [backendOf(model)] });
+  const client = new Anthropic({ baseURL: await listen(app), apiKey: 'any', maxRetries: 0 });
+  const desk = { type: 'url', name: 'desk', url: server.url, authorization_token: 'token-secret' };
+  const tools = [{ type: 'mcp_toolset', mcp_server_name: 'desk', configs: { other: { enabled: false } } }];
+  const message = await askBeta(client, true, { mcp_servers: [desk], tools });
+  expect(message.content).toMatchObject([
+    { type: 'mcp_tool_use', name: 'weather', server_name: 'desk' },
+    { type: 'mcp_tool_result', content: [{ type: 'text', text: 'Sunny.' }] },
+    { type: 'text', text: 'It is sunny.' },
+  ]);
+  expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['weather']);
+  expect(server.requests.find(({ rpc }) => rpc === 'tools/call')).toMatchObject({ headers: { authorization: 'Bearer token-secret' } });
+  expect(JSON.stringify([message, app.logLines])).not.toContain('token-secret');
 });
 
 describe('the AI SDK', () => {

@@ -6,6 +6,19 @@ const block = z.looseObject({ type: z.string().max(256) });
 const content = z.union([z.string(), z.array(block).max(10_000)], 'must be text or a list of blocks');
 const outputFormat = z.looseObject({ type: z.literal('json_schema'), schema: jsonObject });
 const whole = z.number().int();
+const mcpServer = z.looseObject({
+  type: z.literal('url').nullish(),
+  name: z.string(),
+  url: z.string().max(2_048),
+  authorization_token: z.string().nullish(),
+  /** Strict, because a typo in a protective setting must not disable it. */
+  tool_configuration: z
+    .strictObject({
+      enabled: z.boolean().nullish(),
+      allowed_tools: z.array(z.string().max(limits.mcpNameCharacters)).max(limits.mcpTools).nullish(),
+    })
+    .nullish(),
+});
 
 const countedFields = {
   ...gatewayFields.shape,
@@ -15,6 +28,7 @@ const countedFields = {
     .min(1, 'must contain at least one message')
     .max(limits.messages),
   system: z.union([z.string(), z.array(block).max(1_000)], 'must be text or a list of text blocks').nullish(),
+  mcp_servers: z.array(mcpServer).max(1_000).nullish(),
   tools: z.array(jsonObject).max(limits.toolsPerRequest).nullish(),
   tool_choice: z
     .discriminatedUnion(

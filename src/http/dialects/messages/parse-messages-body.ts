@@ -10,6 +10,7 @@ import type { MessageOptions } from './message-answer.ts';
 import { bodySchema } from './messages-body-schema.ts';
 import type { Body, CountedBody } from './messages-body-schema.ts';
 import { readConversation } from './read-messages.ts';
+import { readMcpServers } from './read-mcp-servers.ts';
 import { readTools } from './read-tools.ts';
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
@@ -22,6 +23,7 @@ export function parseMessagesBody(value: unknown, headers: IncomingHttpHeaders):
   const request: ChatRequest = {
     ...toGatewayPart(body),
     ...tools,
+    ...readMcpServers(body),
     model: body.model,
     messages: withSystemParam(messages, body.params),
     stream: body.stream ?? false,

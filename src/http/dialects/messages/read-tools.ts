@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { jsonObject } from '../gateway-fields.ts';
 import type { CountedBody } from './messages-body-schema.ts';
 import { readBlock } from './read-content.ts';
+import { toolsetType } from './read-mcp-servers.ts';
 
 const functionSchema = z.looseObject({
   name: z.string().min(1).max(256),
@@ -24,6 +25,7 @@ export function readTools({ tools, tool_choice: choice }: Pick<CountedBody, 'too
   const warnings: CallerWarning[] = [];
   const leftOut = new Set<string>();
   for (const [index, tool] of (tools ?? []).entries()) {
+    if (tool['type'] === toolsetType) continue;
     if (isOwn(tool)) callerFunctions.push(toFunction(tool, index));
     else {
       const type = JSON.stringify(tool['type']).slice(0, 100);

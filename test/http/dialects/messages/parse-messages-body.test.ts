@@ -179,6 +179,54 @@ describe('tools', () => {
   });
 });
 
+describe('MCP servers', () => {
+  const desk = { type: 'url', name: 'desk', url: 'https://desk.test/mcp', authorization_token: 'secret' };
+  const set = { type: 'mcp_toolset', mcp_server_name: 'desk' };
+  const serversOf = (server: JsonObject, ...tools: JsonObject[]) =>
+    parse({ mcp_servers: [{ ...desk, ...server }], tools }).request.mcpServers;
+
+  test('come with their token, and wait for no approval', () => {
+    expect(serversOf({})).toEqual([
+      {
+        label: 'desk',
+        url: 'https://desk.test/mcp',
+        headers: {},
+        authorization: 'secret',
+        allowed: {},
+        approval: { never: {} },
+        param: 'mcp_servers.0',
+      },
+    ]);
+    expect(serversOf({ tool_configuration: { enabled: false } })).toBeUndefined();
+  });
+
+  test.each<[JsonObject, JsonObject[], JsonObject]>([
+    [{ tool_configuration: { allowed_tools: ['a'] } }, [], { names: ['a'] }],
+    [{}, [set], {}],
+    [{}, [{ ...set, configs: { a: { enabled: false }, b: { defer_loading: true } } }], { exceptNames: ['a'] }],
+    [{}, [{ ...set, default_config: { enabled: false }, configs: { a: { enabled: true } } }], { names: ['a'] }],
+    [{}, [{ ...set, default_config: { enabled: false } }], { names: [] }],
+    [
+      { tool_configuration: { allowed_tools: ['a', 'b'] } },
+      [{ ...set, default_config: { enabled: false }, configs: { b: { enabled: true }, c: { enabled: true } } }],
+      { names: ['b'] },
+    ],
+  ])('%j with %j offers %j', (server, tools, allowed) => {
+    expect(serversOf(server, ...tools)).toMatchObject([{ allowed }]);
+    expect(parse({ mcp_servers: [desk], tools }).request.warnings).toBeUndefined();
+  });
+
+  test.each<[JsonObject, string]>([
+    [{ mcp_servers: [{ name: 'desk' }] }, 'mcp_servers.0.url'],
+    [{ mcp_servers: [{ ...desk, url: 'file:///x' }] }, 'mcp_servers.0.url'],
+    [{ mcp_servers: [desk, desk] }, 'mcp_servers.1'],
+    [{ mcp_servers: [{ ...desk, tool_configuration: { allow_tools: [] } }] }, 'mcp_servers.0.tool_configuration'],
+    [{ tools: [set] }, 'tools.0.mcp_server_name'],
+    [{ mcp_servers: [desk], tools: [set, set] }, 'tools.1.mcp_server_name'],
+    [{ mcp_servers: [desk], tools: [{ type: 'mcp_toolset' }] }, 'tools.0.mcp_server_name'],
+  ])('%j is refused', (body, param) => expect(faultOf(body).param).toBe(param));
+});
+
 describe('parameters', () => {
   test('only what backends know reaches them', () => {
     const schema = { type: 'object', properties: {} };
