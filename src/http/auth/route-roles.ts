@@ -14,6 +14,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /client.js': 'public',
   // The same in every gateway of this version.
   'GET /openapi.json': 'public',
+  'GET /docs': 'public',
   // The link is the proof: it names one suspension of one run, and nobody can guess it.
   'GET /approvals/:link': 'public',
   'POST /approvals/:link': 'public',

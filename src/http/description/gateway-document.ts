@@ -81,6 +81,7 @@ function describeRoute(
     operationId: operationIdOf(method, path),
     summary,
     ...(text !== '' && { description: text }),
+    ...(aliasOf !== undefined && { 'x-alias-of': aliasOf }),
     security: access === 'public' ? [] : withKey,
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && {

@@ -6,6 +6,8 @@ export interface Page {
   body: Html;
   /** The page is loaded again after this time. */
   refreshSeconds?: number;
+  /** Style of this page alone, after that of all. Without foreign text, as the policy names its digest. */
+  style?: string;
 }
 
 // No comments and no foreign text: the policy names the digest of exactly this.
@@ -47,15 +49,9 @@ button.unseen { position: absolute; width: 1px; height: 1px; min-height: 0; padd
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 2px }
 `;
 
-// In one piece, because the digest counts white space too.
-const styleElement = new Html(`<style>${style}</style>`);
-
 /** Nothing is loaded, run or framed; forms go to the gateway alone, and the address of the page, which may hold a secret, to nobody. */
 const headers: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
-  'content-security-policy':
-    `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; ` +
-    `form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   'x-frame-options': 'DENY',
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
@@ -64,20 +60,34 @@ const headers: Readonly<Record<string, string>> = {
 };
 
 /** A whole document and its headers. */
-export function renderPage({ title, body, refreshSeconds }: Page): { headers: Readonly<Record<string, string>>; document: string } {
+export function renderPage({ title, body, refreshSeconds, style: own }: Page): {
+  headers: Readonly<Record<string, string>>;
+  document: string;
+} {
+  const styles = own === undefined ? [style] : [style, own];
+  const digests = styles.map((text) => `'sha256-${hash('sha256', text, 'base64')}'`);
   const { markup } = html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <title>${title} &ndash; toolwharf</title>
-        ${styleElement}
+        ${styles.map(toElement)}
       </head>
       <body>
         <main>${body}</main>
       </body>
     </html> `;
-  return { headers: { ...headers, ...(refreshSeconds !== undefined && { refresh: String(refreshSeconds) }) }, document: markup };
+  const policy = `default-src 'none'; style-src ${digests.join(' ')}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
+  return {
+    headers: { ...headers, 'content-security-policy': policy, ...(refreshSeconds !== undefined && { refresh: String(refreshSeconds) }) },
+    document: markup,
+  };
+}
+
+/** In one piece, because the digest counts white space too. */
+function toElement(text: string): Html {
+  return new Html(`<style>${text}</style>`);
 }
 
 /** A page that only says something. */

@@ -1,16 +1,21 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { DocumentOptions } from '../description/gateway-document.ts';
+import type { renderPage } from '../pages/page.ts';
 
-/** `GET /openapi.json`: what this gateway can be asked, for programs. Everybody may read it: it is the same in every gateway of this version. */
+/**
+ * What this gateway can be asked: `GET /openapi.json` for programs, `GET /docs` for people. Everybody may read it, because it is the same in every gateway
+ * of this version. Both are made for their first reader: most gateways have none.
+ */
 export const descriptionRoutes: FastifyPluginAsync<DocumentOptions> = async (app, options) => {
-  let making: Promise<string> | undefined;
-  /** Made for the first reader, because most gateways have none. */
-  const document = (): Promise<string> => {
-    making ??= import('../description/gateway-document.ts').then(async ({ makeGatewayDocument }) =>
-      JSON.stringify(await makeGatewayDocument(options)),
-    );
-    return making;
-  };
+  const document = once(async () => {
+    const { makeGatewayDocument } = await import('../description/gateway-document.ts');
+    return makeGatewayDocument(options);
+  });
+  const text = once(async () => JSON.stringify(await document()));
+  const page = once(async (): Promise<ReturnType<typeof renderPage>> => {
+    const { renderApiPage } = await import('../pages/api-page.ts');
+    return renderApiPage(await document());
+  });
 
   // Pages of any origin may show it: it contains no secret.
   app.get('/openapi.json', async (_request, reply) =>
@@ -18,6 +23,17 @@ export const descriptionRoutes: FastifyPluginAsync<DocumentOptions> = async (app
       .type('application/json; charset=utf-8')
       .header('access-control-allow-origin', '*')
       .header('cache-control', 'no-cache')
-      .send(await document()),
+      .send(await text()),
   );
+
+  app.get('/docs', async (_request, reply) => {
+    const { headers, document: shown } = await page();
+    return reply.headers(headers).send(shown);
+  });
 };
+
+/** Made at the first call and kept. */
+function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let making: Promise<Value> | undefined;
+  return () => (making ??= make());
+}

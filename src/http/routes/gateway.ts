@@ -39,6 +39,7 @@ export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app
     socket: 'GET /ws',
     client: 'GET /client.js',
     state: 'GET /ready',
+    docs: 'GET /docs',
   }));
 
   app.get('/health', () => ({ status: true }));

@@ -178,6 +178,7 @@ describe('the table', () => {
       'GET /ready',
       'GET /client.js',
       'GET /openapi.json',
+      'GET /docs',
       'GET /approvals/:link',
       'POST /approvals/:link',
       'GET /.well-known/jwks.json',
