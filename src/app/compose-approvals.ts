@@ -3,7 +3,7 @@ import { objectionTo } from '../chat/tool-calls/prepare-tool-call.ts';
 import type { AppContext } from './app-context.ts';
 import type { Storage } from './compose-storage.ts';
 import type { RunSuspensions } from '../core/suspended-run.ts';
-import type { SendElicitation } from '../core/elicitation.ts';
+import type { SendElicitation } from '../core/send-elicitation.ts';
 import { createApprovalDecisions } from '../runs/approval-decisions.ts';
 import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
 import type { ActiveRuns } from '../runs/active-runs.ts';

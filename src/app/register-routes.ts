@@ -102,7 +102,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
   await app.register(toolRoutes, { tools, invoke });
   await app.register(openApiToolRoutes, { tools, invoke, version, gatewayId });
-  await app.register(mcpRoute, { tools, contents: tools.contents, invoke, version, gatewayId, allowedOrigins });
+  await app.register(mcpRoute, { tools, contents: tools.contents, invoke, version, gatewayId, newId: context.newId, now, allowedOrigins });
 
   await app.register(keyRoutes, { keys, hasFixedKey: config.adminKey !== undefined, now });
   await app.register(presetRoutes, { presets, toWire: toPresetWire, findUnknown: createPresetValidator({ presets, models, tools }) });

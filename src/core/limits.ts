@@ -339,6 +339,15 @@ export const limits = {
   mcpContentsPerPage: 500,
   /** Pages of one MCP server in such a list, against one whose list never ends: ten thousand entries in pages of ten. */
   mcpContentsPages: 1_000,
+  /** Sessions of MCP clients that can be asked: an application has one for each of its windows. Beyond it a caller's least recently used one ends. */
+  mcpSessionsPerCaller: 32,
+  /** Each holds a server of the SDK, of about 30 KB. */
+  mcpSessions: 1_000,
+  /** How long a session lasts after its last request: a window stays open over night. */
+  mcpSessionIdleMs: 24 * 60 * 60 * 1000,
+  /** Calls of one caller that wait for an answer in another request. */
+  mcpParkedCallsPerCaller: 16,
+  mcpParkedCalls: 1_000,
   /** Reading a resource and getting a prompt, where the connection has no time limit of its own. */
   mcpContentsMs: 60_000,
 

@@ -2,6 +2,7 @@ import type { ApprovalRule } from './approval.ts';
 import type { RunSuspension } from './suspended-run.ts';
 import type { Caller } from './caller.ts';
 import type { ChatMessage, InlineFile } from './chat.ts';
+import type { AskClient } from './elicitation.ts';
 import type { PresetRecord } from './preset.ts';
 import type { ModelRequestLog } from './model-request-log.ts';
 
@@ -15,6 +16,8 @@ export interface RunContext {
   readonly model?: string;
   /** The websocket session that executes browser tools; it may have ended or belong to another caller. */
   readonly sessionId: string | undefined;
+  /** Present if the client that started the run answers questions itself. */
+  readonly askClient?: AskClient | undefined;
   /** Aborted when the client disconnects or the run is cancelled. */
   readonly signal: AbortSignal;
   /** The preset that currently answers. */
@@ -45,6 +48,11 @@ export interface RunContext {
   readonly transcript?: ChatMessage[] | undefined;
   /** Absent if the run is not logged. */
   readonly modelRequests?: ModelRequestLog | undefined;
+}
+
+/** Whether questions can reach a user while the run goes on. */
+export function canBeAsked({ askClient, sessionId }: Pick<RunContext, 'askClient' | 'sessionId'>): boolean {
+  return askClient !== undefined || sessionId !== undefined;
 }
 
 export interface Conversation {

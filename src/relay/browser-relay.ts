@@ -1,4 +1,4 @@
-import type { SendElicitation } from '../core/elicitation.ts';
+import type { SendElicitation } from '../core/send-elicitation.ts';
 import type { Caller } from '../core/caller.ts';
 import { isWithin } from '../core/people.ts';
 import type { JsonObject } from '../shared/json.ts';

@@ -1,4 +1,5 @@
-import type { ElicitationReply, SendElicitation } from '../core/elicitation.ts';
+import type { ElicitationReply } from '../core/elicitation.ts';
+import type { SendElicitation } from '../core/send-elicitation.ts';
 import { longestTimerMs } from './bus-messages.ts';
 import type { RpcResult, SessionRpc } from './session-rpc.ts';
 
@@ -8,12 +9,14 @@ export interface SendElicitationOptions {
   newId: () => string;
 }
 
-/** Sends elicitations to the session of a run, each under a new unguessable id. */
+/** Sends elicitations to the client of a run, else to its session, each under a new unguessable id. */
 export function createSendElicitation({ rpc, replicaId, newId }: SendElicitationOptions): SendElicitation {
   return async ({ type, data }, { run, signal: callSignal, timeoutMs: limitMs }) => {
     const { sessionId, runId, caller } = run;
     const signal = AbortSignal.any([run.signal, callSignal]);
     signal.throwIfAborted();
+    if (run.askClient !== undefined)
+      return run.askClient({ type, data }, { signal, timeoutMs: Math.min(Math.max(limitMs, 1), longestTimerMs) });
     if (sessionId === undefined) return { type: 'unavailable' };
     const timeoutMs = Math.min(Math.max(limitMs, 1), longestTimerMs);
     const request = { id: newId(), sessionId, replyTo: replicaId, callerId: caller.id, runId, timeoutMs, elicitation: type, data };

@@ -3,6 +3,7 @@ import { prepareToolCall } from '../chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../chat/tool-calls/run-tool-call.ts';
 import type { ToolCallScope } from '../chat/tool-calls/tool-call-result.ts';
 import type { Caller } from '../core/caller.ts';
+import type { AskClient } from '../core/elicitation.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
@@ -15,8 +16,16 @@ import type { ActiveInvocations } from './active-invocations.ts';
 /** Runs one function for a caller outside of a chat, with the checks of a chat. @throws GatewayError `not_found`, `forbidden`, and as `runToolCall` */
 export type InvokeFunction = (
   { idOrName, args }: { idOrName: string; args: JsonObject },
-  { caller, signal, emit }: { caller: Caller; signal: AbortSignal; emit?: ToolCallScope['emit'] },
+  invoker: FunctionInvoker,
 ) => Promise<InvokedFunction>;
+
+export interface FunctionInvoker {
+  caller: Caller;
+  signal: AbortSignal;
+  emit?: ToolCallScope['emit'];
+  /** Absent if the client cannot be asked. */
+  askClient?: AskClient | undefined;
+}
 
 export interface InvokedFunction {
   id: string;
@@ -41,9 +50,9 @@ const longestShownId = 200;
 export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runtime, metrics, now }: InvokeOptions): InvokeFunction {
   async function invoke(
     { idOrName, args }: { idOrName: string; args: JsonObject },
-    { caller, signal, emit }: { caller: Caller; signal: AbortSignal; emit: ToolCallScope['emit'] },
+    { caller, signal, emit, askClient }: FunctionInvoker,
   ): Promise<InvokedFunction> {
-    const run: RunContext = { runId: newId(), caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
+    const run: RunContext = { runId: newId(), caller, chatId: undefined, messageId: undefined, sessionId: undefined, askClient, signal };
     const { id, helper } = await findListed(idOrName, run, tools);
     const offer: ToolOffer = helper === undefined ? await offerOf(id, run, tools) : { tools: new Map([[id, helper]]), warnings: [] };
     const tool = offer.tools.values().next().value;
@@ -57,7 +66,7 @@ export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runti
     signal.throwIfAborted();
     return { id: isToolId(id) ? id : label, name: spec.name, outcome, durationMs };
   }
-  return (call, { caller, signal, emit }) => calls.run(caller, signal, (callSignal) => invoke(call, { caller, signal: callSignal, emit }));
+  return (call, invoker) => calls.run(invoker.caller, invoker.signal, (signal) => invoke(call, { ...invoker, signal }));
 }
 
 /** Whether this is an entry of `tool_ids`, which names functions that belong to no server. */

@@ -40,11 +40,11 @@ export class FairMap<Value> {
     return entry?.value;
   }
 
-  /** Adds or replaces an entry, and evicts others beyond the bounds. */
-  set(key: string, entry: Entry<Value>, bounds: ShareBounds = this.#bounds): void {
+  /** Adds or replaces an entry, and evicts others beyond the bounds, which it returns. */
+  set(key: string, entry: Entry<Value>, bounds: ShareBounds = this.#bounds): Value[] {
     this.#put(key, { ...entry });
-    if (this.#entries.size <= bounds.entries && this.#characters <= bounds.characters) return;
-    for (const { id } of chooseLosses(this.#shares(), bounds)) this.delete(id);
+    if (this.#entries.size <= bounds.entries && this.#characters <= bounds.characters) return [];
+    return chooseLosses(this.#shares(), bounds).flatMap(({ id }) => this.#take(id));
   }
 
   delete(key: string): void {
@@ -63,9 +63,20 @@ export class FairMap<Value> {
     for (const key of this.#holdings.get(owner)?.keys ?? []) this.delete(key);
   }
 
+  /** The keys of one owner, least recently written or used first. */
+  keysOf(owner: string): ReadonlySet<string> {
+    return this.#holdings.get(owner)?.keys ?? new Set();
+  }
+
   /** Least recently written or used first. */
   *[Symbol.iterator](): Generator<[string, Value]> {
     for (const [key, { value }] of this.#entries) yield [key, value];
+  }
+
+  #take(key: string): Value[] {
+    const entry = this.#entries.get(key);
+    this.delete(key);
+    return entry === undefined ? [] : [entry.value];
   }
 
   #put(key: string, entry: Entry<Value>): void {

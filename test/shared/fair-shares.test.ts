@@ -65,7 +65,8 @@ test('for one entry more others give way who have more; who has the most is refu
 });
 
 describe('a map with owners', () => {
-  const put = (map: FairMap<string>, key: string, owner: string, characters = 1): void => map.set(key, { owner, value: key, characters });
+  const put = (map: FairMap<string>, key: string, owner: string, characters = 1): string[] =>
+    map.set(key, { owner, value: key, characters });
 
   test('loses what its heaviest owner has not used for the longest time', () => {
     const map = new FairMap<string>({ entries: 3, characters: Infinity });

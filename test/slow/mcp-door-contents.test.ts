@@ -61,6 +61,18 @@ describe.each([
     expect((await client.readResource({ uri: embedded?.resource.uri ?? '' })).contents).toHaveLength(1);
   });
 
+  test('asks the user of the client who calls', { timeout: 60_000 }, async () => {
+    const client = await clientBefore({ ...options, capabilities: { elicitation: { form: {} } } });
+    const asked: string[] = [];
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      asked.push(params.message);
+      return { action: 'accept', content: { name: 'Ada', check: true } };
+    });
+    const { content } = await client.callTool({ name: 'one/trigger-elicitation-request', arguments: {} });
+    expect(asked).toMatchObject([expect.stringContaining('The tool server "one" asks')]);
+    expect(JSON.stringify(content)).toContain('Ada');
+  });
+
   test('what does not exist is told as the protocol tells it', { timeout: 60_000 }, async () => {
     const client = await clientBefore(options);
     for (const uri of ['toolwharf://three/demo://resource/static/document/features.md', 'demo://resource/static/document/features.md', 'x'])

@@ -1,4 +1,4 @@
-import type { SendElicitation } from '../../core/elicitation.ts';
+import type { SendElicitation } from '../../core/send-elicitation.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { RunContext } from '../../core/run.ts';
@@ -69,7 +69,10 @@ async function requireMatch(value: JsonValue, { schema, tool, run }: { schema: J
 }
 
 function unavailable(tool: string): ToolError {
-  return new ToolError(`'${tool}' needs input from the user, but no browser session of this user is connected.`, {
-    code: 'client_unavailable',
-  });
+  return new ToolError(
+    `'${tool}' needs input from the user, and nobody can be asked: no browser session of this user is connected, and no MCP client that answers questions.`,
+    {
+      code: 'client_unavailable',
+    },
+  );
 }

@@ -1,10 +1,16 @@
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
-import type { CallToolResult, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
+import type { CallToolResult, InputRequiredResult, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { handleContents } from './mcp-contents-handlers.ts';
+import { answersForms } from './elicitation-form.ts';
+import { askInSession } from './ask-in-session.ts';
 import { askerOf } from './mcp-request.ts';
+import type { McpRequestInfo } from './mcp-request.ts';
+import { createMcpSessions, opensSession, sessionHeader } from './mcp-sessions.ts';
+import { createParkedCalls } from './parked-calls.ts';
+import type { CallReader, CallToPark, ParkedCalls } from './parked-calls.ts';
 import { createMcpLogLevels } from './mcp-log-levels.ts';
 import type { McpLogLevels } from './mcp-log-levels.ts';
 import { createMcpProgress } from './mcp-progress.ts';
@@ -13,7 +19,7 @@ import { listPage } from './mcp-tool-pages.ts';
 import { toMcpResult } from './mcp-result.ts';
 import type { ServerContents } from '../../core/server-contents.ts';
 import type { ToolFinder } from '../../core/tool.ts';
-import type { InvokeFunction } from '../../runs/invoke-function.ts';
+import type { FunctionInvoker, InvokeFunction } from '../../runs/invoke-function.ts';
 
 export interface McpHandlerOptions {
   tools: ToolFinder;
@@ -22,26 +28,56 @@ export interface McpHandlerOptions {
   version: string;
   /** Random, new for each start. */
   gatewayId: string;
+  newId: () => string;
+  /** Milliseconds since 1970. */
+  now: () => number;
 }
 
-export type McpHandler = ReturnType<typeof createMcpHandler>;
+/** Answers one request. `authInfo.extra` is a `McpRequestInfo`. */
+export interface McpHandler {
+  fetch(request: Request, options: { info: McpRequestInfo; parsedBody?: unknown }): Promise<Response>;
+  close(): Promise<void>;
+}
 
 /** The gateway sends no change notifications, so subscriptions only cost memory. */
 const maxSubscriptions = 16;
 
-/** Answers MCP requests one by one; `authInfo.extra` is a `McpRequestInfo`. */
+/** Answers requests one by one, but for those of clients that can be asked, which have sessions in the versions of the protocol before 2026. */
 export function createHandler(options: McpHandlerOptions): McpHandler {
+  const { newId, now } = options;
   const levels = createMcpLogLevels();
-  return createMcpHandler((context) => createServer(context, options, levels), { maxSubscriptions, keepAliveMs: limits.keepAliveMs });
+  const parked = createParkedCalls(newId);
+  const factory = ({ era }: Pick<McpRequestContext, 'era'>): Server => createServer(era, { ...options, levels, parked });
+  const stateless = createMcpHandler(factory, { maxSubscriptions, keepAliveMs: limits.keepAliveMs });
+  const sessions = createMcpSessions({ createServer: () => factory({ era: 'legacy' }), newId, now });
+
+  return {
+    fetch(request, { info, parsedBody }) {
+      const { method, headers } = request;
+      const authInfo = { token: '', clientId: info.caller.id, scopes: [], extra: { ...info } };
+      const passed = { authInfo, ...(parsedBody !== undefined && { parsedBody }) };
+      // A session has no stream of its own: questions are about a call, and go out on its stream.
+      if (headers.has(sessionHeader) && method !== 'GET') return sessions.answer(info.caller.id, request, passed);
+      if (method === 'POST' && opensSession(parsedBody)) return sessions.open(info.caller.id, request, passed);
+      return stateless.fetch(request, passed);
+    },
+    async close() {
+      sessions.close();
+      parked.close();
+      await stateless.close();
+    },
+  };
 }
 
-function createServer({ era }: Pick<McpRequestContext, 'era'>, options: McpHandlerOptions, levels: McpLogLevels): Server {
-  const { tools, contents, invoke, version, gatewayId } = options;
+type ServerParts = McpHandlerOptions & { levels: McpLogLevels; parked: ParkedCalls };
+
+function createServer(era: McpRequestContext['era'], parts: ServerParts): Server {
+  const { tools, contents, version, gatewayId, levels } = parts;
   const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {}, logging: {} };
   const server = new Server({ name: 'toolwharf', version }, { capabilities });
   handleContents(server, contents);
   server.setRequestHandler('logging/setLevel', ({ params }, context) => {
-    levels.set(askerOf(context).caller.id, params.level);
+    levels.set(levelOwnerOf(context), params.level);
     return {};
   });
   server.setRequestHandler('tools/list', async ({ params }, context) => {
@@ -49,22 +85,54 @@ function createServer({ era }: Pick<McpRequestContext, 'era'>, options: McpHandl
     const listed = await tools.list(caller, AbortSignal.any([signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]));
     return listPage(listed, { cursor: params?.cursor, gatewayId });
   });
-  server.setRequestHandler('tools/call', async ({ params }, context): Promise<CallToolResult> => {
-    const { name: idOrName, arguments: args = {} } = params;
+  server.setRequestHandler('tools/call', ({ params }, context) => {
+    const { name, arguments: args = {} } = params;
     const { caller, signal } = askerOf(context);
     // In the stateless protocol versions (`modern`) each request names its own log level, which the SDK applies.
-    const isLogging = era === 'modern' || levels.includesInfo(caller.id);
-    const emit = createMcpProgress(progressChannel(context, idOrName, isLogging));
-    try {
-      const { outcome } = await invoke({ idOrName, args: args as JsonObject }, { caller, signal, emit });
-      return toMcpResult(outcome);
-    } catch (error) {
-      if (!(error instanceof GatewayError)) throw error;
-      const isUnknown = error.code === 'not_found' || error.code === 'forbidden';
-      throw new ProtocolError(isUnknown ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError, error.message);
-    }
+    const isLogging = era === 'modern' || levels.includesInfo(levelOwnerOf(context));
+    const emit = createMcpProgress(progressChannel(context, name, isLogging));
+    const call = (scope: Omit<FunctionInvoker, 'caller'>): Promise<CallToolResult> =>
+      callFunction(parts.invoke, { idOrName: name, args: args as JsonObject }, { caller, ...scope });
+    // Whether a client can be asked is part of each request in the newer versions, and of the session's first one in the others.
+    if (!answersForms(server.getClientCapabilities())) return call({ signal, emit });
+    if (era === 'legacy') return call({ signal, emit, askClient: askInSession(context) });
+    return callInRounds({ parked: parts.parked, run: call }, { owner: caller.id, name, reader: { signal, emit }, context });
   });
   return server;
+}
+
+/** Of the client: there is none to be told apart without a session, so the level holds for its key. */
+function levelOwnerOf(context: ServerContext): string {
+  return context.sessionId ?? askerOf(context).caller.id;
+}
+
+async function callFunction(
+  invoke: InvokeFunction,
+  call: { idOrName: string; args: JsonObject },
+  invoker: FunctionInvoker,
+): Promise<CallToolResult> {
+  try {
+    return toMcpResult((await invoke(call, invoker)).outcome);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    const isUnknown = error.code === 'not_found' || error.code === 'forbidden';
+    throw new ProtocolError(isUnknown ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError, error.message);
+  }
+}
+
+/** A call whose questions are the answer to its request, and their answers part of the next one. */
+function callInRounds(
+  { parked, run }: { parked: ParkedCalls; run: CallToPark['run'] },
+  { owner, name, reader, context: { mcpReq } }: { owner: string; name: string; reader: CallReader; context: ServerContext },
+): Promise<CallToolResult | InputRequiredResult> {
+  const state = mcpReq.requestState();
+  if (typeof state !== 'string') return parked.start({ owner, name, run }, reader);
+  const resumed = parked.resume(state, { owner, name }, { answers: mcpReq.inputResponses ?? {}, reader });
+  if (resumed !== undefined) return resumed;
+  throw new ProtocolError(
+    ProtocolErrorCode.InvalidParams,
+    'No call waits with this requestState: it was answered before, or nobody answered it in time. Call the tool anew.',
+  );
 }
 
 /** A client that sent a progress token gets progress notifications; others get the status as log messages. */

@@ -14,8 +14,8 @@ export interface McpRouteOptions extends McpHandlerOptions {
 }
 
 /**
- * `/mcp`: every function that the caller may use, for MCP clients (Streamable HTTP, protocol versions with and without sessions). It is stateless: each
- * request carries its own credential, so there is no session that somebody else could take over.
+ * `/mcp`: every function that the caller may use, for MCP clients (Streamable HTTP, protocol versions with and without sessions). Each request carries
+ * its own credential; a session, where there is one, is bound to the key that has opened it.
  */
 export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options) => {
   const { allowedOrigins, gatewayId } = options;
@@ -41,9 +41,10 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
       throw new GatewayError('invalid_request', `The body must be one JSON-RPC message, nested at most ${limits.jsonDepth} levels deep.`);
     await turns.take();
     signal.throwIfAborted();
-    const authInfo = { token: '', clientId: caller.id, scopes: [], extra: { caller, signal } };
     const forwarded = new Request('http://gateway/mcp', { method, headers: protocolHeaders(request), signal });
-    return reply.send(await (await handler()).fetch(forwarded, { authInfo, ...(method === 'POST' && { parsedBody: body }) }));
+    return reply.send(
+      await (await handler()).fetch(forwarded, { info: { caller, signal }, ...(method === 'POST' && { parsedBody: body }) }),
+    );
   };
   app.route({ method: ['POST', 'GET', 'DELETE'], url: '/mcp', handler: serve });
 };

@@ -1,9 +1,11 @@
 import { isMeantBy, responseData } from '../../core/approval.ts';
 import type { ApprovalAnswer } from '../../core/approval.ts';
-import type { SendElicitation, ElicitationReply } from '../../core/elicitation.ts';
+import type { ElicitationReply } from '../../core/elicitation.ts';
+import type { SendElicitation } from '../../core/send-elicitation.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
+import { canBeAsked } from '../../core/run.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../../core/approval-gate.ts';
 import type { Tool, ToolSpec } from '../../core/tool.ts';
@@ -44,7 +46,7 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
     }
   }
 
-  async function askSession(request: ApprovalRequest): Promise<ApprovalDecision | undefined> {
+  async function askUser(request: ApprovalRequest): Promise<ApprovalDecision | undefined> {
     const { callId } = request;
     const reply = await askUntilValid(request);
     if (reply.type === 'expired') {
@@ -80,9 +82,9 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
         emitResponse(request, { id: callId, decision: known, remembered: true });
         return toDecision({ decision: known }, request);
       }
-      if (run.sessionId === undefined && run.suspension === undefined) return cannotAsk(tool.spec.name);
+      if (!canBeAsked(run) && run.suspension === undefined) return cannotAsk(tool.spec.name);
       request.emit({ type: 'approval.request', data: { id: callId, tool: tool.spec.name, args, server: tool.server } });
-      const decision = run.sessionId === undefined ? undefined : await askSession(request);
+      const decision = canBeAsked(run) ? await askUser(request) : undefined;
       if (decision !== undefined) return decision;
       if (run.suspension !== undefined) return { type: 'waiting', definition: definitionOf(tool) };
       emitResponse(request, { id: callId, decision: 'unavailable' });

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { ElicitRequestParams, ElicitResult } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
+import { canBeAsked } from '../../core/run.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ToolContext } from '../../core/tool.ts';
 import { isJsonObject } from '../../shared/json.ts';
@@ -65,14 +66,14 @@ function isSameSession({ run }: CallScope, { run: other }: CallScope): boolean {
 }
 
 /**
- * Forwards an elicitation to the session of the call that it belongs to, under the server's name; the user may always decline. It is declined if
- * there is no session, or if its call cannot be determined.
+ * Forwards an elicitation to the user of the call that it belongs to, under the server's name; the user may always decline. It is declined if
+ * nobody can be asked, or if its call cannot be determined.
  */
 export async function answerElicitation(params: ElicitRequestParams, server: string, scope: CallScope | undefined): Promise<ElicitResult> {
   const context = scope?.context;
-  const hasSession = scope?.run.sessionId !== undefined;
+  const hasUser = scope !== undefined && canBeAsked(scope.run);
   // URL elicitations are declined: the URL could be any page, and only form mode was offered to the server.
-  if (context === undefined || !hasSession || 'url' in params) return { action: 'decline' };
+  if (context === undefined || !hasUser || 'url' in params) return { action: 'decline' };
   try {
     const value = await context.ask(truncateText(`The tool server "${server}" asks`, limits.mcpStatusCharacters), {
       message: truncateText(params.message, limits.mcpDescriptionCharacters),

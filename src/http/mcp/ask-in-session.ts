@@ -1,0 +1,20 @@
+import { SdkError, SdkErrorCode } from '@modelcontextprotocol/server';
+import type { ServerContext } from '@modelcontextprotocol/server';
+import type { AskClient } from '../../core/elicitation.ts';
+import { toForm, toReply } from './elicitation-form.ts';
+
+/** Asks on the stream of the call; the answer comes as a request of the same session. */
+export function askInSession({ mcpReq }: ServerContext): AskClient {
+  return async (request, { signal, timeoutMs }) => {
+    const params = toForm(request);
+    if (params === undefined) return { type: 'unavailable' };
+    try {
+      const result = await mcpReq.send({ method: 'elicitation/create', params }, { signal, timeout: timeoutMs });
+      return toReply(request, result);
+    } catch (error) {
+      signal.throwIfAborted();
+      // Anything else is a client that does not do what it has declared.
+      return { type: error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout ? 'expired' : 'unavailable' };
+    }
+  };
+}

@@ -1,0 +1,80 @@
+import { isSpecType } from '@modelcontextprotocol/server';
+import type { ClientCapabilities, ElicitRequestFormParams, ElicitResult } from '@modelcontextprotocol/server';
+import { limits } from '../../core/limits.ts';
+import type { ElicitationReply, ElicitationRequest } from '../../core/elicitation.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+
+/** Whether a client answers forms. Who names no mode means forms (MCP specification, client/elicitation). */
+export function answersForms(capabilities: ClientCapabilities | undefined): boolean {
+  const { elicitation } = capabilities ?? {};
+  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+}
+
+/** No default: whoever only confirms the form has decided nothing. */
+const decisionSchema: JsonObject = {
+  type: 'object',
+  properties: {
+    decision: { type: 'string', title: 'Decision', enum: ['approve', 'reject'] },
+    message: {
+      type: 'string',
+      title: 'Why not',
+      description: 'What the model reads if you reject it',
+      maxLength: limits.approvalMessageCharacters,
+    },
+  },
+  required: ['decision'],
+};
+
+/** An elicitation as a form; undefined if its schema is one that forms cannot have: MCP allows an object of plain values. */
+export function toForm({ type, data }: ElicitationRequest): ElicitRequestFormParams | undefined {
+  const { title, message, params, schema } = data;
+  const shown = [title, message, type === 'confirmation' && isJsonObject(params) ? JSON.stringify(params, null, 2) : undefined];
+  const form = {
+    mode: 'form',
+    message: shown
+      .filter((text) => typeof text === 'string')
+      .filter((text) => text !== '')
+      .map(visible)
+      .join('\n\n'),
+    requestedSchema:
+      type === 'confirmation' ? decisionSchema : isJsonObject(schema) && schema['type'] === 'object' ? schema : wrapped(schema),
+  };
+  return isSpecType.ElicitRequestFormParams(form) ? form : undefined;
+}
+
+/** The answer of a client, as a session gives it. */
+export function toReply(request: ElicitationRequest, result: ElicitResult): ElicitationReply {
+  return { type: 'answered', data: answerData(request, result) };
+}
+
+function answerData({ type, data: { schema } }: ElicitationRequest, { action, content = {} }: ElicitResult): JsonObject {
+  const given = content as JsonObject;
+  if (type === 'confirmation') {
+    const isApproved = action === 'accept' && ownValue(given, 'decision') === 'approve';
+    const message = ownValue(given, 'message');
+    return { decision: isApproved ? 'approve' : 'reject', ...(typeof message === 'string' && { message }) };
+  }
+  if (action !== 'accept') return { cancelled: true };
+  const value = isJsonObject(schema) && schema['type'] === 'object' ? given : ownValue(given, 'value');
+  return value === undefined ? { cancelled: true } : { value };
+}
+
+/** What would hide or turn around what a person is to decide on. */
+// eslint-disable-next-line no-control-regex -- they are what is replaced
+const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
+/** A dialog shows no more; the number of what it does not show is part of what is decided on. */
+const shownCharacters = 16_000;
+
+function visible(text: string): string {
+  const more = text.length - shownCharacters;
+  const shown = text.slice(0, shownCharacters).toWellFormed();
+  return (more > 0 ? `${shown}\n… and ${more} more characters` : shown).replaceAll(
+    unseen,
+    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+function wrapped(schema: JsonValue | undefined): JsonObject {
+  return { type: 'object', properties: { value: isJsonObject(schema) ? schema : { type: 'string' } }, required: ['value'] };
+}

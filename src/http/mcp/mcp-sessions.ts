@@ -1,0 +1,73 @@
+import { isInitializeRequest, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+import type { McpHandlerRequestOptions, Server } from '@modelcontextprotocol/server';
+import { limits } from '../../core/limits.ts';
+import { answersForms } from './elicitation-form.ts';
+import { createOwnedEntries } from './owned-entries.ts';
+
+/** The header that names the session of a request (MCP specification, transports, session management). */
+export const sessionHeader = 'mcp-session-id';
+
+/**
+ * Sessions of clients of the protocol versions before 2026 that can be asked: a question goes out on the stream of the call, and its answer comes in
+ * another request, which has to find the call. They hold nothing else; clients that cannot be asked need none.
+ */
+export interface McpSessions {
+  /** Initializes a session. */
+  open(owner: string, request: Request, options: McpHandlerRequestOptions): Promise<Response>;
+  /** Answers a request of a session; 404 where this owner has no such one. */
+  answer(owner: string, request: Request, options: McpHandlerRequestOptions): Promise<Response>;
+  close(): void;
+}
+
+export interface McpSessionsOptions {
+  createServer: () => Server;
+  newId: () => string;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+interface Session {
+  transport: WebStandardStreamableHTTPServerTransport;
+  usedAt: number;
+}
+
+/** Whether a message opens a session: it initializes one, and its client answers forms. */
+export function opensSession(message: unknown): boolean {
+  return isInitializeRequest(message) && answersForms(message.params.capabilities);
+}
+
+export function createMcpSessions({ createServer, newId, now }: McpSessionsOptions): McpSessions {
+  const sessions = createOwnedEntries<Session>({
+    perOwner: limits.mcpSessionsPerCaller,
+    total: limits.mcpSessions,
+    end: ({ transport }) => void transport.close(),
+  });
+  const isOver = ({ usedAt }: Session): boolean => now() - usedAt > limits.mcpSessionIdleMs;
+
+  return {
+    async open(owner, request, options) {
+      sessions.endWhere(isOver);
+      const transport = new WebStandardStreamableHTTPServerTransport({
+        sessionIdGenerator: newId,
+        keepAliveMs: limits.keepAliveMs,
+        onsessioninitialized: (id) => sessions.add(id, owner, { transport, usedAt: now() }),
+        onsessionclosed: (id) => sessions.delete(id),
+      });
+      await createServer().connect(transport);
+      return transport.handleRequest(request, options);
+    },
+    async answer(owner, request, options) {
+      const session = sessions.find(request.headers.get(sessionHeader) ?? '', owner);
+      if (session === undefined || isOver(session)) return notFound();
+      session.usedAt = now();
+      return session.transport.handleRequest(request, options);
+    },
+    close: () => sessions.endWhere(() => true),
+  };
+}
+
+/** The status that makes a client initialize a new one. */
+function notFound(): Response {
+  const error = { code: -32_001, message: 'There is no such session. Initialize a new one.' };
+  return Response.json({ jsonrpc: '2.0', error, id: null }, { status: 404 });
+}

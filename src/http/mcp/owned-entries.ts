@@ -1,0 +1,43 @@
+import { FairMap } from '../../shared/fair-map.ts';
+
+/** What clients leave behind between two requests. Each entry has an owner, for whom alone it is there. */
+export interface OwnedEntries<Value> {
+  /** Beyond a limit, the least recently used entries are ended: the owner's own, or those of whoever has the most. */
+  add(id: string, owner: string, value: Value): void;
+  find(id: string, owner: string): Value | undefined;
+  delete(id: string): void;
+  /** Ends all that fulfil a condition. */
+  endWhere(isOver: (value: Value) => boolean): void;
+}
+
+export interface OwnedEntriesOptions<Value> {
+  perOwner: number;
+  total: number;
+  end: (value: Value) => void;
+}
+
+export function createOwnedEntries<Value>({ perOwner, total, end }: OwnedEntriesOptions<Value>): OwnedEntries<Value> {
+  const entries = new FairMap<{ owner: string; value: Value }>({ entries: total, characters: Number.POSITIVE_INFINITY });
+
+  function drop(id: string): void {
+    const entry = entries.get(id);
+    entries.delete(id);
+    if (entry !== undefined) end(entry.value);
+  }
+
+  return {
+    add(id, owner, value) {
+      const own = entries.keysOf(owner);
+      if (own.size >= perOwner) for (const oldest of [...own].slice(0, own.size - perOwner + 1)) drop(oldest);
+      for (const lost of entries.set(id, { owner, value: { owner, value }, characters: 0 })) end(lost.value);
+    },
+    find(id, owner) {
+      // Used only once the owner is known: others must not keep it alive.
+      return entries.get(id)?.owner === owner ? entries.use(id)?.value : undefined;
+    },
+    delete: (id) => entries.delete(id),
+    endWhere(isOver) {
+      for (const [id, { value }] of Array.from(entries)) if (isOver(value)) drop(id);
+    },
+  };
+}

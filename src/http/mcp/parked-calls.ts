@@ -1,0 +1,163 @@
+import { inputRequired, isSpecType } from '@modelcontextprotocol/server';
+import type { CallToolResult, ElicitRequestFormParams, ElicitResult, InputRequiredResult } from '@modelcontextprotocol/server';
+import { limits } from '../../core/limits.ts';
+import type { AskClient, ElicitationReply, ElicitationRequest } from '../../core/elicitation.ts';
+import type { RunEvent } from '../../core/run-event.ts';
+import { toForm, toReply } from './elicitation-form.ts';
+import { createOwnedEntries } from './owned-entries.ts';
+
+/**
+ * Calls of clients that answer questions in another request (`input_required`, protocol versions from 2026 on): while nobody waits for it, a call
+ * stands still in its question, so that nothing of it is done twice.
+ */
+export interface ParkedCalls {
+  /** Runs a call until it ends or asks. */
+  start(call: CallToPark, reader: CallReader): Promise<CallToolResult | InputRequiredResult>;
+  /** Goes on with the call that was left with this state; undefined if the caller has none, or has gone on with it before. */
+  resume(
+    state: string,
+    call: Pick<CallToPark, 'owner' | 'name'>,
+    next: { answers: Answers; reader: CallReader },
+  ): Promise<CallToolResult | InputRequiredResult> | undefined;
+  /** Ends all that nobody waits for. */
+  close(): void;
+}
+
+export interface CallToPark {
+  owner: string;
+  /** The function, which a client names again when it answers. */
+  name: string;
+  run: (scope: { signal: AbortSignal; emit: (event: RunEvent) => Promise<void>; askClient: AskClient }) => Promise<CallToolResult>;
+}
+
+/** A request that waits for a call. */
+export interface CallReader {
+  signal: AbortSignal;
+  emit: (event: RunEvent) => Promise<void>;
+}
+
+/** By the key of the question. */
+export type Answers = Readonly<Record<string, unknown>>;
+
+interface Question {
+  request: ElicitationRequest;
+  form: ElicitRequestFormParams;
+  settle(reply: ElicitationReply): void;
+}
+
+interface OngoingCall {
+  owner: string;
+  name: string;
+  controller: AbortController;
+  outcome: Promise<CallToolResult>;
+  questions: Map<string, Question>;
+  /** How many it has asked in all. */
+  askedCount: number;
+  /** Undefined while it is parked. */
+  reader: CallReader | undefined;
+  /** Resolves when the next question is there. */
+  asked: PromiseWithResolvers<void>;
+}
+
+export function createParkedCalls(newId: () => string): ParkedCalls {
+  const parked = createOwnedEntries<OngoingCall>({
+    perOwner: limits.mcpParkedCallsPerCaller,
+    total: limits.mcpParkedCalls,
+    end: ({ controller }) => controller.abort(new Error('Nobody has answered the questions of this call.')),
+  });
+
+  function begin({ owner, name, run }: CallToPark): OngoingCall {
+    const controller = new AbortController();
+    const questions = new Map<string, Question>();
+    const call: Omit<OngoingCall, 'outcome'> = {
+      owner,
+      name,
+      controller,
+      questions,
+      askedCount: 0,
+      reader: undefined,
+      asked: Promise.withResolvers(),
+    };
+    const outcome = Promise.resolve().then(() =>
+      run({
+        signal: controller.signal,
+        emit: async (event) => call.reader?.emit(event),
+        askClient: (request, options) => ask(call, request, options),
+      }),
+    );
+    // Nobody may be waiting when it fails.
+    outcome.catch(() => undefined);
+    return Object.assign(call, { outcome });
+  }
+
+  async function follow(call: OngoingCall, reader: CallReader): Promise<CallToolResult | InputRequiredResult> {
+    const leave = (): void => call.controller.abort(reader.signal.reason);
+    call.reader = reader;
+    if (reader.signal.aborted) leave();
+    reader.signal.addEventListener('abort', leave, { once: true });
+    try {
+      const result = await Promise.race([call.outcome, untilAsked(call)]);
+      if (result !== undefined) return result;
+    } finally {
+      reader.signal.removeEventListener('abort', leave);
+      call.reader = undefined;
+    }
+    const requestState = newId();
+    parked.add(requestState, call.owner, call);
+    const forget = (): void => parked.delete(requestState);
+    call.outcome.then(forget, forget);
+    const inputRequests = Object.fromEntries(Array.from(call.questions, ([key, { form }]) => [key, inputRequired.elicit(form)]));
+    return inputRequired({ inputRequests, requestState });
+  }
+
+  return {
+    start: (call, reader) => follow(begin(call), reader),
+    resume(state, { owner, name }, { answers, reader }) {
+      const call = parked.find(state, owner);
+      if (call === undefined || call.name !== name) return undefined;
+      parked.delete(state);
+      for (const [key, question] of call.questions) {
+        const answer = answers[key];
+        if (!isSpecType.ElicitResult(answer)) continue;
+        call.questions.delete(key);
+        question.settle(toReply(question.request, answer as ElicitResult));
+      }
+      return follow(call, reader);
+    },
+    close: () => parked.endWhere(() => true),
+  };
+}
+
+async function ask(
+  call: Omit<OngoingCall, 'outcome'>,
+  request: ElicitationRequest,
+  { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
+): Promise<ElicitationReply> {
+  const form = toForm(request);
+  if (form === undefined) return { type: 'unavailable' };
+  const { promise, resolve: settle, reject } = Promise.withResolvers<ElicitationReply>();
+  call.askedCount += 1;
+  const key = `question-${call.askedCount}`;
+  const leave = (): void => reject(signal.reason as Error);
+  const timer = setTimeout(() => {
+    settle({ type: 'expired' });
+    // Its answer would reach nobody.
+    if (call.reader === undefined) call.controller.abort(new Error('Nobody has answered the questions of this call in time.'));
+  }, timeoutMs);
+  signal.addEventListener('abort', leave, { once: true });
+  if (signal.aborted) leave();
+  call.questions.set(key, { request, form, settle });
+  call.asked.resolve();
+  call.asked = Promise.withResolvers();
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', leave);
+    call.questions.delete(key);
+  }
+}
+
+async function untilAsked(call: OngoingCall): Promise<undefined> {
+  while (call.questions.size === 0) await call.asked.promise;
+}
