@@ -11,7 +11,7 @@ import type { CatalogBackend, ModelCatalog } from '../models/model-catalog.ts';
 import { withPresets } from '../models/preset-models.ts';
 import { constrainOutput, ollamaForms, openAiForms } from '../models/constrain-output.ts';
 import { createOllama } from '../models/ollama/ollama.ts';
-import { createOpenAiBackend, embed, listOpenAiModels } from '../models/openai/openai-compatible.ts';
+import { createOpenAiBackend, embed, embedTexts, listOpenAiModels } from '../models/openai/openai-compatible.ts';
 import type { OpenAiConnection } from '../models/openai/openai-compatible.ts';
 import { repairFunctions } from '../models/schema-profiles/repair-functions.ts';
 import { profileOf } from '../models/schema-profiles/to-profile.ts';
@@ -61,12 +61,13 @@ export function createBackends(config: Config, send: SendOutbound): Backends {
       const backend = constrainOutput(repairFunctions(ollama.backend, 'ollama'), ollamaForms);
       // Ollama serves OpenAI's embeddings below /v1.
       embedders.set(backend, { ...connection, baseUrl: `${url}/v1` });
-      return { ...common, isLocal: true, backend, list: ollama.list };
+      return { ...common, isLocal: true, ...ollama, backend };
     }
     const repaired = repairFunctions(createOpenAiBackend(connection, send), schemas ?? profileOf(url));
     const backend = constrainOutput(repaired, openAiForms);
     embedders.set(backend, connection);
-    return { ...common, isLocal: false, backend, list: (signal) => listOpenAiModels(connection, send, signal) };
+    const list: CatalogBackend['list'] = (signal) => listOpenAiModels(connection, send, signal);
+    return { ...common, isLocal: false, backend, list, embed: embedTexts(connection, send) };
   });
   if (config.demo ?? !config.backends.some((entry) => entry.isExplicit)) {
     backends.push({ name: 'demo', isLocal: true, backend: createDemoBackend(), list: async () => [demoModel] });

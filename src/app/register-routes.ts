@@ -18,6 +18,7 @@ import { metricsRoute } from '../http/routes/metrics.ts';
 import { countTokensRoute } from '../http/routes/count-tokens.ts';
 import { modelRoutes } from '../http/routes/models.ts';
 import { openApiToolRoutes } from '../http/routes/openapi-tools.ts';
+import { ollamaRoutes } from '../http/routes/ollama.ts';
 import { openWebUiConfigRoutes } from '../http/routes/open-webui-config.ts';
 import { presetRoutes } from '../http/routes/presets.ts';
 import { runRoutes } from '../http/routes/runs.ts';
@@ -96,6 +97,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   });
   await app.register(modelRoutes, { models, embed });
   await app.register(countTokensRoute, { models });
+  await app.register(ollamaRoutes, { models, version });
   await app.register(storedChatRoutes, { store: chats, isStoring });
   await app.register(runRoutes, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });
   await app.register(approvalRoutes, { decisions, runs, stallMs, now });

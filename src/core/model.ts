@@ -1,4 +1,5 @@
 import type { ChatMessage, ModelEvent, TextCompletion } from './chat.ts';
+import type { Embed } from './embeddings.ts';
 import type { Emit } from '../shared/emit.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
@@ -75,6 +76,10 @@ export interface FoundModel {
   nativeTools: 'yes' | 'no' | 'unknown';
   /** The context size, if the backend reports it. It decides where results are truncated. */
   contextTokens?: number;
+  /** What its Ollama says about it (`POST /api/show`); absent for models of other backends, and presets. */
+  describe?: (signal: AbortSignal) => Promise<JsonObject>;
+  /** Absent for a backend without embeddings. */
+  embed?: Embed;
 }
 
 export interface ModelFinder {

@@ -12,10 +12,6 @@ const hints: [path: RegExp, cure: string][] = [
   ],
   [/^\/v1\/completions$/, `Completions of a bare prompt are not served; ${chatRoute} is.`],
   [/^\/v1\/messages(?:\/|$)/, `The API of Anthropic is not served; ${chatRoute} is.`],
-  [
-    /^\/api\/(?:tags|show|ps|embed|embeddings)$/,
-    'The API of Ollama is not served: connect to the gateway as an OpenAI-compatible server whose base URL ends with /v1.',
-  ],
 ];
 
 /** A path as the router matches it: without duplicate and trailing slashes. */

@@ -2,6 +2,8 @@ import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRecord } from '../core/model.ts';
+import type { Embed } from '../core/embeddings.ts';
+import type { JsonObject } from '../shared/json.ts';
 import { ollamaPullHint } from './ollama/ollama-models.ts';
 
 /** A backend and how its models are listed. */
@@ -15,6 +17,11 @@ export interface CatalogBackend {
   backend: ModelBackend;
   /** Resolves with the backend's own ids, or rejects; the catalog sets the time limit. */
   list(signal: AbortSignal): Promise<ModelRecord[]>;
+  /** Absent: there is no more to say than the list does. */
+  describe?: (name: string, signal: AbortSignal) => Promise<JsonObject>;
+  /** The entries of the models that are loaded, by the backend's names; absent for a backend that does not tell. */
+  loaded?: (signal: AbortSignal) => Promise<{ name: string; entry: JsonObject }[]>;
+  embed?: Embed;
 }
 
 export interface ModelCatalogOptions {
@@ -38,6 +45,8 @@ export interface BackendReport {
 export type ModelCatalog = ModelFinder & {
   /** The state of every backend, from lists that are at most `modelListTtlMs` old. */
   backends(): Promise<BackendReport[]>;
+  /** The models that are loaded. A backend that does not answer has none. */
+  loaded(signal: AbortSignal): Promise<{ id: string; entry: JsonObject }[]>;
 };
 
 /** The age from which a list is read again for an unknown id, so that a model that was just pulled is found at once. */
@@ -108,7 +117,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
   }
 
   function publicRecord(state: ListState, record: ModelRecord): ModelRecord {
-    const id = state.source.prefix === undefined ? record.id : `${state.source.prefix}/${record.id}`;
+    const id = publicId(state.source, record.id);
     const listed = { ...record, id };
     if (!modelsWithoutTools.has(id)) return listed;
     return { ...listed, capabilities: (record.capabilities ?? ['completion']).filter((capability) => capability !== 'tools') };
@@ -131,9 +140,17 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
       const record = records.get(name) ?? records.get(withOtherTag(name));
       if (record === undefined) continue;
       const listed = publicRecord(state, record);
-      const found = { record: listed, name: record.id, backend: state.source.backend, nativeTools: nativeToolsOf(listed) };
+      const { backend, describe, embed } = state.source;
       const contextTokens = contextTokensOf(record);
-      return contextTokens === undefined ? found : { ...found, contextTokens };
+      return {
+        record: listed,
+        name: record.id,
+        backend,
+        nativeTools: nativeToolsOf(listed),
+        ...(contextTokens !== undefined && { contextTokens }),
+        ...(describe !== undefined && { describe: (signal) => describe(record.id, signal) }),
+        ...(embed !== undefined && { embed }),
+      };
     }
     return undefined;
   }
@@ -206,6 +223,14 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
       modelsWithoutTools.set(id, true);
     },
 
+    async loaded(signal) {
+      const loaded = states.map(async ({ source }) => {
+        const entries = (await source.loaded?.(signal).catch(() => [])) ?? [];
+        return entries.map(({ name, entry }) => ({ id: publicId(source, name), entry }));
+      });
+      return (await Promise.all(loaded)).flat();
+    },
+
     async backends() {
       await refreshDue();
       return states.map(({ source, records, fault }) =>
@@ -220,6 +245,10 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
 /** Of the local backends, only Ollama can be without models. */
 function pullHint(backend: CatalogBackend, requestedId: string): string | undefined {
   return backend.isLocal ? ollamaPullHint(backend.name, requestedId) : undefined;
+}
+
+function publicId({ prefix }: CatalogBackend, name: string): string {
+  return prefix === undefined ? name : `${prefix}/${name}`;
 }
 
 /** The backend's own id of a model, or undefined if the id cannot belong to this backend. */

@@ -8,7 +8,7 @@ export function withPresets<Catalog extends ModelFinder>(models: Catalog, preset
   function require(id: string, signal: AbortSignal, below: readonly string[] = []): MaybePromise<FoundModel> {
     return whenThere(below.includes(id) ? undefined : presets.find(id), (preset) => {
       if (preset === undefined) return models.require(id, signal);
-      return whenThere(require(preset.baseModel, signal, [...below, id]), (found) => ({
+      return whenThere(require(preset.baseModel, signal, [...below, id]), ({ describe: _base, ...found }) => ({
         ...found,
         record: toRecord(preset, found.record),
       }));
@@ -21,7 +21,8 @@ export function withPresets<Catalog extends ModelFinder>(models: Catalog, preset
       const [listed, made] = await Promise.all([models.list(signal), presets.list()]);
       const byId = new Map(listed.map((record) => [record.id, record]));
       const ids = new Set(made.map(({ id }) => id));
-      return [...made.map((preset) => toRecord(preset, byId.get(preset.baseModel))), ...listed.filter(({ id }) => !ids.has(id))];
+      const baseOf = ({ baseModel }: PresetRecord): ModelRecord | undefined => byId.get(baseModel) ?? byId.get(`${baseModel}:latest`);
+      return [...made.map((preset) => toRecord(preset, baseOf(preset))), ...listed.filter(({ id }) => !ids.has(id))];
     },
   };
 }

@@ -76,6 +76,7 @@ export async function startOllamaServer(models: OllamaModel[] = []): Promise<Oll
     state.requests.push({ method: request.method ?? '', path, headers: request.headers, body, isLeft: closed.promise, connection });
     if (path === '/api/tags') sendJson(response, 200, { models: state.models.map((model) => tagOf(model)) });
     else if (path === '/api/ps') sendJson(response, 200, { models: state.models.flatMap((model) => runningOf(model)) });
+    else if (path === '/api/embed') sendJson(response, 200, embeddingsOf(body['input'] as string[]));
     else if (path === '/api/show') await show(response, String(body['model']));
     else if (path === '/api/chat' || path === '/api/generate')
       await play(response, state.answers.shift() ?? saysHello, body['stream'] !== false);
@@ -153,6 +154,11 @@ async function play(response: ServerResponse, steps: AnswerStep[], isStream: boo
     }
   }
   response.end();
+}
+
+/** The vector of each text has its place in front. */
+function embeddingsOf(texts: string[]): Record<string, unknown> {
+  return { embeddings: texts.map((_text, index) => [index + 1, 0.25]), prompt_eval_count: texts.length };
 }
 
 function tagOf({ name, digest = `sha256:${name}` }: OllamaModel): Record<string, unknown> {

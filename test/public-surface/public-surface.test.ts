@@ -57,8 +57,9 @@ describe('the public surface', () => {
       const none = await statusOf(app.server, {});
       const asUser = await statusOf(app.server, { authorization: `Bearer ${user}` });
       const inOpenMode = await statusOf(openApp.server, {});
-      const who = none !== 401 ? 'everybody' : asUser === 403 ? 'administrators' : 'users';
-      const open = inOpenMode === 401 || inOpenMode === 403 ? 'key even in open mode' : '';
+      const asAdmin = asUser === 403 ? await statusOf(app.server, { authorization: `Bearer ${adminKey}` }) : undefined;
+      const who = none !== 401 ? 'everybody' : asAdmin === 403 ? 'nobody' : asUser === 403 ? 'administrators' : 'users';
+      const open = who !== 'nobody' && (inOpenMode === 401 || inOpenMode === 403) ? 'key even in open mode' : '';
       lines.push([`${method} ${url}`.padEnd(50), who.padEnd(15), open, asUser === 429 ? 'counted' : ''].join(' ').trimEnd());
     }
     await expectMembers('routes', lines);

@@ -97,6 +97,11 @@ function closeUpgradeAfterAnswer(request: FastifyRequest, reply: FastifyReply): 
 
 /** A route without a row requires an administrator. */
 function requireRight(caller: Caller, access: Access | undefined): void {
+  if (access === 'nobody')
+    throw new GatewayError(
+      'forbidden',
+      'No key may do this: the models of a backend are changed at that backend itself, not through the gateway.',
+    );
   if (access === 'user' || caller.role === 'admin') return;
   if (!caller.isOpen)
     throw new GatewayError('forbidden', 'Only administrators may do this, and this key has the role "user". Use an administrator key.');

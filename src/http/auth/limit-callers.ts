@@ -11,6 +11,7 @@ const freeRoutes: ReadonlySet<string> = new Set([
   'POST /api/runs/:id/cancel',
   'POST /api/runs/:id/calls/:call_id/cancel',
   'POST /api/tasks/stop/:id',
+  'POST /api/show',
 ]);
 
 /** JSON-RPC's `method` of the requests to `/mcp` that are counted: using something costs, listing it does not. */

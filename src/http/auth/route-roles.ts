@@ -3,8 +3,9 @@
  * subprotocol or a frame. `user`: every caller, for using the gateway and managing their own data. `admin-read`: administrators, for inspecting the
  * gateway. `admin-change`: administrators, for changing the gateway for everybody or making it connect to an address of their choice. In open
  * mode every caller may use `admin-read` routes too; `admin-change` routes require the startup key. `metrics`: as `admin-read`, and with `METRICS_KEY`.
+ * `nobody`: what a client may ask for by habit and no key may do.
  */
-export type Access = 'public' | 'socket' | 'user' | 'admin-read' | 'admin-change' | 'metrics';
+export type Access = 'public' | 'socket' | 'user' | 'admin-read' | 'admin-change' | 'metrics' | 'nobody';
 
 /** Every route of the gateway and who may call it. The gateway does not start if a registered route is missing here. */
 export const routeRoles: Readonly<Record<string, Access>> = {
@@ -32,6 +33,18 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /v1/messages': 'user',
   'POST /v1/messages/count_tokens': 'user',
   'POST /v1/responses': 'user',
+  'POST /api/embed': 'user',
+  'POST /api/embeddings': 'user',
+  'GET /api/tags': 'user',
+  'GET /api/ps': 'user',
+  'POST /api/show': 'user',
+  'POST /api/pull': 'nobody',
+  'POST /api/push': 'nobody',
+  'POST /api/create': 'nobody',
+  'POST /api/copy': 'nobody',
+  'DELETE /api/delete': 'nobody',
+  'POST /api/blobs/:digest': 'nobody',
+  'GET /api/blobs/:digest': 'nobody',
   // Each caller's own stored chats; those of others answer 404, even for administrators.
   'GET /v1/chat/completions': 'user',
   'GET /v1/chat/completions/:id': 'user',

@@ -9,6 +9,7 @@ import { keyDescriptions } from '../routes/keys-description.ts';
 import { mcpDescriptions } from '../routes/mcp-description.ts';
 import { modelDescriptions } from '../routes/models-description.ts';
 import { openApiToolDescriptions } from '../routes/openapi-tools-description.ts';
+import { ollamaDescriptions } from '../routes/ollama-description.ts';
 import { openWebUiConfigDescriptions } from '../routes/open-webui-config-description.ts';
 import { presetDescriptions } from '../routes/presets-description.ts';
 import { runDescriptions } from '../routes/runs-description.ts';
@@ -33,6 +34,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
     ...responseDescriptions,
     ...socketDescriptions,
     ...modelDescriptions,
+    ...ollamaDescriptions,
     ...toolDescriptions,
     ...openApiToolDescriptions,
     ...mcpDescriptions,

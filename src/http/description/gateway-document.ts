@@ -38,6 +38,7 @@ const who: Readonly<Record<Access, string | undefined>> = {
   'admin-read': 'For administrators.',
   'admin-change': 'For administrators.',
   metrics: 'For administrators, and with `METRICS_KEY`.',
+  nobody: undefined,
 };
 
 /** The OpenAPI document of the gateway. Between routes others have their turn: making it takes some dozen milliseconds. */

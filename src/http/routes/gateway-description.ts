@@ -37,11 +37,6 @@ export const gatewayDescriptions: RouteDescriptions = {
     description: 'With the state of each backend and tool server; a failed one does not make the gateway unready.',
     answers: { 200: json('They may.', readyShape), 503: json('They may not, for this `reason`.', readyShape) },
   },
-  'GET /api/version': {
-    tag: 'Gateway',
-    summary: 'The version',
-    answers: { 200: json('The version.', z.object({ version: z.string() })) },
-  },
   'GET /api/settings': {
     tag: 'Gateway',
     summary: 'Every setting in force, and every limit',

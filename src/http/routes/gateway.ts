@@ -57,8 +57,6 @@ export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app
     };
   });
 
-  app.get('/api/version', () => ({ version }));
-
   app.get('/api/settings', () => ({ version, data: settings, limits }));
 
   app.get('/.well-known/jwks.json', async (_request, reply) =>

@@ -2,13 +2,13 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { requireFurtherModels, requireModel } from '../../chat/loop/require-model.ts';
 import { isModelAllowed } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import type { ModelFinder, ModelRecord } from '../../core/model.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { isForAnthropic, toModelInfo, toModelPage } from '../dialects/messages/model-info.ts';
 import { errorsOfVersion } from '../dialects/messages/messages-errors.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
+import { listSignal } from '../list-signal.ts';
 
 export interface ModelRouteOptions {
   models: ModelFinder;
@@ -61,9 +61,4 @@ function toWire(record: ModelRecord): JsonObject {
     connection_type: record.isLocal ? 'local' : 'external',
     ...(record.capabilities === undefined ? {} : { capabilities: record.capabilities }),
   };
-}
-
-/** The time limit of a list; the models of a backend that takes longer are left out. */
-function listSignal(): AbortSignal {
-  return AbortSignal.timeout(2 * limits.modelListTimeoutMs);
 }

@@ -99,6 +99,17 @@ export class OllamaModels {
     }
   }
 
+  /** All that the server says about a model. @throws GatewayError `upstream_*`; the signal's reason when aborted */
+  describe(model: string, signal: AbortSignal): Promise<JsonObject> {
+    return this.#read('/api/show', { signal, body: { model } });
+  }
+
+  /** The entries of the models that are loaded. @throws as `describe` */
+  async loaded(signal: AbortSignal): Promise<{ name: string; entry: JsonObject }[]> {
+    const { models } = await this.#read('/api/ps', { signal });
+    return Array.isArray(models) ? models.flatMap(toEntry).map(({ name, wire }) => ({ name, entry: wire })) : [];
+  }
+
   /** Undefined on any error: the details are optional. */
   async #show(model: string, signal: AbortSignal): Promise<OllamaModelDetails | undefined> {
     try {

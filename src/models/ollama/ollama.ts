@@ -5,6 +5,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import type { Embed } from '../../core/embeddings.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { emitAnswer } from '../answer-stream.ts';
@@ -13,11 +14,12 @@ import type { BackendConnection } from '../backend-client.ts';
 import { OutputLimit } from '../output-limit.ts';
 import { createContextChooser } from './ollama-context.ts';
 import { truncationWarning, defaultContext } from './choose-context-size.ts';
-import { JsonLines } from './ollama-lines.ts';
+import { JsonLines, requireAnswer } from './ollama-lines.ts';
 import { findNewImage, requireVision, toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
 import { OllamaModels } from './ollama-models.ts';
 import type { OllamaModelDetails } from './ollama-models.ts';
 import { setsReasoning, reducedSchemaWarning, toOllamaParameters } from './ollama-options.ts';
+import { readVectors } from '../read-vectors.ts';
 import { ReasoningSplitter } from '../split-reasoning.ts';
 import { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
@@ -33,6 +35,9 @@ export interface OllamaConnection extends BackendConnection {
 export interface Ollama {
   backend: ModelBackend;
   list: (signal: AbortSignal) => Promise<ModelRecord[]>;
+  describe: OllamaModels['describe'];
+  loaded: OllamaModels['loaded'];
+  embed: Embed;
 }
 
 /**
@@ -79,6 +84,17 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
         }),
     },
     list: (signal) => models.list(signal),
+    describe: (model, signal) => models.describe(model, signal),
+    loaded: (signal) => models.loaded(signal),
+    embed: ({ model, texts, dimensions, ollama, signal }) => {
+      const body = { ...ollama, model, input: [...texts], ...(dimensions !== undefined && { dimensions }) };
+      return client.exchange('/api/embed', { signal, body }, async (response) => {
+        const answer = requireAnswer(await client.readJson(response), client);
+        const { embeddings, prompt_eval_count: read } = answer;
+        const vectors = readVectors(Array.isArray(embeddings) ? embeddings : [], texts.length, client);
+        return { vectors, promptTokens: typeof read === 'number' ? read : 0 };
+      });
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ModelEvent } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
+import type { Embed } from '../../core/embeddings.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.ts';
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { Emit } from '../../shared/emit.ts';
@@ -11,12 +12,14 @@ import { emitAnswer } from '../answer-stream.ts';
 import { BackendClient } from '../backend-client.ts';
 import type { BackendConnection } from '../backend-client.ts';
 import { OutputLimit } from '../output-limit.ts';
+import { readVectors } from '../read-vectors.ts';
 import { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
 import { foreignStreamOptions, toChatBody, toCompletionBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream, toPayload } from './read-chat-stream.ts';
 import { CompletionReader } from './completion-reader.ts';
+import { toUsage } from './to-usage.ts';
 
 /** `baseUrl` is such as `https://api.openai.com/v1`. `name`: the backend's name in error messages, which never contain its address. */
 export type OpenAiConnection = BackendConnection & { key: string | undefined; name?: string };
@@ -133,6 +136,26 @@ export async function embed(
     requireJson(response, client);
     return { status: response.status, body: await client.readBytes(response, limits.embeddingsAnswerBytes) };
   });
+}
+
+/** The same with the vectors read. Some servers do not send them in the order of the texts. */
+export function embedTexts(connection: OpenAiConnection, send: SendOutbound): Embed {
+  const client = clientOf(connection, send);
+  return ({ model, texts, dimensions, signal }) => {
+    const body = { model, input: [...texts], encoding_format: 'float', ...(dimensions !== undefined && { dimensions }) };
+    return client.exchange('/embeddings', { signal, body }, async (response) => {
+      requireJson(response, client);
+      const { data, usage } = toPayload(await client.readJson(response), client) ?? {};
+      const entries = Array.isArray(data) ? data.filter(isJsonObject) : [];
+      const inOrder = entries.toSorted((one, other) => Number(one['index'] ?? 0) - Number(other['index'] ?? 0));
+      const vectors = readVectors(
+        inOrder.map((entry) => entry['embedding']),
+        texts.length,
+        client,
+      );
+      return { vectors, promptTokens: toUsage(usage)?.prompt_tokens ?? 0 };
+    });
+  };
 }
 
 function requireJson(response: OutboundResponse, client: BackendClient): void {

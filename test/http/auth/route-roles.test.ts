@@ -45,6 +45,7 @@ const carriers: Record<string, (key: string) => Record<string, string>> = {
 function expectedRefusal(access: Access, kind: string): number | undefined {
   if (access === 'public') return undefined;
   if (['none', 'wrong', 'expired'].includes(kind)) return 401;
+  if (access === 'nobody') return 403;
   const isForAdministrators = access.startsWith('admin') || access === 'metrics';
   return isForAdministrators && kind === 'user' ? 403 : undefined;
 }
@@ -215,7 +216,7 @@ describe('the table', () => {
   test('what is no known access is for administrators', async () => {
     const server = fastify();
     installErrorHandling(server);
-    installGuard(server, { authenticator, now: Date.now, table: { 'GET /odd': 'nobody' as Access, 'GET /own': 'user' } });
+    installGuard(server, { authenticator, now: Date.now, table: { 'GET /odd': 'unheard-of' as Access, 'GET /own': 'user' } });
     server.get('/odd', () => 'x');
     server.get('/own', (request) => request.caller.id);
     expect((await server.inject('/odd')).statusCode).toBe(403);

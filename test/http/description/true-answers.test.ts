@@ -59,7 +59,17 @@ test('answers are as the document says, on every route', async () => {
 
   for (const path of ['/', '/health', '/ready', '/client.js', '/.well-known/jwks.json', '/openapi.json'])
     expect((await call(`GET ${path}`, { key: '' })).status).toBe(200);
-  for (const path of ['/api/version', '/api/settings', '/metrics', '/v1/models', '/api/models', '/api/v1/models', '/api/tools'])
+  for (const path of [
+    '/api/version',
+    '/api/settings',
+    '/metrics',
+    '/v1/models',
+    '/api/models',
+    '/api/v1/models',
+    '/api/tools',
+    '/api/tags',
+    '/api/ps',
+  ])
     expect((await call(`GET ${path}`)).status).toBe(200);
   await call('GET /ws');
   await call('GET /api/settings', { key: '' });
@@ -69,6 +79,14 @@ test('answers are as the document says, on every route', async () => {
   await call('GET /v1/models/{id}', { url: '/v1/models/model', ...anthropic });
   expect((await call('GET /v1/models/{id}', { url: '/v1/models/none' })).status).toBe(404);
   await call('POST /v1/embeddings', { payload: { model: 'none', input: 'x' } });
+
+  expect((await call('POST /api/show', { payload: { model: 'model' } })).status).toBe(200);
+  await call('POST /api/show', { payload: { model: 'none' } });
+  expect((await call('POST /api/embed', { payload: { model: 'model', input: '' } })).status).toBe(200);
+  expect((await call('POST /api/embeddings', { payload: { model: 'model' } })).status).toBe(200);
+  for (const path of ['pull', 'push', 'create', 'copy']) expect((await call(`POST /api/${path}`)).status).toBe(403);
+  await call('DELETE /api/delete');
+  for (const method of ['GET', 'POST']) await call(`${method} /api/blobs/{digest}`, { url: '/api/blobs/x' });
 
   const chat = { model: 'model', messages };
   for (const stream of [true, false])
