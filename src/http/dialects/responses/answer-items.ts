@@ -40,6 +40,8 @@ export interface ItemOptions {
   tools: Readonly<Record<string, ToldTool>>;
   /** Adds what the client has to return for the model to go on with its reasoning. */
   keepsReasoning: boolean;
+  /** Labels of MCP servers whose tools are not told again. */
+  listed: readonly string[];
 }
 
 interface OpenText {
@@ -348,6 +350,7 @@ export class AnswerItems {
   }
 
   #addToolList({ server, tools, error }: McpToolList): void {
+    if (this.#options.listed.includes(server)) return;
     const listed = tools.map((tool) => ({ ...tool, annotations: null }));
     const item: ListToolsItem = { id: this.#newId('mcpl'), type: 'mcp_list_tools', server_label: server, tools: [] };
     const index = this.#add(item);

@@ -16,6 +16,8 @@ export interface ParsedInput {
   decisions: RequestedDecision[];
   /** Calls that the gateway has executed are among the messages. */
   hasKeptCalls: boolean;
+  /** Labels of the MCP servers whose tools an earlier answer has listed. */
+  listed: ReadonlySet<string>;
   /** Tools that an item brings, with the path of their list. */
   tools: { path: string; entries: JsonObject[] }[];
 }
@@ -37,7 +39,8 @@ const assistantTypes: ReadonlySet<unknown> = new Set([
  * @throws GatewayError `invalid_request` for a malformed item, and for a reference that nothing is known of
  */
 export function parseInput(input: string | readonly JsonObject[]): ParsedInput {
-  if (typeof input === 'string') return { messages: [{ role: 'user', content: input }], decisions: [], hasKeptCalls: false, tools: [] };
+  if (typeof input === 'string')
+    return { messages: [{ role: 'user', content: input }], decisions: [], hasKeptCalls: false, listed: new Set(), tools: [] };
   const reader = new ItemReader(input);
   input.forEach((item, index) => reader.read(item, `input.${index}`, index));
   return reader.end();
@@ -48,6 +51,7 @@ class ItemReader {
   readonly #messages: ChatMessage[] = [];
   readonly #decisions: RequestedDecision[] = [];
   readonly #tools: ParsedInput['tools'] = [];
+  readonly #listed = new Set<string>();
   readonly #lastOfAssistant: number;
   readonly #approvals: Approvals;
   #hasKeptCalls = false;
@@ -90,6 +94,9 @@ class ItemReader {
         const { id, name, arguments: args, output, error } = parseFields(itemSchemas.mcp_call, item, path);
         return this.#addExecuted({ id, name, args }, output ?? JSON.stringify({ error: error ?? 'There is no result.' }));
       }
+      case 'mcp_list_tools':
+        this.#listed.add(parseFields(itemSchemas.mcp_list_tools, item, path).server_label);
+        return undefined;
       case 'mcp_approval_request':
         return this.#readApprovalRequest(item, path);
       case 'mcp_approval_response': {
@@ -111,7 +118,13 @@ class ItemReader {
 
   end(): ParsedInput {
     this.#close();
-    return { messages: this.#messages, decisions: this.#decisions, hasKeptCalls: this.#hasKeptCalls, tools: this.#tools };
+    return {
+      messages: this.#messages,
+      decisions: this.#decisions,
+      hasKeptCalls: this.#hasKeptCalls,
+      listed: this.#listed,
+      tools: this.#tools,
+    };
   }
 
   #readMessage(item: JsonObject, path: string): void {

@@ -43,7 +43,7 @@ export function parseResponseRequest(value: unknown): ParsedRequest {
   };
   return {
     request,
-    options: optionsOf(body, tools),
+    options: { ...optionsOf(body, tools), ...(input.listed.size > 0 && { listed: [...input.listed] }) },
     isInterrupt: body.interrupt ?? false,
     ...(input.decisions.length > 0 && { decisions: input.decisions }),
   };

@@ -39,6 +39,7 @@ export const itemSchemas = {
   custom_tool_call_output: outputSchema,
   reasoning: reasoningSchema,
   mcp_call: mcpCallSchema,
+  mcp_list_tools: z.looseObject({ server_label: z.string() }),
   mcp_approval_request: approvalRequestSchema,
   mcp_approval_response: approvalResponseSchema,
   item_reference: referenceSchema,

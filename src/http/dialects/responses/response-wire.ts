@@ -18,6 +18,8 @@ export interface ResponseOptions extends JsonObject {
   /** Offered names that are told otherwise (`ToldTool`). */
   tools?: JsonObject;
   keepsReasoning?: boolean;
+  /** Labels of MCP servers whose tools the client knows. */
+  listed?: string[];
 }
 
 /** OpenAI's responses, with the gateway's `sources`, `warnings` and `approval` on the final one. */
@@ -89,9 +91,9 @@ class ResponseHead {
 }
 
 function itemsOf(head: ResponseHead, options: ResponseOptions, events: ItemEvents): AnswerItems {
-  const { tools = {}, keepsReasoning = false } = options;
+  const { tools = {}, keepsReasoning = false, listed = [] } = options;
   const { runId, key } = head;
-  return new AnswerItems({ runId, key, tools: tools as unknown as Record<string, ToldTool>, keepsReasoning }, events);
+  return new AnswerItems({ runId, key, tools: tools as unknown as Record<string, ToldTool>, keepsReasoning, listed }, events);
 }
 
 /** Server-sent events, with their type as name and in the data. */
