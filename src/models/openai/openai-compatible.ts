@@ -18,6 +18,7 @@ import { makeCallId } from '../tool-call-assembler.ts';
 import { foreignStreamOptions, toChatBody, toCompletionBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream, toPayload } from './read-chat-stream.ts';
+import { RefusedParameters } from './refused-parameters.ts';
 import { CompletionReader } from './completion-reader.ts';
 import { toUsage } from './to-usage.ts';
 
@@ -28,9 +29,12 @@ export type OpenAiConnection = BackendConnection & { key: string | undefined; na
 export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutbound, makeId: () => string = makeCallId): ModelBackend {
   const client = clientOf(connection, send);
   const templates = new ReasoningTemplateCache();
+  const refused = new RefusedParameters();
   let takesStreamOptions = true;
 
-  function answer({ request, asksForUsage }: Attempt, emit: Emit<ModelEvent>): Promise<void> {
+  function answer({ request: given, asksForUsage }: Attempt, emit: Emit<ModelEvent>): Promise<void> {
+    const parameters = refused.fit(given);
+    const request = parameters === given.parameters ? given : { ...given, parameters };
     const { model, signal } = request;
     const { completion } = request;
     const isContinuation = completion !== undefined;
@@ -58,7 +62,11 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
     answer: (request, emit) =>
       withRemedies({ request, asksForUsage: takesStreamOptions && request.stream }, answerOrExplain, {
         emit,
-        remedy(error, { asksForUsage }) {
+        // Its stream options, its limit and its effort may be refused, one after the other.
+        maxRepeats: 3,
+        remedy(error, attempt) {
+          if (refused.learn(error, request)) return { ...attempt };
+          const { asksForUsage } = attempt;
           if (!asksForUsage || !refusesOurStreamOptions(error, request)) return undefined;
           takesStreamOptions = false;
           return { request, asksForUsage: false };

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat.ts';
+import { withDerived } from '../../../src/core/derived-parameters.ts';
 import { limits } from '../../../src/core/limits.ts';
 import type { ModelRequest } from '../../../src/core/model.ts';
 import { createOpenAiBackend } from '../../../src/models/openai/openai-compatible.ts';
@@ -101,6 +102,34 @@ describe('the request', () => {
     const backend = createOpenAiBackend(connect(server), directSend);
     for (let round = 0; round < 2; round += 1) expect(fold(await Array.fromAsync(answerOf(backend, askModel()))).text).toBe('Hello');
     expect(server.requests.map((request) => request.body.includes('stream_options'))).toEqual([true, false, false]);
+  });
+
+  it('goes without derived parameters that a model refuses, one after the other, and stays without', async () => {
+    const limit = { error: { message: "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", param: 'max_tokens' } };
+    const effort = { error: { message: 'Unrecognized request argument supplied: reasoning_effort' } };
+    const server = await upstream((request) => {
+      if (request.body.includes('"max_tokens"')) return respond(400, limit);
+      return request.body.includes('reasoning_effort') ? respond(400, effort) : stream(hello);
+    });
+    const backend = createOpenAiBackend(connect(server), directSend);
+    const parameters = withDerived({ temperature: 0 }, { max_tokens: 5, reasoning_effort: 'low' });
+    for (let round = 0; round < 2; round += 1)
+      expect(fold(await Array.fromAsync(answerOf(backend, askModel({ parameters })))).text).toBe('Hello');
+    expect(server.requests).toHaveLength(4);
+    expect(server.requests[3]?.json()).toMatchObject({ temperature: 0, max_completion_tokens: 5 });
+    expect(server.requests[3]?.body).not.toMatch(/"max_tokens"|reasoning_effort|derived/);
+    const other = { model: 'other', parameters };
+    await Array.fromAsync(answerOf(backend, askModel(other)));
+    expect(server.requests[4]?.body).toContain('"max_tokens"');
+  });
+
+  it('is refused for parameters that the caller has chosen, or whose values are wrong', async () => {
+    const server = await upstream(
+      respond(400, { error: { message: 'max_tokens is too large, reasoning_effort too', param: 'max_tokens' } }),
+    );
+    for (const parameters of [{ reasoning_effort: 'low' }, withDerived({}, { max_tokens: 5 })])
+      expect((await ask(connect(server), { parameters })).error).toMatchObject({ code: 'upstream_rejected', status: 400 });
+    expect(server.requests).toHaveLength(2);
   });
 
   it('is not repeated when the options of the caller may be what is refused', async () => {

@@ -1,3 +1,4 @@
+import { derivedParameters } from '../../../core/derived-parameters.ts';
 import { forOllamaOnly } from '../../../core/for-ollama-only.ts';
 import type { ChatMessage, ModelEvent } from '../../../core/chat.ts';
 import type { Emit } from '../../../shared/emit.ts';
@@ -118,6 +119,7 @@ const runningKeys = new Set([
   'keep_alive',
   'num_ctx',
   forOllamaOnly,
+  derivedParameters,
 ]);
 
 function runningParameters(parameters: JsonObject): JsonObject {

@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ChatRequest } from '../../../core/chat.ts';
+import { withDerived } from '../../../core/derived-parameters.ts';
 import { withOllamaOnly } from '../../../core/for-ollama-only.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import type { ParsedRequest } from '../dialect.ts';
 import { modelParams, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
 import type { MessageOptions } from './message-answer.ts';
@@ -28,7 +30,7 @@ export function parseMessagesBody(value: unknown, headers: IncomingHttpHeaders):
     messages: withSystemParam(messages, body.params),
     stream: body.stream ?? false,
     hostedTools: [],
-    parameters: withOllamaOnly({ ...modelParams(wire['params']), ...modelParameters(body) }, thinkingSwitch(body)),
+    parameters: { ...modelParams(wire['params']), ...modelParameters(body) },
     isTask: false,
     ...(hasExecutedCalls && { hasKeptCalls: true }),
     ...(warnings.length > 0 && { warnings }),
@@ -50,20 +52,18 @@ function refuseThread({ thread }: JsonObject): void {
 
 /** Only what backends of the OpenAI API know; most of them refuse unknown parameters. */
 function modelParameters(body: Body): JsonObject {
-  const { max_tokens, temperature, top_p, top_k, stop_sequences: stop, metadata } = body;
-  const effort = effortOf(body);
+  const { temperature, top_p, top_k, stop_sequences: stop, metadata } = body;
   const format = body.output_config?.format ?? body.output_format;
-  const given: JsonObject = {
-    max_tokens,
+  const wanted = withoutUndefined({
     temperature: temperature ?? undefined,
     top_p: top_p ?? undefined,
     top_k: top_k ?? undefined,
     stop: stop && stop.length > 0 ? stop : undefined,
     user: metadata?.user_id ? toUser(metadata.user_id) : undefined,
-    reasoning_effort: effort,
     response_format: format ? { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: format.schema } } : undefined,
-  };
-  return Object.fromEntries(Object.entries(given).filter(([, setting]) => setting !== undefined));
+  });
+  const derived = withoutUndefined({ max_tokens: body.max_tokens, reasoning_effort: effortOf(body) });
+  return withOllamaOnly(withDerived(wanted, derived), thinkingSwitch(body));
 }
 
 /** OpenAI refuses longer ones. */

@@ -247,6 +247,7 @@ describe('parameters', () => {
     });
     expect(request.parameters).toEqual({
       max_tokens: 10,
+      derived_parameters: ['max_tokens', 'reasoning_effort'],
       temperature: 0,
       top_p: 0.9,
       top_k: 40,
@@ -274,7 +275,7 @@ describe('parameters', () => {
 
   test('disabled thinking is switched off where there is a switch', () => {
     const { parameters } = parse({ thinking: { type: 'disabled' } }).request;
-    expect(parameters).toEqual({ max_tokens: 10, think: false, for_ollama_only: ['think'] });
+    expect(parameters).toEqual({ max_tokens: 10, derived_parameters: ['max_tokens'], think: false, for_ollama_only: ['think'] });
   });
 
   test.each([
