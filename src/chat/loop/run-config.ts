@@ -48,8 +48,6 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
     if (chat !== undefined) await configs.keep(chat, next);
   }
 
-  let hasTools = false;
-
   async function beginIn(known: ConfiguredChat): Promise<BegunRequest> {
     const found = await configs.find(known);
     const isUsable = found?.preset === undefined || (await mayAnswer(found.preset, run, presets));
@@ -61,7 +59,7 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
     config = hasChosenAnew || toolIds === undefined ? others : found;
     const { preset, instructions, approvalRule } = found;
     ownToolIds = preset !== undefined && !hasChosenAnew ? undefined : asked;
-    hasTools = config.toolIds !== undefined;
+    runConfig.hasTools = config.toolIds !== undefined;
     if (isResumed) return { request: first };
     const request: ChatRequest = {
       ...first,
@@ -74,15 +72,13 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
     return { request, inForce: { ...(preset !== undefined && { preset }), ...changeData(config, found.created) } };
   }
 
-  return {
-    get hasTools() {
-      return hasTools;
-    },
+  const runConfig: RunConfig & { hasTools: boolean } = {
+    hasTools: false,
 
     begin: () => (chat === undefined ? { request: first } : beginIn(chat)),
 
     async change(request, { toolIds, instructions }, time) {
-      if (toolIds !== undefined) hasTools = false;
+      if (toolIds !== undefined) runConfig.hasTools = false;
       const { toolIds: _tools, instructions: _words, ...others } = config ?? {};
       const kept = {
         toolIds: toolIds === undefined ? config?.toolIds : (toolIds ?? undefined),
@@ -106,12 +102,13 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
 
     async handOver(preset, approvalRule, time) {
       ownToolIds = undefined;
-      hasTools = false;
+      runConfig.hasTools = false;
       // Back at the preset that requests name, no change is left.
       if (preset === chat?.model) return keep(undefined);
       await keep({ preset, approvalRule, ...(asked && { askedToolIds: asked }), created: time });
     },
   };
+  return runConfig;
 }
 
 function chatOf({ chatId, isTask }: ChatRequest, { caller, model, presetPath }: RunContext): ConfiguredChat | undefined {

@@ -5,19 +5,19 @@ import type { ResultStore } from '../../core/result-store.ts';
 export function createResultStore(known: readonly string[] = []): ResultStore {
   const kept = new Map(known.map((text, index) => [`result_${index + 1}`, text]));
   let characters = known.reduce((sum, text) => sum + text.length, 0);
-  return {
+  const store: ResultStore & { isEmpty: boolean } = {
+    isEmpty: kept.size === 0,
     keep(text) {
       if (kept.size >= limits.keptResults || characters + text.length > limits.keptResultsCharacters) return undefined;
       characters += text.length;
       // Short, so that models copy it without mistakes. It need not be secret, because it is only valid within this run.
       const reference = `result_${kept.size + 1}`;
       kept.set(reference, text);
+      store.isEmpty = false;
       return reference;
     },
     find: (reference) => kept.get(reference),
     entries: () => [...kept.values()],
-    get isEmpty() {
-      return kept.size === 0;
-    },
   };
+  return store;
 }

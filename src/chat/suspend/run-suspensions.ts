@@ -46,11 +46,11 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
     before?: { waited: WaitingRun; decided: DecidedCall[]; resumed: TrackedRun },
   ): RunSuspension {
     let { request } = run;
-    let isSuspended = false;
     /** By another suspension. */
     let isAnswered = false;
-    return {
+    const suspension: RunSuspension & { isSuspended: boolean } = {
       ...(before !== undefined && { resumed: before.resumed }),
+      isSuspended: false,
       answers(now) {
         request = now;
       },
@@ -60,7 +60,7 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
         const progress = { request, calls: [...calls], sources: [...sources], loop, transcript: [...transcript] };
         const waiting: WaitingRun = { id, callerId, waitId: options.newId(), expires, model, ...progress };
         await keep(waiting, limits.waitingRunsPerCaller, options);
-        isSuspended = true;
+        suspension.isSuspended = true;
         isAnswered = true;
         const approval = toPendingApproval(waiting, options);
         const link = approval.url?.slice(approval.url.lastIndexOf('/') + 1);
@@ -73,7 +73,7 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
         await options.transcripts.keepEnded(run, [...run.transcript, ...end]);
       },
       async keepForRetry() {
-        const checkpoint = isSuspended ? undefined : before?.resumed.retryFrom();
+        const checkpoint = suspension.isSuspended ? undefined : before?.resumed.retryFrom();
         if (before === undefined || checkpoint === undefined) return false;
         const { waited, decided } = before;
         const { loop, left } = checkpoint;
@@ -87,16 +87,14 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
           if (error instanceof GatewayError) return false;
           throw error;
         }
-        isSuspended = true;
+        suspension.isSuspended = true;
         return true;
       },
       async abandon() {
         await options.store.close(run.id).catch(options.onFault);
       },
-      get isSuspended() {
-        return isSuspended;
-      },
     };
+    return suspension;
   }
 
   return {

@@ -197,7 +197,7 @@ function createContext(
   let shown = 0;
   let charactersLeft: number = limits.saidCharacters;
   async function showProgress(data: JsonObject): Promise<void> {
-    if (supervision.isOver) return;
+    if (supervision.isOver()) return;
     supervision.touch();
     shown += 1;
     if (shown > limits.progressEventsPerCall) return;
@@ -206,7 +206,7 @@ function createContext(
   const { run, elicitations } = settings;
   const sayInAnswer = run.say ?? scope.say;
   async function say(text: string): Promise<void> {
-    if (text === '' || supervision.isOver) return;
+    if (text === '' || supervision.isOver()) return;
     if (sayInAnswer === undefined) return showProgress({ status: text });
     supervision.touch();
     const hadRoom = charactersLeft > 0;
@@ -225,7 +225,7 @@ function createContext(
     progress: (done, total) => showProgress({ progress: done, ...(total !== undefined && { total }) }),
     say,
     ...createConfigChanges(scope.config, tool.spec.name, (change) => {
-      if (!supervision.isOver) said.changes = { ...said.changes, ...change };
+      if (!supervision.isOver()) said.changes = { ...said.changes, ...change };
     }),
     emit: async (event) => scope.emit?.(event),
     pause: () => supervision.pause(),

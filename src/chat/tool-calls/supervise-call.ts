@@ -8,7 +8,7 @@ export interface Supervision {
   /** Resolves when the call is ended early; never if it has a result. */
   readonly ended: Promise<Ending>;
   /** It was ended early or has settled. */
-  readonly isOver: boolean;
+  isOver(): boolean;
   /** Ends the call, at once or after its critical sections. The first ending counts. */
   end(ending: Ending): void;
   /**
@@ -64,9 +64,7 @@ export function superviseCall(): Supervision {
   return {
     signal: abort.signal,
     ended,
-    get isOver() {
-      return isOver || abort.signal.aborted;
-    },
+    isOver: () => isOver || abort.signal.aborted,
     end,
     startLimits({ idleMs, totalMs }) {
       idleLimitMs = Math.min(idleMs, totalMs);

@@ -6,6 +6,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { RateLimiter, Release } from '../../core/rate-limit.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions } from '../dialects/answer-run.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
 import type { InterruptChat } from '../../runs/interrupt-chat.ts';
 import type { FollowOptions } from '../../runs/followed-runs.ts';
@@ -50,14 +51,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     if (parsed.decisions !== undefined) return goOn({ request, reply, dialect }, { ...parsed, decisions: parsed.decisions });
     const { model, stream } = parsed.request;
     const controller = new AbortController();
-    const answerForm = {
-      dialect: dialect.name,
-      options: parsed.options,
-      // Found out when a run is suspended, because other chats do without.
-      get address(): string | undefined {
-        return publicAddress(request.headers, options.publicUrl);
-      },
-    };
+    const answerForm = new AnswerForm(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
     const begun = options.startRun({ ...parsed.request, reply: answerForm }, request.caller, controller);
     const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
@@ -114,6 +108,29 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     for (const path of dialect.paths) app.post(path, { config }, (request, reply) => answer(request, reply, dialect));
   }
 };
+
+/** Finds the address out when a run is suspended, because other chats do without. */
+class AnswerForm implements NonNullable<ChatRequest['reply']> {
+  readonly dialect: string;
+  readonly options: JsonObject;
+  readonly #findAddress: () => string | undefined;
+
+  constructor(dialect: string, options: JsonObject, findAddress: () => string | undefined) {
+    this.dialect = dialect;
+    this.options = options;
+    this.#findAddress = findAddress;
+  }
+
+  get address(): string | undefined {
+    return this.#findAddress();
+  }
+
+  /** As suspended runs keep it. */
+  toJSON(): NonNullable<ChatRequest['reply']> {
+    const { dialect, options, address } = this;
+    return { dialect, options, address };
+  }
+}
 
 interface Exchange {
   request: FastifyRequest;
