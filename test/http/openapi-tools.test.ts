@@ -87,7 +87,8 @@ describe('the document of the functions', () => {
         type: 'object',
         properties: { a: { $ref: '#/$defs/None' }, b: { $ref: 'https://example.test/b' }, c: { $ref: '#anchor' } },
       },
-      nothing: { type: 'object' },
+      optional: { type: 'object', properties: { a: { type: 'string' } } },
+      nothing: { $schema: 'x', type: 'object', properties: {}, required: [], additionalProperties: false },
     };
     const listed = Object.entries(schemas).map(([name, parameters]) => toolNamed(name, { parameters, output: parameters }));
     const document = await sentDocument(listed);
@@ -120,7 +121,9 @@ describe('the document of the functions', () => {
       definitions: { two: { type: 'number', exclusiveMinimum: 0 } },
     });
     expect(schemaOf('dangling')).toEqual({ type: 'object', properties: { a: {}, b: {}, c: {} } });
-    expect(document.paths['/api/tools/nothing/call']?.post.requestBody.required).toBe(false);
+    expect(document.paths['/api/tools/optional/call']?.post.requestBody.required).toBe(false);
+    // Open WebUI refuses to call an operation with a body without any argument.
+    expect(document.paths['/api/tools/nothing/call']?.post).not.toHaveProperty('requestBody');
   });
 
   test('takes no value and no name of an argument for a reference', () => {

@@ -1,5 +1,6 @@
 import { documentChainKey } from '../../core/gateway-chain.ts';
 import type { ListedTool } from '../../core/tool.ts';
+import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { moveSchema } from './movable-schema.ts';
 
@@ -46,11 +47,13 @@ export function toToolDocument(listed: readonly ListedTool[], { version, gateway
       operationId: name,
       description,
       tags: [server],
-      requestBody: {
-        required: Array.isArray(required) && required.length > 0,
-        // The root of a function's schema is an object (`ToolSpec`).
-        content: { 'application/json': { schema: placed({ ...parameters, type: 'object' }, name) } },
-      },
+      ...(takesArguments(parameters) && {
+        requestBody: {
+          required: Array.isArray(required) && required.length > 0,
+          // The root of a function's schema is an object (`ToolSpec`).
+          content: { 'application/json': { schema: placed({ ...parameters, type: 'object' }, name) } },
+        },
+      }),
       responses: {
         200: {
           description: 'The result.',
@@ -86,4 +89,15 @@ export function toToolDocument(listed: readonly ListedTool[], { version, gateway
       };
     },
   };
+}
+
+/** Keywords of a root that allow no argument by themselves. */
+const emptyKeywords = new Set(['$schema', '$id', 'title', 'description', 'type', 'required']);
+
+/** Open WebUI does not call an operation with a body when it has no argument for it. */
+function takesArguments(parameters: JsonObject): boolean {
+  return Object.entries(parameters).some(([keyword, value]) => {
+    if (keyword === 'properties') return isJsonObject(value) && Object.keys(value).length > 0;
+    return !emptyKeywords.has(keyword) && value !== false && value !== undefined;
+  });
 }
