@@ -1,17 +1,8 @@
-const chatRoute = 'POST /v1/chat/completions';
-
-/** Paths that clients request by mistake, mostly because of a wrong base URL or of another API, and what to do instead. */
+/** Paths that clients request by mistake, mostly because of a wrong base URL, and what to do instead. */
 const hints: [path: RegExp, cure: string][] = [
   [/^\/v1\/v1\//, 'The base URL of this client names /v1 twice.'],
   [/\/chat\/completions\/[a-z/]+$/, 'The base URL of a client ends with /v1: it adds the rest of the path itself.'],
   [/^\/(?:chat\/completions|completions|models|embeddings|responses)$/, 'The base URL of a client ends with /v1.'],
-  [
-    /^\/v1\/responses(?:\/|$)/,
-    `The Responses API is not served; ${chatRoute} is. Let the client use chat completions: chat.completions of the OpenAI SDK, ` +
-      'OpenAIChatCompletionsModel of the Agents SDK, provider.chat(…) of the AI SDK.',
-  ],
-  [/^\/v1\/completions$/, `Completions of a bare prompt are not served; ${chatRoute} is.`],
-  [/^\/v1\/messages(?:\/|$)/, `The API of Anthropic is not served; ${chatRoute} is.`],
 ];
 
 /** A path as the router matches it: without duplicate and trailing slashes. */

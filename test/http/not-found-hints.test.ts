@@ -2,10 +2,6 @@ import { expect, test } from 'vitest';
 import { testApp } from '../_support/build-app.ts';
 
 test.each<[method: 'GET' | 'POST', url: string, cure: string]>([
-  ['POST', '/v1/responses', 'OpenAIChatCompletionsModel'],
-  ['GET', '/v1/responses/resp_1', 'The Responses API is not served'],
-  ['POST', '/v1/completions', 'POST /v1/chat/completions is.'],
-  ['POST', '/v1/messages', 'POST /v1/chat/completions is.'],
   ['POST', '/chat/completions', 'ends with /v1.'],
   ['GET', '/models?limit=2', 'ends with /v1.'],
   ['GET', '/v1/v1/models', 'names /v1 twice'],

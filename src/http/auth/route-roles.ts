@@ -28,6 +28,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /v1/chat/completions': 'user',
   'POST /api/chat/completions': 'user',
   'POST /api/v1/chat/completions': 'user',
+  'POST /v1/completions': 'user',
   'POST /api/chat': 'user',
   'POST /api/generate': 'user',
   'POST /v1/messages': 'user',

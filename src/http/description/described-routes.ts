@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { chatCompletionDescriptions } from '../dialects/chat-completions/chat-completions-description.ts';
+import { completionDescriptions } from '../dialects/completions/completions-description.ts';
 import { ollamaChatDescriptions } from '../dialects/ollama/ollama-description.ts';
 import { messagesDescriptions } from '../dialects/messages/messages-description.ts';
 import { responseDescriptions } from '../dialects/responses/responses-description.ts';
@@ -31,6 +32,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
     ...chatCompletionDescriptions,
     ...ollamaChatDescriptions,
     ...messagesDescriptions,
+    ...completionDescriptions,
     ...responseDescriptions,
     ...socketDescriptions,
     ...modelDescriptions,

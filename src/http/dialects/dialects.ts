@@ -1,6 +1,7 @@
 import type { ChatRequest } from '../../core/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { chatCompletions } from './chat-completions/chat-completions.ts';
+import { completions } from './completions/completions.ts';
 import type { Dialect } from './dialect.ts';
 import { messages } from './messages/messages.ts';
 import { ollamaChat } from './ollama/ollama-chat.ts';
@@ -8,7 +9,7 @@ import { ollamaGenerate } from './ollama/ollama-generate.ts';
 import { responses } from './responses/responses.ts';
 
 /** Every dialect of chats over HTTP. */
-export const dialects: readonly Dialect[] = [chatCompletions, responses, messages, ollamaChat, ollamaGenerate];
+export const dialects: readonly Dialect[] = [chatCompletions, responses, messages, ollamaChat, ollamaGenerate, completions];
 
 /** How a run is answered whose request has been stored. */
 export function storedReply(reply: ChatRequest['reply']): { dialect: Dialect; options: JsonObject } {

@@ -25,6 +25,7 @@ test('answers are as the document says, on every route', async () => {
       says('Fine.'),
       says('Fine.'),
       says('Fine.'),
+      says('Fine.'),
       [{ type: 'reasoning', text: 'Hm.' }, { type: 'usage', usage }, ...calls(['look', { amount: 1 }])],
       says('Seven.'),
       calls(['look', { amount: 1 }]),
@@ -89,6 +90,7 @@ test('answers are as the document says, on every route', async () => {
   for (const method of ['GET', 'POST']) await call(`${method} /api/blobs/{digest}`, { url: '/api/blobs/x' });
 
   const chat = { model: 'model', messages };
+  expect((await call('POST /v1/completions', { payload: { model: 'model', prompt: 'Hello' } })).status).toBe(200);
   for (const stream of [true, false])
     expect((await call('POST /api/chat', { payload: { ...chat, stream, tool_ids: [] } })).status).toBe(200);
   expect((await call('POST /api/generate', { payload: { model: 'model', prompt: 'Hello', stream: false } })).status).toBe(200);

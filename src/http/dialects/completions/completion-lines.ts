@@ -1,0 +1,88 @@
+import type { ChatEvent, FinishReason, Usage } from '../../../core/chat.ts';
+import { CallerWarnings } from '../../../core/caller-warning.ts';
+import { addUsage } from '../../../core/usage.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { errorBody } from '../../error-handler.ts';
+import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
+
+/** OpenAI's text completions and their chunks. `options`: whether the stream tells the `usage`. */
+export function completionFormat({ includeUsage }: JsonObject): AnswerFormat {
+  return { stream: (head) => createEncoder(head, includeUsage === true), collect: createCollector };
+}
+
+function headOf({ runId, created, model }: AnswerHead): JsonObject {
+  return { id: `cmpl-${runId}`, object: 'text_completion', created, model };
+}
+
+function createEncoder(head: AnswerHead, includeUsage: boolean): StreamEncoder {
+  const prefix = `data: ${JSON.stringify(headOf(head)).slice(0, -1)}`;
+  const chunk = (fields: JsonObject): string => `${prefix},${JSON.stringify(fields).slice(1)}\n\n`;
+  const choiceChunk = (index: number, fields: JsonObject, more: JsonObject = {}): string =>
+    chunk({ choices: [{ text: '', index, logprobs: null, finish_reason: null, ...fields }], ...more });
+  const warnings = new CallerWarnings();
+  let usage: Usage | undefined;
+  return {
+    contentType: 'text/event-stream; charset=utf-8',
+    keepAlive: ': keep-alive\n\n',
+    encode(event) {
+      if (event.type === 'text') return choiceChunk(event.choice ?? 0, { text: event.text });
+      if (event.type === 'finish') return choiceChunk(event.choice ?? 0, { finish_reason: toReason(event.reason) });
+      if (event.type === 'usage') usage = addUsage(usage, event.usage);
+      const logprobs = logprobsIn(event);
+      if (logprobs !== undefined) return choiceChunk(choiceOf(event), { logprobs });
+      const warning = event.type === 'run-event' ? warnings.add(event.event) : undefined;
+      return warning === undefined ? '' : choiceChunk(0, {}, { warnings: [{ ...warning }] });
+    },
+    end: () => `${includeUsage ? chunk({ choices: [], usage: usage ?? noUsage }) : ''}data: [DONE]\n\n`,
+    failure: (error) => `data: ${JSON.stringify(errorBody(error))}\n\n`,
+  };
+}
+
+const noUsage: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+
+interface Choice {
+  text: string;
+  reason: FinishReason;
+  logprobs: JsonValue;
+}
+
+function createCollector(head: AnswerHead): AnswerCollector {
+  const choices = new Map<number, Choice>();
+  const warnings = new CallerWarnings();
+  let usage: Usage | undefined;
+  const choiceAt = (index: number): Choice => {
+    const choice = choices.get(index) ?? { text: '', reason: 'stop', logprobs: null };
+    choices.set(index, choice);
+    return choice;
+  };
+  return {
+    add(event) {
+      if (event.type === 'text') choiceAt(choiceOf(event)).text += event.text;
+      else if (event.type === 'finish') choiceAt(choiceOf(event)).reason = event.reason;
+      else if (event.type === 'usage') usage = addUsage(usage, event.usage);
+      else if (event.type === 'run-event') warnings.add(event.event);
+      const logprobs = logprobsIn(event);
+      if (logprobs !== undefined) choiceAt(choiceOf(event)).logprobs = logprobs;
+    },
+    body: () => ({
+      ...headOf(head),
+      choices: [...choices]
+        .toSorted(([left], [right]) => left - right)
+        .map(([index, { text, reason, logprobs }]) => ({ text, index, logprobs, finish_reason: toReason(reason) })),
+      ...(usage !== undefined && { usage }),
+      ...(warnings.list.length > 0 && { warnings: warnings.list.map((warning) => ({ ...warning })) }),
+    }),
+  };
+}
+
+function choiceOf(event: ChatEvent): number {
+  return 'choice' in event ? (event.choice ?? 0) : 0;
+}
+
+function logprobsIn(event: ChatEvent): JsonValue | undefined {
+  return event.type === 'extra' && event.level === 'choice' ? event.fields['logprobs'] : undefined;
+}
+
+function toReason(reason: FinishReason): string {
+  return reason === 'tool_calls' ? 'stop' : reason;
+}

@@ -1,0 +1,48 @@
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import type { Dialect, ParsedRequest } from '../dialect.ts';
+import { extensionFields, modelParams, parsedFields, parseFields, requireBoundedBody, toGatewayPart } from '../gateway-fields.ts';
+import { completionFormat } from './completion-lines.ts';
+import { completionSchema } from './completion-schema.ts';
+
+/** OpenAI's `POST /v1/completions`. */
+export const completions: Dialect = {
+  name: 'completions',
+  paths: ['/v1/completions'],
+  parse: parseCompletion,
+  format: (options) => completionFormat(options),
+};
+
+/** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
+export function parseCompletion(value: unknown): ParsedRequest {
+  const wire = requireBoundedBody(value, 'a JSON object with model and prompt');
+  const body = parseFields(completionSchema, wire);
+  const [prompt = ''] = [body.prompt].flat();
+  const suffix = body.suffix ?? '';
+  return {
+    request: {
+      ...toGatewayPart(body),
+      toolIds: [],
+      toolServers: [],
+      model: body.model,
+      messages: [{ role: 'user', content: prompt }],
+      stream: body.stream ?? false,
+      completion: { ...(suffix !== '' && { suffix }) },
+      callerFunctions: [],
+      hostedTools: [],
+      toolChoice: undefined,
+      parallelToolCalls: undefined,
+      parameters: parametersOf(wire),
+      isTask: false,
+    },
+    options: { includeUsage: body.stream_options?.['include_usage'] === true },
+    isInterrupt: body.interrupt ?? false,
+  };
+}
+
+function parametersOf(wire: JsonObject): JsonObject {
+  const isForModel = ([key, value]: [string, unknown]): boolean =>
+    !extensionFields.has(key) && !parsedFields.has(key) && key !== 'prompt' && key !== 'suffix' && value !== null && value !== undefined;
+  const { stream_options: streamOptions, ...own } = Object.fromEntries(Object.entries(wire).filter(isForModel));
+  return { ...modelParams(wire['params']), ...own, ...(isJsonObject(streamOptions) && { stream_options: streamOptions }) };
+}
