@@ -72,7 +72,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   // What a chat needs: approvals, models, tools. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
   const approvals = composeApprovals(context, { storage, sendElicitation: relay.sendElicitation });
   const extensions = await composeExtensions(context, { store: storage.noteStores.state, load: parts.importModule });
-  const { models, embed } = composeModels(context, { presets, send, backends: parts.backends });
+  const { models, passOn } = composeModels(context, { presets, send, backends: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);
   const tools = composeTools(context, { storage, extensions, runSubAgent, send, callBrowser: relay.callBrowser, gatewayId });
   const services = composeChat(context, { storage, models, tools, approvals, extensions });
@@ -103,7 +103,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     context,
     storage,
     models,
-    embed,
+    passOn,
     tools,
     relay,
     limiter,

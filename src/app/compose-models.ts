@@ -1,8 +1,9 @@
 import type { AppContext } from './app-context.ts';
 import type { Config } from './config/config.ts';
-import type { JsonObject } from '../shared/json.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { ModelBackend } from '../core/model.ts';
+import { passedPaths } from '../core/pass-on.ts';
+import type { PassedPath, PassOn } from '../core/pass-on.ts';
 import type { PresetBook } from '../core/preset.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { createDemoBackend, demoModel } from '../models/demo/demo-model.ts';
@@ -11,15 +12,15 @@ import type { CatalogBackend, ModelCatalog } from '../models/model-catalog.ts';
 import { withPresets } from '../models/preset-models.ts';
 import { constrainOutput, ollamaForms, openAiForms } from '../models/constrain-output.ts';
 import { createOllama } from '../models/ollama/ollama.ts';
-import { createOpenAiBackend, embed, embedTexts, listOpenAiModels } from '../models/openai/openai-compatible.ts';
+import { createOpenAiBackend, embedTexts, listOpenAiModels } from '../models/openai/openai-compatible.ts';
 import type { OpenAiConnection } from '../models/openai/openai-compatible.ts';
+import { passOn } from '../models/openai/pass-on.ts';
 import { repairFunctions } from '../models/schema-profiles/repair-functions.ts';
 import { profileOf } from '../models/schema-profiles/to-profile.ts';
 
 export interface Models {
   models: ModelCatalog;
-  /** Forwards an embeddings request to the backend of its model, and returns the JSON answer unchanged. */
-  embed: (body: JsonObject, signal: AbortSignal) => Promise<{ status: number; body: Uint8Array }>;
+  passOn: PassOn;
 }
 
 /** The catalog of models and presets. `backends` replaces the configured ones. */
@@ -27,31 +28,40 @@ export function composeModels(
   { config, now }: AppContext,
   { presets, send, backends }: { presets: PresetBook; send: SendOutbound; backends: CatalogBackend[] | undefined },
 ): Models {
-  const { backends: configured, embedders } = createBackends(config, send);
+  const { backends: configured, routes } = createBackends(config, send);
   const models = withPresets(createModelCatalog({ backends: backends ?? configured, now }), presets);
   return {
     models,
-    async embed(body, signal) {
-      const model = body['model'];
-      if (typeof model !== 'string') throw new GatewayError('invalid_request', 'model: must name a model', { param: 'model' });
-      const found = await models.require(model, signal);
-      const connection = embedders.get(found.backend);
-      if (connection === undefined) throw new GatewayError('invalid_request', `model: ${model} has no embeddings.`, { param: 'model' });
-      return embed(connection, send, { body: { ...body, model: found.name }, signal });
+    async passOn({ path, model, content, signal }) {
+      if ((await presets.find(model)) !== undefined) {
+        const message = `model: "${model.slice(0, 200)}" is a preset, which can only chat. Name a model of a backend instead.`;
+        throw new GatewayError('invalid_request', message, { param: 'model' });
+      }
+      const { backend, name } = await models.require(model, signal);
+      const route = routes.get(backend);
+      if (route === undefined || !route.paths.includes(path)) {
+        const message = `model: "${model.slice(0, 200)}" has no ${path}. Choose a model of a backend that speaks the OpenAI API and has it.`;
+        throw new GatewayError('invalid_request', message, { param: 'model' });
+      }
+      const { contentType, bytes } =
+        content.type === 'form'
+          ? { contentType: content.contentType, bytes: content.bytesFor(name) }
+          : { contentType: 'application/json', bytes: JSON.stringify({ ...content.body, model: name }) };
+      return passOn(route.connection, send, { path, signal, contentType, bytes });
     },
   };
 }
 
 interface Backends {
   backends: CatalogBackend[];
-  /** The connection of each backend for embeddings requests. */
-  embedders: Map<ModelBackend, OpenAiConnection>;
+  /** Where each backend takes requests that are passed on to it, and which. */
+  routes: Map<ModelBackend, { connection: OpenAiConnection; paths: readonly PassedPath[] }>;
 }
 
 /** The configured backends. Without any, the demo model too; an Ollama at the default address does not count as configured. */
 export function createBackends(config: Config, send: SendOutbound): Backends {
   const { firstByteTimeoutMs, idleTimeoutMs } = config;
-  const embedders: Backends['embedders'] = new Map();
+  const routes: Backends['routes'] = new Map();
   const backends = config.backends.map((entry): CatalogBackend => {
     const { kind, name, url, prefix, schemas } = entry;
     const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
@@ -60,17 +70,17 @@ export function createBackends(config: Config, send: SendOutbound): Backends {
       const ollama = createOllama(connection, send);
       const backend = constrainOutput(repairFunctions(ollama.backend, 'ollama'), ollamaForms);
       // Ollama serves OpenAI's embeddings below /v1.
-      embedders.set(backend, { ...connection, baseUrl: `${url}/v1` });
+      routes.set(backend, { connection: { ...connection, baseUrl: `${url}/v1` }, paths: ['/embeddings'] });
       return { ...common, isLocal: true, ...ollama, backend };
     }
     const repaired = repairFunctions(createOpenAiBackend(connection, send), schemas ?? profileOf(url));
     const backend = constrainOutput(repaired, openAiForms);
-    embedders.set(backend, connection);
+    routes.set(backend, { connection, paths: passedPaths });
     const list: CatalogBackend['list'] = (signal) => listOpenAiModels(connection, send, signal);
     return { ...common, isLocal: false, backend, list, embed: embedTexts(connection, send) };
   });
   if (config.demo ?? !config.backends.some((entry) => entry.isExplicit)) {
     backends.push({ name: 'demo', isLocal: true, backend: createDemoBackend(), list: async () => [demoModel] });
   }
-  return { backends, embedders };
+  return { backends, routes };
 }

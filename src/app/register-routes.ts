@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { createToolServerAdmin } from '../admin/tool-server-admin.ts';
 import { createPresetValidator } from '../admin/validate-preset.ts';
+import { limits } from '../core/limits.ts';
 import type { RunLog } from '../core/run-log.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
 import { createDefaultModel } from '../http/dialects/socket/default-model.ts';
@@ -20,6 +21,7 @@ import { modelRoutes } from '../http/routes/models.ts';
 import { openApiToolRoutes } from '../http/routes/openapi-tools.ts';
 import { ollamaRoutes } from '../http/routes/ollama.ts';
 import { openWebUiConfigRoutes } from '../http/routes/open-webui-config.ts';
+import { passedRoutes } from '../http/routes/passed.ts';
 import { presetRoutes } from '../http/routes/presets.ts';
 import { runRoutes } from '../http/routes/runs.ts';
 import { socketRoute } from '../http/routes/socket.ts';
@@ -54,7 +56,8 @@ export interface RouteParts extends Models, Runs, Access {
 
 /** Every route of the gateway, with the services that it needs. */
 export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
-  const { context, storage, models, embed, tools, runs, invoke, decisions, linked, relay, limiter, authenticator, keys, gatewayId } = parts;
+  const { context, storage, models, passOn, tools, runs, invoke, decisions, linked, relay, limiter, authenticator, keys, gatewayId } =
+    parts;
   const { config, now } = context;
   const { registry, presets, chats } = storage;
   const { corsOrigins: allowedOrigins, clientStallTimeoutMs: stallMs, storeChats: isStoring } = config;
@@ -95,7 +98,8 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     stallMs,
     now,
   });
-  await app.register(modelRoutes, { models, embed });
+  await app.register(modelRoutes, { models });
+  await app.register(passedRoutes, { passOn, formBytes: Math.max(config.bodyLimitBytes, limits.formBytes), stallMs });
   await app.register(countTokensRoute, { models });
   await app.register(ollamaRoutes, { models, version });
   await app.register(storedChatRoutes, { store: chats, isStoring });

@@ -6,7 +6,7 @@ export const fixedCallerId = 'admin';
 
 /** Limits of one caller. Absent: unlimited. */
 export interface CallerLimits {
-  /** Chats, tool calls and embeddings requests that may start within any sixty seconds. */
+  /** Chats, tool calls, and requests passed on to backends, that may start within any sixty seconds. */
   readonly requestsPerMinute?: number;
   /** How many of them may be active at the same time. */
   readonly concurrentRuns?: number;

@@ -21,6 +21,12 @@ export const limits = {
    * microsecond each. Ten messages of a chat with tools have seventy, so the longest chat with 128 functions fits.
    */
   bodyValues: 50_000,
+  /** A form with files, which goes on to a backend. OpenAI takes audio files of 25 MB. */
+  formBytes: 32 * 1024 * 1024,
+  /** Fields and files of a form; sixteen images with masks fit. */
+  formParts: 128,
+  /** The headers of one part: its name, file name and type. */
+  formPartHeadBytes: 8 * 1024,
   /** Different field names in one body; each costs as much as three values. */
   bodyFieldNames: 8_000,
   /** Numbers directly in arrays, such as tokens to be embedded; each costs a tenth of a value. */
@@ -236,8 +242,8 @@ export const limits = {
   upstreamJsonBytes: 16 * 1024 * 1024,
   /** Values in it: a list of seven hundred models with all their details, or two thousand tokens with their probabilities. */
   upstreamAnswerValues: 50_000,
-  /** An answer with embeddings, which is passed on unchanged: two thousand of them with fifteen hundred numbers each. */
-  embeddingsAnswerBytes: 64 * 1024 * 1024,
+  /** A JSON answer that is passed on unchanged: two thousand embeddings with fifteen hundred numbers each, or ten images. */
+  passedJsonBytes: 64 * 1024 * 1024,
   /** An error page of a backend: enough to find its message. */
   upstreamErrorBytes: 64 * 1024,
 

@@ -10,7 +10,8 @@ export interface OutboundRequest {
   /** Absolute, `http:` or `https:`, without user information. */
   url: string;
   headers?: Record<string, string>;
-  body?: string | Uint8Array;
+  /** A sequence of pieces is sent as they come, in chunks; what it throws ends the request, and is its `failure`'s cause. */
+  body?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** Id of the user on whose behalf it is sent; it then carries a session token (`auth_type: "session"`), which replaces `authorization`. */
   sessionUser?: string | undefined;
   trust: Trust;

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError, OutboundError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import { readBytes } from '../core/outbound.ts';
-import type { OutboundResponse, SendOutbound, Trust } from '../core/outbound.ts';
+import type { EndOfBody, OutboundBody, OutboundRequest, OutboundResponse, SendOutbound, Trust } from '../core/outbound.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { createSecretMask } from '../shared/secrets/secret-mask.ts';
@@ -28,6 +28,13 @@ const dummyKeys = new Set(['ollama', 'lm-studio', 'not-needed', 'placeholder', '
 /** Bytes of a passed-through answer that are searched for secrets in one turn of the event loop. */
 const maskWindowBytes = 1024 * 1024;
 const longestSecretBytes = 16 * 1024;
+
+/** The body of a request: JSON, or bytes of another type. */
+type SentBody = { body?: JsonObject } | SentBytes;
+export interface SentBytes {
+  contentType: string;
+  bytes: string | AsyncIterable<Uint8Array>;
+}
 
 /** Sends requests to one backend, and converts its failures to errors for clients. Secrets are sent in headers only. */
 export class BackendClient {
@@ -70,11 +77,11 @@ export class BackendClient {
 
   /**
    * Sends a request (a GET if it has no body) and reads the response with `read`. Closes the connection if that fails or the signal aborts.
-   * @throws GatewayError for a status of 400 or above and for transport errors; whatever `read` throws
+   * @throws GatewayError for a status of 400 or above and for transport errors; whatever `read` and the `bytes` of a body throw
    */
   async exchange<Result>(
     path: string,
-    { signal, body }: { signal: AbortSignal; body?: JsonObject },
+    { signal, ...sent }: { signal: AbortSignal } & SentBody,
     read: (response: OutboundResponse) => Promise<Result>,
   ): Promise<Result> {
     const { firstByteTimeoutMs, idleTimeoutMs } = this.#connection;
@@ -82,10 +89,8 @@ export class BackendClient {
     try {
       signal.throwIfAborted();
       response = await this.#send({
-        method: body === undefined ? 'GET' : 'POST',
         url: this.#urlOf(path),
-        headers: this.#headers[body === undefined ? 'get' : body['stream'] === true ? 'stream' : 'json'],
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...this.#toSent(sent),
         trust: this.#trust,
         signal,
         firstByteTimeoutMs,
@@ -96,9 +101,21 @@ export class BackendClient {
     } catch (error) {
       response?.body.close();
       signal.throwIfAborted();
+      // A body that cannot be read to its end is not the backend's fault.
+      if (error instanceof OutboundError && error.cause instanceof GatewayError) throw error.cause;
       if (response === undefined) throw toUpstreamError(error, this.name, 'request');
       throw error instanceof OutboundError ? toUpstreamError(error, this.name) : error;
     }
+  }
+
+  #toSent(sent: SentBody): Pick<OutboundRequest, 'method' | 'headers' | 'body'> {
+    if ('bytes' in sent) {
+      const headers = { ...this.#headers.json, accept: '*/*', 'content-type': sent.contentType };
+      return { method: 'POST', headers, body: sent.bytes };
+    }
+    const { body } = sent;
+    if (body === undefined) return { method: 'GET', headers: this.#headers.get };
+    return { method: 'POST', headers: this.#headers[body['stream'] === true ? 'stream' : 'json'], body: JSON.stringify(body) };
   }
 
   #urlOf(path: string): string {
@@ -128,6 +145,11 @@ export class BackendClient {
     return bytes;
   }
 
+  /** The body of a textual response that is passed through as it comes. A secret is redacted where one piece holds the whole of it. */
+  maskedBody({ body }: OutboundResponse): OutboundBody {
+    return this.#mask.isEmpty ? body : new MaskedBody(body, this.#mask);
+  }
+
   /** The error for one that is reported in a response with status 200. */
   reported(payload: JsonValue): GatewayError {
     return toReportedError(payload, this.name, this.#mask);
@@ -144,5 +166,27 @@ export class BackendClient {
   lineTooLong(): GatewayError {
     const message = `The model backend "${this.name}" sent a line of more than ${limits.upstreamLineBytes} bytes.`;
     return new GatewayError('upstream_line_too_long', message);
+  }
+}
+
+class MaskedBody implements OutboundBody {
+  readonly #body: OutboundBody;
+  readonly #mask: SecretMask;
+
+  constructor(body: OutboundBody, mask: SecretMask) {
+    this.#body = body;
+    this.#mask = mask;
+  }
+
+  readEach(take: (piece: Uint8Array) => Promise<void> | undefined): Promise<EndOfBody> {
+    return this.#body.readEach((piece) => take(this.#mask.bytes(piece)));
+  }
+
+  close(): void {
+    this.#body.close();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    for await (const piece of this.#body) yield this.#mask.bytes(piece);
   }
 }

@@ -27,9 +27,12 @@ export const directSend: SendOutbound = async (outbound) => {
 
 function askForHeaders(outbound: OutboundRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const { body } = outbound;
+  if (body !== undefined && typeof body !== 'string' && !(body instanceof Uint8Array))
+    throw new Error('Bodies in pieces are sent by nobody here.');
   const sent = requestByHttp(outbound.url, {
     method: outbound.method,
-    headers: { ...outbound.headers, ...(outbound.body === undefined ? {} : { 'content-length': Buffer.byteLength(outbound.body) }) },
+    headers: { ...outbound.headers, ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }) },
     agent: false,
   });
   const timer = setTimeout(() => sent.destroy(new OutboundError('timeout', 'No headers in time')), outbound.firstByteTimeoutMs);

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { createOpenAiBackend, embed, listOpenAiModels } from '../../src/models/openai/openai-compatible.ts';
+import { createOpenAiBackend, listOpenAiModels } from '../../src/models/openai/openai-compatible.ts';
 import type { OpenAiConnection } from '../../src/models/openai/openai-compatible.ts';
+import { passOn } from '../../src/models/openai/pass-on.ts';
 import { directSend } from '../_support/direct-send.ts';
 import { askModel } from '../_support/model-answers.ts';
 import { events, respond, startUpstream, stream } from '../_support/upstream-server.ts';
@@ -102,13 +103,21 @@ describe('listOpenAiModels', () => {
   });
 });
 
-describe('embed', () => {
+/** A JSON answer, which is read as a whole. */
+async function embed(connection: OpenAiConnection, body: object, signal = never): Promise<{ status: number; text: string }> {
+  const sent = { path: '/embeddings', contentType: 'application/json', bytes: JSON.stringify(body), signal } as const;
+  const answer = await passOn(connection, directSend, sent);
+  if (!(answer.body instanceof Uint8Array)) throw new Error('The answer is no JSON.');
+  return { status: answer.status, text: Buffer.from(answer.body).toString() };
+}
+
+describe('a request that is passed on', () => {
   it('passes the request and the answer through', async () => {
     const answer = { object: 'list', data: [{ embedding: [0.1], index: 0 }], usage: { prompt_tokens: 1 } };
     const connection = await upstream(respond(200, answer));
     const body = { model: 'e', input: ['a'], dimensions: 1 };
-    const { status, body: passedOn } = await embed(connection, directSend, { body, signal: never });
-    expect([status, Buffer.from(passedOn).toString()]).toEqual([200, JSON.stringify(answer)]);
+    const { status, text } = await embed(connection, body);
+    expect([status, text]).toEqual([200, JSON.stringify(answer)]);
     expect(server.requests[0]).toMatchObject({ method: 'POST', url: '/v1/embeddings', headers: { authorization: 'Bearer k-1234' } });
     expect(server.requests[0]?.json()).toEqual(body);
   });
@@ -116,23 +125,23 @@ describe('embed', () => {
   it('masks the key in an answer, wherever it stands', async () => {
     const filler = '0.125,'.repeat(174_700);
     const connection = await upstream(respond(200, { filler, echo: 'k-1234-k-1234', more: filler, last: 'k-12345' }));
-    const { body } = await embed({ ...connection, key: 'k-1234' }, directSend, { body: { model: 'e' }, signal: never });
-    expect(Buffer.from(body).includes('k-1234')).toBe(false);
-    expect(JSON.parse(Buffer.from(body).toString())).toMatchObject({ echo: '******-******', last: '******5' });
+    const { text } = await embed({ ...connection, key: 'k-1234' }, { model: 'e' });
+    expect(text).not.toContain('k-1234');
+    expect(JSON.parse(text)).toMatchObject({ echo: '******-******', last: '******5' });
   });
 
   it('keeps the status and the words of a refusal', async () => {
     const connection = await upstream(respond(404, { error: { message: 'no such model, k-1234' } }));
-    await expect(embed(connection, directSend, { body: {}, signal: never })).rejects.toMatchObject({
+    await expect(embed(connection, {})).rejects.toMatchObject({
       status: 404,
-      message: 'no such model, [secret]',
+      message: 'no such model, [secret]. If its backend has no /embeddings, choose a model of one that has.',
     });
   });
 
   it('throws the reason of a caller who leaves', async () => {
     const connection = await upstream([{ act: 'stall' }]);
     const leave = new AbortController();
-    const asked = embed(connection, directSend, { body: {}, signal: leave.signal });
+    const asked = embed(connection, {}, leave.signal);
     const request = await server.request(0);
     const reason = new Error('left');
     leave.abort(reason);
@@ -149,10 +158,10 @@ describe('what a backend repeats of its key', () => {
     const records = await listOpenAiModels({ ...listing, key }, directSend, never);
     expect(records).toMatchObject([{ id: 'm', owner: '[secret]', details: { note: { sent: 'Bearer [secret]' } } }]);
     const embedding = await upstream(respond(200, { ...echo, model: 'azF1LTEyMzQ1Njc4OQ' }));
-    const { body } = await embed({ ...embedding, key }, directSend, { body: {}, signal: never });
-    expect(JSON.stringify(body)).not.toContain(key);
+    const { text } = await embed({ ...embedding, key }, {});
+    expect(text).not.toContain(key);
     const failing = await upstream(respond(400, { error: { message: 'bad', param: 'k-123456789' } }));
-    await expect(embed({ ...failing, key }, directSend, { body: {}, signal: never })).rejects.toMatchObject({ param: '[secret]' });
+    await expect(embed({ ...failing, key }, {})).rejects.toMatchObject({ param: '[secret]' });
   });
 
   it('is left in where the key is a word that people write for none', async () => {

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { createInflightBodyLimit } from './inflight-body-limit.ts';
 import { installBodyPace } from './body-pace.ts';
@@ -15,13 +16,24 @@ export interface JsonBodyOptions {
   pace?: Partial<BodyPace>;
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** To be called when a form was read and is no longer in memory; at the latest, its answer does that. */
+    releaseBody?: () => void;
+  }
+  interface FastifyContextConfig {
+    takesForms?: true;
+  }
+}
+
 type BodyDone = (error: Error | null, body?: unknown) => void;
 
 const reading = { maxDepth: limits.bodyDepth, prototypes: 'refuse' } as const;
 
 /**
  * Reads bodies as JSON only, because pages of other sites may send forms and plain text without a preflight. An empty body with the content type of
- * JSON is allowed, as many clients send it; a route that needs a body refuses it itself.
+ * JSON is allowed, as many clients send it; a route that needs a body refuses it itself. Routes that take forms too (`takesForms`) get them as
+ * streams that they read, and limit, by themselves.
  *
  * Every body has to arrive at a minimum rate. Large ones count against a limit over all requests until they are parsed, in a worker unless
  * parsing is cheap. Install it together with the guard, which refuses requests without a key first.
@@ -42,6 +54,13 @@ export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions
     } catch (error) {
       return done(error as Error);
     }
+  });
+
+  app.decorateRequest('releaseBody');
+  app.addContentTypeParser('multipart/form-data', (request, payload, done) => {
+    if (request.routeOptions.config.takesForms !== true) return done(noForms());
+    request.releaseBody = () => arriving.release(request.raw);
+    return done(null, payload);
   });
 
   async function parseLarge(request: FastifyRequest, bytes: Buffer, done: BodyDone): Promise<void> {
@@ -65,6 +84,10 @@ export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions
     payload.once('error', (error) => counted.destroy(error));
     return done(null, payload.pipe(counted));
   });
+}
+
+function noForms(): GatewayError {
+  return new GatewayError('unsupported_media_type', 'The body must be sent as content-type: application/json.');
 }
 
 /** Paths of OpenAPI documents in the bodies of a route. The worker may return them as JSON text, which the routes accept too. */

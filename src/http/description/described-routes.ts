@@ -11,6 +11,7 @@ import { mcpDescriptions } from '../routes/mcp-description.ts';
 import { modelDescriptions } from '../routes/models-description.ts';
 import { openApiToolDescriptions } from '../routes/openapi-tools-description.ts';
 import { ollamaDescriptions } from '../routes/ollama-description.ts';
+import { passedDescriptions } from '../routes/passed-description.ts';
 import { openWebUiConfigDescriptions } from '../routes/open-webui-config-description.ts';
 import { presetDescriptions } from '../routes/presets-description.ts';
 import { runDescriptions } from '../routes/runs-description.ts';
@@ -37,6 +38,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
     ...socketDescriptions,
     ...modelDescriptions,
     ...ollamaDescriptions,
+    ...passedDescriptions,
     ...toolDescriptions,
     ...openApiToolDescriptions,
     ...mcpDescriptions,

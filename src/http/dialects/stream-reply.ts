@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import type { ChatEvent } from '../../core/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
+import { headersOf, whenDrained } from '../raw-answer.ts';
 import type { StreamEncoder } from './answer-format.ts';
 
 export interface StreamOptions {
@@ -40,7 +40,7 @@ export async function streamReply(
     clearTimeout(late);
     reply.hijack();
     raw.writeHead(200, {
-      ...flatHeaders(reply),
+      ...headersOf(reply),
       'content-type': encoder.contentType,
       'cache-control': 'no-cache, no-transform',
       'x-accel-buffering': 'no',
@@ -97,12 +97,6 @@ function isBeforeModel(event: ChatEvent): boolean {
   return event.type === 'run-event' && (event.event.type === 'run.start' || event.event.type === 'warning');
 }
 
-function flatHeaders(reply: FastifyReply): Record<string, string | string[]> {
-  return Object.fromEntries(
-    Object.entries(reply.getHeaders()).map(([name, value]) => [name, Array.isArray(value) ? value : String(value)]),
-  );
-}
-
 /** Writes once per turn of the event loop, and a keep-alive when nothing else was written for a while. */
 class StreamWriter {
   readonly #raw: ServerResponse;
@@ -137,29 +131,10 @@ class StreamWriter {
     return this.#raw.writableNeedDrain && !this.#raw.destroyed;
   }
 
-  /** Resolves when the buffer has drained; disconnects a client that reads nothing for `stallMs`. */
+  /** Resolves when the buffer has drained; ends the run of a client that reads nothing for `stallMs`. */
   async drained(): Promise<void> {
-    const raw = this.#raw;
     const { controller, stallMs } = this.#options;
-    const settled = new AbortController();
-    // A slow client has not stalled: only a whole interval without any bytes counts.
-    let written = raw.socket?.bytesWritten;
-    const timer = setInterval(() => {
-      const now = raw.socket?.bytesWritten;
-      if (now !== written) {
-        written = now;
-        return;
-      }
-      controller.abort(new DOMException('The client stopped reading', 'AbortError'));
-      raw.destroy();
-    }, stallMs);
-    try {
-      await Promise.race([once(raw, 'drain', { signal: settled.signal }), once(raw, 'close', { signal: settled.signal })]);
-    } finally {
-      // Removes the listener of the other event as well: with a slow client this runs thousands of times.
-      settled.abort();
-      clearInterval(timer);
-    }
+    await whenDrained(this.#raw, { stallMs, onStall: (reason) => controller.abort(reason) });
     controller.signal.throwIfAborted();
   }
 

@@ -39,7 +39,8 @@ const fields = {
   expires_at: 'A date such as `2030-01-31T00:00:00Z`, or seconds since 1970.',
   models: 'The only models and presets that it may use.',
   tools: 'The only tools, with entries as in `tool_ids`.',
-  limits: 'Chats, tool calls and embeddings count; beyond a limit a request is answered 429. Of a key with `users`, for each person.',
+  limits:
+    'Chats, tool calls, embeddings and whatever else is passed on to a backend count; beyond a limit a request is answered 429. Of a key with `users`, for each person.',
   total_limits: 'As `limits`, for all people of the key together.',
   users: 'How requests name the person for whom the key speaks, so that each is a caller of their own.',
 };

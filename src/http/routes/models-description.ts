@@ -59,15 +59,4 @@ export const modelDescriptions: RouteDescriptions = {
     headers,
     answers: { 200: json('The model.', z.union([modelShape, modelInfoShape])) },
   },
-  'POST /v1/embeddings': {
-    tag: 'Models',
-    summary: 'Embeddings',
-    description: 'Passed on to the backend of the model, and answered as it answers.',
-    body: {
-      schema: z.looseObject({ model: z.string(), input: z.unknown() }),
-      fields: { input: 'A text, or a list of texts.' },
-      example: { model: 'nomic-embed-text', input: 'Osaka' },
-    },
-    answers: { 200: json('The answer of the backend.', z.looseObject({})) },
-  },
 };

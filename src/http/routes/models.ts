@@ -1,23 +1,18 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { requireFurtherModels, requireModel } from '../../chat/loop/require-model.ts';
+import { requireModel } from '../../chat/loop/require-model.ts';
 import { isModelAllowed } from '../../core/caller.ts';
-import { GatewayError } from '../../core/errors.ts';
 import type { ModelFinder, ModelRecord } from '../../core/model.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { isForAnthropic, toModelInfo, toModelPage } from '../dialects/messages/model-info.ts';
 import { errorsOfVersion } from '../dialects/messages/messages-errors.ts';
-import { disconnectSignal } from '../disconnect-signal.ts';
 import { listSignal } from '../list-signal.ts';
 
 export interface ModelRouteOptions {
   models: ModelFinder;
-  /** Forwards a body to the backend of its model, and resolves with the backend's JSON unchanged. */
-  embed: (body: JsonObject, signal: AbortSignal) => Promise<{ status: number; body: Uint8Array }>;
 }
 
-/** The models that the caller's key may use, in OpenAI's shape or Anthropic's, `/v1/models/{id}` (ids may contain `/`), and embeddings. */
-export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { models, embed }) => {
+/** The models that the caller's key may use, in OpenAI's shape or Anthropic's, and `/v1/models/{id}` (ids may contain `/`). */
+export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { models }) => {
   const listAllowed = async ({ caller }: FastifyRequest): Promise<ModelRecord[]> => {
     const records = await models.list(listSignal());
     return records.filter(({ id }) => isModelAllowed(caller, id));
@@ -35,16 +30,6 @@ export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { 
     requireModel(caller, id);
     const { record } = await models.require(id, listSignal());
     return isForAnthropic(headers) ? toModelInfo(record) : toWire(record);
-  });
-
-  app.post('/v1/embeddings', async ({ caller, body }, reply) => {
-    const signal = disconnectSignal(reply);
-    if (!isJsonObject(body)) throw new GatewayError('invalid_request', 'The body must be a JSON object with model and input.');
-    const model = ownValue(body, 'model');
-    if (typeof model === 'string') requireModel(caller, model);
-    requireFurtherModels(caller, body);
-    const answer = await embed(body, signal);
-    return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.body);
   });
 };
 

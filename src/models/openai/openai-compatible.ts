@@ -6,7 +6,6 @@ import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.t
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { isJsonObject } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
 import { withRemedies } from '../../shared/with-remedies.ts';
 import { emitAnswer } from '../answer-stream.ts';
 import { BackendClient } from '../backend-client.ts';
@@ -89,7 +88,7 @@ function withoutCompletions(error: unknown, { name }: BackendClient): GatewayErr
   return new GatewayError('invalid_request', message, { param: 'model', cause: error });
 }
 
-function clientOf(connection: OpenAiConnection, send: SendOutbound): BackendClient {
+export function clientOf(connection: OpenAiConnection, send: SendOutbound): BackendClient {
   return new BackendClient(connection.name ?? 'OpenAI-compatible', connection, send);
 }
 
@@ -133,20 +132,7 @@ export async function listOpenAiModels(connection: OpenAiConnection, send: SendO
   return records;
 }
 
-/** `POST {baseUrl}/embeddings`, passed through in both directions. */
-export async function embed(
-  connection: OpenAiConnection,
-  send: SendOutbound,
-  request: { body: JsonObject; signal: AbortSignal },
-): Promise<{ status: number; body: Uint8Array }> {
-  const client = clientOf(connection, send);
-  return client.exchange('/embeddings', request, async (response) => {
-    requireJson(response, client);
-    return { status: response.status, body: await client.readBytes(response, limits.embeddingsAnswerBytes) };
-  });
-}
-
-/** The same with the vectors read. Some servers do not send them in the order of the texts. */
+/** `POST {baseUrl}/embeddings`, with the vectors read. Some servers do not send them in the order of the texts. */
 export function embedTexts(connection: OpenAiConnection, send: SendOutbound): Embed {
   const client = clientOf(connection, send);
   return ({ model, texts, dimensions, signal }) => {

@@ -1,5 +1,6 @@
 import { lookup as lookupByDns } from 'node:dns';
 import type { LookupFunction, Socket } from 'node:net';
+import { Readable } from 'node:stream';
 
 import { LRUCache } from 'lru-cache';
 import { Agent, buildConnector, Client, Pool } from 'undici';
@@ -133,7 +134,7 @@ async function exchange(request: OutboundRequest, routeOf: (request: OutboundReq
     path: url.pathname + url.search,
     method,
     headers: headers.flat,
-    body: request.body ?? null,
+    body: toBody(request.body),
     // A fallback: the timer above, which includes connecting, normally ends the request first.
     headersTimeout: laterLimit(firstByteTimeoutMs),
     bodyTimeout: checkTimeLimit(idleTimeoutMs + abandonedBodyMs),
@@ -153,6 +154,11 @@ async function exchange(request: OutboundRequest, routeOf: (request: OutboundReq
   } finally {
     clearTimeout(timer);
   }
+}
+
+function toBody(body: OutboundRequest['body']): string | Uint8Array | Readable | null {
+  if (body === undefined) return null;
+  return typeof body === 'string' || body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false });
 }
 
 /** A request that cannot be dispatched fails like one that gets no answer, so that its head is awaited in any case. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { passedPaths } from '../../../src/core/pass-on.ts';
 import { routeRoles } from '../../../src/http/auth/route-roles.ts';
 import { undescribedRoutes } from '../../../src/http/description/described-routes.ts';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
@@ -79,7 +80,7 @@ test('answers are as the document says, on every route', async () => {
   await call('GET /v1/models/{id}', { url: '/v1/models/model' });
   await call('GET /v1/models/{id}', { url: '/v1/models/model', ...anthropic });
   expect((await call('GET /v1/models/{id}', { url: '/v1/models/none' })).status).toBe(404);
-  await call('POST /v1/embeddings', { payload: { model: 'none', input: 'x' } });
+  for (const path of passedPaths) await call(`POST /v1${path}`, { payload: { model: 'none', input: 'x' } });
 
   expect((await call('POST /api/show', { payload: { model: 'model' } })).status).toBe(200);
   await call('POST /api/show', { payload: { model: 'none' } });

@@ -1,0 +1,39 @@
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
+import type { PassedAnswer, PassedPath } from '../../core/pass-on.ts';
+import type { BackendClient, SentBytes } from '../backend-client.ts';
+import { clientOf } from './openai-compatible.ts';
+import type { OpenAiConnection } from './openai-compatible.ts';
+
+/** `POST {baseUrl}{path}`, passed through in both directions. */
+export async function passOn(
+  connection: OpenAiConnection,
+  send: SendOutbound,
+  { path, ...request }: { path: PassedPath; signal: AbortSignal } & SentBytes,
+): Promise<PassedAnswer> {
+  const client = clientOf(connection, send);
+  try {
+    return await client.exchange(path, request, (response) => readAnswer(client, response));
+  } catch (error) {
+    throw missingRoute(error, path);
+  }
+}
+
+async function readAnswer(client: BackendClient, response: OutboundResponse): Promise<PassedAnswer> {
+  const { status, headers } = response;
+  const contentType = headers['content-type'] ?? 'application/octet-stream';
+  const type = contentType.toLowerCase();
+  if (type.startsWith('text/html')) throw client.invalid('answers with a web page');
+  if (/^application\/(?:[\w.-]+\+)?json\b/.test(type))
+    return { status, contentType, body: await client.readBytes(response, limits.passedJsonBytes) };
+  return { status, contentType, body: type.startsWith('text/') ? client.maskedBody(response) : response.body };
+}
+
+/** A backend without such a route says as little as "Not Found". */
+function missingRoute(error: unknown, path: PassedPath): unknown {
+  if (!(error instanceof GatewayError) || error.code !== 'upstream_rejected' || (error.status !== 404 && error.status !== 405))
+    return error;
+  const message = `${error.message.replace(/\.?$/, '.')} If its backend has no ${path}, choose a model of one that has.`;
+  return new GatewayError(error.code, message, { status: error.status, ...(error.param !== null && { param: error.param }) });
+}
