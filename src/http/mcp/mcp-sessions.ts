@@ -1,5 +1,5 @@
-import { isInitializeRequest, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
-import type { McpHandlerRequestOptions, Server } from '@modelcontextprotocol/server';
+import { isInitializeRequest, isSpecType, ProtocolErrorCode, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+import type { McpHandlerRequestOptions, RequestId, Server } from '@modelcontextprotocol/server';
 import { limits } from '../../core/limits.ts';
 import { answersForms } from './elicitation-form.ts';
 import { createOwnedEntries } from './owned-entries.ts';
@@ -60,10 +60,26 @@ export function createMcpSessions({ createServer, newId, now }: McpSessionsOptio
       const session = sessions.find(request.headers.get(sessionHeader) ?? '', owner);
       if (session === undefined || isOver(session)) return notFound();
       session.usedAt = now();
-      return session.transport.handleRequest(request, options);
+      const response = await session.transport.handleRequest(request, options);
+      const cancelled = cancelledId(options.parsedBody);
+      if (cancelled !== undefined) await endStream(session.transport, cancelled);
+      return response;
     },
     close: () => sessions.endWhere(() => true),
   };
+}
+
+/** The id of the request that a message cancels. */
+function cancelledId(message: unknown): RequestId | undefined {
+  return isSpecType.CancelledNotification(message) ? message.params.requestId : undefined;
+}
+
+/** The SDK gives a cancelled request no response, as the protocol wants it, and so leaves its stream open and keeps its id. */
+async function endStream(transport: WebStandardStreamableHTTPServerTransport, id: RequestId): Promise<void> {
+  transport.closeSSEStream(id);
+  const response = { jsonrpc: '2.0', id, error: { code: ProtocolErrorCode.InternalError, message: 'The request was cancelled.' } } as const;
+  // Nobody gets it, for the stream is closed: it only makes the transport forget the id. It throws for an id that it does not know.
+  await transport.send(response).catch(() => undefined);
 }
 
 /** The status that makes a client initialize a new one. */

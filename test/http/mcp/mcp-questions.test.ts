@@ -200,9 +200,14 @@ test.each(eras)('a client that cannot be asked is told that an approval is neede
   expect(sent()).toBe(0);
 });
 
-async function keyOf(app: TestApp, name: string): Promise<string> {
+async function keyOf(app: TestApp, name: string, limits?: object): Promise<string> {
   const headers = { authorization: `Bearer ${adminKey}` };
-  const made = await app.server.inject({ method: 'POST', url: '/api/keys', headers, payload: { name, role: 'user' } });
+  const made = await app.server.inject({
+    method: 'POST',
+    url: '/api/keys',
+    headers,
+    payload: { name, role: 'user', ...(limits && { limits }) },
+  });
   return made.json<{ key: string }>().key;
 }
 
@@ -316,6 +321,22 @@ describe('a session', () => {
     const call = client.callTool({ name: 'plan', arguments: {} }, { signal: cancelled.signal }).catch(() => 'ended');
     expect(await told.promise).toBe('cancelled');
     expect(await call).toBe('ended');
+  });
+
+  test('closes the stream of a call that is cancelled, which then counts no longer', { timeout: 10_000 }, async () => {
+    const { app, url } = await mailDoor({ status: 'sent' }, { TOOLWHARF_ADMIN_KEY: adminKey });
+    const own = { authorization: `Bearer ${await keyOf(app, 'ada', { concurrent_runs: 1 })}` };
+    const headers = { ...own, 'mcp-session-id': await openSession(url, own) };
+    const call = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: toAda };
+    for (const _round of [1, 2]) {
+      const stream = await post(url, call, headers);
+      expect(stream.status).toBe(200);
+      const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } };
+      const cancelled = await post(url, cancel, headers);
+      expect(cancelled.status).toBe(202);
+      expect(await stream.text()).not.toContain('"id":7');
+    }
+    expect(await statusIn(url, headers['mcp-session-id'], own)).toBe(200);
   });
 
   test('of a client that leaves ends the call that asks', async () => {
