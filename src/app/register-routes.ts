@@ -104,7 +104,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(ollamaRoutes, { models, version });
   await app.register(storedChatRoutes, { store: chats, isStoring });
   await app.register(runRoutes, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });
-  await app.register(approvalRoutes, { decisions, runs, stallMs, now });
+  await app.register(approvalRoutes, { decisions, runs, decidedRuns: parts.decidedRuns, stallMs, now });
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
   await app.register(toolRoutes, { tools, invoke });
   await app.register(openApiToolRoutes, { tools, invoke, version, gatewayId });

@@ -1,10 +1,11 @@
 import { eventIdOf } from '../../chat/suspend/nested-call-ids.ts';
 import type { PendingApproval, RequestedDecision } from '../../core/approval.ts';
 import type { Caller } from '../../core/caller.ts';
+import type { CallerWarning } from '../../core/caller-warning.ts';
 import type { ChatEvent } from '../../core/chat.ts';
 import type { RunEvent } from '../../core/run-event.ts';
 import type { RunLog } from '../../core/run-log.ts';
-import type { WaitingCall, WaitingRun } from '../../core/suspended-run.ts';
+import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/suspended-run.ts';
 import type { ActiveRuns, StartedRun } from '../../runs/active-runs.ts';
 import type { RequestedDecisions } from '../../runs/requested-decisions.ts';
 
@@ -17,40 +18,51 @@ export interface DecidedRunsOptions {
   log: Pick<RunLog, 'find'>;
 }
 
-/** Answers requests that decide on the calls of a suspended run. */
+/** Goes on with suspended runs, in dialects whose answers show each call. */
 export interface DecidedRuns {
   /**
-   * `stream`: of the request that gets the answer.
+   * Answers a request with decisions. `stream` and `warnings` are those of the request.
    * @throws GatewayError as `RequestedDecisions.decide` and `ActiveRuns.resume`
    */
   answer(
     decisions: readonly RequestedDecision[],
-    by: { caller: Caller; controller: AbortController; stream: boolean },
+    by: { caller: Caller; controller: AbortController; stream: boolean; warnings: readonly CallerWarning[] },
   ): Promise<DecidedAnswer>;
+  /** As `ActiveRuns.resume`; the run tells its calls again that have no result yet. */
+  resume: ActiveRuns['resume'];
 }
 
 export function createDecidedRuns({ decisions, runs, log }: DecidedRunsOptions): DecidedRuns {
+  async function resumeTelling(
+    run: WaitingRun,
+    decided: readonly DecidedCall[],
+    { caller, controller, told, approval }: { caller: Caller; controller: AbortController; told: ChatEvent[]; approval?: PendingApproval },
+  ): Promise<StartedRun> {
+    // Read before the run goes on and adds to it.
+    const begun = (await log.find(run.id))?.events ?? [];
+    const started = await runs.resume(run, decided, { caller, controller });
+    const events = [...told, ...unsettledCalls(begun, run, approval)];
+    return {
+      ...started,
+      async stream(emit) {
+        const slow = emit(events);
+        if (slow !== undefined) await slow;
+        return started.stream(emit);
+      },
+    };
+  }
+
   return {
-    async answer(requested, { caller, controller, stream }) {
+    async answer(requested, { caller, controller, stream, warnings }) {
+      const told = warnings.map((warning): ChatEvent => ({ type: 'run-event', event: { type: 'warning', data: { ...warning } } }));
       const decided = await decisions.decide(requested, caller);
-      const { run } = decided;
-      if (decided.type === 'recorded') return { type: 'waiting', runId: run.id, events: waitingEvents(decided.waiting, decided.approval) };
-      // Read before the run goes on and adds to it.
-      const begun = (await log.find(run.id))?.events ?? [];
-      const started = await runs.resume({ ...run, request: { ...run.request, stream } }, decided.decided, { caller, controller });
-      const told = unsettledCalls(begun, run, decided.approval);
-      return {
-        type: 'resumed',
-        started: {
-          ...started,
-          async stream(emit) {
-            const slow = emit(told);
-            if (slow !== undefined) await slow;
-            return started.stream(emit);
-          },
-        },
-      };
+      const { run, approval } = decided;
+      if (decided.type === 'recorded')
+        return { type: 'waiting', runId: run.id, events: [...told, ...waitingEvents(decided.waiting, approval)] };
+      const now = { ...run, request: { ...run.request, stream } };
+      return { type: 'resumed', started: await resumeTelling(now, decided.decided, { caller, controller, told, approval }) };
     },
+    resume: (run, decided, who) => resumeTelling(run, decided, { ...who, told: [] }),
   };
 }
 
@@ -68,7 +80,7 @@ function requestEvent(call: WaitingCall): RunEvent {
  * The calls of the run that began before its suspension and have no result yet. The run does not emit them again, and a dialect that tells each call
  * knows nothing of the answer before. Those that waited are told from the run, because the log shortens their arguments, and with their tokens.
  */
-function unsettledCalls(events: readonly RunEvent[], run: WaitingRun, approval: PendingApproval): ChatEvent[] {
+function unsettledCalls(events: readonly RunEvent[], run: WaitingRun, approval: PendingApproval | undefined): ChatEvent[] {
   const open = new Map<unknown, RunEvent>();
   for (const { type, data } of events) {
     if (data['within'] !== undefined) continue;
@@ -76,7 +88,7 @@ function unsettledCalls(events: readonly RunEvent[], run: WaitingRun, approval: 
     else if (type === 'tool.result') open.delete(data['id']);
   }
   for (const { id, callId, tool, args, server = '', within } of run.calls) {
-    const token = approval.calls.find((call) => call.id === id)?.token ?? null;
+    const token = approval?.calls.find((call) => call.id === id)?.token ?? null;
     if (within === undefined) open.set(callId, { type: 'tool.call', data: { id: callId, tool, args, server, token } });
   }
   return [...open.values()].map((event): ChatEvent => ({ type: 'run-event', event, mayWait: true }));

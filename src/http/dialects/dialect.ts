@@ -17,6 +17,8 @@ export interface Dialect {
   format(options: JsonObject, headers: IncomingHttpHeaders): AnswerFormat;
   /** Absent: OpenAI's. */
   readonly errors?: ErrorFormat;
+  /** Its answers show the calls that the gateway executes: those of a resumed run are told again. */
+  readonly showsCalls?: true;
   /** Whether the stream of a suspended run stays open for a decision that comes elsewhere. Absent: no. */
   waitsForDecision?(headers: IncomingHttpHeaders): boolean;
 }

@@ -7,6 +7,7 @@ import { parseInput } from '../parse-input.ts';
 import { limits } from '../../core/limits.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions } from '../dialects/answer-run.ts';
+import type { DecidedRuns } from '../dialects/decided-runs.ts';
 import { storedReply } from '../dialects/dialects.ts';
 import type { ApprovalDecisions, SubmittedDecision } from '../../runs/approval-decisions.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
@@ -14,6 +15,7 @@ import type { ActiveRuns } from '../../runs/active-runs.ts';
 export interface ApprovalRouteOptions extends AnswerOptions {
   decisions: Pick<ApprovalDecisions, 'decide'>;
   runs: Pick<ActiveRuns, 'resume'>;
+  decidedRuns: Pick<DecidedRuns, 'resume'>;
 }
 
 /**
@@ -31,8 +33,9 @@ export const approvalRoutes: FastifyPluginAsync<ApprovalRouteOptions> = async (a
     if (decision.type === 'recorded') return reply.code(202).send({ waiting: decision.waiting });
     const controller = new AbortController();
     const { run, decided } = decision;
-    const started = await options.runs.resume(run, decided, { caller, controller });
     const { dialect, options: told } = storedReply(run.request.reply);
+    const runs = dialect.showsCalls === true ? options.decidedRuns : options.runs;
+    const started = await runs.resume(run, decided, { caller, controller });
     const format = dialect.format(told, request.headers);
     return answerRun({ request, reply, controller }, started, { model: run.model, stream: run.request.stream, format });
   });

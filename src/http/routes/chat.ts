@@ -66,11 +66,12 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   ): Promise<unknown> {
     const {
       decisions,
-      request: { model, stream },
+      request: { model, stream, warnings = [] },
     } = parsed;
+    const { caller } = request;
     const controller = new AbortController();
-    const decided = await options.decidedRuns.answer(decisions, { caller: request.caller, controller, stream });
-    request.log.info({ decisions: decisions.map(({ answer: { decision } }) => decision), by: request.caller.id }, 'calls decided');
+    const decided = await options.decidedRuns.answer(decisions, { caller, controller, stream, warnings });
+    request.log.info({ decisions: decisions.map(({ answer: { decision } }) => decision), by: caller.id }, 'calls decided');
     const format = dialect.format(parsed.options, request.headers);
     if (decided.type === 'resumed') return answerRun({ request, reply, controller }, decided.started, { model, stream, format });
     const { runId, events } = decided;

@@ -16,11 +16,15 @@ export interface ParsedInput {
   decisions: RequestedDecision[];
   /** Calls that the gateway has executed are among the messages. */
   hasKeptCalls: boolean;
+  /** The path of the first item that stands behind decisions, and is no part of them. */
+  besideDecisions: string | undefined;
   /** Labels of the MCP servers whose tools an earlier answer has listed. */
   listed: ReadonlySet<string>;
   /** Tools that an item brings, with the path of their list. */
   tools: { path: string; entries: JsonObject[] }[];
 }
+
+const nothing = { decisions: [], besideDecisions: undefined, hasKeptCalls: false, listed: new Set<string>(), tools: [] };
 
 type ItemType = keyof typeof itemSchemas;
 
@@ -39,12 +43,19 @@ const assistantTypes: ReadonlySet<unknown> = new Set([
  * @throws GatewayError `invalid_request` for a malformed item, and for a reference that nothing is known of
  */
 export function parseInput(input: string | readonly JsonObject[]): ParsedInput {
-  if (typeof input === 'string')
-    return { messages: [{ role: 'user', content: input }], decisions: [], hasKeptCalls: false, listed: new Set(), tools: [] };
+  if (typeof input === 'string') return { ...nothing, messages: [{ role: 'user', content: input }] };
   const reader = new ItemReader(input);
   input.forEach((item, index) => reader.read(item, `input.${index}`, index));
   return reader.end();
 }
+
+function isOfAssistant(item: JsonObject): boolean {
+  if (item['type'] === 'item_reference') return typeof item['id'] === 'string' && ownItem.test(item['id']);
+  return assistantTypes.has(item['type']) || item['role'] === 'assistant';
+}
+
+/** The ids of items of an answer. */
+const ownItem = /^(?:msg|rs|fc|ctc|mcp|mcpl|mcpr)_/;
 
 class ItemReader {
   readonly #items: readonly JsonObject[];
@@ -54,6 +65,7 @@ class ItemReader {
   readonly #listed = new Set<string>();
   readonly #lastOfAssistant: number;
   readonly #approvals: Approvals;
+  #besideDecisions: string | undefined;
   #hasKeptCalls = false;
   /** The assistant's message that further items join, and the results of its calls that the gateway has executed. */
   #open: AssistantMessage | undefined;
@@ -63,12 +75,13 @@ class ItemReader {
 
   constructor(items: readonly JsonObject[]) {
     this.#items = items;
-    this.#lastOfAssistant = items.findLastIndex((item) => assistantTypes.has(item['type']) || item['role'] === 'assistant');
+    this.#lastOfAssistant = items.findLastIndex(isOfAssistant);
     this.#approvals = approvalsIn(items);
   }
 
   read(item: JsonObject, path: string, index: number): void {
     const type = typeOf(item);
+    if (this.#decisions.length > 0 && type !== 'mcp_approval_response') this.#besideDecisions ??= path;
     switch (type) {
       case 'message':
         return this.#readMessage(item, path);
@@ -121,6 +134,7 @@ class ItemReader {
     return {
       messages: this.#messages,
       decisions: this.#decisions,
+      besideDecisions: this.#besideDecisions,
       hasKeptCalls: this.#hasKeptCalls,
       listed: this.#listed,
       tools: this.#tools,

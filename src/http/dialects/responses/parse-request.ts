@@ -23,7 +23,7 @@ export function parseResponseRequest(value: unknown): ParsedRequest {
   const toolChoice = toToolChoice((body.tool_choice as JsonValue | undefined) ?? undefined);
   const messages = [...instructionsOf(body), ...input.messages];
   if (messages.length === 0) throw new GatewayError('invalid_request', 'input: must not be empty', { param: 'input' });
-  const warnings = [...tools.warnings, ...leftOutFields(wire)];
+  const warnings = [...tools.warnings, ...leftOutFields(wire), ...leftOutBeside(input.besideDecisions)];
   const request: ChatRequest = {
     ...toGatewayPart(body),
     model: body.model,
@@ -78,6 +78,12 @@ function leftOutFields(wire: JsonObject): CallerWarning[] {
   return ['context_management', 'moderation'].flatMap((field) =>
     isSet(wire[field]) ? [{ code: 'field_left_out', message: `${field}: is not known here, and is left out.` }] : [],
   );
+}
+
+/** The run goes on where it waited, with the decisions alone. */
+function leftOutBeside(path: string | undefined): CallerWarning[] {
+  const message = `${path}: is left out, because the run that waited goes on with the decisions alone. Send it again behind the answer.`;
+  return path === undefined ? [] : [{ code: 'item_left_out', message }];
 }
 
 function isSet(value: JsonValue | undefined): boolean {

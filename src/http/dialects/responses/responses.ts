@@ -8,4 +8,5 @@ export const responses: Dialect = {
   paths: ['/v1/responses'],
   parse: parseResponseRequest,
   format: responseFormat,
+  showsCalls: true,
 };
