@@ -1,11 +1,14 @@
+import { globSync, readFileSync } from 'node:fs';
 import SwaggerParser from '@apidevtools/swagger-parser';
 import { Validator } from '@seriousme/openapi-schema-validator';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { routeRoles } from '../../../src/http/auth/route-roles.ts';
 import { describedRoutes, undescribedRoutes } from '../../../src/http/description/described-routes.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { connectionSchema } from '../../../src/storage/connection-schema.ts';
 import { presetSchema } from '../../../src/storage/preset-schema.ts';
+import { withoutComments } from '../../_support/read-source.ts';
 import { testApp } from '../../_support/build-app.ts';
 
 async function documentOf(): Promise<JsonObject> {
@@ -31,4 +34,39 @@ describe('the document of the gateway', () => {
     const operations = Object.values(paths as Record<string, JsonObject>).flatMap((item) => Object.keys(item));
     expect(operations).toHaveLength(Object.keys(described).length);
   });
+
+  test('has examples that fit their schemas', async () => {
+    const document = await documentOf();
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema(document, 'document');
+    const operations = Object.entries(document['paths'] as Record<string, Record<string, { requestBody?: RequestBody }>>).flatMap(
+      ([path, item]) => Object.entries(item).map(([method, { requestBody }]) => ({ path, method, contents: requestBody?.content ?? {} })),
+    );
+    const examples = operations.flatMap(({ path, method, contents }) =>
+      Object.entries(contents).flatMap(([type, { example }]) => (example === undefined ? [] : [{ path, method, type, example }])),
+    );
+    expect(examples.length).toBeGreaterThan(10);
+    const unfit = examples.filter(({ path, method, type, example }) => {
+      const place = ['paths', path, method, 'requestBody', 'content', type, 'schema'];
+      const pointer = place.map((step) => encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/');
+      return !ajv.validate({ $ref: `document#/${pointer}` }, example);
+    });
+    expect(unfit).toEqual([]);
+  });
+
+  test('costs nothing before somebody asks for it', () => {
+    const root = new URL('../../../src/', import.meta.url);
+    const describing = /-description\.ts$|^http\/description\//;
+    const importers = globSync('**/*.ts', { cwd: root })
+      .filter((path) => !describing.test(path))
+      .filter((path) => {
+        const statements = withoutComments(readFileSync(new URL(path, root), 'utf8')).matchAll(/^import (?!type )[^;]*?from '([^']+)';/gm);
+        return [...statements].some(([, from = '']) => /-description\.ts$|\/description\/|\/api-page\.ts$/.test(from));
+      });
+    expect(importers).toEqual([]);
+  });
 });
+
+interface RequestBody {
+  content: Record<string, { example?: unknown }>;
+}
