@@ -126,10 +126,11 @@ function toCaller({ id, name, role, models, tools, limits, totalLimits, expiresA
 
 /** Other fields, which an earlier release accepted, have no effect. */
 function toLimits(limits: JsonObject): CallerLimits {
-  const { requests_per_minute: requestsPerMinute, concurrent_runs: concurrentRuns } = limits;
+  const { requests_per_minute: requestsPerMinute, concurrent_runs: concurrentRuns, tokens_per_day: tokensPerDay } = limits;
   return {
     ...(typeof requestsPerMinute === 'number' && { requestsPerMinute }),
     ...(typeof concurrentRuns === 'number' && { concurrentRuns }),
+    ...(typeof tokensPerDay === 'number' && { tokensPerDay }),
   };
 }
 

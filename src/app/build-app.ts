@@ -1,11 +1,14 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { createSubAgentRunner } from '../chat/loop/run-sub-agent.ts';
 import { limits } from '../core/limits.ts';
+import type { Metrics } from '../core/metrics.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { createServer } from '../http/create-server.ts';
 import type { ShownSetting } from '../http/routes/gateway.ts';
 import type { CatalogBackend } from '../models/model-catalog.ts';
 import { createPrometheusMetrics } from '../observability/prometheus-metrics.ts';
+import { createUsageCounter } from '../observability/usage-counter.ts';
+import type { UsageCounter } from '../observability/usage-counter.ts';
 import { createRateLimiter } from '../policy/rate-limits.ts';
 import { createBrowserRelay } from '../relay/browser-relay.ts';
 import { createInProcessBus } from '../relay/bus.ts';
@@ -16,6 +19,7 @@ import { composeApprovals } from './compose-approvals.ts';
 import { composeChat } from './compose-chat.ts';
 import { composeEgress } from './compose-egress.ts';
 import { composeExtensions } from './compose-extensions.ts';
+import { composeDeletePerson } from './compose-people.ts';
 import { composeModels } from './compose-models.ts';
 import { composeRuns } from './compose-runs.ts';
 import { composeStorage } from './compose-storage.ts';
@@ -79,9 +83,12 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
 
   // Runs, who may start them, and HTTP.
   const metrics = createPrometheusMetrics();
-  const runs = composeRuns(context, { services, storage, approvals, relay, metrics });
-  const access = composeAccess(context, { registry, endAllOf: runs.endAllOf, relay, send, onOpened: parts.onOpened });
-  const limiter = createRateLimiter({ now });
+  const usage = createUsageCounter({ store: storage.usage, now, logger });
+  const runs = composeRuns(context, { services, storage, approvals, relay, metrics: countingBoth(metrics, usage) });
+  const { endAllOf } = runs;
+  const { onOpened } = parts;
+  const access = composeAccess(context, { registry, endAllOf, relay, send, onPerson: usage.notePerson, onOpened });
+  const limiter = createRateLimiter({ now, tokensToday: usage.tokensToday });
   const { bodyLimitBytes, corsOrigins } = config;
   const { authenticator } = access;
   const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, now, newId });
@@ -112,6 +119,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     keySet,
     settings,
     gatewayId,
+    usage,
+    deletePerson: composeDeletePerson({ storage, usage, relay, endAllOf, flushRunLog: runLog.flush }),
   });
   // Only now, because slow or broken tool servers and backends must not delay the start.
   server.addHook('onListen', async () => {
@@ -120,6 +129,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     warnOfRecordedPrompts(config, logger);
     // Also deletes what became too old while the gateway did not run.
     void runLog.flush();
+    void usage.load();
     void logBackends(config, models, logger);
     void warnOfUnlistedTaskModels(config, models, logger);
   });
@@ -137,10 +147,26 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
       await relay.close();
       await server.close();
       await runLog.close();
+      await usage.close();
       await bus.close();
       await egress.close();
       await storage.close();
     },
+  };
+}
+
+/** Runs and calls are counted for the operator's metrics, and for whoever used them. */
+function countingBoth(metrics: Metrics, usage: UsageCounter): Metrics {
+  return {
+    countRun(run) {
+      metrics.countRun(run);
+      usage.countRun(run);
+    },
+    countCall(call) {
+      metrics.countCall(call);
+      usage.countCall(call);
+    },
+    countRequest: (request) => metrics.countRequest(request),
   };
 }
 

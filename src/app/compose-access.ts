@@ -4,6 +4,7 @@ import { createKeyText, derivePepper } from '../admin/derive-key-hash.ts';
 import { createAuthenticator, isLoopbackName } from '../http/auth/authenticate.ts';
 import type { Authenticator } from '../http/auth/authenticate.ts';
 import { createExpiryWatch } from '../http/auth/watch-expiry.ts';
+import type { Caller } from '../core/caller.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { Registry } from '../core/registry.ts';
 import { createPersonTokens } from '../policy/person-tokens.ts';
@@ -24,6 +25,7 @@ export interface AccessParts {
   endAllOf: Runs['endAllOf'];
   relay: BrowserRelay;
   send: SendOutbound;
+  onPerson: (caller: Caller) => void;
   /** Called when the last key was deleted at runtime, which puts the gateway into open mode. */
   onOpened: (() => void) | undefined;
 }
@@ -31,7 +33,7 @@ export interface AccessParts {
 /** Authentication and API keys. When a key is deleted or expires, its runs, calls and sockets end. */
 export function composeAccess(
   { config, logger, now, newId }: AppContext,
-  { registry, endAllOf, relay, send, onOpened }: AccessParts,
+  { registry, endAllOf, relay, send, onPerson, onOpened }: AccessParts,
 ): Access {
   // Without a secret the registry is in memory, so its keys need a pepper for this process only.
   const pepper = derivePepper(config.secret ?? newId());
@@ -50,7 +52,7 @@ export function composeAccess(
     now,
     findKey: async (id) => (await registry.listKeys()).find((record) => record.id === id),
     onExpired(callerId) {
-      endAllOf(callerId, 'expired');
+      void endAllOf(callerId, 'expired');
       void closeSessionsOf(callerId);
     },
   });
@@ -65,6 +67,7 @@ export function composeAccess(
     allowedOrigins: config.corsOrigins,
     onExpiring: expiry.watch,
     personTokens: createPersonTokens({ send, now }),
+    onPerson,
   });
   const keys = createApiKeys({
     registry,
@@ -76,7 +79,7 @@ export function composeAccess(
     onLastDeleted() {
       if (startKey !== undefined) onOpened?.();
     },
-    cancelRunsOf: endAllOf,
+    cancelRunsOf: (callerId, cause) => void endAllOf(callerId, cause),
     closeSessionsOf,
   });
   return { authenticator, keys, startKey, close: expiry.close };

@@ -3,6 +3,7 @@ import type { Metrics } from '../core/metrics.ts';
 import { storeCompletions } from '../http/dialects/chat-completions/store-completions.ts';
 import { createSessionEvents } from '../http/dialects/socket/session-events.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
+import type { EndOfAccess } from '../runs/active-invocations.ts';
 import { createActiveInvocations } from '../runs/active-invocations.ts';
 import { createActiveRuns } from '../runs/active-runs.ts';
 import type { ActiveRuns } from '../runs/active-runs.ts';
@@ -31,8 +32,8 @@ export interface Runs {
   linked: LinkedApprovals;
   /** Decisions that come with a request. */
   decidedRuns: DecidedRuns;
-  /** Ends the runs and calls of a key; after its deletion no new ones start. */
-  endAllOf: (callerId: string, cause: 'deleted' | 'changed' | 'expired') => void;
+  /** Ends the runs and calls of a key and its people, or of one of them; after the deletion of the key no new ones start. Resolves when its runs have ended. */
+  endAllOf: (ownerId: string, cause: EndOfAccess) => Promise<void>;
   interruptChat: InterruptChat;
   /** Admits no more runs and calls; resolves when all have ended, or shortly after `DRAIN_TIMEOUT_MS`, when the rest is aborted. */
   drain(): Promise<void>;
@@ -73,11 +74,12 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
     invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, metrics, now }),
     decisions,
     linked: createLinkedApprovals({ store: storage.waitingRuns, links, transcripts, decisions, runs, log: runLog, now }),
-    endAllOf(callerId, cause) {
-      const verb = cause === 'expired' ? 'has' : 'was';
-      if (cause === 'deleted') runs.cancelAllOf(callerId);
-      else runs.cancelEvery(callerId, `The run was cancelled because the key it was started with ${verb} ${cause}.`);
-      calls.cancelAllOf(callerId, cause);
+    async endAllOf(ownerId, cause) {
+      const why =
+        cause === 'user deleted' ? 'its user was deleted' : `the key it was started with ${cause === 'expired' ? 'has' : 'was'} ${cause}`;
+      const ended = cause === 'deleted' ? runs.cancelAllOf(ownerId) : runs.cancelEvery(ownerId, `The run was cancelled because ${why}.`);
+      calls.cancelAllOf(ownerId, cause);
+      await ended;
     },
     async drain() {
       stopWaiting();

@@ -3,6 +3,7 @@ import type { ChatStore } from '../core/chat-store.ts';
 import type { Registry } from '../core/registry.ts';
 import type { ResponseStore } from '../core/response-store.ts';
 import type { RunStore } from '../core/run-log.ts';
+import type { UsageStore } from '../core/usage-store.ts';
 import type { WaitingRunStore } from '../core/suspended-run.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { openStores } from '../storage/open-stores.ts';
@@ -18,6 +19,7 @@ export interface OpenedStores {
   noteStores?: Partial<NoteStores>;
   chats?: ChatStore;
   responses?: ResponseStore;
+  usage?: UsageStore;
 }
 
 export interface Storage {
@@ -30,6 +32,7 @@ export interface Storage {
   spareNotes: NoteStore;
   chats: ChatStore;
   responses: ResponseStore;
+  usage: UsageStore;
   close(): Promise<void>;
 }
 
@@ -52,6 +55,7 @@ export function composeStorage({ config, now, newId }: AppContext, opened: Opene
     spareNotes,
     chats: forgetWithChats(chats, { notes: [...Object.values(noteStores), spareNotes], responses }),
     responses,
+    usage: opened.usage ?? inProcess.usage,
     close: () => connection.close(),
   };
 }

@@ -26,9 +26,11 @@ import { presetRoutes } from '../http/routes/presets.ts';
 import { runRoutes } from '../http/routes/runs.ts';
 import { socketRoute } from '../http/routes/socket.ts';
 import { storedChatRoutes } from '../http/routes/stored-chats.ts';
+import { usageRoutes } from '../http/routes/usage.ts';
 import { toolServerRoutes } from '../http/routes/tool-servers.ts';
 import { toolRoutes } from '../http/routes/tools.ts';
 import type { PrometheusMetrics } from '../observability/prometheus-metrics.ts';
+import type { UsageCounter } from '../observability/usage-counter.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import { connectionSchema } from '../storage/connection-schema.ts';
 import { presetSchema, toPresetWire } from '../storage/preset-schema.ts';
@@ -52,6 +54,8 @@ export interface RouteParts extends Models, Runs, Access {
   keySet: () => Promise<object>;
   settings: readonly ShownSetting[];
   gatewayId: string;
+  usage: UsageCounter;
+  deletePerson: (keyId: string, id: string) => Promise<boolean>;
 }
 
 /** Every route of the gateway, with the services that it needs. */
@@ -110,6 +114,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(openApiToolRoutes, { tools, invoke, version, gatewayId });
   await app.register(mcpRoute, { tools, contents: tools.contents, invoke, version, gatewayId, newId: context.newId, now, allowedOrigins });
 
+  await app.register(usageRoutes, { usage: storage.usage, flush: parts.usage.flush, deletePerson: parts.deletePerson, now });
   await app.register(keyRoutes, { keys, hasFixedKey: config.adminKey !== undefined, now });
   await app.register(presetRoutes, { presets, toWire: toPresetWire, findUnknown: createPresetValidator({ presets, models, tools }) });
   const admin = createToolServerAdmin({

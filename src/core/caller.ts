@@ -10,6 +10,8 @@ export interface CallerLimits {
   readonly requestsPerMinute?: number;
   /** How many of them may be active at the same time. */
   readonly concurrentRuns?: number;
+  /** Tokens of models, in and out, from midnight to midnight (UTC). A run that has begun is not cut off. */
+  readonly tokensPerDay?: number;
 }
 
 /** Who is asking: a key, or one of the people behind a key. Whatever is kept belongs to a caller. */

@@ -396,6 +396,8 @@ export const limits = {
 
   // The log of runs
 
+  /** How long usage by day is kept, and people who do nothing are known: a quarter of a year, as accounts are settled. */
+  usageDays: 90,
   /** How long a run can be read after its end (`GET /api/runs`). */
   runLogMs: 24 * 60 * 60 * 1000,
   /** Seven a minute for a day. Beyond it the oldest are deleted, because the log must never crowd out what is registered. */

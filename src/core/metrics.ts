@@ -1,7 +1,11 @@
+import type { Caller } from './caller.ts';
 import type { Usage } from './chat.ts';
 
-/** A run that has ended. */
+/** A run that has ended, or its part up to a suspension. */
 export interface EndedRun {
+  caller: Caller;
+  /** Whether it is the rest of a run that was suspended. */
+  isResumed: boolean;
   /** As the request names it. */
   model: string;
   outcome: 'completed' | 'waiting' | 'failed' | 'cancelled';
@@ -14,11 +18,14 @@ export interface EndedRun {
   modelRequests: number;
   /** Selections that could be read only after repair. */
   repairedSelections: number;
+  /** Executed by the gateway or the browser. */
+  toolCalls: number;
   usage: Usage | undefined;
 }
 
 /** A tool call that has ended. */
 export interface EndedCall {
+  caller: Caller;
   /** As in events: an id, or the URL of a server that a request supplied. Undefined for a call of a function that was not on offer. */
   server: string | undefined;
   /** As offered. */

@@ -42,7 +42,7 @@ export function personIdOf(callerId: string): string | undefined {
 
 /** Whether a caller is this owner, or one of the people of this key. */
 export function isWithin(callerId: string, ownerId: string): boolean {
-  return callerId === ownerId || callerId.startsWith(`${ownerId}${separator}`);
+  return callerId === ownerId || keyIdOf(callerId) === ownerId;
 }
 
 const maxIdCharacters = 256;

@@ -58,7 +58,7 @@ export interface RunLog {
   /** Continues recording a waiting run, even one of another process; undefined if no waiting run has this id. */
   resume(id: string): Promise<RunRecorder | undefined>;
   /** Resolves when everything so far is durable, or the store has failed. */
-  flush(): Promise<void>;
+  flush: () => Promise<void>;
   find(id: string): Promise<LoggedRun | undefined>;
   /** The recorded prompts and answers of a run, each as JSON, in the order in which they were asked; none if none are recorded. */
   promptsOf(run: LoggedRun): Promise<string[]>;
@@ -86,6 +86,8 @@ export interface RunStore {
    * the oldest of the caller with the most. Active runs are never deleted; they and waiting ones do not count towards these two bounds.
    */
   prune(bounds: { since: number; maxRuns: number; maxCharacters: number }): Promise<void>;
+  /** Of a key also those of its people. */
+  deleteAllOf(callerId: string): Promise<void>;
 }
 
 /** The order of lists: newest first; runs of the same moment by descending id. */

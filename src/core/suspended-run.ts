@@ -133,6 +133,8 @@ export interface WaitingRunStore {
   openIdsOf(callerId: string, chatId: string): Promise<string[]>;
   /** Deletes runs that expired before this time. */
   prune(time: number): Promise<void>;
+  /** Of a key also those of its people. */
+  deleteAllOf(callerId: string): Promise<void>;
 }
 
 /** The messages of a round. `open`: the indexes of results that stand for calls that have not run. `said`: what the user is told. */

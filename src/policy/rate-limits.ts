@@ -5,6 +5,7 @@ import { keyIdOf, personCallerId } from '../core/people.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
 
 const windowMs = 60_000;
+const dayMs = 24 * 60 * 60 * 1_000;
 /** Callers that are remembered; beyond it the least recently active one is dropped. */
 const maxCallers = 10_000;
 /** The end of an active run is unknown, so this is a guess for `Retry-After`. */
@@ -20,12 +21,21 @@ interface Count {
 /** The limits of a caller, or of all people of a key. */
 interface Rule extends CallerLimits {
   id: string;
+  /** For whom tokens are counted. */
+  countedFor: string;
   /** For messages. */
   who: string;
 }
 
-/** Limits of callers, counted in this process. `now` returns milliseconds. */
-export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
+export interface RateLimiterOptions {
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** Tokens that a caller has used since midnight UTC; by the id of a key, those of all its people. */
+  tokensToday?: (callerId: string) => number;
+}
+
+/** Limits of callers, counted in this process. */
+export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOptions): RateLimiter {
   const counts = new Map<string, Count>();
 
   /** The caller's count, moved to the end of the map, which is thus ordered by activity, least recent first. */
@@ -58,7 +68,11 @@ export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
   }
 
   /** @throws GatewayError `rate_limit_exceeded` */
-  function requireRoom({ id, who, concurrentRuns }: Rule): void {
+  function requireRoom({ id, countedFor, who, concurrentRuns, tokensPerDay }: Rule): void {
+    if (tokensPerDay !== undefined && tokensToday(countedFor) >= tokensPerDay) {
+      const seconds = Math.ceil((dayMs - (now() % dayMs)) / 1_000);
+      throw exceeded(`${who} may use ${tokensPerDay} tokens a day, and has used them. The next day begins at midnight UTC.`, seconds);
+    }
     if (concurrentRuns === undefined || countOf(id).running < concurrentRuns) return;
     const what = concurrentRuns === 1 ? 'one request' : `${concurrentRuns} requests`;
     throw exceeded(`${who} may have ${what} active at a time. Wait for one to end, or cancel it.`, retryBusySeconds);
@@ -75,9 +89,9 @@ export function createRateLimiter({ now }: { now: () => number }): RateLimiter {
     admit({ id, person, limits: own, totalLimits }) {
       const who = person === undefined ? 'This key' : 'You';
       const rules = [
-        { id, who, allowed: own },
+        { id, countedFor: id, who, allowed: own },
         // Counted as one more person, with an id that nobody can have.
-        { id: personCallerId(keyIdOf(id), ''), who: 'All users of this key together', allowed: totalLimits },
+        { id: personCallerId(keyIdOf(id), ''), countedFor: keyIdOf(id), who: 'All users of this key together', allowed: totalLimits },
       ].flatMap(({ allowed, ...rule }) => (allowed === undefined ? [] : [{ ...rule, ...allowed }]));
       for (const rule of rules) requireRoom(rule);
       for (const rule of rules) takeRequest(rule);

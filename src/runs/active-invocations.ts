@@ -3,6 +3,9 @@ import { GatewayError } from '../core/errors.ts';
 import { isWithin } from '../core/people.ts';
 import { Drain } from './drain.ts';
 
+/** Why work of a key, or of one of its people, ends. A deleted person may come again, and begins anew. */
+export type EndOfAccess = 'deleted' | 'changed' | 'expired' | 'user deleted';
+
 /** Tool calls outside of chats. A shutdown waits for them, and they end with their caller's key. */
 export interface ActiveInvocations {
   /**
@@ -10,8 +13,8 @@ export interface ActiveInvocations {
    * @throws GatewayError `server_shutting_down`, `invalid_api_key`, `run_cancelled`; whatever `work` throws.
    */
   run<Value>(caller: Caller, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
-  /** Cancels the calls of a key and its people; after its deletion no new ones start. */
-  cancelAllOf(keyId: string, cause: 'deleted' | 'changed' | 'expired'): void;
+  /** Cancels the calls of a key and its people, or of one of them; after the deletion of the key no new ones start. */
+  cancelAllOf(ownerId: string, cause: EndOfAccess): void;
   /** Admits no more calls, and resolves when all have ended. After `timeoutMs` the rest is aborted. */
   drain(timeoutMs: number): Promise<void>;
 }
@@ -39,13 +42,11 @@ export function createActiveInvocations(): ActiveInvocations {
       }
     },
 
-    cancelAllOf(keyId, cause) {
-      if (cause === 'deleted') drain.closeTo(keyId);
-      const reason = new GatewayError(
-        'run_cancelled',
-        `The call was cancelled because its key ${cause === 'expired' ? 'has' : 'was'} ${cause}; whether it took effect is unknown.`,
-      );
-      for (const call of running) if (isWithin(call.callerId, keyId)) call.controller.abort(reason);
+    cancelAllOf(ownerId, cause) {
+      if (cause === 'deleted') drain.closeTo(ownerId);
+      const why = cause === 'user deleted' ? 'its user was deleted' : `its key ${cause === 'expired' ? 'has' : 'was'} ${cause}`;
+      const reason = new GatewayError('run_cancelled', `The call was cancelled because ${why}; whether it took effect is unknown.`);
+      for (const call of running) if (isWithin(call.callerId, ownerId)) call.controller.abort(reason);
     },
 
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this call ended.'),

@@ -62,10 +62,13 @@ export interface ActiveRuns {
   isKnown: (caller: Caller) => boolean;
   /** Cancels a single call; its run continues with the result `tool_cancelled`. False when no active call of that id is visible to this caller. */
   cancelCall: (runId: string, callId: string, caller: Caller) => boolean;
-  /** Ends every run of this key and its people, or of this caller, with `run_cancelled`; new ones may start. */
-  cancelEvery: (ownerId: string, message: string) => void;
-  /** To be called when the key was deleted: cancels its runs and those of its people, and admits no new ones. */
-  cancelAllOf: (keyId: string) => void;
+  /**
+   * Ends every run of this key and its people, or of this caller, with `run_cancelled`; new ones may start. Resolves when they have ended, or after
+   * `limits.interruptMs`.
+   */
+  cancelEvery: (ownerId: string, message: string) => Promise<void>;
+  /** To be called when the key was deleted: as `cancelEvery`, and admits no new runs of the key and its people. */
+  cancelAllOf: (keyId: string) => Promise<void>;
   /** Admits no new runs, and resolves when the active ones have ended. After `timeoutMs` the rest is aborted. */
   drain(timeoutMs: number): Promise<void>;
   isDraining(): boolean;
@@ -118,9 +121,11 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     return run !== undefined && mayAccess(run, caller) ? run : undefined;
   }
 
-  function cancelEvery(ownerId: string, message: string): void {
+  async function cancelEvery(ownerId: string, message: string): Promise<void> {
     const reason = new GatewayError('run_cancelled', message);
-    for (const run of running.values()) if (isWithin(run.callerId, ownerId)) run.controller.abort(reason);
+    const found = [...running].filter(([, { callerId }]) => isWithin(callerId, ownerId));
+    for (const [, { controller }] of found) controller.abort(reason);
+    await Promise.all(found.map(([runId]) => whenOver(runId, limits.interruptMs)));
   }
 
   function requireReady(caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>): void {
@@ -160,7 +165,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     const end = new RunEnd();
     const sources: Source[] = [];
     const suspension = suspensionWith({ sources, transcript });
-    const stats = new RunStats({ now: services.now, model, metrics, earlier });
+    const stats = new RunStats({ now: services.now, caller, model, metrics, earlier });
     const modelRequests = stats.counting(recorder.modelRequests);
     const ids = { runId, chatId, messageId, sessionId, model };
     const whenOver = end.whenOver;
@@ -280,7 +285,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     cancelEvery,
     cancelAllOf(keyId) {
       drain.closeTo(keyId);
-      cancelEvery(keyId, 'The run was cancelled because the key it was started with was deleted.');
+      return cancelEvery(keyId, 'The run was cancelled because the key it was started with was deleted.');
     },
     isDraining: () => drain.isDraining,
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),

@@ -51,12 +51,14 @@ export function createFollowedRuns(active: ActiveRuns): FollowedRuns {
         return follower === undefined ? started : { ...started, stream: (emit) => follower.share(started.stream, { decided, emit }) };
       },
       cancelEvery(callerId, message) {
-        active.cancelEvery(callerId, message);
+        const ended = active.cancelEvery(callerId, message);
         stopAllOf(callerId);
+        return ended;
       },
       cancelAllOf(callerId) {
-        active.cancelAllOf(callerId);
+        const ended = active.cancelAllOf(callerId);
         stopAllOf(callerId);
+        return ended;
       },
     },
 

@@ -62,7 +62,13 @@ export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runti
     const settings = { ...runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: toolTimeoutMs, now };
     const prepared = await prepareToolCall(call, new Map([[spec.name, tool]]), run);
     const { outcome, durationMs } = await runToolCall(prepared, settings, { emit });
-    metrics?.countCall({ server: tool.server, tool: spec.name, code: outcome.type === 'error' ? outcome.code : undefined, durationMs });
+    metrics?.countCall({
+      caller,
+      server: tool.server,
+      tool: spec.name,
+      code: outcome.type === 'error' ? outcome.code : undefined,
+      durationMs,
+    });
     signal.throwIfAborted();
     return { id: isToolId(id) ? id : label, name: spec.name, outcome, durationMs };
   }

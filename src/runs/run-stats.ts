@@ -1,3 +1,4 @@
+import type { Caller } from '../core/caller.ts';
 import type { ChatEvent, Usage } from '../core/chat.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { ModelRequestLog } from '../core/model-request-log.ts';
@@ -10,6 +11,7 @@ import type { JsonValue } from '../shared/json.ts';
 export interface RunStatsOptions {
   /** Milliseconds of a monotonic clock. */
   now: () => number;
+  caller: Caller;
   /** As the request names it. */
   model: string;
   metrics?: Pick<Metrics, 'countRun' | 'countCall'> | undefined;
@@ -53,6 +55,9 @@ export class RunStats {
     this.#ending = ending;
     const code = 'error' in ending ? ending.error.code : undefined;
     this.#options.metrics?.countRun({
+      caller: this.#options.caller,
+      isResumed: this.#options.earlier !== undefined,
+      toolCalls: this.#toolCalls,
       model: this.#options.model,
       outcome: ending.status,
       code,
@@ -83,7 +88,13 @@ export class RunStats {
       const code = isJsonObject(error) ? textOf(error['code']) : undefined;
       const server = this.#servers.get(id);
       this.#noteServer(event);
-      this.#options.metrics?.countCall({ server, tool: textOf(tool), code, durationMs: Number(duration_ms ?? 0) });
+      this.#options.metrics?.countCall({
+        caller: this.#options.caller,
+        server,
+        tool: textOf(tool),
+        code,
+        durationMs: Number(duration_ms ?? 0),
+      });
     } else if (type === 'selection' && Array.isArray(data['repaired']) && data['repaired'].length > 0) this.#repairedSelections += 1;
   }
 

@@ -1,3 +1,4 @@
+import type { UsageStore } from '../core/usage-store.ts';
 import type { WaitingRunStore } from '../core/suspended-run.ts';
 import type { NoteStores, NoteStore, NoteKind } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
@@ -11,6 +12,7 @@ import { createSqliteChats } from './sqlite/sqlite-chats.ts';
 import { createSqliteRegistry } from './sqlite/sqlite-registry.ts';
 import { createSqliteResponses } from './sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
+import { createSqliteUsage } from './sqlite/sqlite-usage.ts';
 import { createSqliteWaitingRuns } from './sqlite/sqlite-waiting-runs.ts';
 
 export interface StoresOptions extends Omit<ConnectionOptions, 'now'> {
@@ -29,6 +31,7 @@ export interface Stores {
   noteStores: NoteStores;
   chats: ChatStore;
   responses: ResponseStore;
+  usage: UsageStore;
   /** Shared by all stores; closed with the registry. */
   connection: DatabaseConnection;
 }
@@ -52,6 +55,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
     },
     chats: createSqliteChats(connection, { now }),
     responses: createSqliteResponses(connection, { secret, now }),
+    usage: createSqliteUsage(connection),
     connection,
   };
 }

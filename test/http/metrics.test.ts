@@ -107,7 +107,17 @@ test.each(['http://93.184.216.34', 'http:93.184.216.34'])('calls of a server tha
 test('beyond a hundred models the rest counts as other', async () => {
   const names = Array.from({ length: 105 }, (_, index) => `model-${index}`);
   const metrics = createPrometheusMetrics();
-  const run = { outcome: 'completed', code: undefined, durationMs: 1, firstTokenMs: 1, repairedSelections: 0, usage: undefined } as const;
+  const caller = { id: 'key_1', role: 'user', isOpen: false } as const;
+  const seen = { caller, isResumed: false, toolCalls: 0 };
+  const run = {
+    ...seen,
+    outcome: 'completed',
+    code: undefined,
+    durationMs: 1,
+    firstTokenMs: 1,
+    repairedSelections: 0,
+    usage: undefined,
+  } as const;
   for (const model of names) metrics.countRun({ ...run, model, modelRequests: 1 });
   const lines = (await metrics.text()).split('\n').filter((line) => line.startsWith('toolwharf_model_requests_total{'));
   expect(lines).toHaveLength(101);

@@ -351,7 +351,7 @@ describe('a restart', () => {
 
 test('a store that cannot be read costs nobody a chat', async () => {
   const fail = (): Promise<never> => Promise.reject(new Error('no disk'));
-  const runs = { save: fail, find: fail, list: fail, endInterrupted: fail, prune: fail };
+  const runs = { save: fail, find: fail, list: fail, endInterrupted: fail, prune: fail, deleteAllOf: fail };
   await using app = await testApp({}, { backends: [backendOf(new ScriptedModel(says('Hello.')))], runs });
   const answer = await chat(app);
   expect(answer.statusCode).toBe(200);

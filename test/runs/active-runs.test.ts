@@ -178,9 +178,9 @@ describe('the end of a run', () => {
   test('of a deleted key is that of its runs, and it starts no other', async () => {
     const { stream, runs, endings } = started([[{ type: 'text', text: 'He' }, never]]);
     const told = read(stream);
-    runs.cancelAllOf('bob');
+    void runs.cancelAllOf('bob');
     expect(() => runs.start(chatRequest(), bob, new AbortController())).toThrow('The key was deleted');
-    runs.cancelAllOf('ada');
+    void runs.cancelAllOf('ada');
     await expect(told).rejects.toMatchObject({ code: 'run_cancelled' });
     expect(endings).toMatchObject([{ status: 'cancelled' }]);
     expect(runs.countRunning()).toBe(0);

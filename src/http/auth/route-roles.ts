@@ -105,6 +105,10 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /api/v1/configs/tool_servers': 'admin-change',
   'POST /api/v1/configs/tool_servers/verify': 'admin-change',
   'GET /api/settings': 'admin-read',
+  // Users see their own.
+  'GET /api/usage': 'user',
+  'GET /api/users': 'admin-read',
+  'DELETE /api/users/:key/:id': 'admin-change',
   'GET /metrics': 'metrics',
 };
 

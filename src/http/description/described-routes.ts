@@ -19,6 +19,7 @@ import { socketDescriptions } from '../routes/socket-description.ts';
 import { storedChatDescriptions } from '../routes/stored-chats-description.ts';
 import { toolServerDescriptions } from '../routes/tool-servers-description.ts';
 import { toolDescriptions } from '../routes/tools-description.ts';
+import { usageDescriptions } from '../routes/usage-description.ts';
 import type { RouteDescriptions } from './route-description.ts';
 
 /** Schemas of bodies that are checked where they are stored. */
@@ -49,6 +50,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
     ...toolServerDescriptions(connection),
     ...openWebUiConfigDescriptions(connection),
     ...keyDescriptions,
+    ...usageDescriptions,
     ...gatewayDescriptions,
   };
 }

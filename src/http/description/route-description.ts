@@ -11,6 +11,7 @@ export const tags = {
   Presets: 'Models of your own: a base model with a prompt, tools and parameters.',
   'Tool servers': 'Where the functions come from.',
   Keys: 'Who may use the gateway, and for what.',
+  Usage: 'What was used, and the people who used it.',
   Gateway: 'The gateway itself.',
 } as const;
 

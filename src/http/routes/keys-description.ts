@@ -4,7 +4,11 @@ import type { RouteDescriptions } from '../description/route-description.ts';
 import { deletedShape, isoTime } from '../description/shared-schemas.ts';
 import { changedKey, newKey } from './keys.ts';
 
-const limitsShape = z.object({ requests_per_minute: z.int().optional(), concurrent_runs: z.int().optional() });
+const limitsShape = z.object({
+  requests_per_minute: z.int().optional(),
+  concurrent_runs: z.int().optional(),
+  tokens_per_day: z.int().optional(),
+});
 const usersShape = z.discriminatedUnion('from', [
   z.object({ from: z.literal('header'), name: z.string(), name_header: z.string().nullable(), email_header: z.string().nullable() }),
   z.object({

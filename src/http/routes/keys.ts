@@ -67,13 +67,17 @@ const toolEntry = z
 
 const limitHint = `must be a whole number from 1 to ${maxLimit}`;
 const limit = z.int(limitHint).min(1, limitHint).max(maxLimit, limitHint).nullish();
+/** More tokens than any model writes in a day. */
+const maxTokens = 1_000_000_000_000;
+const tokensHint = 'must be a whole number of at least 1';
+const tokens = z.int(tokensHint).min(1, tokensHint).max(maxTokens, `must be at most ${maxTokens}`).nullish();
 const limits = z
   .strictObject(
-    { requests_per_minute: limit, concurrent_runs: limit },
+    { requests_per_minute: limit, concurrent_runs: limit, tokens_per_day: tokens },
     {
       error: ({ code }) =>
         code === 'unrecognized_keys'
-          ? 'is not a limit; those are requests_per_minute and concurrent_runs'
+          ? 'is not a limit; those are requests_per_minute, concurrent_runs and tokens_per_day'
           : 'must be an object as in {"requests_per_minute": 60, "concurrent_runs": 4}',
     },
   )

@@ -143,6 +143,31 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX response_items_of_response ON response_items (position);
   `,
+  // What was used by day, and the people behind keys.
+  `
+  CREATE TABLE usage (
+    day TEXT NOT NULL,
+    key_id TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    model TEXT NOT NULL,
+    tool TEXT NOT NULL,
+    requests INTEGER NOT NULL,
+    tokens_in INTEGER NOT NULL,
+    tokens_out INTEGER NOT NULL,
+    tool_calls INTEGER NOT NULL,
+    failures INTEGER NOT NULL,
+    PRIMARY KEY (day, key_id, person_id, model, tool)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE people (
+    key_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    name TEXT,
+    email TEXT,
+    last INTEGER NOT NULL,
+    PRIMARY KEY (key_id, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX people_by_time ON people (last);
+  `,
 ];
 
 export interface MigrationOptions {

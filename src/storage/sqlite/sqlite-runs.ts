@@ -4,6 +4,7 @@ import type { LoggedEvent, LoggedRun, RunStore, RunSummary } from '../../core/ru
 import type { RunStatus } from '../../core/run.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
@@ -63,6 +64,11 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
     },
 
     prune: (bounds) => connection.write((database) => prune(database, bounds)),
+
+    async deleteAllOf(callerId) {
+      const { condition, values } = ownedBy(callerId);
+      await connection.write((database) => database.prepare(`DELETE FROM runs WHERE ${condition}`).run(...values));
+    },
   };
 }
 

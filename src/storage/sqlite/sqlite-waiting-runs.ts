@@ -8,6 +8,7 @@ import type { Loss } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { SecretCipher, SecretField } from '../secrets/encrypt-secrets.ts';
+import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
 
@@ -124,6 +125,21 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
         const sql = 'SELECT id FROM waiting_runs WHERE chat = ? AND is_open = 1';
         return selectAll<{ id: string }>(database, sql, chatKeyOf(callerId, chatId)).map(({ id }) => id);
       }),
+
+    async deleteAllOf(callerId) {
+      const { condition, values } = ownedBy(callerId);
+      const partsIds = await connection.write((database) => {
+        const found = selectAll<{ partsId: string }>(
+          database,
+          `SELECT parts_id AS partsId FROM waiting_runs WHERE ${condition}`,
+          ...values,
+        );
+        database.prepare(`DELETE FROM waiting_answers WHERE run_id IN (SELECT id FROM waiting_runs WHERE ${condition})`).run(...values);
+        database.prepare(`DELETE FROM waiting_runs WHERE ${condition}`).run(...values);
+        return found.map(({ partsId }) => partsId);
+      });
+      await removeParts(connection, partsIds);
+    },
 
     async prune(time) {
       // Read first: usually there is nothing to remove, and a write would have to wait for locks.

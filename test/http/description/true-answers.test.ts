@@ -193,6 +193,14 @@ test('answers are as the document says, on every route', async () => {
   expect((await call('PUT /api/tool-servers', { payload: { data: [fresh] } })).status).toBe(200);
   expect((await call(`DELETE ${one}`, { url: at() })).status).toBe(200);
 
+  await call('GET /api/usage', { url: '/api/usage?by=user' });
+  await call('GET /api/usage', { url: '/api/usage?by=tool' });
+  const users = { from: 'header', name: 'x-user' };
+  const { id: team, key: teamKey } = await call('POST /api/keys', { payload: { name: 'team', role: 'user', users } });
+  await call('GET /api/runs', { key: String(teamKey), headers: { 'x-user': 'ada' } });
+  expect((await call('GET /api/users'))['data']).toHaveLength(1);
+  expect((await call('DELETE /api/users/{key}/{id}', { url: `/api/users/${String(team)}/ada` })).status).toBe(200);
+
   expect(faults).toEqual([]);
   const patterns = [...seen].map(
     (route) => new RegExp(`^${route.replaceAll(/\{\w+\}/g, '(?::\\w+|\\*)').replace('/invoke', '')}(?:/invoke)?$`),

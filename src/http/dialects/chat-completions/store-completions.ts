@@ -103,13 +103,14 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
       return storing({ request, callerId, started, metadata: parseMetadata(request.store.metadata) }, who.controller.signal);
     },
     cancelAllOf(callerId) {
-      runs.cancelAllOf(callerId);
+      const ended = runs.cancelAllOf(callerId);
       store.deleteAllOf(callerId).catch((error: unknown) => {
         logger.error(
           { err: error, caller_id: callerId },
           'the stored chats of a deleted key could not be deleted; they remain until they expire',
         );
       });
+      return ended;
     },
     async drain(timeoutMs) {
       await runs.drain(timeoutMs);

@@ -30,7 +30,7 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
       };
       begun.push(stream);
       const run = { runId: 'r1', caller, signal: controller.signal } as unknown as RunContext;
-      return { run, stream, stats: new RunStats({ now: () => 0, model: 'model' }) };
+      return { run, stream, stats: new RunStats({ now: () => 0, caller, model: 'model' }) };
     },
     resume: async (_run: unknown, _decided: unknown, who: { controller: AbortController }) =>
       runs.start(requestOf(), caller, who.controller),

@@ -1,0 +1,185 @@
+import type { Caller } from '../core/caller.ts';
+import { limits } from '../core/limits.ts';
+import type { EndedCall, EndedRun, Metrics } from '../core/metrics.ts';
+import { keyIdOf, personCallerId } from '../core/people.ts';
+import type { KnownPerson, UsageCounts, UsageStore } from '../core/usage-store.ts';
+
+/** What is counted is written together; a crash loses at most as much. */
+const saveDelayMs = 2_000;
+const retryDelayMs = 10_000;
+const pruneIntervalMs = 60 * 60 * 1_000;
+const dayMs = 24 * 60 * 60 * 1_000;
+/** A caller can make up ids of people, and so rows: beyond this number, what a key uses in a day is no longer told apart. */
+const rowsOfKeyPerDay = 20_000;
+/** Runs that fail so, never reached a model: the name is whatever the client wrote. */
+const nameless: ReadonlySet<string | undefined> = new Set(['model_not_found', 'forbidden', 'invalid_request']);
+
+export interface UsageCounterOptions {
+  store: UsageStore;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  logger: { error(fields: object, message: string): void };
+}
+
+/** Counts what callers use. The counting itself writes nothing. */
+export interface UsageCounter extends Pick<Metrics, 'countRun' | 'countCall'> {
+  /** Notes that a person was here. */
+  notePerson: (caller: Caller) => void;
+  /** Tokens of a caller since midnight UTC; of a key with people, by its own id, those of all of them. */
+  tokensToday: (callerId: string) => number;
+  /** Reads what was counted today before this process, which limits of tokens a day need. Never rejects. */
+  load(): Promise<void>;
+  flush: () => Promise<void>;
+  /** Saves what is unsaved, and nothing afterwards. */
+  close(): Promise<void>;
+}
+
+export function createUsageCounter({ store, now, logger }: UsageCounterOptions): UsageCounter {
+  let unsaved = new Map<string, UsageCounts>();
+  let people = new Map<string, KnownPerson>();
+  let tokens = { day: '', of: new Map<string, number>() };
+  let rows = { day: '', of: new Map<string, Set<string>>() };
+  let timer: NodeJS.Timeout | undefined;
+  let saving: Promise<void> = Promise.resolve();
+  let isClosed = false;
+  let isFaulty = false;
+  let prunedAt = Number.NEGATIVE_INFINITY;
+
+  function schedule(): void {
+    if (timer !== undefined || isClosed) return;
+    timer = setTimeout(() => void flush(), isFaulty ? retryDelayMs : saveDelayMs);
+    timer.unref();
+  }
+
+  function countsOf(caller: Caller, model: string, tool: string): UsageCounts {
+    const day = dayOf(now());
+    const keyId = keyIdOf(caller.id);
+    const name = JSON.stringify([caller.person?.id ?? '', model, tool]);
+    const isCountedAlone = mayHaveRow(day, keyId, name);
+    const own = isCountedAlone ? { personId: caller.person?.id ?? '', model, tool } : { personId: '', model: '', tool: tool && 'others' };
+    const key = JSON.stringify([day, keyId, ...Object.values(own)]);
+    const known = unsaved.get(key);
+    if (known !== undefined) return known;
+    const fresh = { day, keyId, ...own, requests: 0, tokensIn: 0, tokensOut: 0, toolCalls: 0, failures: 0 };
+    unsaved.set(key, fresh);
+    schedule();
+    return fresh;
+  }
+
+  function mayHaveRow(day: string, keyId: string, name: string): boolean {
+    if (rows.day !== day) rows = { day, of: new Map() };
+    const ofKey = rows.of.get(keyId) ?? new Set();
+    rows.of.set(keyId, ofKey);
+    if (ofKey.has(name)) return true;
+    if (ofKey.size >= rowsOfKeyPerDay) return false;
+    ofKey.add(name);
+    return true;
+  }
+
+  function addTokens(callerId: string, count: number): void {
+    const day = dayOf(now());
+    if (tokens.day !== day) tokens = { day, of: new Map() };
+    if (count > 0) tokens.of.set(callerId, (tokens.of.get(callerId) ?? 0) + count);
+  }
+
+  async function save(): Promise<void> {
+    const [counts, noted] = [unsaved, people];
+    if (counts.size === 0 && noted.size === 0) return;
+    unsaved = new Map();
+    people = new Map();
+    try {
+      await store.add([...counts.values()], [...noted.values()]);
+      isFaulty = false;
+      if (now() - prunedAt < pruneIntervalMs) return;
+      prunedAt = now();
+      await store.prune(dayOf(now() - limits.usageDays * dayMs), now() - limits.usageDays * dayMs);
+    } catch (error) {
+      if (!isFaulty) logger.error({ err: error }, 'usage cannot be stored at the moment; it is kept in memory');
+      isFaulty = true;
+      restore(counts, noted);
+      schedule();
+    }
+  }
+
+  /** Adds what could not be written to what was counted meanwhile. */
+  function restore(counts: ReadonlyMap<string, UsageCounts>, noted: ReadonlyMap<string, KnownPerson>): void {
+    for (const [key, count] of counts) {
+      const later = unsaved.get(key);
+      unsaved.set(key, later === undefined ? count : sumOf(count, later));
+    }
+    people = new Map([...noted, ...people]);
+  }
+
+  function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    saving = saving.then(save);
+    return saving;
+  }
+
+  return {
+    countRun(run: EndedRun) {
+      const { caller, outcome, code, usage, isResumed } = run;
+      const counts = countsOf(caller, nameless.has(code) ? '' : run.model, '');
+      if (!isResumed) counts.requests += 1;
+      if (outcome === 'failed') counts.failures += 1;
+      counts.toolCalls += run.toolCalls;
+      const [tokensIn, tokensOut] = [usage?.prompt_tokens ?? 0, usage?.completion_tokens ?? 0];
+      counts.tokensIn += tokensIn;
+      counts.tokensOut += tokensOut;
+      addTokens(caller.id, tokensIn + tokensOut);
+      if (caller.person !== undefined) addTokens(keyIdOf(caller.id), tokensIn + tokensOut);
+    },
+
+    countCall({ caller, server, tool, code }: EndedCall) {
+      // The server of a request has whatever address the client wrote.
+      const isOfRequest = server?.includes('://') === true;
+      const counts = countsOf(caller, '', isOfRequest ? 'tool_servers' : `${server ?? 'unknown'}/${server === undefined ? '' : tool}`);
+      counts.toolCalls += 1;
+      if (code !== undefined) counts.failures += 1;
+    },
+
+    notePerson({ id, person }) {
+      if (person === undefined) return;
+      if (people.size >= rowsOfKeyPerDay && !people.has(id)) return;
+      people.set(id, { ...person, keyId: keyIdOf(id), last: now() });
+      schedule();
+    },
+
+    tokensToday: (callerId) => (tokens.day === dayOf(now()) ? (tokens.of.get(callerId) ?? 0) : 0),
+
+    async load() {
+      try {
+        const day = dayOf(now());
+        for (const { keyId, personId, tokens: count } of await store.tokensOf(day)) {
+          addTokens(keyId, count);
+          if (personId !== '') addTokens(personCallerId(keyId, personId), count);
+        }
+      } catch (error) {
+        logger.error({ err: error }, 'the tokens of today cannot be read; limits of tokens a day begin anew');
+      }
+    },
+
+    flush,
+    async close() {
+      await flush();
+      isClosed = true;
+    },
+  };
+}
+
+/** In UTC, as 2026-11-22. */
+export function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+function sumOf(left: UsageCounts, right: UsageCounts): UsageCounts {
+  return {
+    ...left,
+    requests: left.requests + right.requests,
+    tokensIn: left.tokensIn + right.tokensIn,
+    tokensOut: left.tokensOut + right.tokensOut,
+    toolCalls: left.toolCalls + right.toolCalls,
+    failures: left.failures + right.failures,
+  };
+}

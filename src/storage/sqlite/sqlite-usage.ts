@@ -1,0 +1,107 @@
+import type { SQLInputValue } from 'node:sqlite';
+import type { KnownPerson, UsageDimension, UsageRow, UsageStore } from '../../core/usage-store.ts';
+import type { DatabaseConnection } from './database-connection.ts';
+import { selectAll } from './select.ts';
+
+const sums = `sum(requests) AS requests, sum(tokens_in) AS tokensIn, sum(tokens_out) AS tokensOut, sum(tool_calls) AS toolCalls, sum(failures) AS failures`;
+const addCounts = `INSERT INTO usage (day, key_id, person_id, model, tool, requests, tokens_in, tokens_out, tool_calls, failures)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, key_id, person_id, model, tool) DO UPDATE SET
+  requests = requests + excluded.requests, tokens_in = tokens_in + excluded.tokens_in, tokens_out = tokens_out + excluded.tokens_out,
+  tool_calls = tool_calls + excluded.tool_calls, failures = failures + excluded.failures`;
+const notePerson = `INSERT INTO people (key_id, id, name, email, last) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key_id, id) DO UPDATE SET
+  name = coalesce(excluded.name, name), email = coalesce(excluded.email, email), last = max(last, excluded.last)`;
+
+/** What distinguishes the rows of a report; the ids of people are unique within a key alone. */
+const columnsOf: Record<UsageDimension, readonly string[]> = {
+  key: ['key_id'],
+  user: ['key_id', 'person_id'],
+  model: ['model'],
+  tool: ['tool'],
+};
+
+/** Usage by day, and the people behind keys, on the registry's connection (see `createSqliteRuns`). */
+export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
+  return {
+    add: (counts, people) =>
+      connection.write((database) => {
+        const add = database.prepare(addCounts);
+        for (const { day, keyId, personId, model, tool, requests, tokensIn, tokensOut, toolCalls, failures } of counts)
+          add.run(day, keyId, personId, model, tool, requests, tokensIn, tokensOut, toolCalls, failures);
+        const note = database.prepare(notePerson);
+        for (const { keyId, id, name = null, email = null, last } of people) note.run(keyId, id, name, email, last);
+      }),
+
+    report: ({ by, from, to, owner, limit }) =>
+      connection.read((database) => {
+        const shown = (column: string): string => (columnsOf[by].includes(column) ? column : `''`);
+        const conditions = ['day >= ?', 'day <= ?', by === 'tool' ? `tool <> ''` : `tool = ''`];
+        const values: SQLInputValue[] = [from, to];
+        if (owner !== undefined) {
+          conditions.push('key_id = ?', 'person_id = ?');
+          values.push(owner.keyId, owner.personId);
+        }
+        const groups = ['day', ...columnsOf[by]].join(', ');
+        const sql = `SELECT day, ${shown('key_id')} AS keyId, ${shown('person_id')} AS personId, ${shown('model')} AS model, ${shown('tool')} AS tool, ${sums}
+          FROM usage WHERE ${conditions.join(' AND ')} GROUP BY ${groups} ORDER BY day DESC, ${columnsOf[by].join(', ')} LIMIT ?`;
+        return selectAll<UsageRow>(database, sql, ...values, limit);
+      }),
+
+    tokensOf: (day) =>
+      connection.read((database) =>
+        selectAll(
+          database,
+          `SELECT key_id AS keyId, person_id AS personId, sum(tokens_in + tokens_out) AS tokens FROM usage
+            WHERE day = ? AND tool = '' GROUP BY key_id, person_id`,
+          day,
+        ),
+      ),
+
+    listPeople: ({ limit, offset }) =>
+      connection.read((database) => {
+        const sql = 'SELECT key_id AS keyId, id, name, email, last FROM people ORDER BY last DESC, key_id, id LIMIT ? OFFSET ?';
+        return selectAll<PersonRow>(database, sql, limit, offset).map(toPerson);
+      }),
+
+    forgetPerson: (keyId, id) =>
+      connection.write((database) => {
+        const of = `FROM usage WHERE key_id = ? AND person_id = ?`;
+        const rows = selectAll<UsageRow>(
+          database,
+          `SELECT day, model, tool, requests, tokens_in AS tokensIn, tokens_out AS tokensOut, tool_calls AS toolCalls, failures ${of}`,
+          keyId,
+          id,
+        );
+        const add = database.prepare(addCounts);
+        for (const { day, model, tool, requests, tokensIn, tokensOut, toolCalls, failures } of rows)
+          add.run(day, keyId, '', model, tool, requests, tokensIn, tokensOut, toolCalls, failures);
+        database.prepare(`DELETE ${of}`).run(keyId, id);
+        return database.prepare('DELETE FROM people WHERE key_id = ? AND id = ?').run(keyId, id).changes > 0 || rows.length > 0;
+      }),
+
+    async forgetKey(keyId) {
+      await connection.write((database) => database.prepare('DELETE FROM people WHERE key_id = ?').run(keyId));
+    },
+
+    async prune(day, time) {
+      const find = 'SELECT 1 FROM usage WHERE day < ? UNION ALL SELECT 1 FROM people WHERE last < ? LIMIT 1';
+      // Read first: usually there is nothing to remove, and a write would have to wait for locks.
+      if ((await connection.read((database) => database.prepare(find).get(day, time))) === undefined) return;
+      await connection.write((database) => {
+        database.prepare('DELETE FROM usage WHERE day < ?').run(day);
+        database.prepare('DELETE FROM people WHERE last < ?').run(time);
+      });
+    },
+  };
+}
+
+interface PersonRow {
+  keyId: string;
+  id: string;
+  name: string | null;
+  email: string | null;
+  last: number;
+}
+
+function toPerson({ name, email, ...person }: PersonRow): KnownPerson {
+  return { ...person, ...(name !== null && { name }), ...(email !== null && { email }) };
+}
