@@ -26,6 +26,8 @@ interface Backend {
   url: string;
   client: OpenAI;
   received: Received[];
+  /** Requests of which the backend has got the headers. */
+  begun: () => number;
   /** How often a client of the backend has left before its answer was complete. */
   left: () => number;
 }
@@ -35,6 +37,7 @@ const key = 'sk-tw-of-an-administrator-0123456789';
 /** A gateway before a backend with the models `whisper` and `other`, whose names begin with `lab/` at the gateway. */
 async function backend(answer: Answer, overrides: Partial<BackendConfig> = {}): Promise<Backend> {
   const received: Received[] = [];
+  let begun = 0;
   let left = 0;
   const server = createServer((request, response) => {
     response.on('close', () => (left += response.writableFinished ? 0 : 1));
@@ -45,6 +48,7 @@ async function backend(answer: Answer, overrides: Partial<BackendConfig> = {}): 
       respond(response, { data: [{ id: 'whisper' }, { id: 'other' }] });
       return;
     }
+    begun += 1;
     const { url = '', headers } = request;
     const type = headers['content-type'] ?? '';
     const body = await buffer(request);
@@ -80,7 +84,7 @@ async function backend(answer: Answer, overrides: Partial<BackendConfig> = {}): 
   onTestFinished(() => app.close());
   const gateway = await listen(app);
   const client = new OpenAI({ baseURL: `${gateway}/v1`, apiKey: key, maxRetries: 0 });
-  return { app, url: gateway, client, received, left: () => left };
+  return { app, url: gateway, client, received, begun: () => begun, left: () => left };
 }
 
 function respond(response: ServerResponse, body: JsonObject, status = 200): void {
@@ -344,6 +348,19 @@ test('a client that leaves ends the request to the backend', async () => {
   await speaking;
   leaving.abort();
   await expect.poll(lab.left).toBe(1);
+});
+
+test('a client that leaves while its form is passed on ends the request to the backend', async () => {
+  const lab = await backend((response) => respond(response, { text: 'x' }));
+  const { hostname, port } = new URL(lab.url);
+  const headers = { 'content-type': 'multipart/form-data; boundary=x', authorization: `Bearer ${key}` };
+  const sending = requestByHttp({ hostname, port, path: '/v1/audio/transcriptions', method: 'POST', headers });
+  sending.on('error', () => undefined);
+  sending.write(`--x\r\n${field('model', 'lab/whisper')}\r\n--x\r\n${field('prompt', 'x'.repeat(64 * 1024))}`);
+  await expect.poll(lab.begun).toBe(1);
+  sending.destroy();
+  await expect.poll(lab.left).toBe(1);
+  expect(lab.received).toEqual([]);
 });
 
 test('a backend that breaks off ends the client’s answer as well', async () => {

@@ -1,5 +1,9 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
@@ -11,6 +15,7 @@ import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { readSeen, selects } from '../requirements/gateway.ts';
 import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
+import { storesIn } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
 
 const weather = toolOf('weather', { annotations: { readOnlyHint: true } });
@@ -21,9 +26,11 @@ interface Gateway {
   model: ScriptedModel;
 }
 
-async function gatewayWith(turns: ScriptStep[][], environment: NodeJS.ProcessEnv = {}, config: object = {}): Promise<Gateway> {
+type Parts = NonNullable<Parameters<typeof testApp>[1]>;
+
+async function gatewayWith(turns: ScriptStep[][], environment: NodeJS.ProcessEnv = {}, parts: Parts = {}): Promise<Gateway> {
   const model = new ScriptedModel(...turns);
-  const app = await testApp({ TOOLWHARF_DEMO: 'false', ...environment }, { backends: [backendOf(model)], config });
+  const app = await testApp({ TOOLWHARF_DEMO: 'false', ...environment }, { backends: [backendOf(model)], ...parts });
   onTestFinished(() => app.close());
   return { app, model };
 }
@@ -65,6 +72,12 @@ async function ask(gateway: Gateway, body: JsonObject) {
 
 async function readRun({ app }: Gateway, runId: string): Promise<string> {
   return (await app.server.inject({ method: 'GET', url: `/api/runs/${runId}`, headers: { host: '127.0.0.1:8080' } })).body;
+}
+
+function approve({ app }: Gateway, { run_id: runId, calls: [waiting], token = '' }: Asked['approval']): Promise<LightMyRequestResponse> {
+  const url = `/api/runs/${runId}/approvals/${waiting?.id ?? ''}`;
+  const headers = { host: '127.0.0.1:8080' };
+  return app.server.inject({ method: 'POST', url, headers, payload: { decision: 'approve', token } });
 }
 
 describe('an MCP server of a request', () => {
@@ -192,7 +205,7 @@ describe('an MCP server of a request that cannot be used', () => {
     ['too many', Array.from({ length: 17 }, (_, index) => entryOf('http://a.test', { server_label: `s${index}` })), 'tools.16', ['16']],
   ])('is a 400: %s', async (_name, tools, param, words) => {
     const clock = parseToolServerConnection({ id: 'clock', url: 'http://clock.test', spec: { openapi: '3.1.0', paths: {} } }, 'file');
-    const gateway = await gatewayWith([], {}, { toolServers: [clock] });
+    const gateway = await gatewayWith([], {}, { config: { toolServers: [clock] } });
     const { status, raw } = await send(gateway, { tools });
     const { error } = JSON.parse(raw) as { error: { param: string; message: string } };
     expect([status, error.param]).toEqual([400, param]);
@@ -210,15 +223,31 @@ describe('a call of an MCP server of a request that needs an approval', () => {
     expect(server.calls).toEqual([]);
     await expect.poll(() => server.requests.filter(({ method }) => method === 'DELETE')).toHaveLength(1);
     expect(asked.raw + (await readRun(gateway, asked.runId))).not.toMatch(/-secret/);
-    const decision = await gateway.app.server.inject({
-      method: 'POST',
-      url: `/api/runs/${approval.run_id}/approvals/${approval.calls[0]?.id ?? ''}`,
-      headers: { host: '127.0.0.1:8080' },
-      payload: { decision: 'approve', token: approval.token ?? '' },
-    });
+    const decision = await approve(gateway, approval);
     expect(decision.json<JsonObject>()).toMatchObject({ choices: [{ message: { content: 'It is sunny.' } }] });
     expect(server.calls).toEqual(['weather']);
     expect(server.requests.findLast(({ rpc }) => rpc === 'tools/call')?.headers.authorization).toBe('Bearer token-secret');
+  });
+
+  test('is approved after a restart, and what the server is sent stands in no file', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'toolwharf-mcp-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const server = await mcpHttpServer([weather]);
+    const before = storesIn(folder);
+    const first = await gatewayWith([calls(['weather', {}])], {}, before);
+    const { approval } = JSON.parse(
+      (await send(first, { tools: [entryOf(server.url, { require_approval: 'always', ...secrets })] })).raw,
+    ) as Asked;
+    await first.app.close();
+    await before.close();
+    const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
+    expect(files.join('')).not.toMatch(/-secret/);
+    const after = storesIn(folder);
+    const second = await gatewayWith([says('It is sunny.')], {}, after);
+    expect((await approve(second, approval)).json<JsonObject>()).toMatchObject({ choices: [{ message: { content: 'It is sunny.' } }] });
+    expect(server.calls).toEqual(['weather']);
+    await second.app.close();
+    await after.close();
   });
 
   test.each<[string, JsonObject | string, string[]]>([
