@@ -7,11 +7,11 @@ import type { messageSchema } from './ollama-body-schema.ts';
 type WireMessage = z.infer<typeof messageSchema>;
 
 /**
- * Puts a conversation into our words. Calls without ids get those that they were handed over with, and results find their call by id, by the
- * function's name, or by their order: not every client of Ollama sends ids back. `seed` is for calls that follow.
+ * Puts a conversation into our words. Calls get the ids with which they were handed over, whatever ids the client has for them: some
+ * clients of Ollama send none back, others make their own. Results find their call by the client's id, by the function's name, or by their order. `seed` is for calls that follow.
  */
 export function toMessages(wire: readonly WireMessage[]): { messages: ChatMessage[]; seed: () => string } {
-  let open: ToolCall[] = [];
+  let open: OpenCall[] = [];
   const seed = new ConversationSeed();
   const messages = wire.map((message, index): ChatMessage => {
     const content = toContent(message.content ?? '', message.images ?? []);
@@ -23,8 +23,8 @@ export function toMessages(wire: readonly WireMessage[]): { messages: ChatMessag
       case 'user':
         return { role: 'user', content };
       case 'assistant': {
-        const toolCalls = toCalls(message, seed);
-        open = [...toolCalls];
+        open = toCalls(message, seed);
+        const toolCalls = open.map(({ call }) => call);
         seed.add(message);
         const thinking = message.thinking ?? '';
         return { role: 'assistant', content, toolCalls, ...(thinking !== '' && { extra: { thinking } }) };
@@ -41,20 +41,26 @@ export function toMessages(wire: readonly WireMessage[]): { messages: ChatMessag
   return { messages, seed: () => seed.value };
 }
 
-function toCalls({ tool_calls: calls }: WireMessage, seed: ConversationSeed): ToolCall[] {
-  return (calls ?? []).map(({ id, function: { name, arguments: args } }, position) => {
+/** A call without a result so far. */
+interface OpenCall {
+  call: ToolCall;
+  sentId: string | null | undefined;
+}
+
+function toCalls({ tool_calls: calls }: WireMessage, seed: ConversationSeed): OpenCall[] {
+  return (calls ?? []).map(({ id: sentId, function: { name, arguments: args } }, position) => {
     const call = { name, arguments: typeof args === 'string' ? args : JSON.stringify(args ?? {}) };
-    return { ...call, id: id === undefined || id === null || id === '' ? derivedCallId(seed.value, position, call) : id };
+    return { call: { ...call, id: derivedCallId(seed.value, position, call) }, sentId };
   });
 }
 
 /** Takes the call that a result answers out of those without a result. */
-function takeCall(open: ToolCall[], id: string | undefined, name: string | undefined): ToolCall | undefined {
-  const byId = id === undefined ? -1 : open.findIndex((call) => call.id === id);
-  const byName = name === undefined || byId >= 0 ? byId : open.findIndex((call) => call.name === name);
+function takeCall(open: OpenCall[], id: string | undefined, name: string | undefined): ToolCall | undefined {
+  const byId = id === undefined ? -1 : open.findIndex(({ sentId }) => sentId === id);
+  const byName = name === undefined || byId >= 0 ? byId : open.findIndex(({ call }) => call.name === name);
   const isUnnamed = id === undefined && name === undefined;
-  const [call] = open.splice(byName < 0 ? (isUnnamed ? 0 : open.length) : byName, 1);
-  return call;
+  const [taken] = open.splice(byName < 0 ? (isUnnamed ? 0 : open.length) : byName, 1);
+  return taken?.call;
 }
 
 /** Text, or parts if there are images. */

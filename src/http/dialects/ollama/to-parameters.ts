@@ -1,3 +1,4 @@
+import { withDerived } from '../../../core/derived-parameters.ts';
 import { withOllamaOnly } from '../../../core/for-ollama-only.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
@@ -21,13 +22,14 @@ export function toParameters(body: CommonBody): JsonObject {
   const { think, keep_alive: keepAlive, logprobs, top_logprobs: topLogprobs } = body;
   const effort = effortOf(think);
   const hasOptions = Object.keys(options).length > 0;
+  const { max_tokens: maxTokens, ...others } = parameters;
+  const wanted = {
+    ...others,
+    ...formatOf(body.format),
+    ...(logprobs === true && { logprobs, ...(typeof topLogprobs === 'number' && { top_logprobs: topLogprobs }) }),
+  };
   return withOllamaOnly(
-    {
-      ...parameters,
-      ...formatOf(body.format),
-      ...(effort !== undefined && { reasoning_effort: effort }),
-      ...(logprobs === true && { logprobs, ...(typeof topLogprobs === 'number' && { top_logprobs: topLogprobs }) }),
-    },
+    withDerived(wanted, withoutUndefined({ max_tokens: maxTokens, reasoning_effort: effort })),
     withoutUndefined({
       think: think === '' ? undefined : (think ?? undefined),
       keep_alive: keepAlive ?? undefined,

@@ -16,7 +16,7 @@ function idsOf(message: ChatMessage | undefined): string[] {
   return message?.role === 'assistant' ? message.toolCalls.map(({ id }) => id) : [];
 }
 
-test('calls without ids have the same ones again, whatever the time in the system prompt is, and others after other words', () => {
+test('calls have the same ids again, whatever the time in the system prompt is, and others after other words', () => {
   const idAfter = (system: string, text: string, args: object): string[] =>
     idsOf(
       messagesOf(
@@ -48,13 +48,13 @@ test('images become parts, with the type that their first bytes tell', () => {
 });
 
 test('results find their calls by id', () => {
-  const [, first, second] = messagesOf(
+  const [calls, first, second] = messagesOf(
     { role: 'assistant', tool_calls: [call('add', { a: 1 }, 'one'), call('add', { a: 2 }, 'two')] },
     { role: 'tool', content: '2', tool_call_id: 'two' },
     { role: 'tool', content: '1', tool_call_id: 'one' },
   );
-  expect(first).toEqual({ role: 'tool', toolCallId: 'two', content: '2', name: 'add' });
-  expect(second).toEqual({ role: 'tool', toolCallId: 'one', content: '1', name: 'add' });
+  expect(first).toEqual({ role: 'tool', toolCallId: idsOf(calls)[1], content: '2', name: 'add' });
+  expect(second).toEqual({ role: 'tool', toolCallId: idsOf(calls)[0], content: '1', name: 'add' });
 });
 
 test('results find their calls by name where the calls have no ids, also when two have the same name', () => {

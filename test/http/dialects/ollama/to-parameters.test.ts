@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { derivedParameters } from '../../../../src/core/derived-parameters.ts';
 import { forOllamaOnly } from '../../../../src/core/for-ollama-only.ts';
 import { toParameters } from '../../../../src/http/dialects/ollama/to-parameters.ts';
 import { toChatBody } from '../../../../src/models/openai/openai-messages.ts';
@@ -29,7 +30,7 @@ test('an Ollama backend gets the options unchanged', () => {
 
 test("a backend with OpenAI's API gets what that API knows, and nothing that it would refuse", () => {
   const { model: _, messages: __, stream: ___, ...parameters } = toChatBody({ ...request, parameters: toParameters(body) }, true);
-  expect(parameters).toEqual({ max_tokens: 100, temperature: 0, stop: ['END'], seed: 7 });
+  expect(parameters).toEqual({ [derivedParameters]: ['max_tokens'], max_tokens: 100, temperature: 0, stop: ['END'], seed: 7 });
 });
 
 test('an answer without a maximum length stays one', () => {
@@ -47,7 +48,12 @@ test('format: any JSON, a schema, or none', () => {
 });
 
 test('a level of thinking is for all backends, whether to think for Ollama alone', () => {
-  expect(toParameters({ think: 'low' })).toEqual({ reasoning_effort: 'low', think: 'low', [forOllamaOnly]: ['think'] });
+  expect(toParameters({ think: 'low' })).toEqual({
+    reasoning_effort: 'low',
+    think: 'low',
+    [forOllamaOnly]: ['think'],
+    [derivedParameters]: ['reasoning_effort'],
+  });
   expect(toParameters({ think: true })).toEqual({ think: true, [forOllamaOnly]: ['think'] });
   expect(toParameters({})).toEqual({});
 });
