@@ -2,6 +2,8 @@ import { Pool } from 'undici';
 import type { Dispatcher } from 'undici';
 import { answerText } from './answer-text.ts';
 import type { AnswerPlan } from './answer-text.ts';
+import { chatCompletionsWire } from './chat-wires.ts';
+import type { ChatWire } from './chat-wires.ts';
 
 /** One chat answered. Times in milliseconds from the call on. */
 export interface Answer {
@@ -27,18 +29,14 @@ export interface Client {
 }
 
 /** Connections to one target that are kept alive; at most `connections` questions at the same time. */
-export function createClient(target: Target, connections: number): Client {
+export function createClient(target: Target, connections: number, wire: ChatWire = chatCompletionsWire): Client {
   const pool = new Pool(target.url, { connections, pipelining: 1, headersTimeout: 30_000, bodyTimeout: 30_000 });
   const headers = { 'content-type': 'application/json', ...target.headers };
   return {
     ask: (plan, stream, body = { tool_ids: [] }) =>
-      dispatch(pool, { method: 'POST', path: '/v1/chat/completions', headers, body: bodyFor(plan, stream, body) }),
+      dispatch(pool, { method: 'POST', path: wire.path, headers, body: JSON.stringify(wire.body(JSON.stringify(plan), stream, body)) }),
     close: () => pool.destroy(),
   };
-}
-
-function bodyFor(plan: AnswerPlan, stream: boolean, body: object): string {
-  return JSON.stringify({ model: 'mock', stream, ...body, messages: [{ role: 'user', content: JSON.stringify(plan) }] });
 }
 
 /** Below `request`, because a load generator must cost less than what it loads. */
@@ -73,18 +71,7 @@ function dispatch(pool: Pool, options: Dispatcher.DispatchOptions): Promise<Answ
 }
 
 /** @throws Error unless the answer is complete and its text is the plan's, to the last byte. */
-export function checkAnswer(answer: Answer, plan: AnswerPlan, stream: boolean): void {
+export function checkAnswer(answer: Answer, plan: AnswerPlan, stream: boolean, wire: ChatWire = chatCompletionsWire): void {
   const body = Buffer.concat(answer.pieces).toString();
-  const text = stream ? streamedText(body) : (JSON.parse(body) as Completion).choices[0]?.message?.content;
-  if (text !== answerText(plan)) throw new Error(`a wrong answer for ${plan.name}: ${body.slice(0, 500)}`);
-}
-
-interface Completion {
-  choices: { message?: { content: string }; delta?: { content?: string } }[];
-}
-
-function streamedText(body: string): string {
-  const events = body.split('\n\n').filter((event) => event !== '');
-  if (events.pop() !== 'data: [DONE]') throw new Error(`a stream without its end: ${body.slice(-500)}`);
-  return events.map((event) => (JSON.parse(event.slice('data: '.length)) as Completion).choices[0]?.delta?.content ?? '').join('');
+  if (wire.text(body, stream) !== answerText(plan)) throw new Error(`a wrong answer for ${plan.name}: ${body.slice(0, 500)}`);
 }

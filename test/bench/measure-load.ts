@@ -1,10 +1,13 @@
 import type { AnswerPlan } from './answer-text.ts';
+import type { ChatWire } from './chat-wires.ts';
 import { cpuMicroseconds, residentMegabytes } from './child-process.ts';
 import { checkAnswer, createClient } from './load-generator.ts';
 import type { Answer, Client, Target } from './load-generator.ts';
 
 export interface Scenario {
   name: string;
+  /** Default: chat completions. */
+  wire?: ChatWire;
   stream: boolean;
   /** Questions at the same time. */
   concurrency: number;
@@ -28,7 +31,7 @@ export interface Round {
 
 /** Keeps `concurrency` questions going for the duration and counts those that were answered. */
 export async function measureLoad(target: Target, scenario: Scenario, durationMs: number): Promise<Round> {
-  const client = createClient(target, scenario.concurrency);
+  const client = createClient(target, scenario.concurrency, scenario.wire);
   try {
     // Opens the connections and warms the code; not counted.
     await askInParallel(client, scenario, performance.now() + Math.min(500, durationMs / 4));
@@ -66,8 +69,9 @@ async function askInParallel(client: Client, scenario: Scenario, until: number):
     while (expectedBytes === undefined || performance.now() < until) {
       const answer = await client.ask(plan, scenario.stream, scenario.body);
       // The first answer is read in full; the same question has an answer of the same length each time after it.
-      if (expectedBytes === undefined) checkAnswer(answer, plan, scenario.stream);
-      else if (answer.bytes !== expectedBytes) throw new Error(`${answer.bytes} bytes instead of ${expectedBytes} for ${name}`);
+      if (expectedBytes === undefined) checkAnswer(answer, plan, scenario.stream, scenario.wire);
+      else if (scenario.wire?.hasFixedLength !== false && answer.bytes !== expectedBytes)
+        throw new Error(`${answer.bytes} bytes instead of ${expectedBytes} for ${name}`);
       expectedBytes = answer.bytes;
       times.push({ firstByteMs: answer.firstByteMs, totalMs: answer.totalMs });
     }

@@ -5,6 +5,8 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { announcedPort, cpuMicroseconds, endAllChildren, killAllChildren, startNode } from './child-process.ts';
+import { chatWires } from './chat-wires.ts';
+import type { ChatWire } from './chat-wires.ts';
 import type { Child } from './child-process.ts';
 import { adminKey, startGateway } from './gateway-process.ts';
 import type { Target } from './load-generator.ts';
@@ -19,7 +21,7 @@ import { measureMcpTools } from './measure-mcp-tools.ts';
 import { measureToolWork } from './measure-tool-work.ts';
 import { measureModelWords } from './measure-model-words.ts';
 import { measureStops } from './stops/measure-stops.ts';
-import { scenarios } from './scenarios.ts';
+import { dialectScenarios, scenarios } from './scenarios.ts';
 import { goalsOf } from './summary.ts';
 import type { Results } from './summary.ts';
 
@@ -31,7 +33,7 @@ const { values: options } = parseArgs({
   options: {
     /** Another checkout, measured beside this one in the same run. */
     against: { type: 'string' },
-    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, latency, many, cold, document, work, mcp, words, and stops and corpus, which run only by their names. */
+    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, dialects, dialects-burst, latency, many, cold, document, work, mcp, words, and stops and corpus, which run only by their names. */
     only: { type: 'string' },
     /** Of `stops`: a pattern that the names of its cases must match. */
     case: { type: 'string' },
@@ -87,7 +89,7 @@ async function startTargets(backendUrl: string): Promise<Started[]> {
 
 type Measured = Omit<Results, 'goals' | 'machine'>;
 
-async function measureRound(targets: readonly Target[], results: Measured): Promise<void> {
+async function measureRound(targets: readonly Target[], results: Measured, isForth: boolean): Promise<void> {
   for (const scenario of scenarios.filter(({ name }) => isWanted(name))) {
     for (const target of targets) {
       note(`  ${scenario.name}: ${target.name}`);
@@ -96,9 +98,20 @@ async function measureRound(targets: readonly Target[], results: Measured): Prom
       ((results.rounds[scenario.name] ??= {})[target.name] ??= []).push(measured);
     }
   }
+  const gateway = targets.find(({ name }) => name === 'toolwharf');
+  if (gateway !== undefined) await measureDialects(gateway, results, isForth ? chatWires : chatWires.toReversed());
   if (!isWanted('latency')) return;
   note('  one at a time');
   for (const [name, latency] of await measureLatency(targets, { json: 500, streams: 150 })) (results.latency[name] ??= []).push(latency);
+}
+
+async function measureDialects(gateway: Target, results: Measured, wires: readonly ChatWire[]): Promise<void> {
+  for (const scenario of dialectScenarios.filter(({ name }) => isWanted(name))) {
+    for (const wire of wires) {
+      note(`  ${scenario.name}: ${wire.name}`);
+      ((results.rounds[scenario.name] ??= {})[wire.name] ??= []).push(await measureLoad(gateway, { ...scenario, wire }, durationMs));
+    }
+  }
 }
 
 async function measure(): Promise<Results> {
@@ -149,7 +162,8 @@ async function measure(): Promise<Results> {
   for (let round = 0; round < roundCount; round += 1) {
     note(`round ${round + 1} of ${roundCount}`);
     // Back and forth, so that no target always comes after the same one.
-    await measureRound(round % 2 === 0 ? targets : targets.toReversed(), results);
+    const isForth = round % 2 === 0;
+    await measureRound(isForth ? targets : targets.toReversed(), results, isForth);
   }
   if (isWanted('many')) {
     // In fresh processes, so that the memory is that of the streams and not what earlier rounds left behind.

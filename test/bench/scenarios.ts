@@ -19,3 +19,9 @@ export const scenarios: readonly Scenario[] = [
   { name: 'paced', stream: true, concurrency: 200, plan: paced, body: withoutTools },
   { name: 'paced-tools', stream: true, concurrency: 200, plan: paced, body: withDefaultTools },
 ];
+
+/** Measured at the gateway alone, in each of its dialects. */
+export const dialectScenarios: readonly Scenario[] = [
+  { name: 'dialects', stream: false, concurrency: 32, plan: atOnce, body: withoutTools },
+  { name: 'dialects-burst', stream: true, concurrency: 32, plan: atOnce, body: withoutTools },
+];

@@ -1,3 +1,4 @@
+import { chatCompletionsWire } from './chat-wires.ts';
 import { usualAnswer } from './measure-parser.ts';
 import type { ColdStart } from './measure-cold-start.ts';
 import type { Latency } from './measure-latency.ts';
@@ -62,6 +63,8 @@ const warmCacheMs = 250;
 const idleMb = 95;
 /** CPU time of a chat, of the bare pass-through's in the same run. */
 const mostCpu = { json: 1.33, 'json-tools': 1.8, burst: 1.05, paced: 1.1, 'paced-tools': 1.3 };
+/** CPU time of a chat in another dialect, of the same chat's in chat completions. */
+const mostDialectCpu = 1.15;
 const addedFirstTokenUs = 650;
 const documentMs = 3_000;
 const healthMs = 100;
@@ -81,7 +84,7 @@ export function goalsOf(
       isMet: cost !== undefined && cost.middle <= most,
     });
   }
-  goals.push(firstTokenGoal(results.latency));
+  goals.push(...dialectGoals(results.rounds), firstTokenGoal(results.latency));
   const many = results.manyStreams['toolwharf'];
   goals.push(
     {
@@ -109,6 +112,21 @@ export function goalsOf(
   }
   if (results.toolWork !== undefined) goals.push(...workGoals(results.toolWork, results.rounds['burst']?.['toolwharf']));
   return goals;
+}
+
+function dialectGoals(rounds: Results['rounds']): Goal[] {
+  return ['dialects', 'dialects-burst'].flatMap((scenario) => {
+    const { [chatCompletionsWire.name]: base, ...others } = rounds[scenario] ?? {};
+    return Object.entries(others).map(([wire, own]) => {
+      const cost = ratio(own, base, (round) => round.cpuPerAnswerUs);
+      return {
+        name: `${scenario}: CPU of ${wire}, of chat completions`,
+        wanted: `<= ${mostDialectCpu.toFixed(2)}`,
+        found: cost && `${cost.middle.toFixed(2)} (${cost.least.toFixed(2)} to ${cost.greatest.toFixed(2)})`,
+        isMet: cost !== undefined && cost.middle <= mostDialectCpu,
+      };
+    });
+  });
 }
 
 /** What one question at a time waits longer for its first chunk than at the backend itself; the middle of the rounds. */
