@@ -93,28 +93,31 @@ describe('the document of the functions', () => {
     const listed = Object.entries(schemas).map(([name, parameters]) => toolNamed(name, { parameters, output: parameters }));
     const document = await sentDocument(listed);
     await expectValid(document);
-    expect(JSON.parse(JSON.stringify(document.components.schemas['recursive']))).toEqual({
+    expect(JSON.parse(JSON.stringify(document.components.schemas['recursive.arguments']))).toEqual({
       type: 'object',
-      properties: { node: { $ref: '#/components/schemas/recursive/$defs/Node' } },
+      properties: { node: { $ref: '#/components/schemas/recursive.arguments/$defs/Node' } },
       $defs: {
         Node: {
           type: 'object',
-          properties: { next: { $ref: '#/components/schemas/recursive/$defs/Node' }, all: { $ref: '#/components/schemas/recursive' } },
+          properties: {
+            next: { $ref: '#/components/schemas/recursive.arguments/$defs/Node' },
+            all: { $ref: '#/components/schemas/recursive.arguments' },
+          },
         },
       },
     });
     const schemaOf = (name: string): JsonValue | undefined =>
       document.paths[`/api/tools/${name}/call`]?.post.requestBody.content['application/json'].schema;
-    expect(schemaOf('recursive')).toEqual({ $ref: '#/components/schemas/recursive' });
+    expect(schemaOf('recursive')).toEqual({ $ref: '#/components/schemas/recursive.arguments' });
     expect(document.paths['/api/tools/recursive/call']?.post.responses['200']?.content['application/json'].schema).toEqual({
       $ref: '#/components/schemas/recursive.result',
     });
-    expect(document.components.schemas['draft_seven']).toEqual({
+    expect(document.components.schemas['draft_seven.arguments']).toEqual({
       type: 'object',
       properties: {
         pair: {
           type: 'array',
-          prefixItems: [{ type: 'string' }, { $ref: '#/components/schemas/draft_seven/definitions/two' }],
+          prefixItems: [{ type: 'string' }, { $ref: '#/components/schemas/draft_seven.arguments/definitions/two' }],
           items: false,
         },
       },

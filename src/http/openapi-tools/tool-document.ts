@@ -31,7 +31,7 @@ const failureSchema: JsonObject = {
 export function toToolDocument(listed: readonly ListedTool[], { version, gatewayId }: { version: string; gatewayId: string }): JsonObject {
   const components = new Map<string, JsonObject>();
 
-  /** @param name unique among the components */
+  /** @param name unique among the components, and no name of a definition: Open WebUI takes a second reference of one last name for a circle */
   function placed(schema: JsonObject, name: string): JsonObject {
     const place = `#/components/schemas/${name}`;
     const moved = moveSchema(schema, place);
@@ -51,7 +51,7 @@ export function toToolDocument(listed: readonly ListedTool[], { version, gateway
         requestBody: {
           required: Array.isArray(required) && required.length > 0,
           // The root of a function's schema is an object (`ToolSpec`).
-          content: { 'application/json': { schema: placed({ ...parameters, type: 'object' }, name) } },
+          content: { 'application/json': { schema: placed({ ...parameters, type: 'object' }, `${name}.arguments`) } },
         },
       }),
       responses: {
