@@ -1,6 +1,8 @@
 import type { PresetServices } from '../chat/loop/run-as-preset.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { storeCompletions } from '../http/dialects/chat-completions/store-completions.ts';
+import { createStoredResponses } from '../http/dialects/responses/stored/stored-responses.ts';
+import type { StoredResponses } from '../http/dialects/responses/stored/stored-responses.ts';
 import { createSessionEvents } from '../http/dialects/socket/session-events.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import type { EndOfAccess } from '../runs/active-invocations.ts';
@@ -32,6 +34,7 @@ export interface Runs {
   linked: LinkedApprovals;
   /** Decisions that come with a request. */
   decidedRuns: DecidedRuns;
+  storedResponses: StoredResponses;
   /** Ends the runs and calls of a key and its people, or of one of them; after the deletion of the key no new ones start. Resolves when its runs have ended. */
   endAllOf: (ownerId: string, cause: EndOfAccess) => Promise<void>;
   interruptChat: InterruptChat;
@@ -65,9 +68,12 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
       return wasWaiting;
     },
   };
+  const { storeChats: isStoring } = config;
+  const storedResponses = createStoredResponses({ store: storage.responses, isStoring, runs, newId, now, log: logger });
   const requested = createRequestedDecisions({ store: storage.waitingRuns, tokens, links, decisions });
   return {
     runs,
+    storedResponses,
     decidedRuns: createDecidedRuns({ decisions: requested, runs, log: runLog }),
     interruptChat: createInterruptChat({ runs, decisions, waitingRuns: storage.waitingRuns }),
     follow,
@@ -84,6 +90,7 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
     async drain() {
       stopWaiting();
       await Promise.all([runs.drain(config.drainTimeoutMs), calls.drain(config.drainTimeoutMs)]);
+      await storedResponses.settle();
     },
   };
 }

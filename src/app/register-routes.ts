@@ -4,6 +4,8 @@ import { createPresetValidator } from '../admin/validate-preset.ts';
 import { limits } from '../core/limits.ts';
 import type { RunLog } from '../core/run-log.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
+import { responses } from '../http/dialects/responses/responses.ts';
+import { createResponseKeeper } from '../http/dialects/responses/stored/response-keeper.ts';
 import { createDefaultModel } from '../http/dialects/socket/default-model.ts';
 import { createKeptConversations } from '../http/dialects/socket/kept-conversations.ts';
 import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/start-socket-chat.ts';
@@ -26,6 +28,7 @@ import { presetRoutes } from '../http/routes/presets.ts';
 import { runRoutes } from '../http/routes/runs.ts';
 import { socketRoute } from '../http/routes/socket.ts';
 import { storedChatRoutes } from '../http/routes/stored-chats.ts';
+import { storedResponseRoutes } from '../http/routes/stored-responses.ts';
 import { usageRoutes } from '../http/routes/usage.ts';
 import { toolServerRoutes } from '../http/routes/tool-servers.ts';
 import { toolRoutes } from '../http/routes/tools.ts';
@@ -96,6 +99,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     follow: parts.follow,
     approvalTimeoutMs: config.approvalTimeoutMs,
     decidedRuns: parts.decidedRuns,
+    keepers: { [responses.name]: createResponseKeeper(parts.storedResponses) },
     interruptChat: parts.interruptChat,
     limiter,
     runInBackground,
@@ -107,6 +111,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(countTokensRoute, { models });
   await app.register(ollamaRoutes, { models, version });
   await app.register(storedChatRoutes, { store: chats, isStoring });
+  await app.register(storedResponseRoutes, { stored: parts.storedResponses, stallMs });
   await app.register(runRoutes, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });
   await app.register(approvalRoutes, { decisions, runs, decidedRuns: parts.decidedRuns, stallMs, now });
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });

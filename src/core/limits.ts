@@ -509,4 +509,10 @@ export const limits = {
   responseHistory: 1_000,
   /** All of them, as JSON: no model's context holds more, and more would hold up the gateway. */
   responseHistoryCharacters: 2 * 1024 * 1024,
+  /** Responses of one caller that run in the background at the same time; more is a loop in a program. */
+  backgroundResponsesPerCaller: 64,
+  /** Events of all responses that stream in the background, in memory, for readers that come back: ten thousand pages. Whoever has the most loses the oldest. */
+  backgroundEventsCharacters: 64 * 1024 * 1024,
+  /** How long these are there after the end of a response; later readers get its last event. */
+  backgroundEventsMs: 5 * 60 * 1000,
 } as const;

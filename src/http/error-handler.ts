@@ -171,7 +171,7 @@ export function logError(error: unknown, shown: GatewayError, { request, reply }
 }
 
 /** Logs an internal error with its stack, which is of no use for other errors. False for those. */
-export function logInternalError(log: FastifyRequest['log'], error: unknown, shown: GatewayError): boolean {
+export function logInternalError(log: { error(fields: object, message: string): void }, error: unknown, shown: GatewayError): boolean {
   if (shown.code !== 'internal_error') return false;
   log.error({ err: error, code: shown.code }, 'request failed');
   return true;

@@ -133,8 +133,8 @@ export interface AnsweredChat {
   model: string;
   stream: boolean;
   caller?: string;
-  /** Absent: HTTP. `page`: of an approval, for the run that it resumes. */
-  over?: 'socket' | 'page';
+  /** Absent: HTTP. `page`: of an approval, for the run that it resumes. `background`: without a client. */
+  over?: 'socket' | 'page' | 'background';
   status?: number;
 }
 

@@ -321,6 +321,7 @@ interface AdasThings {
   gateway: Gateway;
   asked: Asked;
   chatId: string;
+  responseId: string;
   runningId: string;
 }
 
@@ -329,11 +330,17 @@ async function openAdasThings(): Promise<AdasThings & { keys: Record<'ada' | 'ev
   const gate = Promise.withResolvers<void>();
   const { gateway, keys } = await openOffice([
     says('Stored.'),
+    says('Stored, too.'),
     calls(['pay', { amount: 5 }]),
     [{ type: 'text', text: 'Well' }, gate.promise, { type: 'finish', reason: 'stop' }],
     says('Paid.'),
   ]);
   const stored = await askPlainly(gateway, { store: true, tool_ids: [] }, keys.ada);
+  const payload = { model: 'model', input: 'Keep it.', background: true, tool_ids: [] };
+  const { id: responseId } = (await call(gateway, 'POST /v1/responses', { key: keys.ada, payload })).json<{ id: string }>();
+  const statusOf = async (): Promise<unknown> =>
+    (await call(gateway, `GET /v1/responses/${responseId}`, { key: keys.ada })).json<JsonObject>()['status'];
+  await expect.poll(statusOf).toBe('completed');
   const asked = await askPlainly(gateway, {}, keys.ada);
   const slow = askPlainly(gateway, { tool_ids: [] }, keys.ada);
   const idsUnderWay = async (): Promise<string[]> => {
@@ -347,6 +354,7 @@ async function openAdasThings(): Promise<AdasThings & { keys: Record<'ada' | 'ev
     asked,
     keys,
     chatId: String(stored['id']),
+    responseId,
     runningId,
     async end() {
       gate.resolve();
@@ -371,6 +379,10 @@ const attempts: [name: string, attempt: Attempt, isOpenToAdministrators: boolean
   ['reads the messages of a stored chat', ({ chatId }) => [`GET /v1/chat/completions/${chatId}/messages`], false],
   ['changes a stored chat', ({ chatId }) => [`POST /v1/chat/completions/${chatId}`, { metadata: { a: 'b' } }], false],
   ['deletes a stored chat', ({ chatId }) => [`DELETE /v1/chat/completions/${chatId}`], false],
+  ['reads a stored response', ({ responseId }) => [`GET /v1/responses/${responseId}`], false],
+  ['reads the input of a stored response', ({ responseId }) => [`GET /v1/responses/${responseId}/input_items`], false],
+  ['cancels a response', ({ responseId }) => [`POST /v1/responses/${responseId}/cancel`], false],
+  ['deletes a stored response', ({ responseId }) => [`DELETE /v1/responses/${responseId}`], false],
   ['cancels a run that waits', ({ asked }) => [`POST /api/runs/${asked.approval.run_id}/cancel`], true],
   ['cancels a run that is under way', ({ runningId }) => [`POST /api/runs/${runningId}/cancel`], true],
   ['stops a task', ({ runningId }) => [`POST /api/tasks/stop/${runningId}`], true],
@@ -397,7 +409,7 @@ describe('nobody', () => {
     // All of it is still hers, and as it was.
     expect((await things.end())['choices']).toMatchObject([{ message: { content: 'Well' } }]);
     expect(pathsSent(gateway)).toEqual([]);
-    for (const [name, attempt] of attempts.slice(4, 9)) {
+    for (const [name, attempt] of attempts.slice(4, 13)) {
       const [route, payload] = attempt(things);
       expect([name, (await call(gateway, route, { key: keys.ada, ...(payload && { payload }) })).statusCode]).toEqual([name, 200]);
     }

@@ -140,7 +140,9 @@ export const settingTable = {
     field: 'storeChats',
     fallback: 'false',
     parse: flag,
-    meaning: '`true`: chats sent with `"store": true` are stored for 30 days and can be searched by the function `search_chats`',
+    meaning:
+      '`true`: chats sent with `"store": true` are stored for 30 days and can be searched by the function `search_chats`; ' +
+      'responses are stored unless they are sent with `"store": false`',
   },
   RECORD_PROMPTS: {
     field: 'recordPrompts',

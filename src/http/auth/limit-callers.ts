@@ -8,6 +8,7 @@ import { findAccess } from './route-roles.ts';
 const freeRoutes: ReadonlySet<string> = new Set([
   'POST /v1/chat/completions/:id',
   'POST /v1/messages/count_tokens',
+  'POST /v1/responses/:id/cancel',
   'POST /api/runs/:id/cancel',
   'POST /api/runs/:id/calls/:call_id/cancel',
   'POST /api/tasks/stop/:id',

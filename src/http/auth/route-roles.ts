@@ -52,6 +52,11 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /v1/chat/completions/:id/messages': 'user',
   'POST /v1/chat/completions/:id': 'user',
   'DELETE /v1/chat/completions/:id': 'user',
+  // Each caller's own stored responses; those of others answer 404, even for administrators.
+  'GET /v1/responses/:id': 'user',
+  'GET /v1/responses/:id/input_items': 'user',
+  'POST /v1/responses/:id/cancel': 'user',
+  'DELETE /v1/responses/:id': 'user',
   'GET /v1/models': 'user',
   'GET /v1/models/*': 'user',
   'GET /api/models': 'user',

@@ -17,6 +17,7 @@ import { presetDescriptions } from '../routes/presets-description.ts';
 import { runDescriptions } from '../routes/runs-description.ts';
 import { socketDescriptions } from '../routes/socket-description.ts';
 import { storedChatDescriptions } from '../routes/stored-chats-description.ts';
+import { storedResponseDescriptions } from '../routes/stored-responses-description.ts';
 import { toolServerDescriptions } from '../routes/tool-servers-description.ts';
 import { toolDescriptions } from '../routes/tools-description.ts';
 import { usageDescriptions } from '../routes/usage-description.ts';
@@ -46,6 +47,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
     ...runDescriptions,
     ...approvalDescriptions,
     ...storedChatDescriptions,
+    ...storedResponseDescriptions,
     ...presetDescriptions(preset),
     ...toolServerDescriptions(connection),
     ...openWebUiConfigDescriptions(connection),

@@ -9,7 +9,7 @@ import { logChat } from '../../runs/run-stats.ts';
 import { forbidRetry, suppressErrorLine, logInternalError, toGatewayError } from '../error-handler.ts';
 import type { AnswerFormat, AnswerHead } from './answer-format.ts';
 import { createPartialRunSummary } from './partial-run-summary.ts';
-import { streamReply } from './stream-reply.ts';
+import { isBeforeModel, streamReply } from './stream-reply.ts';
 
 export interface AnswerOptions {
   stallMs: number;
@@ -66,6 +66,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
         return await streamReply(reply, started.stream, {
           encoder,
           watch,
+          isBeforeContent: isBeforeModel,
           failure: (error) => encoder.failure(partial.addToFrame(loggedError(error, request, controller.signal))),
           stallMs: options.stallMs,
           headersMs: limits.headersDelayMs,

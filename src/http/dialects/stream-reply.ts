@@ -5,10 +5,12 @@ import type { Emit } from '../../shared/emit.ts';
 import { headersOf, whenDrained } from '../raw-answer.ts';
 import type { StreamEncoder } from './answer-format.ts';
 
-export interface StreamOptions {
-  encoder: StreamEncoder;
+export interface StreamOptions<Event> {
+  encoder: Omit<StreamEncoder, 'encode' | 'failure'> & { encode(event: Event): string };
   /** Sees every event before it is encoded. */
-  watch: (event: ChatEvent) => void;
+  watch?: (event: Event) => void;
+  /** Events that do not open the stream, so that an error after them can still have an HTTP status. */
+  isBeforeContent?: (event: Event) => boolean;
   /** The end of a stream that fails after its headers were sent. */
   failure: (error: unknown) => string;
   /** A client that reads nothing for this long is disconnected. */
@@ -27,13 +29,13 @@ const flushAtCharacters = 64 * 1024;
  * Streams a run. The headers are sent with the first content, so that an earlier failure can still have an HTTP status, or after `headersMs`. Everything
  * emitted in one turn of the event loop is written at once; when the socket's buffer is full, the run waits until it drains.
  */
-export async function streamReply(
+export async function streamReply<Event>(
   reply: FastifyReply,
-  run: (emit: Emit<ChatEvent>) => Promise<void>,
-  options: StreamOptions,
+  run: (emit: Emit<Event>) => Promise<void>,
+  options: StreamOptions<Event>,
 ): Promise<FastifyReply> {
   const { raw } = reply;
-  const { encoder, watch, controller } = options;
+  const { encoder, watch, isBeforeContent, controller } = options;
   let opening = '';
   let writer: StreamWriter | undefined;
   const open = (): StreamWriter => {
@@ -53,13 +55,13 @@ export async function streamReply(
     if (!raw.destroyed) open();
   }, options.headersMs);
 
-  function emit(events: readonly ChatEvent[]): Promise<void> | undefined {
+  function emit(events: readonly Event[]): Promise<void> | undefined {
     let text = '';
     let isOpening = false;
     for (const event of events) {
-      watch(event);
+      watch?.(event);
       text += encoder.encode(event);
-      isOpening ||= (opening !== '' || text !== '') && !isBeforeModel(event);
+      isOpening ||= (opening !== '' || text !== '') && isBeforeContent?.(event) !== true;
     }
     const due = encoder.afterBatch?.() ?? '';
     isOpening ||= due !== '';
@@ -92,21 +94,23 @@ function isDeliberate(signal: AbortSignal): boolean {
 }
 
 /** Events before the first model request. They are buffered, so that a refusal by the model can still have an HTTP status. */
-function isBeforeModel(event: ChatEvent): boolean {
+export function isBeforeModel(event: ChatEvent): boolean {
   if (event.type === 'selecting' || event.type === 'tool-list') return true;
   return event.type === 'run-event' && (event.event.type === 'run.start' || event.event.type === 'warning');
 }
 
+type WriterOptions = Pick<StreamOptions<unknown>, 'stallMs' | 'keepAliveMs' | 'controller'> & { encoder: Pick<StreamEncoder, 'keepAlive'> };
+
 /** Writes once per turn of the event loop, and a keep-alive when nothing else was written for a while. */
 class StreamWriter {
   readonly #raw: ServerResponse;
-  readonly #options: StreamOptions;
+  readonly #options: WriterOptions;
   readonly #keepAlive: NodeJS.Timeout;
   #waiting = '';
   #isScheduled = false;
   #hasWritten = false;
 
-  constructor(raw: ServerResponse, options: StreamOptions) {
+  constructor(raw: ServerResponse, options: WriterOptions) {
     this.#raw = raw;
     this.#options = options;
     this.#keepAlive = setInterval(() => {

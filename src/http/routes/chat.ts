@@ -5,12 +5,15 @@ import type { ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { RateLimiter, Release } from '../../core/rate-limit.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
-import type { AnswerOptions } from '../dialects/answer-run.ts';
+import type { AnswerOptions, AnswerRun } from '../dialects/answer-run.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
 import type { InterruptChat } from '../../runs/interrupt-chat.ts';
 import type { FollowOptions } from '../../runs/followed-runs.ts';
 import type { DecidedRuns } from '../dialects/decided-runs.ts';
+import type { AnswerKeeper, KeptAnswer } from '../dialects/answer-keeper.ts';
+import type { AnswerFormat } from '../dialects/answer-format.ts';
+import { replayEvents } from '../dialects/replay-events.ts';
 import type { Dialect, ParsedRequest } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
 import { publicAddress } from '../public-address.ts';
@@ -25,6 +28,8 @@ export interface ChatRouteOptions extends AnswerOptions {
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
   startRun(request: ChatRequest, caller: Caller, controller: AbortController): StartedRun;
   decidedRuns: DecidedRuns;
+  /** By the name of their dialects. */
+  keepers: Readonly<Record<string, AnswerKeeper>>;
   interruptChat: InterruptChat;
   limiter: Pick<RateLimiter, 'admit'>;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
@@ -38,50 +43,85 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   function answer(request: FastifyRequest, reply: FastifyReply, dialect: Dialect): Promise<unknown> {
     const headers = dialect.errors?.headers?.(request);
     if (headers !== undefined) reply.headers(headers);
-    const parsed = dialect.parse(request.body, request.headers);
-    if (parsed.isInterrupt !== true) return begin({ request, reply, dialect }, parsed);
+    const keeper = options.keepers[dialect.name];
+    const exchange = { request, reply, dialect };
+    return keeper === undefined ? proceed(exchange, dialect.parse(request.body, request.headers)) : prepareAndProceed(exchange, keeper);
+  }
+
+  async function prepareAndProceed(exchange: Exchange, keeper: AnswerKeeper): Promise<unknown> {
+    const { request, dialect } = exchange;
+    const { body, explain, keep } = await keeper.prepare(request.body, request.caller);
+    let parsed: ParsedRequest;
+    try {
+      parsed = dialect.parse(body, request.headers);
+    } catch (error) {
+      throw explain(error);
+    }
+    const kept = keep?.(parsed);
+    return proceed({ ...exchange, ...(kept && { kept }) }, parsed);
+  }
+
+  function proceed(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
+    const { request, reply } = exchange;
+    if (parsed.isInterrupt !== true) return begin(exchange, parsed);
     return afterInterrupt(parsed, request.caller).then((joined) => {
       admitRequest(request, reply, options.limiter);
-      return begin({ request, reply, dialect }, joined);
+      return begin(exchange, joined);
     });
   }
 
-  function begin({ request, reply, dialect }: Exchange, parsed: ParsedRequest): Promise<unknown> {
+  function begin(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
+    const { request, dialect } = exchange;
     if (parsed.isBackground === true) return startInBackground(request, parsed);
-    if (parsed.decisions !== undefined) return goOn({ request, reply, dialect }, { ...parsed, decisions: parsed.decisions });
+    if (parsed.decisions !== undefined) return goOn(exchange, { ...parsed, decisions: parsed.decisions });
     const { model, stream } = parsed.request;
     const controller = new AbortController();
     const answerForm = new AnswerForm(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
     const begun = options.startRun({ ...parsed.request, reply: answerForm }, request.caller, controller);
     const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
-    const format = dialect.format(parsed.options, request.headers);
-    return answerRun({ request, reply, controller }, started, { model, stream, format });
+    return answerWith(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
+  }
+
+  function formatOf({ request, dialect, kept }: Exchange, { options: ofDialect }: ParsedRequest): AnswerFormat {
+    return kept?.format ?? dialect.format(ofDialect, request.headers);
+  }
+
+  function answerWith(
+    { request, reply, kept }: Exchange,
+    started: StartedRun,
+    { controller, ...form }: Parameters<AnswerRun>[2] & { controller: AbortController },
+  ): Promise<unknown> {
+    const background = kept?.runInBackground?.(started, { controller, release: takeOverAdmission(request) });
+    if (background === undefined)
+      return answerRun({ request, reply, controller }, kept?.storing(started, controller.signal) ?? started, form);
+    return background.then(({ begun, follow }): unknown => {
+      reply.header('x-toolwharf-run-id', started.run.runId).header('x-request-id', request.id);
+      return follow === undefined ? begun : replayEvents(reply, follow, options.stallMs);
+    });
   }
 
   /** Answers with the suspended run that the request decides on. */
-  async function goOn(
-    { request, reply, dialect }: Exchange,
-    parsed: ParsedRequest & Required<Pick<ParsedRequest, 'decisions'>>,
-  ): Promise<unknown> {
+  async function goOn(exchange: Exchange, parsed: ParsedRequest & Required<Pick<ParsedRequest, 'decisions'>>): Promise<unknown> {
     const {
       decisions,
       request: { model, stream, warnings = [] },
     } = parsed;
+    const { request, reply, kept } = exchange;
     const { caller } = request;
     const controller = new AbortController();
     const decided = await options.decidedRuns.answer(decisions, { caller, controller, stream, warnings });
     request.log.info({ decisions: decisions.map(({ answer: { decision } }) => decision), by: caller.id }, 'calls decided');
-    const format = dialect.format(parsed.options, request.headers);
-    if (decided.type === 'resumed') return answerRun({ request, reply, controller }, decided.started, { model, stream, format });
+    const format = formatOf(exchange, parsed);
+    if (decided.type === 'resumed') return answerWith(exchange, decided.started, { model, stream, controller, format });
     const { runId, events } = decided;
     reply.header('x-toolwharf-run-id', runId).header('x-request-id', request.id);
     const head = { runId, requestId: request.id, created: Math.floor(options.now() / 1000), model };
-    if (!stream) {
-      const collector = format.collect(head);
-      for (const event of events) collector.add(event);
-      return collector.body();
-    }
+    const collector = format.collect(head);
+    for (const event of events) collector.add(event);
+    const body = collector.body();
+    await kept?.save(body);
+    if (!stream) return body;
     const encoder = format.stream(head);
     return reply.type(encoder.contentType).send(`${events.map((event) => encoder.encode(event)).join('')}${encoder.end()}`);
   }
@@ -137,6 +177,7 @@ interface Exchange {
   request: FastifyRequest;
   reply: FastifyReply;
   dialect: Dialect;
+  kept?: KeptAnswer;
 }
 
 function sessionNeeded(message: string): GatewayError {

@@ -122,9 +122,20 @@ test('answers are as the document says, on every route', async () => {
   expect((await call('POST /v1/messages/count_tokens', { payload: chat })).status).toBe(200);
   expect((await call('POST /v1/messages/count_tokens', { payload: {} })).status).toBe(400);
   const responses = 'POST /v1/responses';
-  expect((await call(responses, { payload: { model: 'model', input: 'Hi!', tool_ids: [] } })).status).toBe(200);
+  const response = await call(responses, { payload: { model: 'model', input: 'Hi!', tool_ids: [] } });
+  expect(response.status).toBe(200);
   expect((await call(responses, { payload: { model: 'model', input: 'Pay', stream: true } })).status).toBe(200);
   expect((await call(responses, { payload: { model: 'model', input: 5 } })).status).toBe(400);
+
+  for (const id of [String(response['id']), 'none']) {
+    const status = id === 'none' ? 404 : 200;
+    const url = `/v1/responses/${id}`;
+    expect((await call('GET /v1/responses/{id}', { url })).status).toBe(status);
+    expect((await call('GET /v1/responses/{id}', { url: `${url}?stream=true` })).status).toBe(status);
+    expect((await call('GET /v1/responses/{id}/input_items', { url: `${url}/input_items` })).status).toBe(status);
+    expect((await call('POST /v1/responses/{id}/cancel', { url: `${url}/cancel` })).status).toBe(id === 'none' ? 404 : 400);
+    expect((await call('DELETE /v1/responses/{id}', { url })).status).toBe(status);
+  }
 
   const storedId = String(first['id']);
   await call('GET /v1/chat/completions');

@@ -13,9 +13,8 @@ async function serverOf(events: () => AsyncGenerator<ChatEvent, void>) {
       encoder: {
         contentType: 'text/event-stream',
         keepAlive: ': keep-alive\n\n',
-        encode: (event) => (event.type === 'text' ? `data: ${event.text}\n\n` : ''),
+        encode: (event: ChatEvent) => (event.type === 'text' ? `data: ${event.text}\n\n` : ''),
         end: () => 'data: end\n\n',
-        failure: () => '',
       },
       watch: () => undefined,
       failure: (error) => `data: failed ${(error as Error).message}\n\n`,

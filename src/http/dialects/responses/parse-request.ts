@@ -61,16 +61,6 @@ function refuseStored(wire: JsonObject): void {
         param: field,
       });
   }
-  if (wire['background'] === true)
-    throw new GatewayError('invalid_request', 'background: answers are not stored here, so that nobody could fetch it. Leave it out.', {
-      param: 'background',
-    });
-  if (isSet(wire['previous_response_id']))
-    throw new GatewayError(
-      'previous_response_not_found',
-      'previous_response_id: answers are not stored here. Send the whole conversation in input.',
-      { param: 'previous_response_id' },
-    );
 }
 
 /** Fields that would change the answer at OpenAI. Those that would not are left out without a word. */
@@ -140,23 +130,24 @@ function optionsOf(body: Body, { told }: CallerTools): ResponseOptions {
   return {
     response: toldOf(body),
     ...(told.size > 0 && { tools: Object.fromEntries([...told].map(([name, tool]) => [name, { ...tool }])) }),
-    ...(body.include?.includes('reasoning.encrypted_content') === true && { keepsReasoning: true }),
+    // A stored answer is what the next one builds on.
+    ...((body.store === true || body.include?.includes('reasoning.encrypted_content') === true) && { keepsReasoning: true }),
   };
 }
 
 /** What OpenAI repeats of a request in its response. */
 function toldOf(body: Body): JsonObject {
   const told = {
-    background: false,
+    background: body.background === true,
     instructions: body.instructions ?? null,
     max_output_tokens: body.max_output_tokens ?? null,
     max_tool_calls: body.max_tool_calls ?? null,
     metadata: body.metadata ?? {},
     parallel_tool_calls: body.parallel_tool_calls ?? true,
-    previous_response_id: null,
+    previous_response_id: body.previous_response_id ?? null,
     reasoning: { effort: body.reasoning?.effort ?? null, summary: body.reasoning?.summary ?? null },
     service_tier: body.service_tier ?? 'default',
-    store: false,
+    store: body.store === true,
     temperature: body.temperature ?? null,
     text: { ...body.text, format: body.text?.format ?? { type: 'text' } },
     tool_choice: body.tool_choice ?? 'auto',

@@ -22,11 +22,24 @@ export interface ResponseOptions extends JsonObject {
   listed?: string[];
 }
 
+/** The format of one answer: what it streams and what it collects have the same ids. */
+export interface ResponseFormat extends AnswerFormat {
+  collect: (head: AnswerHead) => ResponseCollector;
+}
+
+export interface ResponseCollector extends AnswerCollector {
+  /** The response before its first event. */
+  begun(): JsonObject;
+  /** The response that ends with an error. */
+  failure(error: GatewayError): JsonObject;
+}
+
 /** OpenAI's responses, with the gateway's `sources`, `warnings` and `approval` on the final one. */
-export function responseFormat(options: JsonObject): AnswerFormat {
+export function responseFormat(options: JsonObject): ResponseFormat {
+  const key = randomUUID().replaceAll('-', '').slice(0, 24);
   return {
-    stream: (head) => createEventEncoder(head, options as ResponseOptions),
-    collect: (head) => createResponseCollector(head, options as ResponseOptions),
+    stream: (head) => createEventEncoder({ ...head, key }, options as ResponseOptions),
+    collect: (head) => createResponseCollector({ ...head, key }, options as ResponseOptions),
   };
 }
 
@@ -39,12 +52,16 @@ export function responseId(runId: string, key: string): string {
 type ResponseEnd =
   | { status: 'completed' }
   | { status: 'incomplete'; reason: 'max_output_tokens' | 'content_filter' }
-  | { status: 'failed'; error: GatewayError };
+  | { status: 'failed'; error: GatewayError }
+  | { status: 'cancelled' };
+
+type ResponseAnswerHead = AnswerHead & { key: string };
 
 /** Gathers what stands on the response itself, beside its items. */
 class ResponseHead {
   readonly runId: string;
-  readonly key = randomUUID().replaceAll('-', '').slice(0, 24);
+  /** Part of the ids of the answer and of its items. */
+  readonly key: string;
   readonly #sources: Source[] = [];
   readonly #warnings = new CallerWarnings();
   readonly #fixed: JsonObject;
@@ -52,7 +69,8 @@ class ResponseHead {
   #approval: PendingApproval | undefined;
   #reason: FinishReason = 'stop';
 
-  constructor({ runId, created, model }: AnswerHead, { response }: ResponseOptions) {
+  constructor({ runId, created, model, key }: ResponseAnswerHead, { response }: ResponseOptions) {
+    this.key = key;
     this.runId = runId;
     this.#fixed = { id: responseId(runId, this.key), object: 'response', created_at: created, model, ...response };
   }
@@ -137,7 +155,7 @@ class EventWriter implements ItemEvents {
   }
 }
 
-function createEventEncoder(answer: AnswerHead, options: ResponseOptions): StreamEncoder {
+function createEventEncoder(answer: ResponseAnswerHead, options: ResponseOptions): StreamEncoder {
   const head = new ResponseHead(answer, options);
   const writer = new EventWriter();
   let hasBegun = false;
@@ -159,7 +177,10 @@ function createEventEncoder(answer: AnswerHead, options: ResponseOptions): Strea
   const close = (end: ResponseEnd): string => {
     begin();
     const response = JSON.stringify(head.ended(end));
-    writer.tell(`response.${end.status}`, { response: () => `${response.slice(0, -1)},"output":${writer.output(items.output)}}` });
+    // OpenAI has no event for the end of a cancelled response.
+    writer.tell(`response.${end.status === 'cancelled' ? 'failed' : end.status}`, {
+      response: () => `${response.slice(0, -1)},"output":${writer.output(items.output)}}`,
+    });
     return writer.take();
   };
   return {
@@ -177,14 +198,18 @@ function createEventEncoder(answer: AnswerHead, options: ResponseOptions): Strea
     },
     failure(error) {
       items.abandon();
-      return close({ status: 'failed', error });
+      return close(failureOf(error));
     },
   };
 }
 
+function failureOf(error: GatewayError): ResponseEnd {
+  return error.code === 'run_cancelled' ? { status: 'cancelled' } : { status: 'failed', error };
+}
+
 const silent: ItemEvents = { tell: () => undefined, tellDelta: () => undefined };
 
-function createResponseCollector(answer: AnswerHead, options: ResponseOptions): AnswerCollector {
+function createResponseCollector(answer: ResponseAnswerHead, options: ResponseOptions): ResponseCollector {
   const head = new ResponseHead(answer, options);
   const items = itemsOf(head, options, silent);
   return {
@@ -197,7 +222,17 @@ function createResponseCollector(answer: AnswerHead, options: ResponseOptions): 
       items.end(end.status === 'completed' ? 'completed' : 'incomplete');
       return { ...head.ended(end), output: items.output as unknown as JsonObject[] };
     },
+    begun: () => head.begun(),
+    failure(error) {
+      items.abandon();
+      return { ...head.ended(failureOf(error)), output: items.output as unknown as JsonObject[] };
+    },
   };
+}
+
+/** A response that has only begun, ended by an error. */
+export function failedResponse(begun: JsonObject, error: GatewayError): JsonObject {
+  return { ...begun, status: 'failed', error: toResponseError(error) };
 }
 
 /** One of OpenAI's codes: the message says what happened. */

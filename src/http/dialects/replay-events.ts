@@ -1,0 +1,27 @@
+import type { FastifyReply } from 'fastify';
+import type { Emit } from '../../shared/emit.ts';
+import { limits } from '../../core/limits.ts';
+import { streamReply } from './stream-reply.ts';
+
+/** Streams server-sent events that are written already. The leave of the client ends nothing but this stream. */
+export function replayEvents(
+  reply: FastifyReply,
+  follow: (emit: Emit<string>, signal: AbortSignal) => Promise<void>,
+  stallMs: number,
+): Promise<FastifyReply> {
+  const controller = new AbortController();
+  reply.raw.once('close', () => controller.abort(new DOMException('The client disconnected', 'AbortError')));
+  return streamReply(reply, (emit) => follow(emit, controller.signal), {
+    encoder: {
+      contentType: 'text/event-stream; charset=utf-8',
+      keepAlive: ': keep-alive\n\n',
+      encode: (text: string) => text,
+      end: () => '',
+    },
+    failure: () => '',
+    stallMs,
+    headersMs: limits.headersDelayMs,
+    keepAliveMs: limits.keepAliveMs,
+    controller,
+  });
+}

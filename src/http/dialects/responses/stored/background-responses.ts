@@ -1,0 +1,205 @@
+import type { Caller } from '../../../../core/caller.ts';
+import { GatewayError } from '../../../../core/errors.ts';
+import { limits } from '../../../../core/limits.ts';
+import type { Release } from '../../../../core/rate-limit.ts';
+import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
+import type { ActiveRuns, StartedRun } from '../../../../runs/active-runs.ts';
+import { logChat } from '../../../../runs/run-stats.ts';
+import { FairMap } from '../../../../shared/fair-map.ts';
+import type { JsonObject } from '../../../../shared/json.ts';
+import { logInternalError, toGatewayError } from '../../../error-handler.ts';
+import type { StreamEncoder } from '../../answer-format.ts';
+import { failedResponse } from '../response-wire.ts';
+import { EventLog } from './event-log.ts';
+import { boundedCollector, toStored, withinBounds } from './keep-answers.ts';
+import type { AnswerToKeep, KeepLog } from './keep-answers.ts';
+
+export interface BackgroundOptions {
+  store: Pick<ResponseStore, 'add' | 'replaceRunning'>;
+  runs: Pick<ActiveRuns, 'isKnown'>;
+  /** Milliseconds since 1970. */
+  now: () => number;
+  log: KeepLog;
+}
+
+export interface BackgroundAnswer {
+  /** As it has begun. */
+  response: JsonObject;
+  /** Present if the request asked for a stream. */
+  events?: EventLog;
+}
+
+/** Responses that run without their clients, and are stored from their beginning. */
+export interface BackgroundResponses {
+  /** @throws GatewayError `rate_limit_exceeded` when the caller has as many as it may */
+  requireRoom(caller: Caller): void;
+  /**
+   * Runs on after it has resolved. `controller`: of the run. `release` is called at its end.
+   * @throws GatewayError `storage_unavailable`; the run is then cancelled
+   */
+  begin(
+    started: StartedRun,
+    answer: AnswerToKeep,
+    how: { stream: boolean; controller: AbortController; release: Release },
+  ): Promise<BackgroundAnswer>;
+  isRunning(caller: Caller, id: string): boolean;
+  /** Of a response that runs, or ended a few minutes ago. */
+  eventsOf(caller: Caller, id: string): EventLog | undefined;
+  /** Ends a response as cancelled. Resolves when that is durable, or at once if it does not run. */
+  cancel(caller: Caller, id: string): Promise<void>;
+  /** To be called when no run is active any more: ends those whose runs ignored their signals. Resolves when everything is durable. */
+  settle(): Promise<void>;
+}
+
+interface Running {
+  answer: AnswerToKeep;
+  started: StartedRun;
+  controller: AbortController;
+  bounded: ReturnType<typeof boundedCollector>;
+  stored: StoredResponse;
+  events: EventLog | undefined;
+  encoder: StreamEncoder | undefined;
+  /** Set by the first that ends it. */
+  ending?: Promise<void>;
+}
+
+export function createBackgroundResponses({ store, runs, now, log }: BackgroundOptions): BackgroundResponses {
+  const running = new Map<string, Running>();
+  const logs = new Map<string, { callerId: string; events: EventLog }>();
+  const memory = new FairMap<string>({ entries: Infinity, characters: limits.backgroundEventsCharacters });
+
+  function find({ id: callerId }: Caller, id: string): Running | undefined {
+    const found = running.get(id);
+    return found?.answer.caller.id === callerId ? found : undefined;
+  }
+
+  /** The first end counts. Never rejects. */
+  function end(each: Running, response: JsonObject): Promise<void> {
+    each.ending ??= write(each, response).finally(() => running.delete(each.stored.id));
+    return each.ending;
+  }
+
+  async function write({ answer: { caller }, stored }: Running, response: JsonObject): Promise<void> {
+    // The responses of a deleted key are deleted.
+    if (!runs.isKnown(caller)) return;
+    const ended = withinBounds({ ...stored, isRunning: false, response });
+    const written = ended ?? { ...stored, isRunning: false, response: tooLarge(stored.response) };
+    try {
+      await store.replaceRunning(written);
+    } catch (error) {
+      log.error({ err: error, response_id: stored.id }, 'the end of a response in the background could not be stored');
+    }
+  }
+
+  async function run(each: Running): Promise<void> {
+    const { started, controller, bounded, events, encoder, stored, answer } = each;
+    let last: string | undefined;
+    try {
+      await started.stream((batch) => {
+        bounded.add(batch);
+        if (encoder !== undefined) events?.append(batch.map((event) => encoder.encode(event)).join(''));
+        return undefined;
+      });
+      last = encoder?.end();
+      await end(each, bounded.isTooLarge() ? tooLarge(stored.response) : bounded.collector.body());
+    } catch (error) {
+      const shown = toGatewayError(controller.signal.aborted ? controller.signal.reason : error, started.run.runId);
+      logInternalError(log, error, shown);
+      last = encoder?.failure(shown);
+      await end(each, bounded.collector.failure(shown));
+    }
+    events?.append(last ?? '');
+    events?.end();
+    const {
+      stats,
+      run: { runId },
+    } = started;
+    const { caller, model } = answer;
+    logChat(log, stats, { caller: caller.name ?? caller.id, run_id: runId, model, stream: events !== undefined, over: 'background' });
+    if (events !== undefined) setTimeout(() => forget(stored.id, events), limits.backgroundEventsMs).unref();
+  }
+
+  function forget(id: string, events: EventLog): void {
+    logs.delete(id);
+    events.forget();
+  }
+
+  return {
+    requireRoom({ id: callerId }) {
+      const own = running.values().filter(({ answer }) => answer.caller.id === callerId);
+      if (own.toArray().length < limits.backgroundResponsesPerCaller) return;
+      const problem = `background: ${limits.backgroundResponsesPerCaller} responses of yours run in the background already.`;
+      throw new GatewayError('rate_limit_exceeded', `${problem} Wait until one has ended, or cancel one.`, {
+        param: 'background',
+        retryAfter: '5',
+      });
+    },
+
+    async begin(started, answer, { stream, controller, release }) {
+      started.run.whenOver?.(release);
+      const { caller, format, model } = answer;
+      const time = now();
+      const head = { runId: started.run.runId, created: started.created ?? Math.floor(time / 1000), model };
+      const bounded = boundedCollector(format.collect(head));
+      const response = bounded.collector.begun();
+      const stored = { ...toStored(response, answer), created: time, isRunning: true };
+      const { id } = stored;
+      const events = stream ? new EventLog(memory, { owner: caller.id, id }) : undefined;
+      const encoder = stream ? format.stream(head) : undefined;
+      const each: Running = { answer, started, controller, bounded, stored, events, encoder };
+      running.set(id, each);
+      try {
+        const fitting = withinBounds(stored);
+        if (fitting === undefined) throw inputTooLarge();
+        each.stored = fitting;
+        await store.add(fitting);
+      } catch (error) {
+        running.delete(id);
+        controller.abort(error);
+        // Every started run has to be streamed.
+        started.stream(() => undefined).catch(() => undefined);
+        throw error;
+      }
+      if (events !== undefined) logs.set(id, { callerId: caller.id, events });
+      void run(each);
+      return { response, ...(events !== undefined && { events }) };
+    },
+
+    isRunning: (caller, id) => find(caller, id) !== undefined,
+
+    eventsOf({ id: callerId }, id) {
+      const found = logs.get(id);
+      return found?.callerId === callerId ? found.events : undefined;
+    },
+
+    async cancel(caller, id) {
+      const found = find(caller, id);
+      if (found === undefined) return;
+      const reason = new GatewayError('run_cancelled', 'The response was cancelled.');
+      const ended = end(found, found.bounded.collector.failure(reason));
+      found.controller.abort(reason);
+      await ended;
+    },
+
+    async settle() {
+      const reason = new GatewayError('server_shutting_down', 'The gateway was shut down before this response was complete.');
+      await Promise.all(running.values().map((each) => end(each, each.bounded.collector.failure(reason))));
+    },
+  };
+}
+
+function tooLarge(begun: JsonObject): JsonObject {
+  const problem = `The answer has more than ${limits.storedResponseCharacters} characters, and was not stored.`;
+  return failedResponse(begun, new GatewayError('payload_too_large', `${problem} Ask for less at once.`));
+}
+
+function inputTooLarge(): GatewayError {
+  const most = `${limits.storedResponseCharacters} characters`;
+  return new GatewayError(
+    'invalid_request',
+    `input: only a response that is stored can run in the background, and the input has more than ${most}.`,
+    {
+      param: 'input',
+    },
+  );
+}

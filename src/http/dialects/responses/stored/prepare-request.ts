@@ -1,0 +1,148 @@
+import type { Caller } from '../../../../core/caller.ts';
+import { GatewayError } from '../../../../core/errors.ts';
+import { limits } from '../../../../core/limits.ts';
+import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
+import { isJsonObject } from '../../../../shared/json.ts';
+import type { JsonObject } from '../../../../shared/json.ts';
+import type { MaybePromise } from '../../../../shared/maybe-promise.ts';
+import { idOf, itemsIn, outputIn, referenceIn, toStoredItems } from './stored-items.ts';
+
+/** What is stored of a request with its answer. */
+export interface KeptRequest {
+  previousId: string | undefined;
+  input: JsonObject[];
+  isBackground: boolean;
+}
+
+export interface PreparedBody {
+  /** With the conversation that it builds on before its input, and `store` as it is meant here. */
+  body: unknown;
+  /** How many items of the input come from stored responses. */
+  restored: number;
+  /** Absent: the answer is not stored. */
+  kept?: KeptRequest;
+}
+
+export interface PrepareOptions {
+  store: Pick<ResponseStore, 'findHistory' | 'findItems'>;
+  /** `STORE_CHATS` */
+  isStoring: boolean;
+  newId: () => string;
+}
+
+const noStore = 'This gateway stores no responses: an administrator can set STORE_CHATS=true.';
+const longestShownId = 100;
+const wholeInput = 'Send the conversation itself as input.';
+
+/**
+ * Puts what a request refers to in its place: the conversation of `previous_response_id`, and stored items. The instructions of earlier responses are
+ * not part of it.
+ * @throws GatewayError `invalid_request`, `previous_response_not_found`, `storage_unavailable`
+ */
+export function createRequestPreparer({ store, isStoring, newId }: PrepareOptions) {
+  async function findHistory(callerId: string, previousId: string): Promise<JsonObject[]> {
+    const shown = previousId.slice(0, longestShownId);
+    const bounds = { responses: limits.responseHistory, characters: limits.responseHistoryCharacters };
+    const history = await store.findHistory(callerId, previousId, bounds);
+    if (history.type === 'missing') {
+      const what = history.id === previousId ? shown : `${history.id.slice(0, longestShownId)}, on which ${shown} builds,`;
+      const cause = 'Responses are kept for 30 days, unless they are deleted, sent with "store": false, or too large.';
+      throw notFound(`there is no stored response ${what}. ${cause} ${wholeInput}`);
+    }
+    if (history.type === 'too_long') {
+      const cure = 'Begin a new conversation, with what matters of this one as input.';
+      const most = `${limits.responseHistory} responses or ${limits.responseHistoryCharacters} characters`;
+      throw wrongPrevious(`the conversation up to ${shown} has more than ${most}. ${cure}`);
+    }
+    requireAnswered(history.responses.at(-1), shown);
+    return history.responses.flatMap(({ input, response }) => [...input, ...outputIn(response)]);
+  }
+
+  async function restore(callerId: string, { previousId, own }: Asked): Promise<Restored> {
+    const history = previousId === undefined ? [] : await findHistory(callerId, previousId);
+    const known = new Set(history.map(idOf).filter((id) => id !== ''));
+    // Some clients send or name again what the earlier responses have.
+    const added = own.filter((item) => !known.has(referenceIn(item) ?? '') && !(isOfAnswer(item) && known.has(idOf(item))));
+    const references = added.flatMap((item) => referenceIn(item) ?? []);
+    const found = references.length === 0 ? new Map() : await store.findItems(callerId, references, limits.responseHistoryCharacters);
+    if (found === undefined) {
+      const most = `${limits.responseHistoryCharacters} characters`;
+      throw new GatewayError(
+        'invalid_request',
+        `input: the responses of its references have more than ${most}. Send the items themselves.`,
+        {
+          param: 'input',
+        },
+      );
+    }
+    return { history, added: added.map((item) => found.get(referenceIn(item) ?? '') ?? item) };
+  }
+
+  function prepared(body: JsonObject, { previousId, isKept }: Asked, { history, added }: Restored): PreparedBody {
+    const input = history.length === 0 && typeof body['input'] === 'string' ? body['input'] : [...history, ...added];
+    const kept = { previousId, input: isKept ? toStoredItems(added, newId) : [], isBackground: body['background'] === true };
+    return { body: { ...body, input, store: isKept }, restored: history.length, ...(isKept && { kept }) };
+  }
+
+  return (body: unknown, { id: callerId }: Caller): MaybePromise<PreparedBody> => {
+    if (!isJsonObject(body)) return { body, restored: 0 };
+    const isKept = isStoring && body['store'] !== false;
+    if (body['background'] === true && !isKept) {
+      const cure = isStoring ? 'Leave out "store": false.' : noStore;
+      throw new GatewayError('invalid_request', `background: only a response that is stored can be fetched later. ${cure}`, {
+        param: 'background',
+      });
+    }
+    const previous = body['previous_response_id'];
+    const own = itemsIn(body['input']);
+    const previousId = typeof previous === 'string' ? previous : undefined;
+    if (previousId !== undefined && !isStoring) throw notFound(`${noStore} ${wholeInput}`);
+    // The schema says what is wrong with it.
+    if (own === undefined) return { body, restored: 0 };
+    const asked: Asked = { previousId, isKept, own };
+    const isWhole = previousId === undefined && (!isStoring || own.every((item) => referenceIn(item) === undefined));
+    if (isWhole) return prepared(body, asked, { history: [], added: own });
+    return restore(callerId, asked).then((restored) => prepared(body, asked, restored));
+  };
+}
+
+interface Asked {
+  previousId: string | undefined;
+  /** The answer is to be stored. */
+  isKept: boolean;
+  own: readonly JsonObject[];
+}
+
+interface Restored {
+  history: readonly JsonObject[];
+  added: readonly JsonObject[];
+}
+
+function isOfAnswer({ role, type }: JsonObject): boolean {
+  if (role !== undefined) return role === 'assistant';
+  return typeof type === 'string' && !type.endsWith('_output') && type !== 'mcp_approval_response';
+}
+
+function requireAnswered(last: StoredResponse | undefined, shown: string): void {
+  if (last?.isRunning === true)
+    throw wrongPrevious(`${shown} is not complete. Wait until its status is "completed", or cancel it and build on the one before.`);
+  const status = last?.response['status'];
+  if (status === 'failed' || status === 'cancelled')
+    throw wrongPrevious(`${shown} has the status "${status}", so there is no answer to build on. Build on the one before it.`);
+}
+
+function notFound(message: string): GatewayError {
+  return new GatewayError('previous_response_not_found', `previous_response_id: ${message}`, { param: 'previous_response_id' });
+}
+
+function wrongPrevious(message: string): GatewayError {
+  return new GatewayError('invalid_request', `previous_response_id: ${message}`, { param: 'previous_response_id' });
+}
+
+/** The error in terms of the input that was sent, where items were put before it. */
+export function withoutRestored(error: unknown, restored: number): unknown {
+  if (restored === 0 || !(error instanceof GatewayError) || error.param?.startsWith('input.') !== true) return error;
+  const shift = (text: string): string =>
+    text.replace(/^input\.(\d+)/, (path, index: string) => (Number(index) < restored ? path : `input.${Number(index) - restored}`));
+  return new GatewayError(error.code, shift(error.message), { param: shift(error.param), status: error.status, cause: error });
+}
