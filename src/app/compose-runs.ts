@@ -30,6 +30,8 @@ export interface Runs {
   follow: FollowedRuns['follow'];
   /** Runs one function outside of a chat. */
   invoke: InvokeFunction;
+  /** Aborted when calls outside of chats are drained. */
+  draining: AbortSignal;
   decisions: ApprovalDecisions;
   linked: LinkedApprovals;
   /** Decisions that come with a request. */
@@ -78,6 +80,7 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
     interruptChat: createInterruptChat({ runs, decisions, waitingRuns: storage.waitingRuns }),
     follow,
     invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, metrics, now }),
+    draining: calls.draining,
     decisions,
     linked: createLinkedApprovals({ store: storage.waitingRuns, links, transcripts, decisions, runs, log: runLog, now }),
     async endAllOf(ownerId, cause) {

@@ -117,7 +117,17 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
   await app.register(toolRoutes, { tools, invoke });
   await app.register(openApiToolRoutes, { tools, invoke, version, gatewayId });
-  await app.register(mcpRoute, { tools, contents: tools.contents, invoke, version, gatewayId, newId: context.newId, now, allowedOrigins });
+  await app.register(mcpRoute, {
+    tools,
+    contents: tools.contents,
+    invoke,
+    version,
+    gatewayId,
+    newId: context.newId,
+    draining: parts.draining,
+    now,
+    allowedOrigins,
+  });
 
   await app.register(usageRoutes, { usage: storage.usage, flush: parts.usage.flush, deletePerson: parts.deletePerson, now });
   await app.register(keyRoutes, { keys, hasFixedKey: config.adminKey !== undefined, now });

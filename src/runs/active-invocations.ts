@@ -15,11 +15,14 @@ export interface ActiveInvocations {
   run<Value>(caller: Caller, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
   /** Cancels the calls of a key and its people, or of one of them; after the deletion of the key no new ones start. */
   cancelAllOf(ownerId: string, cause: EndOfAccess): void;
+  /** Aborted when a drain begins: calls that only wait for somebody who may never come back then end at once. */
+  readonly draining: AbortSignal;
   /** Admits no more calls, and resolves when all have ended. After `timeoutMs` the rest is aborted. */
   drain(timeoutMs: number): Promise<void>;
 }
 
 export function createActiveInvocations(): ActiveInvocations {
+  const draining = new AbortController();
   const running = new Set<{ callerId: string; controller: AbortController }>();
   const drain = new Drain(
     () => running.size,
@@ -29,6 +32,8 @@ export function createActiveInvocations(): ActiveInvocations {
   );
 
   return {
+    draining: draining.signal,
+
     async run(caller, signal, work) {
       drain.requireOpen(caller.id);
       const controller = new AbortController();
@@ -49,6 +54,9 @@ export function createActiveInvocations(): ActiveInvocations {
       for (const call of running) if (isWithin(call.callerId, ownerId)) call.controller.abort(reason);
     },
 
-    drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this call ended.'),
+    drain(timeoutMs) {
+      draining.abort(new Error('The gateway is shutting down.'));
+      return drain.run(timeoutMs, 'The gateway was shut down before this call ended.');
+    },
   };
 }

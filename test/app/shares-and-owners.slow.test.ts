@@ -11,6 +11,7 @@ import { limits } from '../../src/core/limits.ts';
 import type { ModelBackend } from '../../src/core/model.ts';
 import type { RunStore } from '../../src/core/run-log.ts';
 import { createMcpLogLevels } from '../../src/http/mcp/mcp-log-levels.ts';
+import { createOwnedEntries } from '../../src/http/mcp/owned-entries.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
 import { createRateLimiter } from '../../src/policy/rate-limits.ts';
 import { createDatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
@@ -186,6 +187,16 @@ function logLevels(): OpenedStore {
   return { count: 2_000, put: (owner) => levels.set(owner, 'error'), has: (owner, number) => number > 0 || !levels.includesInfo(owner) };
 }
 
+function leftByMcpClients(): OpenedStore {
+  const left = createOwnedEntries({ perOwner: 16, total: 100, end: () => undefined });
+  const idOf = (owner: string, number: number): string => `${owner} ${number}`;
+  return {
+    count: 2_000,
+    put: (owner, number) => left.add(idOf(owner, number), owner, number),
+    has: (owner, number) => left.find(idOf(owner, number), owner) !== undefined,
+  };
+}
+
 const kinds: [NoteKind, string, keyof typeof limits][] = [
   ['approval', 'remembered decisions', 'rememberedApprovals'],
   ['state', 'state of functions', 'stateChats'],
@@ -227,6 +238,7 @@ const rows: StoreRow[] = [
   },
   { store: 'counts of requests', limit: 'one a caller', open: requestCounts },
   { store: 'levels of logs', limit: 'one a caller', open: logLevels },
+  { store: 'sessions and waiting calls of MCP clients', limit: 'mcpSessions', open: leftByMcpClients },
 ];
 
 describe('one caller who fills', () => {

@@ -29,6 +29,8 @@ export interface McpHandlerOptions {
   /** Random, new for each start. */
   gatewayId: string;
   newId: () => string;
+  /** Aborted when the gateway begins to shut down. */
+  draining: AbortSignal;
   /** Milliseconds since 1970. */
   now: () => number;
 }
@@ -44,9 +46,9 @@ const maxSubscriptions = 16;
 
 /** Answers requests one by one, but for those of clients that can be asked, which have sessions in the versions of the protocol before 2026. */
 export function createHandler(options: McpHandlerOptions): McpHandler {
-  const { newId, now } = options;
+  const { newId, draining, now } = options;
   const levels = createMcpLogLevels();
-  const parked = createParkedCalls(newId);
+  const parked = createParkedCalls({ newId, draining });
   const factory = ({ era }: Pick<McpRequestContext, 'era'>): Server => createServer(era, { ...options, levels, parked });
   const stateless = createMcpHandler(factory, { maxSubscriptions, keepAliveMs: limits.keepAliveMs });
   const sessions = createMcpSessions({ createServer: () => factory({ era: 'legacy' }), newId, now });
@@ -63,7 +65,6 @@ export function createHandler(options: McpHandlerOptions): McpHandler {
     },
     async close() {
       sessions.close();
-      parked.close();
       await stateless.close();
     },
   };
@@ -77,7 +78,7 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts): Server
   const server = new Server({ name: 'toolwharf', version }, { capabilities });
   handleContents(server, contents);
   server.setRequestHandler('logging/setLevel', ({ params }, context) => {
-    levels.set(levelOwnerOf(context), params.level);
+    levels.set(askerOf(context).caller.id, params.level, context.sessionId);
     return {};
   });
   server.setRequestHandler('tools/list', async ({ params }, context) => {
@@ -89,7 +90,7 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts): Server
     const { name, arguments: args = {} } = params;
     const { caller, signal } = askerOf(context);
     // In the stateless protocol versions (`modern`) each request names its own log level, which the SDK applies.
-    const isLogging = era === 'modern' || levels.includesInfo(levelOwnerOf(context));
+    const isLogging = era === 'modern' || levels.includesInfo(caller.id, context.sessionId);
     const emit = createMcpProgress(progressChannel(context, name, isLogging));
     const call = (scope: Omit<FunctionInvoker, 'caller'>): Promise<CallToolResult> =>
       callFunction(parts.invoke, { idOrName: name, args: args as JsonObject }, { caller, ...scope });
@@ -99,11 +100,6 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts): Server
     return callInRounds({ parked: parts.parked, run: call }, { owner: caller.id, name, reader: { signal, emit }, context });
   });
   return server;
-}
-
-/** Of the client: there is none to be told apart without a session, so the level holds for its key. */
-function levelOwnerOf(context: ServerContext): string {
-  return context.sessionId ?? askerOf(context).caller.id;
 }
 
 async function callFunction(

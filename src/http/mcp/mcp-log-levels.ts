@@ -1,26 +1,28 @@
-import { LRUCache } from 'lru-cache';
+import { limits } from '../../core/limits.ts';
+import { createOwnedEntries } from './owned-entries.ts';
 
-/** With more callers, the level that was unused for the longest time is dropped, and its clients get every message again. */
-const maxCallers = 1_000;
+/** Beyond it the level that was unused for the longest time is dropped, and its client gets every message again. */
+const maxLevels = 1_000;
 
 /** Levels above `info` (specification, utilities/logging). */
 const quieterThanInfo: ReadonlySet<string> = new Set(['notice', 'warning', 'error', 'critical', 'alert', 'emergency']);
 
-/** The levels that clients of older protocol versions set with `logging/setLevel`. There are no sessions, so a level applies to the key. */
+/** The levels that clients of older protocol versions set with `logging/setLevel`, for their session. Without one a level applies to the caller. */
 export interface McpLogLevels {
-  set(callerId: string, level: string): void;
+  set(callerId: string, level: string, sessionId?: string): void;
   /** Whether messages of the level `info` are sent. */
-  includesInfo(callerId: string): boolean;
+  includesInfo(callerId: string, sessionId?: string): boolean;
 }
 
 export function createMcpLogLevels(): McpLogLevels {
-  const levels = new LRUCache<string, string>({ max: maxCallers });
+  // One for each session, and one for all clients without.
+  const levels = createOwnedEntries<string>({ perOwner: limits.mcpSessionsPerCaller + 1, total: maxLevels, end: () => undefined });
   return {
-    set(callerId, level) {
-      levels.set(callerId, level);
+    set(callerId, level, sessionId = callerId) {
+      levels.add(sessionId, callerId, level);
     },
-    includesInfo(callerId) {
-      const level = levels.get(callerId);
+    includesInfo(callerId, sessionId = callerId) {
+      const level = levels.find(sessionId, callerId);
       return level === undefined || !quieterThanInfo.has(level);
     },
   };

@@ -27,8 +27,8 @@ export function createOwnedEntries<Value>({ perOwner, total, end }: OwnedEntries
 
   return {
     add(id, owner, value) {
-      const own = entries.keysOf(owner);
-      if (own.size >= perOwner) for (const oldest of [...own].slice(0, own.size - perOwner + 1)) drop(oldest);
+      const [oldest, ...others] = [...entries.keysOf(owner)];
+      if (oldest !== undefined && others.length + 1 >= perOwner && !entries.has(id)) drop(oldest);
       for (const lost of entries.set(id, { owner, value: { owner, value }, characters: 0 })) end(lost.value);
     },
     find(id, owner) {

@@ -19,8 +19,6 @@ export interface ParkedCalls {
     call: Pick<CallToPark, 'owner' | 'name'>,
     next: { answers: Answers; reader: CallReader },
   ): Promise<CallToolResult | InputRequiredResult> | undefined;
-  /** Ends all that nobody waits for. */
-  close(): void;
 }
 
 export interface CallToPark {
@@ -59,12 +57,14 @@ interface OngoingCall {
   asked: PromiseWithResolvers<void>;
 }
 
-export function createParkedCalls(newId: () => string): ParkedCalls {
+/** `draining`: aborted when nobody is waited for any more. */
+export function createParkedCalls({ newId, draining }: { newId: () => string; draining: AbortSignal }): ParkedCalls {
   const parked = createOwnedEntries<OngoingCall>({
     perOwner: limits.mcpParkedCallsPerCaller,
     total: limits.mcpParkedCalls,
     end: ({ controller }) => controller.abort(new Error('Nobody has answered the questions of this call.')),
   });
+  draining.addEventListener('abort', () => parked.endWhere(() => true), { once: true });
 
   function begin({ owner, name, run }: CallToPark): OngoingCall {
     const controller = new AbortController();
@@ -104,6 +104,7 @@ export function createParkedCalls(newId: () => string): ParkedCalls {
     }
     const requestState = newId();
     parked.add(requestState, call.owner, call);
+    if (draining.aborted) call.controller.abort(draining.reason);
     const forget = (): void => parked.delete(requestState);
     call.outcome.then(forget, forget);
     const inputRequests = Object.fromEntries(Array.from(call.questions, ([key, { form }]) => [key, inputRequired.elicit(form)]));
@@ -124,7 +125,6 @@ export function createParkedCalls(newId: () => string): ParkedCalls {
       }
       return follow(call, reader);
     },
-    close: () => parked.endWhere(() => true),
   };
 }
 

@@ -426,6 +426,13 @@ describe('a call that asked in its answer', () => {
     expect(sent()).toBe(0);
   });
 
+  test('holds up no shutdown', async () => {
+    const { app, url, sent } = await mailDoor({}, { DRAIN_TIMEOUT_MS: '60000' });
+    expect((await round(url)).result).toMatchObject({ resultType: 'input_required' });
+    await app.close();
+    expect(sent()).toBe(0);
+  });
+
   test('is over when nobody has answered in time', async () => {
     const { url, sent } = await mailDoor({}, { APPROVAL_TIMEOUT_MS: '1000' });
     const asked = await round(url);
