@@ -15,6 +15,8 @@ const preciseTime: Clock = () => performance.timeOrigin + performance.now();
 interface LineKind {
   /** A piece of an answer, as the fields of a line beside the common ones. */
   text: (text: string) => JsonObject;
+  /** The same as JSON, without the opening brace: most lines are of this kind. */
+  textJson: (text: string) => string;
   thinking: (text: string) => JsonObject;
   calls: (calls: readonly JsonObject[]) => JsonObject;
   /** A whole answer. */
@@ -24,6 +26,7 @@ interface LineKind {
 const chatLine = (message: JsonObject): JsonObject => ({ message: { role: 'assistant', content: '', ...message } });
 const chatLines: LineKind = {
   text: (content) => chatLine({ content }),
+  textJson: (text) => `"message":{"role":"assistant","content":${JSON.stringify(text)}},"done":false}`,
   thinking: (thinking) => chatLine({ thinking }),
   calls: (calls) => chatLine({ tool_calls: [...calls] }),
   whole: ({ text, thinking, calls }) =>
@@ -31,6 +34,7 @@ const chatLines: LineKind = {
 };
 const generateLines: LineKind = {
   text: (response) => ({ response }),
+  textJson: (text) => `"response":${JSON.stringify(text)},"done":false}`,
   thinking: (thinking) => ({ response: '', thinking }),
   calls: (calls) => ({ response: '', tool_calls: [...calls] }),
   whole: ({ text, thinking, calls }) => ({
@@ -61,9 +65,8 @@ interface Writing {
 function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncoder {
   const { lines, showsThinking, clock } = writing;
   const ending = new Ending(writing);
-  const modelText = JSON.stringify(model);
-  const line = (fields: JsonObject): string =>
-    `{"model":${modelText},"created_at":"${timeText(clock())}",${JSON.stringify(fields).slice(1)}\n`;
+  const prefix = `{"model":${JSON.stringify(model)},"created_at":"`;
+  const line = (fields: JsonObject): string => `${prefix}${timeText(clock())}",${JSON.stringify(fields).slice(1)}\n`;
   const piece = (fields: JsonObject): string => line({ ...fields, done: false });
 
   return {
@@ -75,7 +78,7 @@ function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncod
       // Ollama gives one answer.
       if ('choice' in event && (event.choice ?? 0) > 0) return '';
       ending.note(event);
-      if (event.type === 'text') return event.text === '' ? '' : piece(lines.text(event.text));
+      if (event.type === 'text') return event.text === '' ? '' : `${prefix}${timeText(clock())}",${lines.textJson(event.text)}\n`;
       if (event.type === 'reasoning') return showsThinking && event.text !== '' ? piece(lines.thinking(event.text)) : '';
       if (event.type === 'tool-call') return piece(lines.calls([ending.toWireCall(event.call)]));
       const logprobs = event.type === 'extra' ? logprobsIn(event) : undefined;
