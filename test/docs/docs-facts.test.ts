@@ -24,7 +24,13 @@ const pageNames = [
   'security',
 ] as const;
 /** Variables of Open WebUI and of Node.js. */
-const foreignVariables = ['DEFAULT_MODEL_METADATA', 'ENABLE_FORWARD_USER_INFO_HEADERS', 'NODE_OPTIONS'];
+const foreignVariables = [
+  'ANTHROPIC_API_KEY',
+  'ANTHROPIC_BASE_URL',
+  'DEFAULT_MODEL_METADATA',
+  'ENABLE_FORWARD_USER_INFO_HEADERS',
+  'NODE_OPTIONS',
+];
 const page = (name: (typeof pageNames)[number]): string => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
 
 /** The text from a heading to the next one. */

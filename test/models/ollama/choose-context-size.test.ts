@@ -36,6 +36,8 @@ describe('the estimate of tokens', () => {
     const call = { id: '1', name: 'add', arguments: '{"a":1}' };
     expect(estimateTokens({ messages: [{ role: 'user', content: [image] }], tools: [] })).toBe(1_032);
     expect(estimateTokens({ messages: [{ role: 'assistant', content: null, toolCalls: [call] }], tools: [] })).toBe(11);
+    const long = 'word '.repeat(1_000_000);
+    expect(estimateTokens({ messages: [{ role: 'user', content: long }], tools: [] }) / textTokens(long)).toBeCloseTo(1, 3);
     expect(estimateTokens({ messages: [], tools: [{ type: 'function', function: { name: 'add' } }] })).toBeGreaterThan(10);
   });
 });

@@ -70,13 +70,21 @@ function userMessages(content: string | readonly Block[], place: Place): ChatMes
 }
 
 function readResult(block: Block, { path, isNew }: Place): { message: ToolMessage; images: ContentPart[] } {
-  const { tool_use_id: toolCallId, content, is_error: isError } = readBlock(resultBlock, block, path);
+  const { tool_use_id: toolCallId, content, is_error: isError } = isPlainResult(block) ? block : readBlock(resultBlock, block, path);
   const parts = toParts(content ?? '', { path: `${path}.content`, isNew });
   const images = parts.filter(({ type }) => type !== 'text');
   const text = toContent(parts.filter(({ type }) => type === 'text')) as string;
   const told = text === '' && images.length > 0 ? 'The result is the images below.' : text;
   // As the gateway tells models of its own calls that have failed.
   return { message: { role: 'tool', toolCallId, content: isError === true ? JSON.stringify({ error: told }) : told }, images };
+}
+
+/** The form that nearly all have, which needs no schema. */
+function isPlainResult(block: Block): block is Block & { tool_use_id: string; content: string; is_error?: boolean } {
+  const { tool_use_id: callId, content, is_error: isError } = block;
+  return (
+    typeof callId === 'string' && callId !== '' && typeof content === 'string' && (isError === undefined || typeof isError === 'boolean')
+  );
 }
 
 /**
@@ -156,8 +164,12 @@ class AssistantTurn {
   }
 }
 
+function isPlainCall(block: Block): block is Block & { id: string; name: string; input: JsonObject } {
+  return typeof block['id'] === 'string' && block['id'] !== '' && typeof block['name'] === 'string' && isJsonObject(block['input']);
+}
+
 function toCall(block: Block, { path }: Place): ToolCall {
-  const { id: callId, name, input } = readBlock(callBlock, block, path);
+  const { id: callId, name, input } = isPlainCall(block) ? block : readBlock(callBlock, block, path);
   const { extra_content: signed } = block;
   return {
     id: callId,
