@@ -233,30 +233,41 @@ test('the tool runner of the SDK runs the tools of the client', async () => {
   expect(gateway.model.requests).toHaveLength(2);
 });
 
-test('what ran before an approval stands once in the history of a client that was shown it', async () => {
-  const item = { type: 'object', properties: { item: { type: 'string' } } };
-  const document = documentOf({ price: item, pay: item });
-  const shown = serverOf('shop', document, { extra: { config: { needs_approval: ['pay'] } } });
-  const turns = [calls(['price', { item: 'tea' }]), calls(['pay', { item: 'tea' }]), says('Paid.'), says('Yes.')];
-  const { client, gateway, url } = await begin(turns, {
-    servers: [shown],
-    answers: { ...answers, 'http://shop.test/pay': { paid: true } },
-  });
-  const first = await askBeta(client, false);
-  expect(first.content).toMatchObject([{ type: 'mcp_tool_use' }, { type: 'mcp_tool_result' }, { type: 'mcp_tool_use' }, { type: 'text' }]);
-  const { approval } = first as unknown as { approval: { run_id: string; calls: { id: string; token: string }[] } };
-  const [waiting] = approval.calls;
-  await fetch(`${url}/api/runs/${approval.run_id}/approvals/${waiting?.id}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ decision: 'approve', token: waiting?.token }),
-  });
-  const messages = [...question.messages, { role: 'assistant', content: first.content }, { role: 'user', content: 'Paid?' }];
-  await askBeta(client, false, { messages: messages as unknown as JsonObject[] });
-  const history = gateway.model.requests[3]?.messages ?? [];
-  expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant', 'user']);
-  expect(gateway.sent).toHaveLength(2);
-});
+test.each([false, true])(
+  'what ran around an approval stands once in the history of a client that was shown it (both answers: %s)',
+  async (both) => {
+    const item = { type: 'object', properties: { item: { type: 'string' } } };
+    const document = documentOf({ price: item, pay: item });
+    const shown = serverOf('shop', document, { extra: { config: { needs_approval: ['pay'] } } });
+    const turns = [calls(['price', { item: 'tea' }]), calls(['pay', { item: 'tea' }]), says('Paid.'), says('Yes.')];
+    const { client, gateway, url } = await begin(turns, {
+      servers: [shown],
+      answers: { ...answers, 'http://shop.test/pay': { paid: true } },
+    });
+    const first = await askBeta(client, false);
+    expect(first.content).toMatchObject([
+      { type: 'mcp_tool_use' },
+      { type: 'mcp_tool_result' },
+      { type: 'mcp_tool_use' },
+      { type: 'text' },
+    ]);
+    const { approval } = first as unknown as { approval: { run_id: string; calls: { id: string; token: string }[] } };
+    const [waiting] = approval.calls;
+    const decided = await fetch(`${url}/api/runs/${approval.run_id}/approvals/${waiting?.id}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ decision: 'approve', token: waiting?.token }),
+    });
+    const { content: rest } = (await decided.json()) as Anthropic.Beta.BetaMessage;
+    expect(rest).toMatchObject([{ type: 'mcp_tool_use', name: 'pay' }, { type: 'mcp_tool_result' }, { type: 'text', text: 'Paid.' }]);
+    const answered = [first.content, ...(both ? [rest] : [])].map((content) => ({ role: 'assistant', content }));
+    const messages = [...question.messages, ...answered, { role: 'user', content: 'Paid?' }];
+    await askBeta(client, false, { messages: messages as unknown as JsonObject[] });
+    const history = gateway.model.requests[3]?.messages ?? [];
+    expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'tool', 'assistant', 'user']);
+    expect(gateway.sent).toHaveLength(2);
+  },
+);
 
 test('tokens are counted without asking the backend', async () => {
   const { client } = await begin([]);

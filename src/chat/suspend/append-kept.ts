@@ -21,6 +21,19 @@ export function appendKept(history: readonly ChatMessage[], kept: readonly ChatM
   return [...history.slice(0, end), ...kept];
 }
 
+/** Where the history goes on behind `from`, after calls and results among the kept messages that a client has sent back there. */
+export function behindSentBack(history: readonly ChatMessage[], from: number, kept: readonly ChatMessage[]): number {
+  const among = createKeptParts(kept);
+  let next = from;
+  for (let message = history[next]; message?.role === 'assistant' && message.toolCalls.length > 0; message = history[next]) {
+    if (!among(message)) break;
+    const ids = new Set(message.toolCalls.map(({ id }) => id));
+    next += 1;
+    for (let result = history[next]; result?.role === 'tool' && ids.has(result.toolCallId); result = history[next]) next += 1;
+  }
+  return next;
+}
+
 /**
  * Whether a message is one of the kept, each of which counts once. Its calls are known by their ids, or by their names where the client has ids of its own:
  * those of calls with results, because the caller's functions may have been called before.

@@ -10,7 +10,7 @@ import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { repairHistory } from '../loop/repair-history.ts';
 import { forAnotherModel } from '../loop/round-messages.ts';
 import { inlineToolResults } from '../results/inline-tool-results.ts';
-import { appendKept } from './append-kept.ts';
+import { appendKept, behindSentBack } from './append-kept.ts';
 import { hasLink, lastLinkIn, withoutLinks } from './links-in-messages.ts';
 
 /** The run to which a transcript belongs. */
@@ -140,10 +140,12 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
   ): Promise<ChatMessage[]> {
     let restored: ChatMessage[] = [];
     let answerBefore: string | undefined;
+    let next = 0;
     for (const [index, message] of messages.entries()) {
+      if (index < next) continue;
       const found = linked.has(message) ? await findFor(message, caller) : undefined;
       if (found === undefined) {
-        // A client that got the rest of the answer from the decision has it in its history, too.
+        // A client that got the rest of the answer from the decision has it in its history, too, perhaps with the calls before it.
         if (answerBefore === undefined || message.role !== 'assistant' || textOf(message.content).trim() !== answerBefore)
           restored.push(withoutLinks(message));
         answerBefore = undefined;
@@ -154,6 +156,7 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
       const joined = appendKept(restored, told);
       restored = hasTools ? joined : withResultsInline(joined);
       answerBefore = answerIn(told)?.trim();
+      next = behindSentBack(messages, index + 1, told);
     }
     return restored;
   }

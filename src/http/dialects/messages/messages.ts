@@ -10,4 +10,6 @@ export const messages: Dialect = {
   parse: parseMessagesBody,
   format: messageFormat,
   errors: messagesErrors,
+  // Clients look for the call of each result that they are shown.
+  showsCalls: true,
 };
