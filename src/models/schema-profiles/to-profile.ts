@@ -35,8 +35,8 @@ const cache = new WeakMap<JsonObject, Map<SchemaProfile, ProfiledParameters>>();
 
 /** A function as it is sent to a backend with this profile. */
 export function specInProfile(spec: ToolSpec, backendProfile: SchemaProfile): ToolSpec {
+  if (backendProfile === 'plain' && spec.strict === undefined) return spec;
   const { strict, ...rest } = spec;
-  if (backendProfile === 'plain' && strict === undefined) return spec;
   // Where it is not known whether the backend enforces schemas, only functions that ask for it are sent as strict.
   const profile =
     backendProfile === 'plain' && strict === true ? 'openai' : backendProfile === 'openai' && strict === false ? 'plain' : backendProfile;
