@@ -3,6 +3,7 @@ import { isOnPage, newestFirst } from '../core/run-log.ts';
 import type { LoggedRun, RunLog, RunRecorder, RunStore, RunSummary } from '../core/run-log.ts';
 import { addUsage } from '../core/usage.ts';
 import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
+import { SlotTable } from '../shared/slot-table.ts';
 import { createModelRequestLog } from './model-request-log.ts';
 import type { PromptLog } from './prompt-log.ts';
 import { createRunRecord } from './run-record.ts';
@@ -42,6 +43,8 @@ export interface WritingRunLog extends RunLog {
 interface Entry {
   run: LoggedRun;
   hasEnded: boolean;
+  /** Its last state is not saved. */
+  isUnsaved: boolean;
 }
 
 /**
@@ -50,8 +53,8 @@ interface Entry {
  */
 export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLogOptions): WritingRunLog {
   /** Active runs, and those whose last state is not saved. */
-  const entries = new Map<string, Entry>();
-  const unsaved = new Set<Entry>();
+  const entries = new SlotTable<Entry>();
+  let unsavedCount = 0;
   let timer: NodeJS.Timeout | undefined;
   let saving: Promise<void> | undefined;
   let isRecovered = false;
@@ -69,26 +72,36 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
   }
 
   function touch(entry: Entry): void {
-    unsaved.add(entry);
+    if (isCurrent(entry)) setUnsaved(entry, true);
     // They accumulate only while the store fails; then the caller with the most loses the oldest.
-    if (unsaved.size > limits.unsavedRuns) dropSome();
+    if (unsavedCount > limits.unsavedRuns) dropSome();
     schedule();
   }
 
+  function setUnsaved(entry: Entry, isUnsaved: boolean): void {
+    if (entry.isUnsaved !== isUnsaved) unsavedCount += isUnsaved ? 1 : -1;
+    entry.isUnsaved = isUnsaved;
+  }
+
+  const unsavedEntries = (): Entry[] => entries.values().filter(({ isUnsaved }) => isUnsaved);
+
+  /** False for the earlier entry of a resumed run, which has a new one. */
+  const isCurrent = (entry: Entry): boolean => entries.get(entry.run.id) === entry;
+
   /** Drops several at once, so that not every further event has to drop one. */
   function dropSome(): void {
-    const ended = [...unsaved].filter(({ hasEnded }) => hasEnded);
+    const ended = unsavedEntries().filter(({ hasEnded }) => hasEnded);
     const byId = new Map(ended.map((entry) => [entry.run.id, entry]));
     const shares = sharesOf(
       ended.map(({ run }) => run),
       () => 0,
     );
-    const left = Math.max(0, Math.floor(limits.unsavedRuns * leftWhenFull) - (unsaved.size - ended.length));
+    const left = Math.max(0, Math.floor(limits.unsavedRuns * leftWhenFull) - (unsavedCount - ended.length));
     for (const { id } of chooseLosses(shares, { entries: left, characters: Infinity })) {
       const entry = byId.get(id);
       if (entry === undefined) continue;
-      unsaved.delete(entry);
-      if (isCurrent(entry)) entries.delete(id);
+      setUnsaved(entry, false);
+      entries.delete(id);
     }
   }
 
@@ -102,7 +115,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
   async function saveDue(): Promise<void> {
     await recover();
     // Runs that change meanwhile are saved in the next second; otherwise a busy gateway would save all the time.
-    const due = [...unsaved];
+    const due = unsavedEntries();
     for (let first = 0; first < due.length; first += runsPerSave) await save(due.slice(first, first + runsPerSave));
     savedSincePrune += due.length;
     if (savedSincePrune < savesPerPrune && now() - prunedAt < pruneIntervalMs) return;
@@ -112,18 +125,15 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
     savedSincePrune = 0;
   }
 
-  /** False for the earlier entry of a resumed run, which has a new one. */
-  const isCurrent = (entry: Entry): boolean => entries.get(entry.run.id) === entry;
-
   async function save(batch: readonly Entry[]): Promise<void> {
-    for (const entry of batch) unsaved.delete(entry);
+    for (const entry of batch) setUnsaved(entry, false);
     try {
       await store.save(batch.map(({ run }) => run));
     } catch (error) {
-      for (const entry of batch) if (isCurrent(entry)) unsaved.add(entry);
+      for (const entry of batch) if (isCurrent(entry)) setUnsaved(entry, true);
       throw error;
     }
-    for (const entry of batch) if (entry.hasEnded && isCurrent(entry) && !unsaved.has(entry)) entries.delete(entry.run.id);
+    for (const entry of batch) if (entry.hasEnded && isCurrent(entry) && !entry.isUnsaved) entries.delete(entry.run.id);
   }
 
   async function flushNow(): Promise<void> {
@@ -137,7 +147,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
       isFaulty = true;
     }
     saving = undefined;
-    if (unsaved.size > 0) schedule();
+    if (unsavedCount > 0) schedule();
   }
 
   function startFlush(): Promise<void> {
@@ -152,9 +162,9 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
 
   function recorderOf(record: RunRecord): RunRecorder {
     const { run } = record;
-    const entry: Entry = { run, hasEnded: false };
+    const entry: Entry = { run, hasEnded: false, isUnsaved: false };
     const earlier = entries.get(run.id);
-    if (earlier !== undefined) unsaved.delete(earlier);
+    if (earlier !== undefined) setUnsaved(earlier, false);
     entries.set(run.id, entry);
     touch(entry);
     const modelRequests = createModelRequestLog({
@@ -218,7 +228,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
     async list(page) {
       await recover();
       // Read before the store, so that a run that is saved meanwhile is in at least one of the two.
-      const unsavedRuns = [...entries.values()].flatMap(({ run }) => (isOnPage(run, page) ? [run] : []));
+      const unsavedRuns = entries.values().flatMap(({ run }) => (isOnPage(run, page) ? [run] : []));
       const stored = await store.list({ ...page, since: now() - limits.runLogMs });
       const byId = new Map([...stored, ...unsavedRuns].map((run): [string, RunSummary] => [run.id, run]));
       return [...byId.values()].toSorted(newestFirst).slice(0, page.limit);

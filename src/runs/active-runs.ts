@@ -6,6 +6,7 @@ import type { Metrics } from '../core/metrics.ts';
 import type { LoggedRun, RunEnding, RunLog, RunRecorder } from '../core/run-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 import type { Emit } from '../shared/emit.ts';
+import { SlotTable } from '../shared/slot-table.ts';
 import type { RunContext } from '../core/run.ts';
 import { forAnotherModel } from '../chat/loop/round-messages.ts';
 import { runAsPreset } from '../chat/loop/run-as-preset.ts';
@@ -108,7 +109,7 @@ interface RunningRun {
 }
 
 export function createActiveRuns({ services, newRunId, log, suspensions, sessionEvents, metrics }: ActiveRunsOptions): ActiveRuns {
-  const running = new Map<string, RunningRun>();
+  const running = new SlotTable<RunningRun>();
   const drain = new Drain(
     () => running.size,
     (reason) => {
@@ -123,7 +124,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
 
   async function cancelEvery(ownerId: string, message: string): Promise<void> {
     const reason = new GatewayError('run_cancelled', message);
-    const found = [...running].filter(([, { callerId }]) => isWithin(callerId, ownerId));
+    const found = running.entries().filter(([, { callerId }]) => isWithin(callerId, ownerId));
     for (const [, { controller }] of found) controller.abort(reason);
     await Promise.all(found.map(([runId]) => whenOver(runId, limits.interruptMs)));
   }
@@ -265,9 +266,9 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
       return run !== undefined;
     },
     async interrupt(chatId, caller) {
-      const found = [...running].filter(
-        ([, { callerId, request }]) => callerId === caller.id && request.chatId === chatId && !request.isTask,
-      );
+      const found = running
+        .entries()
+        .filter(([, { callerId, request }]) => callerId === caller.id && request.chatId === chatId && !request.isTask);
       const reason = new GatewayError('run_cancelled', 'The run was cancelled because a later message interrupts it.');
       for (const [, { controller }] of found) controller.abort(reason);
       const ended = await Promise.all(found.map(([runId]) => whenOver(runId, limits.interruptMs)));
