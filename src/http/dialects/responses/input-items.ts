@@ -146,7 +146,8 @@ class ItemReader {
     const said = toContent(content as string | JsonObject[], `${path}.content`);
     if (role !== 'assistant') {
       this.#close();
-      this.#messages.push({ role, content: said });
+      // Many backends do not know OpenAI's newer name of the role, and all know the older one.
+      this.#messages.push({ role: role === 'developer' ? 'system' : role, content: said });
       return;
     }
     if (this.#open !== undefined && this.#open.toolCalls.length > 0) this.#close();

@@ -1,4 +1,5 @@
 import type { CallerWarning } from '../../../core/caller-warning.ts';
+import { textOf } from '../../../core/chat.ts';
 import type { ChatMessage, ChatRequest } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
@@ -21,7 +22,7 @@ export function parseResponseRequest(value: unknown): ParsedRequest {
   const input = parseInput(body.input ?? []);
   const tools = mergedTools([{ path: 'tools', entries: (body.tools ?? []) as JsonObject[] }, ...input.tools]);
   const toolChoice = toToolChoice((body.tool_choice as JsonValue | undefined) ?? undefined);
-  const messages = [...instructionsOf(body), ...input.messages];
+  const messages = withOneSystemPrompt([...instructionsOf(body), ...input.messages]);
   if (messages.length === 0) throw new GatewayError('invalid_request', 'input: must not be empty', { param: 'input' });
   const warnings = [...tools.warnings, ...leftOutFields(wire), ...leftOutBeside(input.besideDecisions)];
   const request: ChatRequest = {
@@ -82,6 +83,16 @@ function isSet(value: JsonValue | undefined): boolean {
 
 function instructionsOf({ instructions }: Body): ChatMessage[] {
   return instructions === undefined || instructions === null || instructions === '' ? [] : [{ role: 'system', content: instructions }];
+}
+
+/** Agents begin with several system messages, and templates of many models take one. */
+function withOneSystemPrompt(messages: readonly ChatMessage[]): ChatMessage[] {
+  const isText = ({ role, content }: ChatMessage): boolean =>
+    role === 'system' && (typeof content === 'string' || content.every(({ type }) => type === 'text'));
+  const end = messages.findIndex((message) => !isText(message));
+  const prompts = messages.slice(0, end < 0 ? messages.length : end);
+  if (prompts.length < 2) return [...messages];
+  return [{ role: 'system', content: prompts.map(({ content }) => textOf(content)).join('\n\n') }, ...messages.slice(prompts.length)];
 }
 
 function mergedTools(lists: readonly { path: string; entries: JsonObject[] }[]): CallerTools {

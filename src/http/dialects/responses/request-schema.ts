@@ -18,7 +18,7 @@ const mcpCallSchema = z.looseObject({
   name: z.string(),
   arguments: z.string(),
   output: z.string().nullish(),
-  error: z.unknown(),
+  error: z.unknown().optional(),
   approval_request_id: z.string().nullish(),
 });
 const approvalRequestSchema = z.looseObject({ id: z.string(), name: z.string(), arguments: z.string() });
