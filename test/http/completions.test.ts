@@ -136,6 +136,18 @@ test('no tools are offered, whatever is registered or asked for, and the run is 
   expect(run.json()).toMatchObject({ status: 'completed' });
 });
 
+test('no tools are offered either where the model is a preset with some, and its chat has some', async () => {
+  const servers = [serverOf('clock', documentOf({ read_clock: { type: 'object', properties: {} } }))];
+  await using gateway = await gatewayOf({ servers, turns: [says('Hi.')] });
+  const helper = { id: 'helper', base_model: 'model', tools: [] };
+  const clerk = { id: 'clerk', base_model: 'model', tools: ['server:clock'], sub_agents: ['helper'], params: { temperature: 0 } };
+  for (const payload of [helper, clerk]) await gateway.app.server.inject({ method: 'POST', url: '/api/presets', payload });
+  const payload = { model: 'clerk', prompt: 'Hello', chat_id: 'c' };
+  const answer = await gateway.app.server.inject({ method: 'POST', url: '/v1/completions', payload });
+  expect(answer.json()).toMatchObject({ model: 'clerk', choices: [{ text: 'Hi.' }] });
+  expect(gateway.model.requests[0]).toMatchObject({ tools: [], parameters: { temperature: 0 } });
+});
+
 test('a fault before the first byte has its status', async () => {
   await using gateway = await gatewayOf({ turns: [[new GatewayError('upstream_unreachable', 'It is gone.')]] });
   const answer = await gateway.app.server.inject({

@@ -5,7 +5,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { FoundModel, ModelFinder } from '../../core/model.ts';
 import type { RunContext } from '../../core/run.ts';
-import type { ToolFinder, ToolOffer } from '../../core/tool.ts';
+import type { Tool, ToolFinder, ToolOffer } from '../../core/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
@@ -68,7 +68,8 @@ export async function answerChat(
   const finding = services.models.require(given.model, run.signal);
   const model = finding instanceof Promise ? await finding : finding;
   if (given.isProbe === true) return answerProbe(given, run, emit);
-  const offering = services.tools.offerFor(given, run);
+  // A preset has tools of its own, such as its sub-agents, which no completion can call.
+  const offering = given.completion === undefined ? services.tools.offerFor(given, run) : { tools: new Map<string, Tool>(), warnings: [] };
   const everything = offering instanceof Promise ? await offering : offering;
   const resumed = takeLoopCheckpoint(run);
   const { request, offer } = applyToolChoice(given, everything, resumed !== undefined);
