@@ -23,9 +23,10 @@ test('the page of the API shows every operation and schema, and loads nothing', 
 });
 
 test('it escapes what a document says, and gives an example for the terminal', () => {
+  const entries = { type: 'array', items: { type: 'object', properties: { text: { type: 'string' } } } };
   const operation = {
     tags: ['Odd'],
-    operationId: 'odd',
+    operationId: 'make_odd',
     summary: 'Odd <b>',
     description: 'Takes `<i>`.',
     requestBody: {
@@ -35,10 +36,15 @@ test('it escapes what a document says, and gives an example for the terminal', (
             anyOf: [
               {
                 type: 'object',
-                properties: { kind: { const: 'one' }, items: { type: 'array', items: { type: 'string' } } },
+                properties: { items: { type: 'array', items: { type: 'string' } }, kind: { const: 'one' } },
                 required: ['kind'],
               },
-              { type: 'object', properties: { kind: { const: 'two' } }, required: ['kind'] },
+              {
+                type: 'object',
+                properties: { note: { anyOf: [entries, { type: 'null' }] }, kind: { const: 'two' } },
+                required: ['kind'],
+              },
+              { type: 'object', properties: { note: entries, kind: { const: 'two' } }, required: ['kind'] },
             ],
           },
           example: { kind: "o'clock" },
@@ -51,13 +57,18 @@ test('it escapes what a document says, and gives an example for the terminal', (
     openapi: '3.1.0',
     info: { version: '1', description: '' },
     tags: [{ name: 'Odd', description: '' }],
-    paths: { '/odd/{id}': { post: operation } },
+    paths: { '/odd/{id}': { post: operation, put: { ...operation, operationId: 'change_odd' } } },
     components: { schemas: { Odd: { type: 'integer' } } },
   };
   const page = renderApiPage(document).document.replaceAll(/\s+/g, ' ');
   expect(page).toContain('Odd &lt;b&gt;. Takes <code>&lt;i&gt;</code>.');
   expect(page).toContain('<code>kind</code> <span class="type">&quot;one&quot; or &quot;two&quot;, required</span>');
   expect(page).toContain('<code>items</code> <span class="type">list of strings</span>');
+  expect(page).toContain('<code>note</code> <span class="type">list of objects or null</span>');
+  expect(page.match(/<code>note\[\]\.text</g)).toHaveLength(2);
+  // Once for each operation. What has to be sent stands first, and links of one name say which route they lead to.
+  expect(page.indexOf('<code>kind<')).toBeLessThan(page.indexOf('<code>items<'));
+  expect(page).toContain('<a href="#make_odd">POST /odd/{id}</a>');
   expect(page).toContain('curl &quot;$U/odd/ID&quot;');
   expect(page).toContain(String.raw`-d &#39;{&quot;kind&quot;:&quot;o&#39;\&#39;&#39;clock&quot;}&#39;`);
   expect(page).toContain('<a href="#schema-Odd">Odd</a>');

@@ -103,10 +103,16 @@ function operationsIn({ paths }: JsonObject): ShownOperation[] {
 }
 
 function navigationOf({ name, operations }: { name: string; operations: readonly ShownOperation[] }): Html {
+  const listed = operations.filter(({ operation }) => aliasOf(operation) === '');
+  const summaries = listed.map(({ operation }) => textIn(operation['summary']));
+  const isUnique = (summary: string): boolean => summaries.indexOf(summary) === summaries.lastIndexOf(summary);
   return html`<li>
     <a href="#${slug(name)}">${name}</a>
     <ul>
-      ${operations.filter(({ operation }) => aliasOf(operation) === '').map(({ id, operation }) => html`<li><a href="#${id}">${textIn(operation['summary'])}</a></li>`)}
+      ${listed.map(({ id, method, path, operation }) => {
+        const summary = textIn(operation['summary']);
+        return html`<li><a href="#${id}">${isUnique(summary) ? summary : `${method} ${path}`}</a></li>`;
+      })}
     </ul>
   </li>`;
 }

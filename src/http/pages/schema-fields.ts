@@ -12,23 +12,23 @@ export interface SchemaField {
 /** Deeper fields are left out: the document has them. */
 const maxDepth = 3;
 
-/** The fields of an object, or of the objects among its alternatives, with those within them. */
+/** The fields of an object, or of the objects among its alternatives, required ones first, each with those within it. */
 export function fieldsOf(schema: JsonObject, prefix = '', depth = 1): SchemaField[] {
   const objects = objectsIn(schema);
   const found = new Map<string, JsonObject[]>();
   for (const { properties } of objects)
     for (const [name, member] of Object.entries(isJsonObject(properties) ? properties : {}))
       if (isJsonObject(member)) found.set(name, [...(found.get(name) ?? []), member]);
-  return [...found].flatMap(([name, members]) => {
-    const description = members.map((member) => member['description']).find((text) => typeof text === 'string');
-    const field = {
-      name: `${prefix}${name}`,
-      type: oneOf(members.map(typeOf)),
-      isRequired: objects.every(({ required }) => Array.isArray(required) && required.includes(name)),
-      description: description ?? '',
-    };
-    return depth >= maxDepth ? [field] : [field, ...members.flatMap((member) => fieldsWithin(member, field.name, depth + 1))];
-  });
+  const isRequired = (name: string): boolean => objects.every(({ required }) => Array.isArray(required) && required.includes(name));
+  return [...found]
+    .toSorted(([one], [other]) => Number(isRequired(other)) - Number(isRequired(one)))
+    .flatMap(([name, members]) => {
+      const description = members.map((member) => member['description']).find((text) => typeof text === 'string') ?? '';
+      const field = { name: `${prefix}${name}`, type: oneOf(members.map(typeOf)), isRequired: isRequired(name), description };
+      if (depth >= maxDepth) return [field];
+      const within = members.flatMap((member) => fieldsWithin(member, field.name, depth + 1));
+      return [field, ...new Map(within.toReversed().map((inner) => [inner.name, inner])).values().toArray().toReversed()];
+    });
 }
 
 function fieldsWithin(member: JsonObject, name: string, depth: number): SchemaField[] {
@@ -37,7 +37,7 @@ function fieldsWithin(member: JsonObject, name: string, depth: number): SchemaFi
 }
 
 function oneOf(types: readonly string[]): string {
-  return [...new Set(types)].join(' or ');
+  return [...new Set(types.flatMap((type) => type.split(' or ')))].join(' or ');
 }
 
 function objectsIn(schema: JsonObject): JsonObject[] {
