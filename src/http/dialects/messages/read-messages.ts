@@ -69,9 +69,10 @@ function userMessages(content: string | readonly Block[], place: Place): ChatMes
   return said.length === 0 ? results : [...results, { role: 'user', content: toContent(said) }];
 }
 
-function readResult(block: Block, { path, isNew }: Place): { message: ToolMessage; images: ContentPart[] } {
+function readResult(block: Block, { path }: Place): { message: ToolMessage; images: ContentPart[] } {
   const { tool_use_id: toolCallId, content, is_error: isError } = isPlainResult(block) ? block : readBlock(resultBlock, block, path);
-  const parts = toParts(content ?? '', { path: `${path}.content`, isNew });
+  // An agent cannot take a result back: it would be refused with each further request, while a model can read that a part is missing.
+  const parts = toParts(content ?? '', { path: `${path}.content`, isNew: false });
   const images = parts.filter(({ type }) => type !== 'text');
   const text = toContent(parts.filter(({ type }) => type === 'text')) as string;
   const told = text === '' && images.length > 0 ? 'The result is the images below.' : text;

@@ -147,6 +147,10 @@ describe('messages', () => {
     expect(faultOf({ messages: [asked] })).toMatchObject({ param: 'messages.0.content.0.source.type' });
     const [first] = read(asked, { role: 'assistant', content: 'What?' }, { role: 'user', content: 'Never mind.' });
     expect(first?.content).toMatch(/no text/);
+    const result = { type: 'tool_result', tool_use_id: 'a', content: [pdf] };
+    const use = { type: 'tool_use', id: 'a', name: 'f', input: {} };
+    const messages = read({ role: 'user', content: 'Hi' }, { role: 'assistant', content: [use] }, { role: 'user', content: [result] });
+    expect(messages[2]?.content).toMatch(/no text/);
   });
 });
 
