@@ -16,8 +16,8 @@ export interface AnswerKeeper {
 export interface PreparedRequest {
   /** With everything that the request refers to. */
   body: unknown;
-  /** An error about this body, in terms of the one that was sent. */
-  explain: (error: unknown) => unknown;
+  /** A path in this body, or a message that begins with one, in terms of the body that was sent. */
+  explain: (text: string) => string;
   /** Absent: the answer is not stored. */
   keep?: (parsed: ParsedRequest) => KeptAnswer;
 }

@@ -51,14 +51,13 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   async function prepareAndProceed(exchange: Exchange, keeper: AnswerKeeper): Promise<unknown> {
     const { request, dialect } = exchange;
     const { body, explain, keep } = await keeper.prepare(request.body, request.caller);
-    let parsed: ParsedRequest;
     try {
-      parsed = dialect.parse(body, request.headers);
+      const parsed = dialect.parse(body, request.headers);
+      const kept = keep?.(parsed);
+      return await proceed({ ...exchange, ...(kept && { kept }) }, explainWarnings(parsed, explain));
     } catch (error) {
-      throw explain(error);
+      throw explainError(error, explain);
     }
-    const kept = keep?.(parsed);
-    return proceed({ ...exchange, ...(kept && { kept }) }, parsed);
   }
 
   function proceed(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
@@ -178,6 +177,19 @@ interface Exchange {
   reply: FastifyReply;
   dialect: Dialect;
   kept?: KeptAnswer;
+}
+
+function explainWarnings(parsed: ParsedRequest, explain: (text: string) => string): ParsedRequest {
+  const { request } = parsed;
+  if (request.warnings === undefined) return parsed;
+  const warnings = request.warnings.map((warning) => ({ ...warning, message: explain(warning.message) }));
+  return { ...parsed, request: { ...request, warnings } };
+}
+
+function explainError(error: unknown, explain: (text: string) => string): unknown {
+  if (!(error instanceof GatewayError) || error.param === null || explain(error.param) === error.param) return error;
+  const { code, message, param, status } = error;
+  return new GatewayError(code, explain(message), { param: explain(param), status, cause: error });
 }
 
 function sessionNeeded(message: string): GatewayError {

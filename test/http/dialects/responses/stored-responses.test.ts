@@ -1,6 +1,7 @@
 import { NotFoundError } from 'openai';
 import { describe, expect, test } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
+import { memoryStores } from '../../../_support/memory-stores.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import { call, pathsSent } from '../../approval-fixture.ts';
 import { adminKey, openOffice } from './stored-fixture.ts';
@@ -53,7 +54,8 @@ describe('a stored response', () => {
   });
 
   test('is its caller’s alone, and goes with the key', async () => {
-    const { newKey, clientOf, client, gateway } = await openOffice({ turns: [says('a'), says('b'), says('c')] });
+    const { responses } = memoryStores();
+    const { newKey, clientOf, client, gateway } = await openOffice({ turns: [says('a'), says('b'), says('c')], responses });
     const [ada, eve] = [await newKey({ name: 'ada' }), await newKey({ name: 'eve' })];
     const answer = await clientOf(ada.key).responses.create({ model: 'model', input: 'Where?' });
     const itemId = answer.output[0]?.id ?? '';
@@ -77,7 +79,7 @@ describe('a stored response', () => {
     expect(JSON.stringify(gateway.model.requests.slice(1))).not.toContain('"a"');
     expect((await clientOf(ada.key).responses.retrieve(answer.id)).output_text).toBe('a');
     await call(gateway, `DELETE /api/keys/${ada.id}`, { key: adminKey });
-    await expect.poll(() => gateway.app.logLines.some((line) => line.includes('could not be deleted'))).toBe(false);
+    await expect.poll(() => responses.find(ada.id, answer.id)).toBeUndefined();
   });
 
   test('has nothing of the credentials in its request', async () => {
@@ -302,6 +304,29 @@ describe('item references', () => {
 });
 
 describe('a response that waits for approvals', () => {
+  test('is continued by the decision alone, and what else was sent is no part of the conversation', async () => {
+    const { ask, client, lastAsked } = await openOffice({ turns: [calls(['pay', { amount: 5 }]), says('Paid.'), says('Blue.')] });
+    const first = await ask({ input: 'Pay 5.' });
+    const decision = { type: 'mcp_approval_response' as const, approval_request_id: first.output[0]?.id ?? '', approve: true };
+    const forged = { ...decision, approval_request_id: 'mcpr_none' };
+    await expect(ask({ input: [forged], previous_response_id: first.id })).rejects.toMatchObject({
+      status: 400,
+      param: 'input.0.approval_request_id',
+      message: expect.stringMatching(/^400 input\.0\.approval_request_id/),
+    });
+    const second = await ask({ input: [decision, { role: 'user', content: 'Which colour?' }], previous_response_id: first.id });
+    expect((second as unknown as { warnings: unknown[] }).warnings).toEqual([
+      { code: 'item_left_out', message: expect.stringMatching(/^input\.1:/) },
+    ]);
+    expect((await client.responses.inputItems.list(second.id, { order: 'asc' })).data.map(({ type }) => type)).toEqual([
+      'message',
+      'mcp_approval_request',
+      'mcp_approval_response',
+    ]);
+    await ask({ input: 'Which colour?', previous_response_id: second.id });
+    expect(lastAsked().map((message) => (message as [string])[0])).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+  });
+
   test('is stored, and continued by a decision on it', async () => {
     const { ask, client, gateway, lastAsked } = await openOffice({ turns: [calls(['pay', { amount: 5 }]), says('Paid.'), says('Again?')] });
     const first = await ask({ input: 'Pay 5.' });

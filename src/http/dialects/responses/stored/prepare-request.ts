@@ -5,7 +5,7 @@ import type { ResponseStore, StoredResponse } from '../../../../core/response-st
 import { isJsonObject } from '../../../../shared/json.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import type { MaybePromise } from '../../../../shared/maybe-promise.ts';
-import { idOf, itemsIn, outputIn, referenceIn, toStoredItems } from './stored-items.ts';
+import { idOf, isOfAnswer, itemsIn, outputIn, referenceIn, toStoredItems } from './stored-items.ts';
 
 /** What is stored of a request with its answer. */
 export interface KeptRequest {
@@ -118,11 +118,6 @@ interface Restored {
   added: readonly JsonObject[];
 }
 
-function isOfAnswer({ role, type }: JsonObject): boolean {
-  if (role !== undefined) return role === 'assistant';
-  return typeof type === 'string' && !type.endsWith('_output') && type !== 'mcp_approval_response';
-}
-
 function requireAnswered(last: StoredResponse | undefined, shown: string): void {
   if (last?.isRunning === true)
     throw wrongPrevious(`${shown} is not complete. Wait until its status is "completed", or cancel it and build on the one before.`);
@@ -139,10 +134,7 @@ function wrongPrevious(message: string): GatewayError {
   return new GatewayError('invalid_request', `previous_response_id: ${message}`, { param: 'previous_response_id' });
 }
 
-/** The error in terms of the input that was sent, where items were put before it. */
-export function withoutRestored(error: unknown, restored: number): unknown {
-  if (restored === 0 || !(error instanceof GatewayError) || error.param?.startsWith('input.') !== true) return error;
-  const shift = (text: string): string =>
-    text.replace(/^input\.(\d+)/, (path, index: string) => (Number(index) < restored ? path : `input.${Number(index) - restored}`));
-  return new GatewayError(error.code, shift(error.message), { param: shift(error.param), status: error.status, cause: error });
+/** A message about the input, in terms of what was sent, where items were put before it. */
+export function withoutRestored(text: string, restored: number): string {
+  return text.replace(/^input\.(\d+)/, (path, index: string) => (Number(index) < restored ? path : `input.${Number(index) - restored}`));
 }

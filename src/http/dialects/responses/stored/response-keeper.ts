@@ -6,6 +6,7 @@ import { responseFormat } from '../response-wire.ts';
 import type { AnswerToKeep } from './keep-answers.ts';
 import { withoutRestored } from './prepare-request.ts';
 import type { KeptRequest } from './prepare-request.ts';
+import { withDecisionsAlone } from './stored-items.ts';
 import type { StoredResponses } from './stored-responses.ts';
 
 /** Stores responses as the requests for them say. */
@@ -16,8 +17,9 @@ export function createResponseKeeper({
 }: Pick<StoredResponses, 'prepare' | 'answers' | 'background'>): AnswerKeeper {
   function keeping(request: KeptRequest, caller: Caller): NonNullable<PreparedRequest['keep']> {
     if (request.isBackground) background.requireRoom(caller);
-    return ({ request: { model, stream }, options }): KeptAnswer => {
-      const answer: AnswerToKeep = { caller, request, format: responseFormat(options), model };
+    return ({ request: { model, stream }, options, decisions }): KeptAnswer => {
+      const kept = decisions === undefined ? request : { ...request, input: withDecisionsAlone(request.input) };
+      const answer: AnswerToKeep = { caller, request: kept, format: responseFormat(options), model };
       return {
         format: answer.format,
         storing: (started, signal) => answers.storing(started, answer, signal),
@@ -36,7 +38,7 @@ export function createResponseKeeper({
     prepare: (sent, caller) =>
       whenThere(prepare(sent, caller), ({ body, restored, kept }) => ({
         body,
-        explain: (error) => withoutRestored(error, restored),
+        explain: (text) => withoutRestored(text, restored),
         ...(kept && { keep: keeping(kept, caller) }),
       })),
   };

@@ -46,6 +46,20 @@ function withoutMediaPart(part: JsonValue): JsonValue {
   return { type: 'input_text', text: `[${part['type']} left out: too large to be stored]` };
 }
 
+/** Whether an item is part of an answer, and not of what is said to it. */
+export function isOfAnswer({ role, type }: JsonObject): boolean {
+  if (role !== undefined) return role === 'assistant';
+  return typeof type === 'string' && !type.endsWith('_output') && type !== decisionType;
+}
+
+/** The items of a request whose run goes on with its decisions alone: what stands beside them is no part of the conversation. */
+export function withDecisionsAlone(items: readonly JsonObject[]): JsonObject[] {
+  const last = items.findLastIndex(isOfAnswer);
+  return items.filter(({ type }, index) => index <= last || type === decisionType);
+}
+
+const decisionType = 'mcp_approval_response';
+
 /** The id of an item or a response; empty without one. */
 export function idOf({ id }: JsonObject): string {
   return typeof id === 'string' ? id : '';
