@@ -20,7 +20,7 @@ export interface AnswerHead {
 export interface StreamEncoder {
   readonly contentType: string;
   /** Written when nothing else is for a while; clients ignore it. */
-  readonly keepAlive: string;
+  keepAlive(): string;
   /** Empty for events that are not part of the answer. */
   encode(event: ChatEvent): string;
   /** What follows on events that were emitted together; absent if nothing ever does. */

@@ -14,7 +14,7 @@ export function replayEvents(
   return streamReply(reply, (emit) => follow(emit, controller.signal), {
     encoder: {
       contentType: 'text/event-stream; charset=utf-8',
-      keepAlive: ': keep-alive\n\n',
+      keepAlive: () => ': keep-alive\n\n',
       encode: (text: string) => text,
       end: () => '',
     },

@@ -48,7 +48,7 @@ export async function streamReply<Event>(
       'x-accel-buffering': 'no',
     });
     writer = new StreamWriter(raw, options);
-    writer.write(opening === '' ? encoder.keepAlive : opening);
+    writer.write(opening === '' ? encoder.keepAlive() : opening);
     return writer;
   };
   const late = setTimeout(() => {
@@ -114,7 +114,7 @@ class StreamWriter {
     this.#raw = raw;
     this.#options = options;
     this.#keepAlive = setInterval(() => {
-      if (!this.#hasWritten && !raw.writableNeedDrain && !raw.destroyed) raw.write(options.encoder.keepAlive);
+      if (!this.#hasWritten && !raw.writableNeedDrain && !raw.destroyed) raw.write(options.encoder.keepAlive());
       this.#hasWritten = false;
     }, options.keepAliveMs);
     this.#keepAlive.unref();

@@ -12,7 +12,7 @@ async function serverOf(events: () => AsyncGenerator<ChatEvent, void>) {
     streamReply(reply, (emit) => emitFrom(events(), emit), {
       encoder: {
         contentType: 'text/event-stream',
-        keepAlive: ': keep-alive\n\n',
+        keepAlive: () => ': keep-alive\n\n',
         encode: (event: ChatEvent) => (event.type === 'text' ? `data: ${event.text}\n\n` : ''),
         end: () => 'data: end\n\n',
       },

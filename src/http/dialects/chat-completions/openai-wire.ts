@@ -76,7 +76,7 @@ function createChunkEncoder(
 
   return {
     contentType: 'text/event-stream; charset=utf-8',
-    keepAlive: ': keep-alive\n\n',
+    keepAlive: () => ': keep-alive\n\n',
     encode(event) {
       openWebUi?.note(event);
       const choice = 'choice' in event ? (event.choice ?? 0) : 0;

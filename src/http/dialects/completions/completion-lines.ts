@@ -23,7 +23,7 @@ function createEncoder(head: AnswerHead, includeUsage: boolean): StreamEncoder {
   let usage: Usage | undefined;
   return {
     contentType: 'text/event-stream; charset=utf-8',
-    keepAlive: ': keep-alive\n\n',
+    keepAlive: () => ': keep-alive\n\n',
     encode(event) {
       if (event.type === 'text') return choiceChunk(event.choice ?? 0, { text: event.text });
       if (event.type === 'finish') return choiceChunk(event.choice ?? 0, { finish_reason: toReason(event.reason) });

@@ -84,7 +84,7 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
   return {
     contentType: 'text/event-stream; charset=utf-8',
     // Some clients wait for events of the protocol and do not count comments.
-    keepAlive: ': keep-alive\nevent: ping\ndata: {"type":"ping"}\n\n',
+    keepAlive: () => ': keep-alive\nevent: ping\ndata: {"type":"ping"}\n\n',
     encode(event) {
       if (isOtherChoice(event)) return '';
       if (event.type === 'text') return grow('text', event.text);

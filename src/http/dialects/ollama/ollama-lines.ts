@@ -71,9 +71,7 @@ function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncod
 
   return {
     contentType: 'application/x-ndjson',
-    get keepAlive() {
-      return piece(lines.text(''));
-    },
+    keepAlive: () => piece(lines.text('')),
     encode(event) {
       // Ollama gives one answer.
       if ('choice' in event && (event.choice ?? 0) > 0) return '';

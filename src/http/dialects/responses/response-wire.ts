@@ -185,7 +185,7 @@ function createEventEncoder(answer: ResponseAnswerHead, options: ResponseOptions
   };
   return {
     contentType: 'text/event-stream; charset=utf-8',
-    keepAlive: ': keep-alive\n\n',
+    keepAlive: () => ': keep-alive\n\n',
     encode(event) {
       head.note(event);
       items.note(event);

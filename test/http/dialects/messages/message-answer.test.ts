@@ -134,7 +134,7 @@ describe('an answer ends with the reason', () => {
 
 test('a stream is kept alive by a comment and a ping, and fails by an error event', () => {
   const encoder = messageFormat(everything).stream(head);
-  expect(encoder.keepAlive).toBe(': keep-alive\nevent: ping\ndata: {"type":"ping"}\n\n');
+  expect(encoder.keepAlive()).toBe(': keep-alive\nevent: ping\ndata: {"type":"ping"}\n\n');
   const failure = encoder.failure(new GatewayError('overloaded', 'Too much.'));
   const [event, data] = failure.split('\n');
   expect(event).toBe('event: error');
