@@ -46,6 +46,8 @@ export interface ItemOptions {
 
 interface OpenText {
   item: MessageItem;
+  /** The JSON of its parts that have ended: a long text is serialized once, and written four times. */
+  partJsons: string[];
   index: number;
   contentIndex: number;
   type: 'output_text' | 'refusal';
@@ -169,7 +171,8 @@ export class AnswerItems {
     const contentIndex = item.content.length;
     const where = { item_id: item.id, output_index: index, content_index: contentIndex };
     const place = { type: `response.${type}.delta`, fields: type === 'output_text' ? { ...where, logprobs: [] } : where };
-    const open: OpenText = { item, index, contentIndex, type, text: '', place };
+    const partJsons = this.#message?.partJsons ?? [];
+    const open: OpenText = { item, partJsons, index, contentIndex, type, text: '', place };
     this.#events.tell('response.content_part.added', { ...where, part: { ...this.#partOf(open) } });
     this.#message = open;
     return open;
@@ -180,13 +183,19 @@ export class AnswerItems {
   }
 
   #endPart(open: OpenText): void {
-    const { item, index, contentIndex, type, text } = open;
+    const { item, partJsons, index, contentIndex, type, text } = open;
     const where = { item_id: item.id, output_index: index, content_index: contentIndex };
-    const part = this.#partOf(open);
-    item.content[contentIndex] = part;
-    const partJson = once(() => JSON.stringify(part));
-    if (type === 'refusal') this.#events.tell('response.refusal.done', { ...where, refusal: text });
-    else this.#events.tell('response.output_text.done', { ...where, logprobs: this.#logprobs, text });
+    item.content[contentIndex] = this.#partOf(open);
+    const logprobs = this.#logprobs;
+    const textJson = once(() => JSON.stringify(text));
+    const partJson = once(() => {
+      const head: JsonObject = type === 'refusal' ? { type } : { type, annotations: [], logprobs };
+      const json = `${JSON.stringify(head).slice(0, -1)},"${type === 'refusal' ? 'refusal' : 'text'}":${textJson()}}`;
+      partJsons.push(json);
+      return json;
+    });
+    if (type === 'refusal') this.#events.tell('response.refusal.done', { ...where, refusal: textJson });
+    else this.#events.tell('response.output_text.done', { ...where, logprobs, text: textJson });
     this.#events.tell('response.content_part.done', { ...where, part: partJson });
     if (type === 'output_text') this.#logprobs = [];
   }
@@ -196,8 +205,10 @@ export class AnswerItems {
     if (open === undefined) return;
     this.#message = undefined;
     this.#endPart(open);
-    open.item.status = status;
-    this.#events.tell('response.output_item.done', { output_index: open.index, item: open.item });
+    const { item, partJsons, index } = open;
+    item.status = status;
+    const itemJson = (): string => `${JSON.stringify({ ...item, content: [] }).slice(0, -2)}${partJsons.join(',')}]}`;
+    this.#events.tell('response.output_item.done', { output_index: index, item: itemJson });
   }
 
   #addReasoning(text: string, field: string | undefined): void {
