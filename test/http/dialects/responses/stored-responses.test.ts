@@ -1,9 +1,11 @@
 import { NotFoundError } from 'openai';
+import type { Response } from 'openai/resources/responses/responses';
 import { describe, expect, test } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { memoryStores } from '../../../_support/memory-stores.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
-import { call, pathsSent } from '../../approval-fixture.ts';
+import { call, decide, pathsSent } from '../../approval-fixture.ts';
+import type { Asked } from '../../approval-fixture.ts';
 import { adminKey, openOffice } from './stored-fixture.ts';
 
 describe('a stored response', () => {
@@ -304,6 +306,31 @@ describe('item references', () => {
 });
 
 describe('a response that waits for approvals', () => {
+  test('is built on with what came of them, whoever decided', async () => {
+    const turns = [
+      calls(['look', { account: 'a' }]),
+      calls(['pay', { amount: 5 }]),
+      says('Not yet.'),
+      says('Paid.'),
+      says('Yes.'),
+      says('Still.'),
+    ];
+    const { ask, gateway } = await openOffice({ turns, environment: { PUBLIC_URL: 'https://gateway.test' } });
+    const results = () => gateway.model.requests.at(-1)?.messages.flatMap(({ role, content }) => (role === 'tool' ? [content] : []));
+    const balance = expect.stringContaining('7');
+    const first = (await ask({ input: 'Pay 5.' })) as Response & Pick<Asked, 'approval'>;
+    expect(first.output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_approval_request']);
+    await ask({ input: 'Done?', previous_response_id: first.id });
+    expect(results()).toEqual([balance, expect.stringContaining('It has not run')]);
+    expect((await decide(gateway, first, { key: adminKey })).statusCode).toBe(200);
+    const third = await ask({ input: 'And now?', previous_response_id: first.id });
+    expect(results()).toEqual([balance, expect.stringContaining('paid')]);
+    await ask({ input: 'Sure?', previous_response_id: third.id });
+    expect(results()).toEqual([balance, expect.stringContaining('paid')]);
+    expect(JSON.stringify(gateway.model.requests)).not.toContain('gateway.test');
+    expect(pathsSent(gateway)).toEqual(['/look', '/pay']);
+  });
+
   test('is continued by the decision alone, and what else was sent is no part of the conversation', async () => {
     const { ask, client, lastAsked } = await openOffice({ turns: [calls(['pay', { amount: 5 }]), says('Paid.'), says('Blue.')] });
     const first = await ask({ input: 'Pay 5.' });

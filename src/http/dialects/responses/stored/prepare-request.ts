@@ -5,7 +5,7 @@ import type { ResponseStore, StoredResponse } from '../../../../core/response-st
 import { isJsonObject } from '../../../../shared/json.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import type { MaybePromise } from '../../../../shared/maybe-promise.ts';
-import { idOf, isOfAnswer, itemsIn, outputIn, referenceIn, toStoredItems } from './stored-items.ts';
+import { idOf, isOfAnswer, itemsIn, referenceIn, toHistory, toStoredItems } from './stored-items.ts';
 
 /** What is stored of a request with its answer. */
 export interface KeptRequest {
@@ -40,7 +40,7 @@ const wholeInput = 'Send the conversation itself as input.';
  * @throws GatewayError `invalid_request`, `previous_response_not_found`, `storage_unavailable`
  */
 export function createRequestPreparer({ store, isStoring, newId }: PrepareOptions) {
-  async function findHistory(callerId: string, previousId: string): Promise<JsonObject[]> {
+  async function findHistory(callerId: string, previousId: string, own: readonly JsonObject[]): Promise<JsonObject[]> {
     const shown = previousId.slice(0, longestShownId);
     const bounds = { responses: limits.responseHistory, characters: limits.responseHistoryCharacters };
     const history = await store.findHistory(callerId, previousId, bounds);
@@ -55,11 +55,11 @@ export function createRequestPreparer({ store, isStoring, newId }: PrepareOption
       throw wrongPrevious(`the conversation up to ${shown} has more than ${most}. ${cure}`);
     }
     requireAnswered(history.responses.at(-1), shown);
-    return history.responses.flatMap(({ input, response }) => [...input, ...outputIn(response)]);
+    return toHistory(history.responses, own);
   }
 
   async function restore(callerId: string, { previousId, own }: Asked): Promise<Restored> {
-    const history = previousId === undefined ? [] : await findHistory(callerId, previousId);
+    const history = previousId === undefined ? [] : await findHistory(callerId, previousId, own);
     const known = new Set(history.map(idOf).filter((id) => id !== ''));
     // Some clients send or name again what the earlier responses have.
     const added = own.filter((item) => !known.has(referenceIn(item) ?? '') && !(isOfAnswer(item) && known.has(idOf(item))));

@@ -1,3 +1,4 @@
+import type { StoredResponse } from '../../../../core/response-store.ts';
 import { isJsonObject } from '../../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
 
@@ -30,6 +31,23 @@ export function toStoredItems(items: readonly JsonObject[], newId: () => string)
 function partsOf({ role, content }: JsonObject): JsonValue | undefined {
   if (typeof content !== 'string') return content;
   return role === 'assistant' ? [{ type: 'output_text', text: content, annotations: [] }] : [{ type: 'input_text', text: content }];
+}
+
+/**
+ * The items of responses that build on each other, before those of the next request. Calls that wait may be decided elsewhere, by a person or a program:
+ * in the place of those that no item decides stands the link to the page, which a run replaces by what came of them.
+ */
+export function toHistory(responses: readonly Pick<StoredResponse, 'input' | 'response'>[], next: readonly JsonObject[]): JsonObject[] {
+  const decisions = [...responses.flatMap(({ input }) => input), ...next].filter(({ type }) => type === decisionType);
+  const decided = new Set(decisions.map((decision) => decision['approval_request_id']));
+  return responses.flatMap(({ input, response }) => {
+    const output = outputIn(response);
+    const { approval } = response;
+    const link = isJsonObject(approval) ? approval['url'] : undefined;
+    const left = output.filter(({ type, id = null }) => type !== 'mcp_approval_request' || decided.has(id));
+    if (typeof link !== 'string' || left.length === output.length) return [...input, ...output];
+    return [...input, ...left, { type: 'message', role: 'assistant', content: link }];
+  });
 }
 
 /** The items with words in the place of images and files. */
