@@ -39,7 +39,7 @@ describe('a header with placeholders', () => {
   });
 
   it('keeps names that mean nothing here', () => {
-    expect(expand('{{USER_EMAIL}} {{constructor}}')).toBe('{{USER_EMAIL}} {{constructor}}');
+    expect(expand('{{USER_ROLE}} {{constructor}}')).toBe('{{USER_ROLE}} {{constructor}}');
   });
 
   it('is expanded once, and an id cannot end the header', () => {
