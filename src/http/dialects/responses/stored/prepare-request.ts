@@ -45,7 +45,7 @@ export function createRequestPreparer({ store, isStoring, newId }: PrepareOption
     const bounds = { responses: limits.responseHistory, characters: limits.responseHistoryCharacters };
     const history = await store.findHistory(callerId, previousId, bounds);
     if (history.type === 'missing') {
-      const what = history.id === previousId ? shown : `${history.id.slice(0, longestShownId)}, on which ${shown} builds,`;
+      const what = history.id === previousId ? shown : `${history.id.slice(0, longestShownId)}, on which ${shown} builds`;
       const cause = 'Responses are kept for 30 days, unless they are deleted, sent with "store": false, or too large.';
       throw notFound(`there is no stored response ${what}. ${cause} ${wholeInput}`);
     }
