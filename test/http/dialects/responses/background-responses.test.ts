@@ -269,6 +269,10 @@ describe('when the gateway stops', () => {
       error: { code: 'server_error', message: expect.stringContaining('gateway stopped') },
     });
     expect((await after.client.responses.cancel(id)).status).toBe('failed');
+    await expect(after.client.responses.create({ model: 'model', input: 'And?', previous_response_id: id })).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining('has the status "failed"'),
+    });
     await after.client.responses.delete(id);
     await expect(after.client.responses.retrieve(id)).rejects.toMatchObject({ status: 404 });
   });

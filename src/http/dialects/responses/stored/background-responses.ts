@@ -42,7 +42,7 @@ export interface BackgroundResponses {
     answer: AnswerToKeep,
     how: { stream: boolean; controller: AbortController; release: Release },
   ): Promise<BackgroundAnswer>;
-  isRunning(caller: Caller, id: string): boolean;
+  isRunning: (caller: Caller, id: string) => boolean;
   /** Of a response that runs, or ended a few minutes ago. */
   eventsOf(caller: Caller, id: string): EventLog | undefined;
   /** Ends a response as cancelled. Resolves when that is durable, or at once if it does not run. */

@@ -27,6 +27,8 @@ export interface PrepareOptions {
   store: Pick<ResponseStore, 'findHistory' | 'findItems'>;
   /** `STORE_CHATS` */
   isStoring: boolean;
+  /** Whether a response of this caller runs in the background now. */
+  isRunning: (caller: Caller, id: string) => boolean;
   newId: () => string;
 }
 
@@ -39,11 +41,13 @@ const wholeInput = 'Send the conversation itself as input.';
  * not part of it.
  * @throws GatewayError `invalid_request`, `previous_response_not_found`, `storage_unavailable`
  */
-export function createRequestPreparer({ store, isStoring, newId }: PrepareOptions) {
-  async function findHistory(callerId: string, previousId: string, own: readonly JsonObject[]): Promise<JsonObject[]> {
+export function createRequestPreparer({ store, isStoring, isRunning, newId }: PrepareOptions) {
+  async function findHistory(caller: Caller, previousId: string, own: readonly JsonObject[]): Promise<JsonObject[]> {
+    // First, because it may end while it is read.
+    const isUnderWay = isRunning(caller, previousId);
     const shown = previousId.slice(0, longestShownId);
     const bounds = { responses: limits.responseHistory, characters: limits.responseHistoryCharacters };
-    const history = await store.findHistory(callerId, previousId, bounds);
+    const history = await store.findHistory(caller.id, previousId, bounds);
     if (history.type === 'missing') {
       const what = history.id === previousId ? shown : `${history.id.slice(0, longestShownId)}, on which ${shown} builds`;
       const cause = 'Responses are kept for 30 days, unless they are deleted, sent with "store": false, or too large.';
@@ -54,17 +58,17 @@ export function createRequestPreparer({ store, isStoring, newId }: PrepareOption
       const most = `${limits.responseHistory} responses or ${limits.responseHistoryCharacters} characters`;
       throw wrongPrevious(`the conversation up to ${shown} has more than ${most}. ${cure}`);
     }
-    requireAnswered(history.responses.at(-1), shown);
+    requireAnswered(history.responses.at(-1), { isUnderWay, shown });
     return toHistory(history.responses, own);
   }
 
-  async function restore(callerId: string, { previousId, own }: Asked): Promise<Restored> {
-    const history = previousId === undefined ? [] : await findHistory(callerId, previousId, own);
+  async function restore(caller: Caller, { previousId, own }: Asked): Promise<Restored> {
+    const history = previousId === undefined ? [] : await findHistory(caller, previousId, own);
     const known = new Set(history.map(idOf).filter((id) => id !== ''));
     // Some clients send or name again what the earlier responses have.
     const added = own.filter((item) => !known.has(referenceIn(item) ?? '') && !(isOfAnswer(item) && known.has(idOf(item))));
     const references = added.flatMap((item) => referenceIn(item) ?? []);
-    const found = references.length === 0 ? new Map() : await store.findItems(callerId, references, limits.responseHistoryCharacters);
+    const found = references.length === 0 ? new Map() : await store.findItems(caller.id, references, limits.responseHistoryCharacters);
     if (found === undefined) {
       const most = `${limits.responseHistoryCharacters} characters`;
       throw new GatewayError(
@@ -84,7 +88,7 @@ export function createRequestPreparer({ store, isStoring, newId }: PrepareOption
     return { body: { ...body, input, store: isKept }, restored: history.length, ...(isKept && { kept }) };
   }
 
-  return (body: unknown, { id: callerId }: Caller): MaybePromise<PreparedBody> => {
+  return (body: unknown, caller: Caller): MaybePromise<PreparedBody> => {
     if (!isJsonObject(body)) return { body, restored: 0 };
     const isKept = isStoring && body['store'] !== false;
     if (body['background'] === true && !isKept) {
@@ -102,7 +106,7 @@ export function createRequestPreparer({ store, isStoring, newId }: PrepareOption
     const asked: Asked = { previousId, isKept, own };
     const isWhole = previousId === undefined && (!isStoring || own.every((item) => referenceIn(item) === undefined));
     if (isWhole) return prepared(body, asked, { history: [], added: own });
-    return restore(callerId, asked).then((restored) => prepared(body, asked, restored));
+    return restore(caller, asked).then((restored) => prepared(body, asked, restored));
   };
 }
 
@@ -118,10 +122,11 @@ interface Restored {
   added: readonly JsonObject[];
 }
 
-function requireAnswered(last: StoredResponse | undefined, shown: string): void {
-  if (last?.isRunning === true)
+function requireAnswered(last: StoredResponse | undefined, { isUnderWay, shown }: { isUnderWay: boolean; shown: string }): void {
+  if (isUnderWay)
     throw wrongPrevious(`${shown} is not complete. Wait until its status is "completed", or cancel it and build on the one before.`);
-  const status = last?.response['status'];
+  // One that is stored as running was interrupted.
+  const status = last?.isRunning === true ? 'failed' : last?.response['status'];
   if (status === 'failed' || status === 'cancelled')
     throw wrongPrevious(`${shown} has the status "${status}", so there is no answer to build on. Build on the one before it.`);
 }

@@ -59,7 +59,7 @@ export function createStoredResponses({ store, isStoring, runs, newId, now, log 
   const read = async (caller: Caller, id: string): Promise<JsonObject> => (await require(caller, id)).response;
 
   return {
-    prepare: createRequestPreparer({ store, isStoring, newId }),
+    prepare: createRequestPreparer({ store, isStoring, isRunning: background.isRunning, newId }),
     answers,
     background,
     read,
