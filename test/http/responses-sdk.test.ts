@@ -103,6 +103,15 @@ describe.each([false, true])('the SDK of OpenAI, stream: %s', (isStream) => {
     expect(gateway.sent.filter(({ method }) => method === 'POST')).toHaveLength(1);
   });
 
+  test('sends calls of the gateway back without their empty fields, as LangChain does', async () => {
+    const { client, gateway } = await begin([calls(['price', { item: 'tea' }]), says('Seven euros.'), says('You are welcome.')]);
+    const first = await ask(client, isStream, { input: 'How much is the tea?' });
+    const output = first.output.map((entry) => Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)));
+    const input = [{ role: 'user', content: 'How much is the tea?' }, ...(output as JsonObject[]), { role: 'user', content: 'Thanks.' }];
+    expect((await ask(client, isStream, { input })).output_text).toBe('You are welcome.');
+    expect(gateway.model.requests[2]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+  });
+
   test('decides on a call that waits, in the next request', async () => {
     const { client, gateway } = await begin([calls(['buy', { item: 'tea' }]), says('Bought.')]);
     const input = [{ role: 'user', content: 'Buy tea' }];
