@@ -29,6 +29,8 @@ export function describeSchemaIssue(issue: SchemaIssue | undefined): string {
 function rephrase(issue: SchemaIssue, fields: { readonly [name: string]: unknown }): string {
   switch (issue.code) {
     case 'invalid_type': {
+      // A field that may be anything, but has to be there.
+      if (fields['expected'] === 'nonoptional') return 'is missing';
       const wanted = `must be ${kinds[String(fields['expected'])] ?? String(fields['expected'])}`;
       return issue.message.endsWith('received undefined') ? `is missing; it ${wanted}` : wanted;
     }

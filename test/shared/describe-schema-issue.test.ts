@@ -7,6 +7,7 @@ const oneLine = z.string().regex(/^[^\n]*$/, 'must be one line of text');
 test.each<[z.ZodType, unknown, string]>([
   [z.array(z.string()), undefined, 'is missing; it must be a list'],
   [z.string(), 5, 'must be text'],
+  [z.object({ input: z.unknown() }), {}, 'is missing'],
   [z.looseObject({}).nullish(), [], 'must be an object'],
   [z.boolean(), 'yes', 'must be true or false'],
   [z.int(), 1.5, 'must be a whole number'],
