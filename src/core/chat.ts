@@ -83,7 +83,7 @@ export type ModelEvent =
   | { type: 'finish'; reason: FinishReason; choice?: number }
   /** A selection of tools begins; the run event `selection` tells its end. */
   | { type: 'selecting' }
-  /** `mayWait`: of a call that a human may have to approve before it runs. */
+  /** `mayWait`: of a call that a human may have to approve before it runs, and of one that waits with such a call. */
   | { type: 'run-event'; event: RunEvent; mayWait?: true };
 
 /** An event of a run: from the model, or about what the gateway did. */

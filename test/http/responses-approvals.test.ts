@@ -15,6 +15,12 @@ async function gatewayWith(...turns: ScriptStep[][]): Promise<Gateway> {
   return gateway;
 }
 
+interface Asking {
+  key?: string;
+  /** The caller's own. */
+  tools?: JsonObject[];
+}
+
 interface Answered {
   status: number;
   body: JsonObject;
@@ -22,9 +28,9 @@ interface Answered {
   error: JsonObject;
 }
 
-async function ask({ app }: Gateway, input: JsonObject[], key = adminKey): Promise<Answered> {
+async function ask({ app }: Gateway, input: JsonObject[], { key = adminKey, tools = [] }: Asking = {}): Promise<Answered> {
   const headers = { authorization: `Bearer ${key}` };
-  const response = await app.server.inject({ method: 'POST', url: '/v1/responses', headers, payload: { model: 'model', input } });
+  const response = await app.server.inject({ method: 'POST', url: '/v1/responses', headers, payload: { model: 'model', input, tools } });
   const body = response.json<JsonObject>();
   return { status: response.statusCode, body, output: (body['output'] ?? []) as JsonObject[], error: (body['error'] ?? {}) as JsonObject };
 }
@@ -63,7 +69,7 @@ describe('a decision in the next request', () => {
     const {
       output: [request],
     } = await ask(gateway, [pay]);
-    const other = await ask(gateway, [pay, request ?? {}, decide(request, true)], created.json<{ key: string }>().key);
+    const other = await ask(gateway, [pay, request ?? {}, decide(request, true)], { key: created.json<{ key: string }>().key });
     expect(other).toMatchObject({ status: 400, error: { param: 'input.2.approval_request_id' } });
     const id = String(request?.['id']);
     for (const wrong of ['mcpr_1', 'none', `${id.slice(0, -1)}${id.endsWith('A') ? 'B' : 'A'}`])
@@ -90,6 +96,25 @@ describe('a decision in the next request', () => {
     ]);
     expect(paid(gateway)).toBe(1);
     expect(JSON.stringify(gateway.model.requests[1]?.messages)).toContain('Keep it.');
+  });
+
+  test('also begins calls that waited behind it, which stand once in what clients send back', async () => {
+    const weather = { type: 'function', name: 'weather' };
+    const gateway = await gatewayWith(calls(['pay', { amount: 1 }], ['look', { account: 'a' }], ['weather', {}]), says('Done.'));
+    const { output } = await ask(gateway, [pay], { tools: [weather] });
+    expect(output).toMatchObject([{ type: 'mcp_approval_request', name: 'pay' }]);
+    const input = [pay, ...output, decide(output[0], true)];
+    const second = await ask(gateway, input, { tools: [weather] });
+    expect(second.output).toMatchObject([
+      { type: 'mcp_call', name: 'pay', status: 'completed' },
+      { type: 'mcp_call', name: 'look', status: 'completed' },
+      { type: 'function_call', name: 'weather' },
+    ]);
+    const result = { type: 'function_call_output', call_id: second.output[2]?.['call_id'] ?? '', output: 'Sunny' };
+    await ask(gateway, [...input, ...second.output, result], { tools: [weather] });
+    const history = gateway.model.requests[1]?.messages ?? [];
+    expect(history.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'tool']);
+    expect(history[1]).toMatchObject({ toolCalls: [{ name: 'pay' }, { name: 'look' }, { name: 'weather' }] });
   });
 
   test('is history once something of the assistant follows it', async () => {

@@ -72,8 +72,7 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
   for (const call of running) call.catch(() => undefined);
   const unlessFailed = <Value>(work: Promise<Value>): Promise<Value> => Promise.race([work, queue.failed]);
   try {
-    if (resumed === undefined)
-      await unlessFailed(queue.emit([...limitEvents(calls.length, round), ...prepared.map((call) => callEvent(call, settings))]));
+    if (resumed === undefined) await unlessFailed(queue.emit([...limitEvents(calls.length, round), ...callEvents(prepared, settings)]));
     open();
     const results: ToolCallResult[] = [];
     for (const call of running) results.push(await unlessFailed(call));
@@ -125,16 +124,27 @@ export function limitReached(limit: string, value: number, more: JsonObject = {}
   return { type: 'run-event', event: { type: 'limit.reached', data: { limit, value, ...more } } };
 }
 
-function callEvent(prepared: PreparedCall, settings: ToolCallSettings): ChatEvent {
+/** Calls behind one that a human may have to approve may wait with it, unless they only read. */
+function callEvents(calls: readonly PreparedCall[], settings: ToolCallSettings): ChatEvent[] {
+  let isBehind = false;
+  return calls.map((prepared) => {
+    const waitsItself = needsHuman(prepared, settings);
+    const waits = waitsItself || (isBehind && prepared.type === 'ready' && orderOf(prepared.tool) !== 'reading');
+    isBehind ||= waitsItself;
+    return callEvent(prepared, waits);
+  });
+}
+
+function callEvent(prepared: PreparedCall, mayWait: boolean): ChatEvent {
   const { call, tool } = prepared;
   const args = prepared.args ?? call.arguments.slice(0, 2_000);
   const repairs = prepared.type === 'ready' && prepared.repairs.length > 0 ? { repairs: prepared.repairs } : {};
   const data = { id: call.id, tool: tool?.spec.name ?? call.name, args, server: tool?.server ?? null, ...repairs };
-  return { type: 'run-event', event: { type: 'tool.call', data }, ...(mayWait(prepared, settings) && { mayWait: true }) };
+  return { type: 'run-event', event: { type: 'tool.call', data }, ...(mayWait && { mayWait: true }) };
 }
 
 /** Whether the gate may ask for an approval: by a rule of the run, or by the tool's own. */
-function mayWait({ type, tool }: PreparedCall, { approvals, run }: ToolCallSettings): boolean {
+function needsHuman({ type, tool }: PreparedCall, { approvals, run }: ToolCallSettings): boolean {
   if (type !== 'ready' || approvals === undefined) return false;
   const { approvalRule = false } = run;
   return approvalRule !== false || (tool?.needsApproval ?? false) !== false;
