@@ -495,6 +495,17 @@ export const limits = {
   /** Hits of one search; a model reads all of them. */
   foundChats: 20,
 
+  // Credentials of people for tool servers
+
+  /** Of a key with all its people: thousands of people with a few servers each. Beyond it new ones are refused, because nobody's may be lost. */
+  credentialsPerKey: 20_000,
+  /** A personal access token has a hundred, a signed token some thousands. */
+  credentialCharacters: 4_096,
+  /** Sessions with MCP servers that were opened with people's own credentials; whoever has the most loses the one used longest ago. */
+  ownMcpSessions: 500,
+  /** Such a session is closed when nobody has used it for this long: a pause in a conversation. */
+  ownMcpSessionIdleMs: 15 * 60 * 1000,
+
   // Stored responses (`STORE_CHATS`), which are kept as long as stored chats
 
   /** As many as stored chats; beyond it those that a caller used longest ago are deleted. */

@@ -2,6 +2,7 @@ import type { UsageStore } from '../core/usage-store.ts';
 import type { WaitingRunStore } from '../core/suspended-run.ts';
 import type { NoteStores, NoteStore, NoteKind } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
+import type { CredentialStore } from '../core/credentials.ts';
 import type { Registry } from '../core/registry.ts';
 import type { ResponseStore } from '../core/response-store.ts';
 import type { RunStore } from '../core/run-log.ts';
@@ -9,6 +10,7 @@ import { createDatabaseConnection } from './sqlite/database-connection.ts';
 import type { ConnectionOptions, DatabaseConnection } from './sqlite/database-connection.ts';
 import { createSqliteNotes } from './sqlite/sqlite-notes.ts';
 import { createSqliteChats } from './sqlite/sqlite-chats.ts';
+import { createSqliteCredentials } from './sqlite/sqlite-credentials.ts';
 import { createSqliteRegistry } from './sqlite/sqlite-registry.ts';
 import { createSqliteResponses } from './sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
@@ -31,6 +33,7 @@ export interface Stores {
   noteStores: NoteStores;
   chats: ChatStore;
   responses: ResponseStore;
+  credentials: CredentialStore;
   usage: UsageStore;
   /** Shared by all stores; closed with the registry. */
   connection: DatabaseConnection;
@@ -55,6 +58,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
     },
     chats: createSqliteChats(connection, { now }),
     responses: createSqliteResponses(connection, { secret, now }),
+    credentials: createSqliteCredentials(connection, secret),
     usage: createSqliteUsage(connection),
     connection,
   };

@@ -168,6 +168,16 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX people_by_time ON people (last);
   `,
+  // What people have entered for tool servers; `value` is encrypted.
+  `
+  CREATE TABLE credentials (
+    caller_id TEXT NOT NULL,
+    server_id TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (caller_id, server_id)
+  ) STRICT;
+  CREATE INDEX credentials_of_server ON credentials (server_id);
+  `,
 ];
 
 export interface MigrationOptions {

@@ -1,0 +1,72 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
+import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import { createSqliteCredentials } from '../../../src/storage/sqlite/sqlite-credentials.ts';
+import { describeCredentialStore, testCredential } from '../credential-store-contract.ts';
+import { temporaryFolders } from '../temporary-folder.ts';
+
+const newFolder = temporaryFolders();
+const open: DatabaseConnection[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((connection) => connection.close()));
+});
+
+function connect(file: string): DatabaseConnection {
+  const connection = createDatabaseConnection({ file, now: Date.now });
+  open.push(connection);
+  return connection;
+}
+
+describeCredentialStore('a file', () => createSqliteCredentials(connect(join(newFolder(), 'toolwharf.db')), 'secret'));
+describeCredentialStore('memory', () => createSqliteCredentials(connect(':memory:'), 'secret'));
+
+describe('credentials in SQLite', () => {
+  it('are there after a restart, stand in no file as text, and cannot be read with another secret', async () => {
+    const folder = newFolder();
+    const file = join(folder, 'toolwharf.db');
+    const before = connect(file);
+    await createSqliteCredentials(before, 'secret').keep('key/ada', 'mail', testCredential('CANARY-KEY'));
+    const contents = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
+    expect([contents.length > 0, contents.filter((content) => content.includes('CANARY'))]).toEqual([true, []]);
+    await before.close();
+    const after = connect(file);
+    expect(await createSqliteCredentials(after, 'secret').find('key/ada', 'mail')).toEqual(testCredential('CANARY-KEY'));
+    expect(await createSqliteCredentials(after, 'another').find('key/ada', 'mail')).toBeUndefined();
+    expect(await createSqliteCredentials(after, 'another').listOf('key/ada')).toEqual(new Map());
+  });
+
+  it('cannot be read in the row of another caller or server', async () => {
+    const connection = connect(':memory:');
+    const store = createSqliteCredentials(connection, 'secret');
+    await store.keep('key/ada', 'mail', testCredential('a'));
+    const copy = `INSERT INTO credentials SELECT ?, ?, value FROM credentials WHERE caller_id = 'key/ada' AND server_id = 'mail'`;
+    for (const [caller, server] of [
+      ['key/eve', 'mail'],
+      ['key/ada', 'files'],
+    ] as const) {
+      await connection.write((database) => database.prepare(copy).run(caller, server));
+      expect(await store.find(caller, server)).toBeUndefined();
+    }
+  });
+
+  it('are bounded for a key with all its people; the one too many is refused, and nobody loses theirs', async () => {
+    const connection = connect(':memory:');
+    const store = createSqliteCredentials(connection, 'secret');
+    await connection.write((database) =>
+      database
+        .prepare(
+          `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO credentials SELECT 'key/' || i, 'mail', 'x' FROM n`,
+        )
+        .run(limits.credentialsPerKey - 1),
+    );
+    await store.keep('key/ada', 'mail', testCredential('a'));
+    await expect(store.keep('key/eve', 'mail', testCredential('b'))).rejects.toMatchObject({ code: 'conflict' });
+    await store.keep('key/ada', 'mail', testCredential('c'));
+    await store.keep('key2/eve', 'mail', testCredential('d'));
+    expect((await store.find('key/ada', 'mail'))?.secret).toBe('c');
+    expect(await store.find('key/eve', 'mail')).toBeUndefined();
+  });
+});
