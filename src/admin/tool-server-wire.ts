@@ -52,6 +52,7 @@ export function toConnection(record: ToolServerRecord): JsonObject {
     auth_type: record.authType,
     ...(record.authName !== undefined && { auth_name: record.authName }),
     ...(record.key !== undefined && { key: record.key }),
+    ...(record.isPerUser === true && { per_user: true }),
     headers: { ...record.headers },
     config: {
       ...(isJsonObject(config) ? config : {}),

@@ -1,5 +1,6 @@
 import type { NoteStores, NoteStore } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
+import type { CredentialStore } from '../core/credentials.ts';
 import type { Registry } from '../core/registry.ts';
 import type { ResponseStore } from '../core/response-store.ts';
 import type { RunStore } from '../core/run-log.ts';
@@ -19,6 +20,7 @@ export interface OpenedStores {
   noteStores?: Partial<NoteStores>;
   chats?: ChatStore;
   responses?: ResponseStore;
+  credentials?: CredentialStore;
   usage?: UsageStore;
 }
 
@@ -32,6 +34,7 @@ export interface Storage {
   spareNotes: NoteStore;
   chats: ChatStore;
   responses: ResponseStore;
+  credentials: CredentialStore;
   usage: UsageStore;
   close(): Promise<void>;
 }
@@ -42,7 +45,9 @@ const presetCacheMs = 200;
 /** Stores that were not opened are replaced by stores in memory. */
 export function composeStorage({ config, now, newId }: AppContext, opened: OpenedStores): Storage {
   const { connection, ...inProcess } = openStores({ file: ':memory:', secret: newId(), now });
-  const registry = opened.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
+  const credentials = opened.credentials ?? inProcess.credentials;
+  const plainRegistry = opened.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
+  const registry = forgetWithServers(plainRegistry, credentials);
   const noteStores = { ...inProcess.noteStores, ...opened.noteStores };
   const spareNotes = inProcess.noteStores.continuation;
   const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats, responses = inProcess.responses } = opened;
@@ -53,20 +58,44 @@ export function composeStorage({ config, now, newId }: AppContext, opened: Opene
     waitingRuns,
     noteStores,
     spareNotes,
-    chats: forgetWithChats(chats, { notes: [...Object.values(noteStores), spareNotes], responses }),
+    chats: forgetWithChats(chats, { notes: [...Object.values(noteStores), spareNotes], responses, credentials }),
     responses,
+    credentials,
     usage: opened.usage ?? inProcess.usage,
     close: () => connection.close(),
   };
 }
 
-/** Wraps the store: deleting all chats of a caller also deletes its responses, and what is remembered about chats. */
-function forgetWithChats(chats: ChatStore, { notes, responses }: { notes: readonly NoteStore[]; responses: ResponseStore }): ChatStore {
+interface OwnedStores {
+  notes: readonly NoteStore[];
+  responses: ResponseStore;
+  credentials: CredentialStore;
+}
+
+/** Wraps the store: deleting all chats of a caller also deletes its responses, its credentials, and what is remembered about chats. */
+function forgetWithChats(chats: ChatStore, { notes, responses, credentials }: OwnedStores): ChatStore {
   return {
     ...chats,
     async deleteAllOf(callerId) {
-      const forgotten = notes.map((store) => store.forgetAllOf(callerId));
+      const forgotten = [...notes, credentials].map((store) => store.forgetAllOf(callerId));
       await Promise.all([chats.deleteAllOf(callerId), responses.deleteAllOf(callerId), ...forgotten]);
+    },
+  };
+}
+
+/** Wraps the registry: a tool server that is deleted takes everybody's credentials for it along. */
+function forgetWithServers(registry: Registry, credentials: CredentialStore): Registry {
+  return {
+    ...registry,
+    async deleteToolServer(id) {
+      await registry.deleteToolServer(id);
+      await credentials.forgetServers([id]);
+    },
+    async replaceToolServers(records) {
+      const before = await registry.listToolServers('all');
+      await registry.replaceToolServers(records);
+      const left = new Set((await registry.listToolServers('all')).map(({ id }) => id));
+      await credentials.forgetServers(before.flatMap(({ id }) => (left.has(id) ? [] : [id])));
     },
   };
 }

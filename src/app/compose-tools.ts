@@ -27,6 +27,7 @@ export function composeTools({ config, logger, now }: AppContext, parts: ToolPar
   const history = config.storeChats ? [createHistoryTool(storage.chats)] : [];
   return createToolCatalog({
     registry: storage.registry,
+    credentials: storage.credentials,
     send,
     clientVersion: version,
     gatewayId,

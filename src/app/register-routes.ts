@@ -12,6 +12,7 @@ import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/s
 import { approvalPageRoutes } from '../http/routes/approval-page.ts';
 import { approvalRoutes } from '../http/routes/approvals.ts';
 import { chatRoutes } from '../http/routes/chat.ts';
+import { credentialRoutes } from '../http/routes/credentials.ts';
 import { descriptionRoutes } from '../http/routes/description.ts';
 import { gatewayRoutes } from '../http/routes/gateway.ts';
 import type { ShownSetting } from '../http/routes/gateway.ts';
@@ -117,6 +118,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
   await app.register(toolRoutes, { tools, invoke });
   await app.register(openApiToolRoutes, { tools, invoke, version, gatewayId });
+  await app.register(credentialRoutes, { credentials: tools.credentials });
   await app.register(mcpRoute, {
     tools,
     contents: tools.contents,

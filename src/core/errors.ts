@@ -34,6 +34,8 @@ const errorTable = {
   not_found: { status: 404, type: 'not_found_error' },
   /** The id is taken, or the change is not possible in the current state. */
   conflict: { status: 409, type: 'invalid_request_error' },
+  /** The tool server asks each person for a credential of their own, and the caller has given none. */
+  credential_required: { status: 409, type: 'invalid_request_error' },
   /** The entry comes from the environment or the configuration file, and can only be changed there. */
   read_only: { status: 409, type: 'invalid_request_error' },
   method_not_allowed: { status: 405, type: 'invalid_request_error' },

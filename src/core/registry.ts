@@ -31,6 +31,8 @@ export interface ToolServerRecord {
   /** Header or query parameter that carries the key for `header` and `query`. */
   authName?: string;
   key?: string;
+  /** Each person uses it with a credential of their own; it then has no `key`. */
+  isPerUser?: true;
   headers: Record<string, string>;
   name?: string;
   description?: string;

@@ -36,6 +36,7 @@ export type ToolErrorCode =
   | 'outcome_unknown'
   | 'client_unavailable'
   | 'client_disconnected'
+  | 'credential_required'
   | 'approval_required'
   | 'approval_rejected'
   | 'approval_expired'
@@ -207,6 +208,8 @@ export interface Tool {
   readonly outputSchema?: JsonObject;
   /** Ids of the other gateways that it comes through, nearest first. */
   readonly gateways?: readonly string[];
+  /** Why a call could not run now, whatever its arguments. Asked before a human is asked to approve it; absent: nothing is in the way. */
+  whyNotReady?(run: RunContext): Promise<Extract<ToolOutcome, { type: 'error' }> | undefined>;
   /** Rejects with a `ToolError` for the model, the signal's reason, or another error, whose message is masked. */
   run(invocation: ToolInvocation, context?: ToolContext): Promise<ToolOutcome>;
 }

@@ -14,6 +14,9 @@ const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Set by the HTTP client; a fixed value would break the request or smuggle a second one into it. */
 const reservedHeaders = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive']);
 
+/** With these `auth_type`s each person can have a key of their own. */
+const perUserTypes: ReadonlySet<string> = new Set(['bearer', 'basic', 'header', 'query']);
+
 /** A line break in a header's value would start another header. */
 const oneLine = z.string().regex(/^[^\r\n\0]*$/, 'must be one line of text');
 const text = z.string().max(10_000).nullish();
@@ -93,6 +96,7 @@ export const connectionSchema = z
     auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query', 'session']).nullish(),
     auth_name: optionalLine,
     key: optionalLine,
+    per_user: z.boolean().nullish(),
     headers: headers.nullish(),
     config: config.nullish(),
     info: info.nullish(),
@@ -106,6 +110,10 @@ export const connectionSchema = z
     }
     if (connection.auth_type === 'basic' && connection.key && !connection.key.includes(':')) {
       context.addIssue({ code: 'custom', path: ['key'], message: 'must be user:password for auth_type "basic"' });
+    }
+    if (connection.per_user === true && !perUserTypes.has(connection.auth_type ?? 'bearer')) {
+      const types = [...perUserTypes].join(', ');
+      context.addIssue({ code: 'custom', path: ['per_user'], message: `needs an auth_type that sends a key: one of ${types}` });
     }
     if (connection.auth_type === 'header' && connection.auth_name && !headerName.test(connection.auth_name)) {
       context.addIssue({ code: 'custom', path: ['auth_name'], message: 'is not a header name' });

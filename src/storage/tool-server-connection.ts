@@ -38,6 +38,7 @@ const knownKeys = new Set([
   'auth_type',
   'auth_name',
   'key',
+  'per_user',
   'headers',
   'config',
   'info',
@@ -123,7 +124,10 @@ function parseProcess({ command, args, env, ...fields }: JsonObject, context: Co
   }
   const info = isJsonObject(fields['info']) ? fields['info'] : {};
   const { id, env: environment, ...started } = parseRecord(processSchema, { id: fields['id'] ?? info['id'], command, args, env }, path);
-  return { ...parseFields({ ...fields, id, url: placeholderUrl }, context), process: { ...started, environment } };
+  const connection = parseFields({ ...fields, id, url: placeholderUrl }, context);
+  if (connection.per_user === true)
+    throw invalidField([...path, 'per_user'], 'needs a server with a url: a process is the same for everybody');
+  return { ...connection, process: { ...started, environment } };
 }
 
 /** Drops `process`: the schema accepts unknown fields, and the record would start the command in it. */
@@ -160,6 +164,7 @@ function freeId(wanted: string, used: Set<string>): string {
 
 function toRecord(connection: ParsedConnection, id: string, origin: Origin): ToolServerRecord {
   const { config, info, process } = connection;
+  const isPerUser = connection.per_user === true;
   const named = connection.id || info?.id;
   // Open WebUI may send both a URL and the text of a document; `spec_type` says which of the two applies.
   const spec = connection.spec_type === 'url' ? undefined : connection.spec;
@@ -169,7 +174,7 @@ function toRecord(connection: ParsedConnection, id: string, origin: Origin): Too
     url: process === undefined ? connection.url : `${processScheme}${process.command}`,
     path: connection.path ?? usualDocumentPath,
     type: connection.type ?? 'openapi',
-    authType: connection.auth_type ?? (connection.key ? 'bearer' : 'none'),
+    authType: connection.auth_type ?? (connection.key || isPerUser ? 'bearer' : 'none'),
     headers: connection.headers ?? {},
     isEnabled: config?.enable ?? true,
     isDefault: config?.default ?? true,
@@ -182,7 +187,8 @@ function toRecord(connection: ParsedConnection, id: string, origin: Origin): Too
       basePath: connection.base_path,
       spec: spec as JsonObject | string | undefined,
       authName: connection.auth_name,
-      key: connection.key,
+      key: isPerUser ? undefined : connection.key,
+      isPerUser: isPerUser ? (true as const) : undefined,
       name: info?.name,
       description: info?.description,
       timeoutMs: config?.timeout_ms,

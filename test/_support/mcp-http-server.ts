@@ -17,11 +17,15 @@ export interface McpHttpServer {
 
 /**
  * An MCP server of the official SDK by Streamable HTTP, on a port of this machine until the test has ended. `hasSessions`: it speaks the first era of
- * the protocol, and gives out session ids.
+ * the protocol, and gives out session ids. `refuses`: what it answers 401.
  */
 export async function mcpHttpServer(
   tools: Tool[],
-  { onCall = (name) => textResult(`${name} done`), hasSessions = false }: { onCall?: OnCall; hasSessions?: boolean } = {},
+  {
+    onCall = (name) => textResult(`${name} done`),
+    hasSessions = false,
+    refuses = () => false,
+  }: { onCall?: OnCall; hasSessions?: boolean; refuses?: (headers: IncomingHttpHeaders) => boolean } = {},
 ): Promise<McpHttpServer> {
   const server: McpHttpServer = { url: '', calls: [], requests: [] };
   const peer = { tools, onCall, calls: server.calls };
@@ -32,7 +36,8 @@ export async function mcpHttpServer(
       const rpc = body.length === 0 ? '' : (JSON.parse(body.toString()) as { method: string }).method;
       const { method = '', headers } = request;
       server.requests.push({ method, headers, query: new URL(request.url ?? '', server.url).search, rpc });
-      const answer = await handle(toRequest(request, body, server.url));
+      const isRefused = refuses(headers);
+      const answer = isRefused ? new Response(null, { status: 401 }) : await handle(toRequest(request, body, server.url));
       response.writeHead(answer.status, Object.fromEntries(answer.headers));
       response.flushHeaders();
       for await (const piece of answer.body ?? []) response.write(piece);

@@ -11,7 +11,7 @@ import { toolRoutes } from '../../src/http/routes/tools.ts';
 import { createToolServerAdmin } from '../../src/admin/tool-server-admin.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
-import { memoryRegistry } from '../_support/memory-stores.ts';
+import { memoryRegistry, memoryStores } from '../_support/memory-stores.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { createToolCatalog } from '../../src/tools/catalog/tool-catalog.ts';
 import { documentWith, scriptedSend } from '../tools/scripted-send.ts';
@@ -62,6 +62,7 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   const registry = createLayeredRegistry({ fixed, store: memoryRegistry(stored) });
   const tools = createToolCatalog({
     registry,
+    credentials: memoryStores().credentials,
     send: script.send,
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 1_000,

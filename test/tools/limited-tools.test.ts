@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ToolServerRecord } from '../../src/core/registry.ts';
-import { memoryRegistry } from '../_support/memory-stores.ts';
+import { memoryRegistry, memoryStores } from '../_support/memory-stores.ts';
 import { createToolCatalog } from '../../src/tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../_support/tools.ts';
@@ -20,7 +20,14 @@ function catalog(): ToolCatalog {
     'http://extra.test/openapi.json': documentWith('more'),
   });
   const callBrowser = async () => ({ type: 'result', value: null }) as const;
-  const made = createToolCatalog({ registry: memoryRegistry(records), send, callBrowser, browserToolTimeoutMs: 1_000, now: () => 0 });
+  const made = createToolCatalog({
+    registry: memoryRegistry(records),
+    credentials: memoryStores().credentials,
+    send,
+    callBrowser,
+    browserToolTimeoutMs: 1_000,
+    now: () => 0,
+  });
   onTestFinished(() => made.close());
   return made;
 }

@@ -76,6 +76,10 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
       prepared = judged;
       if (prepared.type === 'refused') return notRun(refusalOf(prepared));
 
+      // Nobody is asked to approve what could not run.
+      const hindrance = prepared.tool.whyNotReady && (await unlessEnded(hindranceOf(prepared, settings)));
+      if (hindrance !== undefined) return notRun(hindrance);
+
       // 5. Ask for approval, which may change the arguments too.
       const approved = await unlessEnded(approve(prepared, circumstances));
       if (approved.type === 'waiting')
@@ -111,6 +115,14 @@ function endFromOutside(
     forget?.();
     signal.removeEventListener('abort', leave);
   };
+}
+
+async function hindranceOf(prepared: ReadyCall, settings: ToolCallSettings): Promise<Extract<ToolOutcome, { type: 'error' }> | undefined> {
+  try {
+    return await prepared.tool.whyNotReady?.(settings.run);
+  } catch (error) {
+    return { ...maskFault(error, prepared, settings), state: 'not_started' };
+  }
 }
 
 type Approval = PreparedCall | Extract<ToolOutcome, { type: 'error' }> | { type: 'waiting'; definition: string };

@@ -87,6 +87,11 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   // Only the caller's own runs, even for administrators.
   'POST /api/runs/:id/approvals/:call_id': 'user',
 
+  // Only the caller's own, even for administrators.
+  'GET /api/credentials': 'user',
+  'PUT /api/credentials/:server': 'user',
+  'DELETE /api/credentials/:server': 'user',
+
   // Users see the presets that their key may use, without the prompts.
   'GET /api/presets': 'user',
   'GET /api/presets/:id': 'user',

@@ -5,6 +5,7 @@ import { ollamaChatDescriptions } from '../dialects/ollama/ollama-description.ts
 import { messagesDescriptions } from '../dialects/messages/messages-description.ts';
 import { responseDescriptions } from '../dialects/responses/responses-description.ts';
 import { approvalDescriptions } from '../routes/approvals-description.ts';
+import { credentialDescriptions } from '../routes/credentials-description.ts';
 import { gatewayDescriptions } from '../routes/gateway-description.ts';
 import { keyDescriptions } from '../routes/keys-description.ts';
 import { mcpDescriptions } from '../routes/mcp-description.ts';
@@ -43,6 +44,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
     ...passedDescriptions,
     ...toolDescriptions,
     ...openApiToolDescriptions,
+    ...credentialDescriptions,
     ...mcpDescriptions,
     ...runDescriptions,
     ...approvalDescriptions,

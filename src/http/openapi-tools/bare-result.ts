@@ -16,7 +16,12 @@ export function bareResult({ value, files = [] }: Extract<ToolOutcome, { type: '
 }
 
 /** Of what failed otherwise: 502, because behind the gateway something did not work. */
-const statuses: Partial<Record<ToolErrorCode, number>> = { tool_not_found: 404, approval_required: 409, tool_timeout: 504 };
+const statuses: Partial<Record<ToolErrorCode, number>> = {
+  tool_not_found: 404,
+  approval_required: 409,
+  credential_required: 409,
+  tool_timeout: 504,
+};
 
 export function statusOfFailure(code: ToolErrorCode): number {
   return code.startsWith('args_') ? 400 : (statuses[code] ?? 502);

@@ -67,7 +67,7 @@ export const toolDescriptions: RouteDescriptions = {
     answers: {
       200: json('What it gave, or why it failed.', z.union([resultShape, failureShape])),
       400: json('The arguments do not fit.', z.union([failureShape, errorShape])),
-      409: json('It needs an approval, and nobody can be asked here.', failureShape),
+      409: json('It needs an approval, and nobody can be asked here; or a credential that the caller has not given.', failureShape),
     },
   },
 };

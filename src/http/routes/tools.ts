@@ -88,7 +88,8 @@ function invalidArguments(problem: string): GatewayError {
 /** A failed tool is a successful request; invalid arguments are the caller's error. */
 function statusOf({ outcome }: InvokedFunction): number {
   if (outcome.type === 'result') return 200;
-  return isCallersMistake(outcome.code) ? 400 : outcome.code === 'approval_required' ? 409 : 200;
+  if (isCallersMistake(outcome.code)) return 400;
+  return outcome.code === 'approval_required' || outcome.code === 'credential_required' ? 409 : 200;
 }
 
 function isCallersMistake(code: ToolErrorCode): boolean {

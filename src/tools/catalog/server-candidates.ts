@@ -6,7 +6,6 @@ import type { Operation } from '../openapi/operation.ts';
 import { requireFunctions } from '../servers/choose-servers.ts';
 import type { ChosenServer } from '../servers/choose-servers.ts';
 import type { OpenedServer, Opening } from '../servers/open-registered-server.ts';
-import type { RegisteredServers } from '../servers/registered-servers.ts';
 import { withServerRules } from '../servers/server-rules.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
@@ -15,14 +14,17 @@ import { listNames, withNames } from './offer-tools.ts';
 import { leftOutWarning } from './tool-source.ts';
 import type { Candidate, SuppliedFunctions, Warning } from './tool-source.ts';
 
+/** As `RegisteredServers.open`, with the caller's own functions where a server lists them to people alone. */
+export type OpenFor = (record: ToolServerRecord, asker: Pick<RunContext, 'caller' | 'signal'>, isNeeded?: boolean) => MaybePromise<Opening>;
+
 /**
  * Supplies the functions of a registered server to a run; a server that cannot be used becomes a warning. Where the request names functions, its promise
  * rejects with GatewayError `unknown_tool_id`.
  */
-export function supplyFromServer(chosen: ChosenServer, run: RunContext, servers: RegisteredServers): MaybePromise<SuppliedFunctions> {
+export function supplyFromServer(chosen: ChosenServer, run: RunContext, open: OpenFor): MaybePromise<SuppliedFunctions> {
   const { record, functions } = chosen;
   if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
-  const opening = servers.open(record, run.signal, functions !== undefined);
+  const opening = open(record, run, functions !== undefined);
   if (functions !== undefined) return supplyNamed(chosen, functions, { opening, caller: run.caller });
   return whenThere(opening, (opened) => {
     if (opened.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opened, run.caller)] };
@@ -95,6 +97,7 @@ function heldWarnings(record: ToolServerRecord, names: readonly string[]): Warni
 
 /** Reasons may contain internal addresses, so only administrators see them. */
 function failureWarning(record: ToolServerRecord, opening: Exclude<Opening, { type: 'opened' }>, caller: Caller): Warning {
+  if (opening.type === 'unsupported' && opening.needsCredential === true) return leftOut(record, 'credential_required', opening.reason);
   if (opening.type === 'unsupported') return leftOut(record, 'tool_server_unsupported', opening.reason);
   const maySeeReason = caller.role === 'admin' || caller.isOpen;
   const publicReason = opening.isOpening === true ? 'it is still being opened' : 'it cannot be reached';

@@ -3,13 +3,16 @@ import { textOf } from '../../core/chat.ts';
 import type { ChatMessage, ChatRequest } from '../../core/chat.ts';
 import type { CallBrowser } from '../../core/browser-call.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
+import type { CredentialStore, OwnCredentials } from '../../core/credentials.ts';
+import { limits } from '../../core/limits.ts';
 import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import type { RunContext } from '../../core/run.ts';
-import type { ServerContents } from '../../core/server-contents.ts';
+import type { ContentsAsker, ServerContents } from '../../core/server-contents.ts';
 import type { ToolServerInspector } from '../../core/tool-server-report.ts';
 import type { ListedTool, Tool, ToolFinder, ToolOffer } from '../../core/tool.ts';
 import { originOf } from '../../shared/document-url.ts';
 import { allThere, whenThere } from '../../shared/maybe-promise.ts';
+import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import type { CreateTransports } from '../mcp/create-transports.ts';
 import { loadedContents } from '../mcp/loaded-contents.ts';
@@ -21,6 +24,7 @@ import type { Opening } from '../servers/open-registered-server.ts';
 import { refuseItself } from '../servers/refuse-itself.ts';
 import { createServerReconnector } from '../servers/reconnect-servers.ts';
 import type { ServerNews } from '../servers/reconnect-servers.ts';
+import { createOwnCredentials } from '../servers/own-credentials.ts';
 import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestMcpServers } from '../servers/request-mcp-servers.ts';
 import { openRequestServers } from '../servers/request-servers.ts';
@@ -29,6 +33,7 @@ import { nameInGroups, offerTools, withinShare } from './offer-tools.ts';
 import type { NamedEntry } from './name-functions.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import { candidatesOf, supplyFromServer } from './server-candidates.ts';
+import type { OpenFor } from './server-candidates.ts';
 import type { Candidate, SuppliedFunctions, ToolSource } from './tool-source.ts';
 
 export interface ToolCatalogOptions {
@@ -44,7 +49,9 @@ export interface ToolCatalogOptions {
   gatewayId?: string;
   /** Replaced by scripted peers in tests. */
   createMcpTransports?: CreateTransports;
-  /** Milliseconds of a monotonic clock. */
+  /** Of people, for servers that ask each for their own. */
+  credentials: CredentialStore;
+  /** Milliseconds since 1970. */
   now: () => number;
   /** Called once per change: a registered server becomes unusable or usable again, was given another id, and so on. */
   onServerNews?: (record: ToolServerRecord, news: ServerNews) => void;
@@ -64,6 +71,7 @@ export interface ToolCatalog extends ToolFinder {
   /** The last known state; contacts no server. */
   servers(): Promise<ToolServerState[]>;
   inspector: ToolServerInspector;
+  credentials: OwnCredentials;
   /** What MCP servers have beside tools. */
   contents: ServerContents;
   /** Starts opening every enabled server, so that the first chat need not wait, and retries those that fail. */
@@ -78,8 +86,16 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   const { createMcpTransports, onServerNews } = options;
   const closing = new AbortController();
   const send = gatewayId === undefined ? options.send : refuseItself(options.send, gatewayId);
+  const { ownRecord, ...credentials } = createOwnCredentials({
+    store: options.credentials,
+    serversOf: async ({ tools }) => permittedServers(await listRecords(), serverIdsIn(tools)).map(({ record }) => record),
+    now,
+    onChanged: ({ id }, server) => mcp.forgetOwn(id, server),
+  });
   const mcp = createMcpServers({
     send,
+    now,
+    ownRecord,
     facts: registry,
     version: clientVersion,
     gatewayId,
@@ -88,7 +104,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     onListChanged: (record) => void registered.renew(record, closing.signal).catch(() => undefined),
     ...(createMcpTransports && { createTransports: createMcpTransports }),
   });
-  const registered = createRegisteredServers({ send, openMcp: (record, opening) => mcp.open(record, opening), gatewayId, now });
+  const registered = createRegisteredServers({ send, openMcp: (record, opening) => mcp.open(record, opening), gatewayId, ownRecord, now });
   const searchIn = createFunctionSearches();
   const reconnector = createServerReconnector({
     servers: registered,
@@ -109,6 +125,21 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   const claimantOf = (toolId: string): ToolSource | undefined => sources.find((source) => source.claims(toolId));
   const serverIdsIn = (toolIds: readonly string[] | undefined): string[] | undefined =>
     toolIds?.filter((toolId) => claimantOf(toolId) === undefined);
+
+  const openFor: OpenFor = (record, asker, isNeeded) =>
+    whenThere(registered.open(record, asker.signal, isNeeded), (opening) =>
+      opening.type === 'unsupported' && opening.needsCredential === true ? openOwn(record, asker, opening) : opening,
+    );
+
+  /** The caller's own functions of a server that lists them to nobody else; `otherwise`: for a caller without a credential. */
+  async function openOwn(record: ToolServerRecord, { caller, signal }: Parameters<OpenFor>[1], otherwise: Opening): Promise<Opening> {
+    const own = await ownRecord(record, caller);
+    if (own === undefined) return otherwise;
+    return waitAtMost(limits.requestMcpOpenMs, waitUnlessAborted(mcp.openOwn(own, caller.id), signal), () => ({
+      type: 'unreachable',
+      reason: `it did not list its tools within ${limits.requestMcpOpenMs / 1_000} seconds`,
+    }));
+  }
 
   function offerFor(request: ChatRequest, run: RunContext): MaybePromise<ToolOffer> {
     // A preset may add tools that no list names, such as `transfer_to_agent`.
@@ -135,7 +166,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
           ),
         ),
       ),
-      allThere(chosen.map((server) => supplyFromServer(server, run, registered))),
+      allThere(chosen.map((server) => supplyFromServer(server, run, openFor))),
       request.toolServers.length === 0
         ? []
         : openRequestServers(request, run, { send, callBrowser, browserToolTimeoutMs, sessionServerAt }),
@@ -175,7 +206,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     const fromSources = await Promise.all(sources.map((source) => source.list(caller, signal)));
     const fromServers = await Promise.all(
       servers.map(async (server) => {
-        const opening = await registered.open(server.record, signal, true);
+        const opening = await openFor(server.record, { caller, signal }, true);
         return opening.type === 'opened' ? candidatesOf(server, opening.server) : [];
       }),
     );
@@ -189,7 +220,8 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     );
   }
 
-  async function openMcpSession(record: ToolServerRecord, signal: AbortSignal): Promise<McpSession | undefined> {
+  async function openMcpSession(record: ToolServerRecord, { caller, signal }: ContentsAsker): Promise<McpSession | undefined> {
+    if (record.isPerUser === true) return mcp.ownSession(record, caller.id);
     const opening = await registered.open(record, signal, true);
     return opening.type === 'opened' ? mcp.find(record) : undefined;
   }
@@ -200,8 +232,14 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     async servers() {
       return (await listRecords()).map((record) => toState(record, registered.stateOf(record)));
     },
+    credentials,
     inspector: createServerInspector({ servers: registered, send, mcp, gatewayId }),
-    contents: loadedContents({ serversOf: listWholeMcpServers, open: openMcpSession, ...(gatewayId !== undefined && { gatewayId }) }),
+    contents: loadedContents({
+      serversOf: listWholeMcpServers,
+      open: openMcpSession,
+      ownRecord,
+      ...(gatewayId !== undefined && { gatewayId }),
+    }),
     start() {
       void reconnector.reconnectDue();
       reconnector.start();

@@ -9,6 +9,8 @@ import type { ContentsAsker, ContentsKind, ServerContents } from '../../core/ser
 import { isDeeperThan } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
+import { howToConnect } from '../servers/own-credentials.ts';
+import type { OwnRecord } from '../servers/own-credentials.ts';
 import { maskOfCredentials } from '../servers/secrets-to-mask.ts';
 import { readName, readUri } from './contents-names.ts';
 import type { OwnName } from './contents-names.ts';
@@ -23,8 +25,10 @@ import type { McpSession } from './mcp-session.ts';
 export interface McpContentsOptions {
   /** The enabled MCP servers of which the caller may use everything, in the order of the registry. */
   serversOf: (caller: Caller) => Promise<ToolServerRecord[]>;
-  /** The session of a server, opened if need be; undefined if it cannot be. @throws the signal's reason */
-  open: (record: ToolServerRecord, signal: AbortSignal) => Promise<McpSession | undefined>;
+  /** A server as the caller uses it; undefined if it needs a credential that the caller has not given. */
+  ownRecord: OwnRecord;
+  /** The session of a server, opened if need be; undefined if it cannot be. `record`: as the caller uses it. @throws the signal's reason */
+  open: (record: ToolServerRecord, asker: ContentsAsker) => Promise<McpSession | undefined>;
   /** This gateway's own id, so that it does not list its own contents again. */
   gatewayId?: string;
 }
@@ -43,12 +47,13 @@ const attempts = 2;
 /** Values for one argument, as the specification bounds them. */
 const maxCompletions = 100;
 
-export function createMcpContents({ serversOf, open, gatewayId = '' }: McpContentsOptions): ServerContents {
+export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }: McpContentsOptions): ServerContents {
   /** @throws GatewayError */
-  async function request<Result>(record: ToolServerRecord, { caller, signal }: ContentsAsker, send: Send<Result>): Promise<Result> {
+  async function request<Result>(record: ToolServerRecord, asker: ContentsAsker, send: Send<Result>): Promise<Result> {
+    const { caller, signal } = asker;
     const run: RunContext = { runId: '', caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
     for (let attempt = 1; ; attempt += 1) {
-      const session = await open(record, signal);
+      const session = await open(record, asker);
       if (session === undefined) throw unreachable(record);
       try {
         const timeout = record.timeoutMs ?? limits.mcpContentsMs;
@@ -87,18 +92,22 @@ export function createMcpContents({ serversOf, open, gatewayId = '' }: McpConten
     }
   }
 
-  /** @throws GatewayError `not_found` */
+  /** @throws GatewayError `not_found`, `credential_required` */
   async function requireServer(name: OwnName | undefined, { caller }: ContentsAsker, what: string): Promise<ToolServerRecord> {
     const record = name && (await serversOf(caller)).find(({ id }) => id === name.server);
     if (name === undefined || record === undefined || isWithheld(name.own, record)) throw notFound(what);
-    return record;
+    const own = await ownRecord(record, caller);
+    if (own === undefined) throw new GatewayError('credential_required', howToConnect(record));
+    return own;
   }
 
   return {
     async list(kind, { cursor, gateways }, asker) {
       // Gateways may be each other's MCP servers: none gets its own contents back, and the request ends somewhere.
       if (whyLooped(gateways, gatewayId) !== undefined) return { items: [] };
-      const records = await serversOf(asker.caller);
+      const records = (await Promise.all((await serversOf(asker.caller)).map((record) => ownRecord(record, asker.caller)))).filter(
+        (record) => record !== undefined,
+      );
       const servers = records.map((record) => ({
         id: record.id,
         fetch: (ownCursor: string | undefined) => fetchPage(kind, record, { cursor: ownCursor, gateways, asker }),

@@ -56,6 +56,11 @@ export function registeredPeer(record: ToolServerRecord): McpPeer {
   };
 }
 
+/** A registered server as one person sees it, whose record has that person's key: what it lists is reviewed by nobody else. */
+export function ownPeer(own: ToolServerRecord): McpPeer {
+  return { ...registeredPeer(own), isReviewed: false };
+}
+
 /** `mayReachPrivate`: of the caller. `schemasBytes`: its share of what the servers of the request may have together. */
 export function requestPeer(
   { label, url, headers, authorization }: RequestMcpServer,

@@ -4,14 +4,19 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { Opening, OpeningOptions } from '../servers/open-registered-server.ts';
+import { withOwnCredential } from '../servers/own-credential-tool.ts';
+import { howToConnect } from '../servers/own-credentials.ts';
+import type { OwnRecord } from '../servers/own-credentials.ts';
 import { configValue, whyWithheld } from '../servers/server-rules.ts';
 import type { McpFunction } from './convert-tools.ts';
 import type { CreateTransports } from './create-transports.ts';
 import { createDefinitionPins } from './definition-pins.ts';
 import type { ChangedDefinitions, FactStore } from './definition-pins.ts';
-import { registeredPeer } from './mcp-peer.ts';
+import { ownPeer, registeredPeer } from './mcp-peer.ts';
 import type { McpPeer } from './mcp-peer.ts';
-import type { createMcpSession, McpSession } from './mcp-session.ts';
+import type { createMcpSession, McpSession, McpSessionOptions } from './mcp-session.ts';
+import { createOwnSessions } from './own-sessions.ts';
+import type { OwnSessions } from './own-sessions.ts';
 import { createRunSessions, openInTime } from './run-sessions.ts';
 
 /** Keeps one session per registered MCP server, and one per run for each that a request supplies. */
@@ -20,6 +25,15 @@ export interface McpServers {
   open(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
   /** The session of a server that was opened; undefined if its record has changed since, or it is no longer registered. */
   find(record: ToolServerRecord): McpSession | undefined;
+  /**
+   * The tools that a server lists for one person; `own`: its record with that person's key. The session is opened with that key and nobody else's. Never
+   * rejects.
+   */
+  openOwn(own: ToolServerRecord, callerId: string): Promise<Opening>;
+  /** That session, for other requests of this person. */
+  ownSession(own: ToolServerRecord, callerId: string): Promise<McpSession>;
+  /** Drops the session of a person whose credential was deleted or replaced. */
+  forgetOwn(callerId: string, serverId: string): void;
   /** Like `open`, but closes the connection again and remembers nothing. */
   verify(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
   /** Connects unless this run has, and stays connected until it has ended. Never rejects. */
@@ -46,6 +60,10 @@ export interface McpServersOptions {
   onProcessEnded: (record: ToolServerRecord, stderr: string[]) => void;
   /** A server exceeds the rate limit for notifications. */
   onNotificationsDropped?: (record: ToolServerRecord) => void;
+  /** Absent where functions are listed and never called, as in `doctor`. */
+  ownRecord?: OwnRecord | undefined;
+  /** Milliseconds of a monotonic clock. */
+  now: () => number;
   /** Replaced by scripted peers in tests. */
   createTransports?: CreateTransports;
 }
@@ -56,11 +74,13 @@ interface RegisteredSession {
 }
 
 export function createMcpServers(options: McpServersOptions): McpServers {
-  const { facts, onListChanged, onProcessEnded, onNotificationsDropped } = options;
+  const { facts, onListChanged, onProcessEnded, onNotificationsDropped, now, ownRecord = () => Promise.resolve(undefined) } = options;
   const sessions = new Map<string, RegisteredSession>();
   const sessionsOfRuns = createRunSessions();
   const pins = createDefinitionPins(facts);
+  const closing = new AbortController();
   let isClosed = false;
+  let own: OwnSessions | undefined;
 
   const silent = { onListChanged: () => undefined, onProcessEnded: () => undefined, onNotificationsDropped: () => undefined };
   const unchanged = async (): Promise<ChangedDefinitions> => new Map();
@@ -71,11 +91,41 @@ export function createMcpServers(options: McpServersOptions): McpServers {
     return isClosed ? { type: 'unreachable', reason: 'The gateway is shutting down.' } : open(createMcpSession);
   }
 
+  /** Calls use the session of the person who asks, whichever session has listed the tools. */
+  function toOwnTool(record: ToolServerRecord): NonNullable<McpSessionOptions['toTool']> {
+    return (tool, over) =>
+      withOwnCredential(tool, record, {
+        ownRecord,
+        toolFor: async (ofCaller, { id }) => over((await ownSessions()).sessionOf(ofCaller, id)),
+      });
+  }
+
+  async function ownSessions(): Promise<OwnSessions> {
+    const { createMcpSession } = await import('./mcp-session.ts');
+    closing.signal.throwIfAborted();
+    own ??= createOwnSessions({
+      signal: closing.signal,
+      now,
+      createSession(record, onOwnListChanged) {
+        const { key: _key, ...shared } = record;
+        return createMcpSession(ownPeer(record), {
+          ...options,
+          ...silent,
+          onListChanged: onOwnListChanged,
+          checkDefinitions: unchanged,
+          whyWithheld: (fn) => whyNotOffered(fn, record),
+          toTool: toOwnTool(shared),
+        });
+      },
+    });
+    return own;
+  }
+
   return {
     open: (record, opening) =>
-      withSession((createSession) => {
+      withSession(async (createSession) => {
         const known = sessions.get(record.id);
-        if (known !== undefined && isSame(known.record, record)) return known.session.open(opening);
+        if (known !== undefined && isSame(known.record, record)) return orForPeople(record, await known.session.open(opening));
         known?.session.retire();
         const session = createSession(registeredPeer(record), {
           ...options,
@@ -84,10 +134,14 @@ export function createMcpServers(options: McpServersOptions): McpServers {
           onListChanged: () => onListChanged(record),
           onProcessEnded: (stderr) => onProcessEnded(record, stderr),
           onNotificationsDropped: () => onNotificationsDropped?.(record),
+          ...(record.isPerUser === true && { toTool: toOwnTool(record) }),
         });
         sessions.set(record.id, { record, session });
-        return session.open(opening);
+        return orForPeople(record, await session.open(opening));
       }),
+    openOwn: (ofCaller, callerId) => withSession(async () => (await ownSessions()).list(ofCaller, callerId)),
+    ownSession: async (ofCaller, callerId) => (await ownSessions()).sessionOf(ofCaller, callerId),
+    forgetOwn: (callerId, serverId) => own?.forget(callerId, serverId),
     find(record) {
       const known = sessions.get(record.id);
       return known !== undefined && isSame(known.record, record) ? known.session : undefined;
@@ -97,7 +151,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
         const whyWithheld = (fn: McpFunction): string | undefined => whyNotOffered(fn, record);
         const session = createSession(registeredPeer(record), { ...options, ...silent, checkDefinitions: unchanged, whyWithheld });
         try {
-          return await session.open(opening);
+          return orForPeople(record, await session.open(opening));
         } finally {
           await session.close();
         }
@@ -125,13 +179,21 @@ export function createMcpServers(options: McpServersOptions): McpServers {
         sessions.delete(id);
         session.retire();
       }
+      own?.keepOnly(new Set(records.flatMap(({ id, isEnabled }) => (isEnabled ? [id] : []))));
     },
     async close() {
       isClosed = true;
-      await Promise.all([sessionsOfRuns.close(), ...Array.from(sessions.values(), ({ session }) => session.close())]);
+      closing.abort(new Error('The gateway is shutting down.'));
+      await Promise.all([sessionsOfRuns.close(), own?.close(), ...Array.from(sessions.values(), ({ session }) => session.close())]);
       sessions.clear();
     },
   };
+}
+
+/** A server that refuses whoever has no credential, where each person has their own, is there for those who have given theirs. */
+function orForPeople(record: ToolServerRecord, opening: Opening): Opening {
+  const isForPeople = record.isPerUser === true && opening.type === 'unreachable' && opening.isRefused === true;
+  return isForPeople ? { type: 'unsupported', reason: howToConnect(record), needsCredential: true } : opening;
 }
 
 /** A changed record counts as another server. */

@@ -1,3 +1,4 @@
+import type { Tool } from '../../core/tool.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { Operation } from '../openapi/operation.ts';
 import type { OpenedServer, Opening, OpeningOptions } from '../servers/open-registered-server.ts';
@@ -31,13 +32,15 @@ export interface McpSessionOptions extends McpConnectionOptions {
   checkDefinitions: (hashes: ReadonlyMap<string, DefinitionHashes>) => Promise<ChangedDefinitions>;
   /** Why a tool may not be offered; undefined if it may. */
   whyWithheld: (fn: McpFunction) => string | undefined;
+  /** Decides whose session a call uses, where it is not this one: `over` gives the same function over another session. */
+  toTool?: (tool: Tool, over: (session: McpSession) => Tool) => Tool;
 }
 
 /** Lines of stderr in the reason of a failure, which becomes one line of the log. */
 const linesInReason = 5;
 
 export function createMcpSession(peer: McpPeer, options: McpSessionOptions): McpSession {
-  const { gatewayId = '', checkDefinitions, whyWithheld } = options;
+  const { gatewayId = '', checkDefinitions, whyWithheld, toTool = (tool) => tool } = options;
   const connection = createMcpConnection(peer, options);
   let hashes: ReadonlyMap<string, DefinitionHashes> = new Map();
 
@@ -54,7 +57,7 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
     async open({ signal, isChecked }) {
       try {
         const { listing, changed } = await read(signal);
-        return { type: 'opened', server: toOpenedServer(session, listing, { changed, gatewayId, isChecked, whyWithheld }) };
+        return { type: 'opened', server: toOpenedServer(session, listing, { changed, gatewayId, isChecked, whyWithheld, toTool }) };
       } catch (error) {
         const { kind, message } = explainMcpFailure(error);
         const reason = peer.mask.text(message).replace(/\.$/, '');
@@ -66,6 +69,7 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
           type: 'unreachable',
           reason: `Connecting to the MCP server failed: ${reason}${stderrNote}`,
           ...(kind === 'denied' && { isDenied: true }),
+          ...(kind === 'refused' && { isRefused: true }),
         };
       }
     },
@@ -91,7 +95,8 @@ function toOpenedServer(
     gatewayId,
     isChecked,
     whyWithheld,
-  }: { changed: ChangedDefinitions; gatewayId: string; isChecked: boolean } & Pick<McpSessionOptions, 'whyWithheld'>,
+    toTool,
+  }: { changed: ChangedDefinitions; gatewayId: string; isChecked: boolean } & Required<Pick<McpSessionOptions, 'whyWithheld' | 'toTool'>>,
 ): OpenedServer {
   const { peer, connection } = session;
   const { mask } = peer;
@@ -123,7 +128,7 @@ function toOpenedServer(
     createTool(operation, offeredName) {
       const fn = byOperation.get(operation);
       if (fn === undefined) throw new Error(`${operation.path} belongs to another tool list`);
-      return createMcpTool(session, fn, offeredName);
+      return toTool(createMcpTool(session, fn, offeredName), (other) => createMcpTool(other, fn, offeredName));
     },
   };
 }

@@ -4,11 +4,14 @@ import type { Tool } from '../../core/tool.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { createOpenApiTool } from '../openapi/call/openapi-tool.ts';
+import type { OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import { createRegisteredBudget } from '../openapi/convert/conversion-budget.ts';
 import type { DocumentVersion } from '../openapi/load/load-document.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
-import { callHeaders, sessionUserOf } from './connection-headers.ts';
+import { callHeaders, callQuery, sessionUserOf } from './connection-headers.ts';
 import { everythingSent, maskOfEverythingSent } from './secrets-to-mask.ts';
+import { withOwnCredential } from './own-credential-tool.ts';
+import type { OwnRecord } from './own-credentials.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
 import { configValue, whyWithheld } from './server-rules.ts';
 
@@ -39,11 +42,12 @@ export interface HeldFunction {
   fingerprint: string;
 }
 
-/** `unsupported`: retrying does not help. `reason` is for operators: it may contain addresses. `isOpening`: the outcome is not known yet. `isDenied`: by the egress rules. */
+/** `unsupported`: retrying does not help. `reason` is for operators: it may contain addresses. `isOpening`: the outcome is not known yet. `isDenied`: by the egress rules. `isRefused`: it
+ * answered, with an error. `needsCredential`: it lists its functions only to people who have given their own credential. */
 export type Opening =
   | { type: 'opened'; server: OpenedServer }
-  | { type: 'unreachable'; reason: string; isOpening?: true; isDenied?: true }
-  | { type: 'unsupported'; reason: string };
+  | { type: 'unreachable'; reason: string; isOpening?: true; isDenied?: true; isRefused?: true }
+  | { type: 'unsupported'; reason: string; needsCredential?: true };
 
 export interface OpeningOptions {
   signal: AbortSignal;
@@ -55,6 +59,8 @@ export interface OpeningOptions {
   openMcp?: OpenMcp | undefined;
   /** This gateway's own id, so that it does not offer its own functions again. */
   gatewayId?: string | undefined;
+  /** Absent where functions are listed and never called, as by commands. */
+  ownRecord?: OwnRecord | undefined;
 }
 
 /** Never rejects. */
@@ -102,7 +108,7 @@ function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
 async function loadRegistered(
   record: ToolServerRecord,
   send: SendOutbound,
-  { signal, isChecked, known, gatewayId }: OpeningOptions,
+  { signal, isChecked, known, gatewayId, ownRecord = () => Promise.resolve(undefined) }: OpeningOptions,
 ): Promise<OpenedServer | undefined> {
   const { id, spec, url, path } = record;
   const isKnownSufficient = known?.loaded !== undefined && (known.isChecked || !isChecked);
@@ -130,6 +136,12 @@ async function loadRegistered(
     send,
     headersFor: (run, security) => callHeaders(record, run, security),
   });
+  const connectionOf = (own: ToolServerRecord): OpenApiConnection => ({
+    ...connection,
+    headersFor: (run, security) => callHeaders(own, run, security),
+    queryFor: (security) => callQuery(own, security),
+    key: own.key,
+  });
   const info = ownValue(head, 'info');
   return {
     functions: judged.flatMap(({ operation, reason }) => (reason === undefined ? [operation] : [])),
@@ -140,8 +152,11 @@ async function loadRegistered(
     about: { info: isJsonObject(info) ? info : undefined, version: textAt(head, 'openapi') ?? textAt(head, 'swagger'), remarks },
     loaded: loaded.version,
     isChecked,
-    createTool: (operation, offeredName) =>
-      createOpenApiTool({ operation, offeredName, label: `${id}/${operation.spec.name}`, server: id, connection }),
+    createTool(operation, offeredName) {
+      const fn = { operation, offeredName, label: `${id}/${operation.spec.name}`, server: id };
+      const toolFor = (own: ToolServerRecord): Tool => createOpenApiTool({ ...fn, connection: connectionOf(own) });
+      return withOwnCredential(createOpenApiTool({ ...fn, connection }), record, { ownRecord, toolFor });
+    },
   };
 }
 

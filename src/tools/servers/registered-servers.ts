@@ -5,6 +5,7 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { openServer } from './open-registered-server.ts';
 import type { Opening, OpenMcp } from './open-registered-server.ts';
+import type { OwnRecord } from './own-credentials.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** A failed server is not retried for this long, so that not every chat waits for it. */
@@ -52,6 +53,7 @@ export interface RegisteredServersOptions {
   openMcp?: OpenMcp | undefined;
   /** This gateway's own id. */
   gatewayId?: string | undefined;
+  ownRecord?: OwnRecord | undefined;
   /** Milliseconds of a monotonic clock. */
   now: () => number;
 }
@@ -67,7 +69,7 @@ interface Entry {
   loadedAt: number | undefined;
 }
 
-export function createRegisteredServers({ send, openMcp, gatewayId, now }: RegisteredServersOptions): RegisteredServers {
+export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, now }: RegisteredServersOptions): RegisteredServers {
   const entries = new Map<string, Entry>();
   const closing = new AbortController();
 
@@ -89,14 +91,13 @@ export function createRegisteredServers({ send, openMcp, gatewayId, now }: Regis
   /** One load serves all waiting callers, so no caller's signal aborts it. */
   function startLoading(entry: Entry, isChecked: boolean): Promise<Opening> {
     const known = entry.opening?.type === 'opened' ? entry.opening.server : undefined;
-    const loading: Promise<Opening> = openServer(entry.record, send, { signal: closing.signal, isChecked, known, openMcp, gatewayId }).then(
-      (opening) => {
-        if (entry.loading !== loading) return entry.loading ?? opening;
-        entry.loading = undefined;
-        recordOutcome(entry, opening);
-        return opening;
-      },
-    );
+    const options = { signal: closing.signal, isChecked, known, openMcp, gatewayId, ownRecord };
+    const loading: Promise<Opening> = openServer(entry.record, send, options).then((opening) => {
+      if (entry.loading !== loading) return entry.loading ?? opening;
+      entry.loading = undefined;
+      recordOutcome(entry, opening);
+      return opening;
+    });
     entry.loading = loading;
     return loading;
   }

@@ -10,12 +10,13 @@ import { answerOf, documentOf, gatewayOf, serverOf } from '../../requirements/ga
 const adminKey = 'sk-tw-fixed-administrator';
 const body = { type: 'object', properties: { amount: { type: 'integer' } }, required: ['amount'] };
 const bank = serverOf('bank', documentOf({ pay: body, look: body }), { extra: { config: { needs_approval: ['pay'] } } });
+const mail = serverOf('mail', documentOf({ read: body }), { authType: 'bearer', isPerUser: true });
 const messages = [{ role: 'user', content: 'Pay.' }];
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 
 test('answers are as the document says, on every route', async () => {
   await using gateway = await gatewayOf({
-    servers: [bank],
+    servers: [bank, mail],
     answers: {
       'http://bank.test/look': answerOf('{"balance":7}'),
       'http://bank.test/pay': { paid: true },
@@ -167,6 +168,13 @@ test('answers are as the document says, on every route', async () => {
   expect((await call(run, { url: '/api/tools/look/call', payload: {} })).status).toBe(400);
   expect((await call(run, { url: '/api/tools/pay/call', payload: given.arguments })).status).toBe(409);
   expect((await call(run, { url: '/api/tools/none/call', payload: {} })).status).toBe(404);
+  expect((await call('GET /api/credentials'))['data']).toHaveLength(1);
+  const ofMail = { url: '/api/credentials/mail' };
+  expect((await call('PUT /api/credentials/{server}', { ...ofMail, payload: {} })).status).toBe(400);
+  expect((await call('PUT /api/credentials/{server}', { ...ofMail, payload: { key: 'k' } })).status).toBe(200);
+  for (const status of [200, 404]) expect((await call('DELETE /api/credentials/{server}', ofMail)).status).toBe(status);
+  for (const url of ['/api/tools/mail/read/invoke', '/api/tools/read/invoke'])
+    expect((await call(invoke, { url, payload: given })).status).toBe(409);
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   await call('POST /mcp', { payload: list, headers: { accept: 'application/json, text/event-stream' } });
   await call('GET /mcp', { headers: { accept: 'text/event-stream' } });

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ChatMessage } from '../../../src/core/chat.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { parseChatBody } from '../../../src/http/dialects/chat-completions/parse-chat-body.ts';
-import { memoryRegistry } from '../../_support/memory-stores.ts';
+import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
 import { createHistoryTool } from '../../../src/tools/catalog/history-tool.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import type { ToolSource } from '../../../src/tools/catalog/tool-source.ts';
@@ -125,6 +125,7 @@ describe('search_chats', () => {
     };
     const catalog = createToolCatalog({
       registry: memoryRegistry(),
+      credentials: memoryStores().credentials,
       send: neverSends,
       callBrowser: () => Promise.reject(new Error('not asked')),
       browserToolTimeoutMs: 1_000,

@@ -5,7 +5,7 @@ import { limits } from '../../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../../src/core/registry.ts';
 import type { RunContext } from '../../../src/core/run.ts';
 import type { ToolOffer } from '../../../src/core/tool.ts';
-import { memoryRegistry } from '../../_support/memory-stores.ts';
+import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
@@ -35,6 +35,7 @@ afterEach(async () => {
 function catalogOf(records: ToolServerRecord[], script: ScriptedSend = documents()): ToolCatalog {
   const catalog = createToolCatalog({
     registry: memoryRegistry(records),
+    credentials: memoryStores().credentials,
     send: script.send,
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 60_000,

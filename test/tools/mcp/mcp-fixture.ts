@@ -4,7 +4,7 @@ import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
 import type { RunContext } from '../../../src/core/run.ts';
 import type { Tool, ToolContext, ToolOffer, ToolOutcome } from '../../../src/core/tool.ts';
-import { memoryRegistry } from '../../_support/memory-stores.ts';
+import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
 import type { CreateTransports } from '../../../src/tools/mcp/create-transports.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
@@ -26,6 +26,7 @@ export interface CatalogParts {
 export function mcpCatalog({ records = [mcpRecord()], registry, send, transports }: CatalogParts): ToolCatalog {
   const catalog = createToolCatalog({
     registry: registry ?? memoryRegistry(records),
+    credentials: memoryStores().credentials,
     send: send ?? scriptedSend().send,
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 60_000,

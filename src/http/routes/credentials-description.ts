@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { json } from '../description/route-description.ts';
+import type { RouteDescriptions } from '../description/route-description.ts';
+import { deletedShape, isoTime } from '../description/shared-schemas.ts';
+import { givenKey } from './credentials.ts';
+
+const credentialShape = z
+  .object({
+    server: z.string().describe('The id of the tool server.'),
+    name: z.string(),
+    kind: z.enum(['key']),
+    state: z.enum(['missing', 'connected', 'expired']),
+    scopes: z.array(z.string()).optional(),
+    expires: isoTime.optional(),
+  })
+  .meta({ id: 'Credential', description: 'What the caller has given for a tool server; never the secret itself.' });
+
+const params = { server: 'The id of the tool server.' };
+
+export const credentialDescriptions: RouteDescriptions = {
+  'GET /api/credentials': {
+    tag: 'Tools',
+    summary: 'List your own credentials',
+    description: 'For every tool server that you may use and that asks each person for a credential of their own.',
+    answers: { 200: json('All of them.', z.object({ data: z.array(credentialShape) })) },
+  },
+  'PUT /api/credentials/:server': {
+    tag: 'Tools',
+    summary: 'Connect to a tool server with your own key',
+    description: 'Calls of this tool server that are made for you carry the key from then on, and nobody else’s calls do.',
+    params,
+    body: {
+      schema: givenKey,
+      fields: { key: 'As the server expects it; `user:password` where it asks for both. It is never shown again.' },
+      example: { key: 'ghp_…' },
+    },
+    answers: { 200: json('It is stored.', credentialShape) },
+  },
+  'DELETE /api/credentials/:server': {
+    tag: 'Tools',
+    summary: 'Delete your credential for a tool server',
+    params,
+    answers: { 200: json('It is gone.', deletedShape) },
+  },
+};

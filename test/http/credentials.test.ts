@@ -1,0 +1,399 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { textOf } from '../../src/core/chat.ts';
+import type { ModelRequest } from '../../src/core/model.ts';
+import type { OutboundRequest, OutboundResponse } from '../../src/core/outbound.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
+import { backendOf } from '../_support/build-app.ts';
+import { directSend } from '../_support/direct-send.ts';
+import { mcpHttpServer } from '../_support/mcp-http-server.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
+import { calls, generatedBy, says } from '../_support/scripted-model.ts';
+import type { ScriptStep } from '../_support/scripted-model.ts';
+import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
+import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
+import { temporaryFolders } from '../storage/temporary-folder.ts';
+import { mcpRecord } from '../tools/mcp/mcp-fixture.ts';
+import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
+import { jsonResponse } from '../tools/scripted-send.ts';
+
+const adminKey = 'sk-tw-fixed-administrator';
+const byHeader = { from: 'header', name: 'x-openwebui-user-id' };
+const anything = { type: 'object', properties: {} };
+const newFolder = temporaryFolders();
+
+/** The accounts at the tool server, by key. */
+const accounts: Record<string, string> = { 'CANARY-ada-key': 'Ada', 'CANARY-bob-key': 'Bob', 'CANARY-other-ada': 'another Ada' };
+const mailDocument = documentOf({ whoami: anything, echo: anything, send: anything });
+const mail = serverOf('mail', mailDocument, { name: 'Mail', authType: 'bearer', isPerUser: true });
+const keyIn = ({ headers = {} }: OutboundRequest): string => (headers['authorization'] ?? '').replace('Bearer ', '');
+const whoami = async (request: OutboundRequest): Promise<OutboundResponse> =>
+  jsonResponse({ account: accounts[keyIn(request)] ?? 'nobody' });
+const answers = {
+  'http://mail.test/whoami': whoami,
+  'http://mail.test/send': whoami,
+  'http://mail.test/echo': async (request: OutboundRequest): Promise<OutboundResponse> => jsonResponse({ sent: keyIn(request) }, 418),
+};
+
+interface Who {
+  key: string;
+  user?: string;
+}
+
+interface CredentialGateway extends Gateway {
+  call(route: string, who: Who, payload?: object): Promise<{ status: number; body: JsonObject; headers: Record<string, unknown> }>;
+  keyFor(users?: JsonObject | null, fields?: JsonObject): Promise<{ id: string; key: string }>;
+  chat(who: Who, fields?: JsonObject): Promise<{ status: number; body: JsonObject; headers: Record<string, unknown> }>;
+  connect(who: Who, key: string, server?: string): Promise<void>;
+}
+
+async function credentialGateway(turns: ScriptStep[][] = [], options: GatewayOptions = {}): Promise<CredentialGateway> {
+  const gateway = await gatewayOf({
+    turns,
+    servers: [mail],
+    answers,
+    ...options,
+    environment: { TOOLWHARF_ADMIN_KEY: adminKey, STORE_CHATS: 'true', ...options.environment },
+  });
+  onTestFinished(() => gateway[Symbol.asyncDispose]());
+  const call: CredentialGateway['call'] = async (route, { key, user }, payload) => {
+    const [method, url] = route.split(' ');
+    const headers = { 'x-api-key': key, ...(user !== undefined && { 'x-openwebui-user-id': user }) };
+    const response = await gateway.app.server.inject({ method: method as 'GET', url: url ?? '', headers, ...(payload && { payload }) });
+    return { status: response.statusCode, body: response.json<JsonObject>(), headers: response.headers };
+  };
+  return {
+    ...gateway,
+    call,
+    async keyFor(users = byHeader, fields = {}) {
+      const { status, body } = await call('POST /api/keys', { key: adminKey }, { name: 'frontend', role: 'user', users, ...fields });
+      expect(status).toBe(201);
+      return body as { id: string; key: string } & JsonObject;
+    },
+    chat: (who, fields = {}) =>
+      call('POST /v1/chat/completions', who, { model: 'model', messages: [{ role: 'user', content: 'Who am I?' }], ...fields }),
+    async connect(who, key, server = 'mail') {
+      const { status, body } = await call(`PUT /api/credentials/${server}`, who, { key });
+      expect({ status, body }).toMatchObject({ status: 200, body: { server, state: 'connected' } });
+    },
+  };
+}
+
+const stateOf = async (gateway: CredentialGateway, who: Who): Promise<unknown> =>
+  ((await gateway.call('GET /api/credentials', who)).body['data'] as JsonObject[])[0]?.['state'];
+const resultOf = (request: ModelRequest | undefined): string =>
+  textOf(request?.messages.findLast(({ role }) => role === 'tool')?.content ?? '');
+const invokeRoute = 'POST /api/tools/mail/whoami/invoke';
+const ofInvoke = ({ status, body }: { status: number; body: JsonObject }): unknown[] => [
+  status,
+  body['result'] ?? (body['error'] as JsonObject)['code'],
+];
+
+describe('a tool server that each person uses with their own key', () => {
+  test('has them list, replace and delete it, and never shows it', async () => {
+    const gateway = await credentialGateway();
+    const { key } = await gateway.keyFor();
+    const ada = { key, user: 'ada' };
+    const list = async (): Promise<JsonObject> => (await gateway.call('GET /api/credentials', ada)).body;
+    expect(await list()).toEqual({ data: [{ server: 'mail', name: 'Mail', kind: 'key', state: 'missing' }] });
+    const stored = await gateway.call('PUT /api/credentials/mail', ada, { key: 'CANARY-ada-key' });
+    expect(stored.body).toEqual({ server: 'mail', name: 'Mail', kind: 'key', state: 'connected' });
+    expect(await list()).toEqual({ data: [stored.body] });
+    expect((await gateway.call('DELETE /api/credentials/mail', ada)).body).toEqual({ id: 'mail', deleted: true });
+    expect((await gateway.call('DELETE /api/credentials/mail', ada)).status).toBe(404);
+    expect(await stateOf(gateway, ada)).toBe('missing');
+  });
+
+  test.each([
+    ['no key', {}, 400],
+    ['an empty key', { key: '' }, 400],
+    ['several lines', { key: 'a\r\nx-role: admin' }, 400],
+    ['too much', { key: 'x'.repeat(4_097) }, 400],
+    ['an unknown field', { key: 'x', owner: 'bob' }, 400],
+  ])('refuses %s', async (_what, payload, status) => {
+    const gateway = await credentialGateway();
+    const who = { key: adminKey };
+    expect((await gateway.call('PUT /api/credentials/mail', who, payload)).status).toBe(status);
+    expect(await stateOf(gateway, who)).toBe('missing');
+  });
+
+  test('does not exist for a key that may not use it, and shared servers take no credentials', async () => {
+    const shared = serverOf('shared', mailDocument, { authType: 'bearer', key: 'k' });
+    const gateway = await credentialGateway([], { servers: [mail, shared] });
+    const who = await gateway.keyFor(null, { tools: ['server:shared'] });
+    expect((await gateway.call('GET /api/credentials', who)).body).toEqual({ data: [] });
+    for (const server of ['mail', 'shared', 'none'])
+      expect((await gateway.call(`PUT /api/credentials/${server}`, who, { key: 'x' })).status).toBe(404);
+  });
+
+  test('is called with the key of whoever asks, and never with that of another', async () => {
+    const gateway = await credentialGateway();
+    const [first, second] = [await gateway.keyFor(), await gateway.keyFor()];
+    await gateway.connect({ key: first.key, user: 'ada' }, 'CANARY-ada-key');
+    await gateway.connect({ key: first.key, user: 'bob' }, 'CANARY-bob-key');
+    await gateway.connect({ key: second.key, user: 'ada' }, 'CANARY-other-ada');
+    const invoked = async (key: string, user: string): Promise<unknown[]> => ofInvoke(await gateway.call(invokeRoute, { key, user }, {}));
+    expect(await invoked(first.key, 'ada')).toEqual([200, { account: 'Ada' }]);
+    expect(await invoked(first.key, 'bob')).toEqual([200, { account: 'Bob' }]);
+    expect(await invoked(second.key, 'ada')).toEqual([200, { account: 'another Ada' }]);
+    for (const user of ['eve', 'ada/', 'Ada', 'ada/bob']) expect(await invoked(first.key, user)).toEqual([409, 'credential_required']);
+    expect(ofInvoke(await gateway.call(invokeRoute, { key: adminKey }, {}))).toEqual([409, 'credential_required']);
+    expect(gateway.sent).toHaveLength(3);
+  });
+
+  test('is never called with the key of the connection', async () => {
+    const gateway = await credentialGateway();
+    const connection = { id: 'own', url: 'http://own.test', spec: mailDocument, auth_type: 'bearer', key: 'CANARY-shared', per_user: true };
+    const created = await gateway.call('POST /api/tool-servers', { key: adminKey }, connection);
+    expect(created).toMatchObject({ status: 201, body: { per_user: true, has_key: false } });
+    expect(ofInvoke(await gateway.call('POST /api/tools/own/whoami/invoke', { key: adminKey }, {}))).toEqual([409, 'credential_required']);
+    expect(gateway.sent).toEqual([]);
+    const plain = await gateway.call('PATCH /api/tool-servers/own', { key: adminKey }, { per_user: false });
+    expect([plain.body['per_user'], plain.body['has_key']]).toEqual([undefined, false]);
+  });
+
+  test('cannot be a process, which is the same for everybody', () => {
+    const connection = { id: 'files', type: 'mcp', command: 'server', auth_type: 'bearer', per_user: true };
+    expect(() => parseToolServerConnection(connection, 'file')).toThrow(/per_user: needs a server with a url/);
+  });
+
+  test.each(['none', 'session'])('cannot have the auth_type %s', async (authType) => {
+    const gateway = await credentialGateway();
+    const connection = { id: 'own', url: 'http://own.test', auth_type: authType, per_user: true };
+    const refused = await gateway.call('POST /api/tool-servers', { key: adminKey }, connection);
+    expect(refused).toMatchObject({ status: 400, body: { error: { param: 'per_user' } } });
+  });
+
+  test.each([
+    ['basic', {}, 'ada:secret', { authorization: `Basic ${btoa('ada:secret')}` }, ''],
+    ['header', { authName: 'X-Token' }, 'CANARY-token', { 'x-token': 'CANARY-token' }, ''],
+    ['query', { authName: 'token' }, 'CANARY-token', {}, '?token=CANARY-token'],
+  ] as const)('sends it as the auth_type %s says', async (authType, fields, secret, headers, query) => {
+    const gateway = await credentialGateway([], { servers: [{ ...mail, authType, ...fields }] });
+    await gateway.connect({ key: adminKey }, secret);
+    await gateway.call(invokeRoute, { key: adminKey }, {});
+    expect(gateway.sent[0]).toMatchObject({ headers, url: `http://mail.test/whoami${query}` });
+  });
+
+  test('takes no password alone where user and password are asked for', async () => {
+    const gateway = await credentialGateway([], { servers: [{ ...mail, authType: 'basic' }] });
+    const refused = await gateway.call('PUT /api/credentials/mail', { key: adminKey }, { key: 'CANARY-password' });
+    expect(refused).toMatchObject({ status: 400, body: { error: { param: 'key' } } });
+    expect(JSON.stringify(refused.body)).not.toContain('CANARY');
+  });
+
+  test('has its document loaded without anybody’s key', async () => {
+    const { spec: _spec, ...fetched } = mail;
+    const gateway = await credentialGateway([], {
+      servers: [fetched],
+      answers: { ...answers, 'http://mail.test/openapi.json': mailDocument },
+    });
+    await gateway.connect({ key: adminKey }, 'CANARY-ada-key');
+    expect(ofInvoke(await gateway.call(invokeRoute, { key: adminKey }, {}))).toEqual([200, { account: 'Ada' }]);
+    await gateway.call('POST /api/tool-servers/mail/refresh', { key: adminKey });
+    const sent = gateway.sent.map((request) => [new URL(request.url).pathname, keyIn(request)]);
+    expect(sent.filter(([path]) => path === '/openapi.json').every(([, key]) => key === '')).toBe(true);
+    expect(sent.filter(([path]) => path === '/openapi.json').length).toBeGreaterThan(1);
+  });
+
+  test('tells the model and the caller how to connect, before anybody is asked to approve', async () => {
+    const waiting = { ...mail, extra: { config: { needs_approval: true } } };
+    const gateway = await credentialGateway([calls(['whoami', {}]), says('Connect first.')], { servers: [waiting] });
+    const { key } = await gateway.keyFor();
+    const answer = await gateway.chat({ key, user: 'ada' });
+    expect([answer.status, answer.body['approval']]).toEqual([200, undefined]);
+    expect(resultOf(gateway.model.requests[1])).toContain('PUT /api/credentials/mail');
+    const run = await gateway.call(`GET /api/runs/${String(answer.headers['x-toolwharf-run-id'])}`, { key, user: 'ada' });
+    const results = (run.body['events'] as { type: string; data: JsonObject }[]).filter(({ type }) => type === 'tool.result');
+    expect(results[0]?.data).toMatchObject({ error: { code: 'credential_required' } });
+    expect(gateway.sent).toEqual([]);
+  });
+
+  test('is used with the credential of the person in interleaved chats, through presets and sub-agents', async () => {
+    /** Calls the sub-agent, which asks the tool, and passes on what came of it. */
+    const model = generatedBy(async function* (request) {
+      const last = request.messages.at(-1);
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
+      if (last?.role === 'tool') yield { type: 'text', text: textOf(last.content) };
+      else {
+        const name = request.tools?.some((tool) => tool.name === 'agent') ? 'agent' : 'whoami';
+        const args = name === 'agent' ? { request: 'Who am I?' } : {};
+        yield { type: 'tool-call', call: { id: 'call_1', name, arguments: JSON.stringify(args) } };
+        yield { type: 'finish', reason: 'tool_calls' };
+      }
+    });
+    const gateway = await credentialGateway([], { backends: [backendOf(model)] });
+    const { key } = await gateway.keyFor();
+    const presets = [
+      { id: 'agent', base_model: 'model', tools: ['server:mail'] },
+      { id: 'boss', base_model: 'model', tools: ['preset:agent'] },
+    ];
+    for (const preset of presets) expect((await gateway.call('POST /api/presets', { key: adminKey }, preset)).status).toBe(201);
+    const users = ['ada', 'bob', 'eve'];
+    await gateway.connect({ key, user: 'ada' }, 'CANARY-ada-key');
+    await gateway.connect({ key, user: 'bob' }, 'CANARY-bob-key');
+    const expected: Record<string, string> = { ada: '"Ada"', bob: '"Bob"', eve: 'PUT /api/credentials/mail' };
+    await Promise.all(
+      Array.from({ length: 30 }, async (_, index) => {
+        const user = users[index % 3] ?? '';
+        const answer = await gateway.chat({ key, user }, { model: index % 2 === 0 ? 'boss' : 'agent' });
+        const text = String((answer.body['choices'] as { message: { content: string } }[] | undefined)?.[0]?.message.content);
+        expect(text).toContain(expected[user]);
+      }),
+    );
+    expect(gateway.sent).toHaveLength(20);
+  });
+
+  test('is used with the credential of the run’s person when it goes on after an approval', async () => {
+    const waiting = { ...mail, extra: { config: { needs_approval: ['send'] } } };
+    const gateway = await credentialGateway([calls(['send', {}]), says('Sent.'), calls(['send', {}]), says('It could not be sent.')], {
+      servers: [waiting],
+    });
+    const { key } = await gateway.keyFor();
+    const [ada, bob] = [
+      { key, user: 'ada' },
+      { key, user: 'bob' },
+    ];
+    await gateway.connect(ada, 'CANARY-ada-key');
+    await gateway.connect(bob, 'CANARY-bob-key');
+    const decide = async (): Promise<void> => {
+      const { approval } = (await gateway.chat(ada)).body as { approval?: { run_id: string; token: string; calls: { id: string }[] } };
+      const route = `POST /api/runs/${approval?.run_id}/approvals/${approval?.calls[0]?.id}`;
+      const payload = { decision: 'approve', token: approval?.token };
+      expect((await gateway.call(route, bob, payload)).status).toBe(404);
+      if (gateway.sent.length > 0) await gateway.call('DELETE /api/credentials/mail', ada);
+      expect((await gateway.call(route, ada, payload)).status).toBe(200);
+    };
+    await decide();
+    expect(gateway.sent.map(keyIn)).toEqual(['CANARY-ada-key']);
+    await decide();
+    expect(gateway.sent).toHaveLength(1);
+    expect(resultOf(gateway.model.requests.at(-1))).toContain('PUT /api/credentials/mail');
+  });
+
+  test('is used with the credential of whoever started a response in the background', async () => {
+    const gateway = await credentialGateway([calls(['whoami', {}]), says('Ada.'), calls(['whoami', {}]), says('Bob.')]);
+    const { key } = await gateway.keyFor();
+    for (const user of ['ada', 'bob']) {
+      await gateway.connect({ key, user }, `CANARY-${user}-key`);
+      const { body } = await gateway.call('POST /v1/responses', { key, user }, { model: 'model', input: 'Who am I?', background: true });
+      await expect
+        .poll(async () => (await gateway.call(`GET /v1/responses/${String(body['id'])}`, { key, user })).body['status'])
+        .toBe('completed');
+    }
+    expect(gateway.sent.map(keyIn)).toEqual(['CANARY-ada-key', 'CANARY-bob-key']);
+  });
+
+  test.each([
+    ['another origin', { url: 'http://elsewhere.test' }],
+    ['another auth_type', { auth_type: 'header' }],
+  ])('asks anew with %s, and takes the old key back with the old one', async (_what, change) => {
+    const gateway = await credentialGateway();
+    const admin = { key: adminKey };
+    await gateway.connect(admin, 'CANARY-ada-key');
+    expect((await gateway.call('PATCH /api/tool-servers/mail', admin, change)).status).toBe(200);
+    expect(await stateOf(gateway, admin)).toBe('missing');
+    expect(ofInvoke(await gateway.call(invokeRoute, admin, {}))).toEqual([409, 'credential_required']);
+    expect(gateway.sent).toEqual([]);
+    await gateway.call('PATCH /api/tool-servers/mail', admin, { url: 'http://mail.test', auth_type: 'bearer' });
+    expect(ofInvoke(await gateway.call(invokeRoute, admin, {}))).toEqual([200, { account: 'Ada' }]);
+  });
+
+  test('has the credentials go with the person, with the key, and with the server', async () => {
+    const stores = openStores({ file: ':memory:', secret: 'secret' });
+    const gateway = await credentialGateway([], { credentials: stores.credentials });
+    const [first, second] = [await gateway.keyFor(), await gateway.keyFor()];
+    const people = [
+      [first, 'ada'],
+      [first, 'bob'],
+      [second, 'ada'],
+      [second, 'eve'],
+    ] as const;
+    for (const [{ key }, user] of people) await gateway.connect({ key, user }, 'x');
+    const left = async (): Promise<boolean[]> =>
+      Promise.all(people.map(async ([{ id }, user]) => (await stores.credentials.find(`${id}/${user}`, 'mail')) !== undefined));
+    await gateway.call(`DELETE /api/users/${first.id}/ada`, { key: adminKey });
+    expect(await left()).toEqual([false, true, true, true]);
+    await gateway.call(`DELETE /api/keys/${first.id}`, { key: adminKey });
+    await expect.poll(left).toEqual([false, false, true, true]);
+    expect((await gateway.call('DELETE /api/tool-servers/mail', { key: adminKey })).status).toBe(200);
+    expect(await left()).toEqual([false, false, false, false]);
+  });
+
+  test('keeps the key out of every answer, log, run, stored chat and file', async () => {
+    const folder = newFolder();
+    const { connection, registry: _registry, ...stores } = openStores({ file: join(folder, 'toolwharf.db'), secret: 'secret' });
+    onTestFinished(() => connection.close());
+    const gateway = await credentialGateway([calls(['echo', {}], ['whoami', {}]), says('Done.')], {
+      ...stores,
+      registry: memoryRegistry([mail]),
+    });
+    const { key } = await gateway.keyFor();
+    const ada = { key, user: 'ada' };
+    const broken = await gateway.call('PUT /api/credentials/mail', ada, { key: 'CANARY-ada-key', extra: 1 });
+    await gateway.connect(ada, 'CANARY-ada-key');
+    const chat = await gateway.chat(ada, { store: true, stream: false });
+    const seen = [broken, chat, await gateway.call(`GET /api/runs/${String(chat.headers['x-toolwharf-run-id'])}`, ada)];
+    for (const route of [
+      'GET /api/credentials',
+      'GET /api/tools',
+      `GET /v1/chat/completions/${String(chat.body['id'])}/messages`,
+      'POST /api/tools/mail/echo/invoke',
+    ])
+      seen.push(await gateway.call(route, ada, route.startsWith('POST') ? {} : undefined));
+    for (const route of ['GET /api/tool-servers/mail', 'GET /api/settings', 'GET /metrics']) {
+      const response = await gateway.app.server.inject({ url: route.slice(4), headers: { 'x-api-key': adminKey } });
+      expect(response.body).not.toContain('CANARY');
+    }
+    // The key was sent, and the server repeated it.
+    expect(gateway.sent.map(keyIn)).toContain('CANARY-ada-key');
+    expect(resultOf(gateway.model.requests[1])).not.toContain('CANARY');
+    expect(JSON.stringify(seen)).toContain('[secret]');
+    expect(JSON.stringify(seen)).not.toContain('CANARY');
+    expect(JSON.stringify(gateway.model.requests.map(({ messages }) => messages))).not.toContain('CANARY');
+    await gateway.app.close();
+    expect(gateway.app.logLines.join('\n')).toContain('credential stored');
+    expect(gateway.app.logLines.join('\n')).not.toContain('CANARY');
+    const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
+    expect([files.length > 0, files.filter((content) => content.includes('CANARY'))]).toEqual([true, []]);
+  });
+});
+
+describe('an MCP server that each person uses with their own key', () => {
+  const ownMcp = async ({
+    isClosed,
+  }: {
+    isClosed: boolean;
+  }): Promise<{ gateway: CredentialGateway; server: Awaited<ReturnType<typeof mcpHttpServer>> }> => {
+    const server = await mcpHttpServer([toolOf('whoami')], {
+      hasSessions: true,
+      ...(isClosed && { refuses: ({ authorization = '' }) => accounts[authorization.replace('Bearer ', '')] === undefined }),
+      onCall: () => textResult('here you are'),
+    });
+    const record = mcpRecord({ id: 'peer', url: server.url, authType: 'bearer', isPerUser: true });
+    return { gateway: await credentialGateway([], { servers: [record], send: directSend }), server };
+  };
+
+  test.each([
+    ['lists its tools to everybody', false],
+    ['lists its tools to people alone', true],
+  ])('that %s has a session for each key', async (_what, isClosed) => {
+    const { gateway, server } = await ownMcp({ isClosed });
+    const { key } = await gateway.keyFor();
+    const invoke = async (user: string): Promise<unknown[]> =>
+      ofInvoke(await gateway.call('POST /api/tools/peer/whoami/invoke', { key, user }, {}));
+    expect(await invoke('ada')).toEqual([409, 'credential_required']);
+    for (const user of ['ada', 'bob']) await gateway.connect({ key, user }, `CANARY-${user}-key`, 'peer');
+    for (const user of ['ada', 'bob', 'ada']) expect(await invoke(user)).toEqual([200, 'here you are']);
+    expect(await invoke('eve')).toEqual([409, 'credential_required']);
+    const called = server.requests.filter(({ rpc }) => rpc === 'tools/call');
+    expect(called.map(({ headers }) => headers.authorization)).toEqual(['ada', 'bob', 'ada'].map((user) => `Bearer CANARY-${user}-key`));
+    const inSessions = server.requests.filter(({ headers }) => headers['mcp-session-id'] !== undefined);
+    const pairs = new Set(inSessions.map(({ headers }) => JSON.stringify([headers['mcp-session-id'], headers.authorization])));
+    expect(pairs.size).toBe(new Set(inSessions.map(({ headers }) => headers['mcp-session-id'])).size);
+    expect(new Set(called.map(({ headers }) => headers['mcp-session-id'])).size).toBe(2);
+  });
+});
