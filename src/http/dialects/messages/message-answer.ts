@@ -1,6 +1,6 @@
-import type { ChatEvent } from '../../../core/chat.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
+import { isOfFurtherChoice } from '../first-choice.ts';
 import { blockOf, inputTextOf, openingOf } from './answer-blocks.ts';
 import type { ShownBlocks } from './answer-blocks.ts';
 import { createAnswerEnding, refusalIn, toUsage } from './answer-ending.ts';
@@ -86,7 +86,7 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
     // Some clients wait for events of the protocol and do not count comments.
     keepAlive: () => ': keep-alive\nevent: ping\ndata: {"type":"ping"}\n\n',
     encode(event) {
-      if (isOtherChoice(event)) return '';
+      if (isOfFurtherChoice(event)) return '';
       if (event.type === 'text') return grow('text', event.text);
       if (event.type === 'reasoning') return options.showsThinking ? grow('thinking', event.text, event.field) : '';
       ending.note(event);
@@ -126,7 +126,7 @@ function createMessageCollector(head: AnswerHead, options: MessageOptions): Answ
 
   return {
     add(event) {
-      if (isOtherChoice(event)) return;
+      if (isOfFurtherChoice(event)) return;
       if (event.type === 'text') return grow('text', event.text);
       if (event.type === 'reasoning') return options.showsThinking ? grow('thinking', event.text, event.field) : undefined;
       ending.note(event);
@@ -142,9 +142,4 @@ function createMessageCollector(head: AnswerHead, options: MessageOptions): Answ
       return { ...messageHead(head), content, ...ending.stop(), usage, ...emptyFields, ...ending.extensions() };
     },
   };
-}
-
-/** A message has one choice, whatever `params` has asked for. */
-function isOtherChoice(event: ChatEvent): boolean {
-  return 'choice' in event && event.choice !== undefined && event.choice !== 0;
 }

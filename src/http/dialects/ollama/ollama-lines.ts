@@ -6,6 +6,7 @@ import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { ollamaError } from './ollama-error.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
+import { isOfFurtherChoice } from '../first-choice.ts';
 
 /** Milliseconds since 1970, with fractions. */
 export type Clock = () => number;
@@ -73,8 +74,7 @@ function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncod
     contentType: 'application/x-ndjson',
     keepAlive: () => piece(lines.text('')),
     encode(event) {
-      // Ollama gives one answer.
-      if ('choice' in event && (event.choice ?? 0) > 0) return '';
+      if (isOfFurtherChoice(event)) return '';
       ending.note(event);
       if (event.type === 'text') return event.text === '' ? '' : `${prefix}${timeText(clock())}",${lines.textJson(event.text)}\n`;
       if (event.type === 'reasoning') return showsThinking && event.text !== '' ? piece(lines.thinking(event.text)) : '';
@@ -96,7 +96,7 @@ function createCollector({ model }: AnswerHead, writing: Writing): AnswerCollect
   let thinking = '';
   return {
     add(event) {
-      if ('choice' in event && (event.choice ?? 0) > 0) return;
+      if (isOfFurtherChoice(event)) return;
       ending.note(event);
       if (event.type === 'text') text += event.text;
       else if (event.type === 'reasoning' && showsThinking) thinking += event.text;

@@ -7,6 +7,7 @@ import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { addUsage } from '../../../core/usage.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
+import { isOfFurtherChoice } from '../first-choice.ts';
 import { AnswerItems } from './answer-items.ts';
 import type { DeltaPlace, EventValue, ItemEvents } from './answer-items.ts';
 import type { ToldTool } from './caller-tools.ts';
@@ -187,6 +188,7 @@ function createEventEncoder(answer: ResponseAnswerHead, options: ResponseOptions
     contentType: 'text/event-stream; charset=utf-8',
     keepAlive: () => ': keep-alive\n\n',
     encode(event) {
+      if (isOfFurtherChoice(event)) return '';
       head.note(event);
       items.note(event);
       return writer.take();
@@ -214,6 +216,7 @@ function createResponseCollector(answer: ResponseAnswerHead, options: ResponseOp
   const items = itemsOf(head, options, silent);
   return {
     add(event) {
+      if (isOfFurtherChoice(event)) return;
       head.note(event);
       items.note(event);
     },
