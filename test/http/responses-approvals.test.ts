@@ -58,6 +58,19 @@ describe('a decision in the next request', () => {
     expect(paid(gateway)).toBe(1);
   });
 
+  test('needs nothing of the conversation beside it', async () => {
+    const gateway = await gatewayWith(calls(['pay', { amount: 5 }]), says('Paid.'));
+    const {
+      output: [request],
+    } = await ask(gateway, [pay]);
+    expect(await ask(gateway, [decide({ id: `mcpr_run_${'a'.repeat(22)}` }, true)])).toMatchObject({
+      status: 400,
+      error: { param: 'input.0.approval_request_id' },
+    });
+    expect((await ask(gateway, [decide(request, true)])).output.map(({ type }) => type)).toEqual(['mcp_call', 'message']);
+    expect(paid(gateway)).toBe(1);
+  });
+
   test('is refused for a request that never was, and for one of another caller', async () => {
     const gateway = await gatewayWith(calls(['pay', { amount: 5 }]));
     const created = await gateway.app.server.inject({

@@ -23,7 +23,8 @@ export function parseResponseRequest(value: unknown): ParsedRequest {
   const tools = mergedTools([{ path: 'tools', entries: (body.tools ?? []) as JsonObject[] }, ...input.tools]);
   const toolChoice = toToolChoice((body.tool_choice as JsonValue | undefined) ?? undefined);
   const messages = withOneSystemPrompt([...instructionsOf(body), ...input.messages]);
-  if (messages.length === 0) throw new GatewayError('invalid_request', 'input: must not be empty', { param: 'input' });
+  if (messages.length === 0 && input.decisions.length === 0)
+    throw new GatewayError('invalid_request', 'input: must not be empty', { param: 'input' });
   const warnings = [...tools.warnings, ...leftOutFields(wire), ...leftOutBeside(input.besideDecisions)];
   const request: ChatRequest = {
     ...toGatewayPart(body),
