@@ -32,11 +32,11 @@ export class CallerWarnings {
     const warning = callerWarningIn(event);
     if (warning === undefined) return undefined;
     const isKnown = this.list.some(({ code, message }) => code === warning.code && message === warning.message);
-    if (isKnown || this.list.length >= maxWarnings) return undefined;
+    if (isKnown || this.list.length >= maxCallerWarnings) return undefined;
     this.list.push(warning);
     return warning;
   }
 }
 
 /** A request names at most a few dozen servers, so more warnings say nothing new. */
-const maxWarnings = 100;
+export const maxCallerWarnings = 100;

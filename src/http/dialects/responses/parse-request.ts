@@ -1,3 +1,4 @@
+import { maxCallerWarnings } from '../../../core/caller-warning.ts';
 import type { CallerWarning } from '../../../core/caller-warning.ts';
 import { textOf } from '../../../core/chat.ts';
 import type { ChatMessage, ChatRequest } from '../../../core/chat.ts';
@@ -102,7 +103,8 @@ function mergedTools(lists: readonly { path: string; entries: JsonObject[] }[]):
     functions: parsed.flatMap(({ functions }) => functions),
     mcpServers: parsed.flatMap(({ mcpServers }) => mcpServers),
     told: new Map(parsed.flatMap(({ told }) => [...told])),
-    warnings: parsed.flatMap(({ warnings }) => warnings),
+    // Lists of tools may be thousands, and each warning is an event.
+    warnings: parsed.flatMap(({ warnings }) => warnings).slice(0, maxCallerWarnings),
   };
 }
 

@@ -175,6 +175,11 @@ describe('the items of a conversation', () => {
 });
 
 describe('the tools of a request', () => {
+  test('are told of in a hundred warnings at most, however many lists there are', () => {
+    const lists = Array.from({ length: 500 }, () => ({ type: 'additional_tools', tools: [{ type: 'web_search' }] }));
+    expect(parse({ input: [question, ...lists] }).request.warnings).toHaveLength(100);
+  });
+
   test('of other types are left out with a warning', () => {
     const types = ['local_shell', 'web_search', 'tool_search', 'image_generation'];
     const { request } = parse({ tools: [...types.map((type) => ({ type })), { type: 'function', name: 'a', parameters: null }] });
