@@ -21,6 +21,8 @@ export const limits = {
    * microsecond each. Ten messages of a chat with tools have seventy, so the longest chat with 128 functions fits.
    */
   bodyValues: 50_000,
+  /** Values in all the texts of a request that only the gateway reads, such as signatures of thoughts: six thousand of those, and parsing takes 20 ms. */
+  returnedValues: 20_000,
   /** A form with files, which goes on to a backend. OpenAI takes audio files of 25 MB. */
   formBytes: 32 * 1024 * 1024,
   /** Fields and files of a form; sixteen images with masks fit. */

@@ -22,23 +22,28 @@ export function isTextDeeperThan(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/**
- * Whether JSON text has more values than this, without parsing it: it counts opening brackets and commas, so empty arrays and objects count once
- * and field names not at all. One pass that stops at the first value too many.
- */
+/** Whether JSON text has more values than this, as `valuesIn` counts them. */
 export function hasMoreValuesThan(text: string, maxValues: number): boolean {
+  return valuesIn(text, maxValues) > maxValues;
+}
+
+/**
+ * The values in JSON text, without parsing it: it counts opening brackets and commas, so empty arrays and objects count once and field names not at
+ * all. One pass that stops at the first value beyond `maxValues`.
+ */
+export function valuesIn(text: string, maxValues: number): number {
   let values = 1;
   for (let position = 0; position < text.length; position += 1) {
     const code = text.charCodeAt(position);
     if (code === quote) {
       position = endOfString(text, position);
-      if (position === -1) return false;
+      if (position === -1) return values;
     } else if (code === comma || (code | 0x20) === 0x7b) {
       values += 1;
-      if (values > maxValues) return true;
+      if (values > maxValues) return values;
     }
   }
-  return false;
+  return values;
 }
 
 /** The quote that ends the string which begins at `start`, or -1. Each run of backslashes is counted once, so that the whole stays linear. */

@@ -2,10 +2,12 @@ import { z } from 'zod';
 import type { AssistantMessage, ChatMessage, ContentPart, ToolCall, ToolMessage } from '../../../core/chat.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { ReturnedJson } from '../returned-json.ts';
 import type { Block, CountedBody } from './messages-body-schema.ts';
 import { partsOfBlock, readBlock, toContent, toParts } from './read-content.ts';
 import type { Place } from './read-content.ts';
 import { reasoningIn } from './thinking-signature.ts';
+import type { ReasoningReader } from './thinking-signature.ts';
 
 const id = z.string().min(1).max(1_000_000);
 const callBlock = z.looseObject({ id, name: z.string(), input: z.unknown() });
@@ -29,12 +31,13 @@ export function readConversation({ messages, system, model }: Pick<CountedBody, 
   const lastAnswer = messages.findLastIndex(({ role }) => role === 'assistant');
   const read: ChatMessage[] = systemMessage(system ?? '', { path: 'system', isNew: true });
   let hasExecutedCalls = false;
+  const returned = new ReturnedJson();
   for (const [index, { role, content }] of messages.entries()) {
     const place = { path: `messages.${index}.content`, isNew: index > lastAnswer };
     if (role === 'system') read.push(...systemMessage(content, place));
     else if (role === 'user') read.push(...userMessages(content, place));
     else {
-      const turn = new AssistantTurn(model);
+      const turn = new AssistantTurn({ model, returned });
       turn.read(content, place);
       read.push(...turn.messages);
       hasExecutedCalls ||= turn.hasExecutedCalls;
@@ -95,15 +98,15 @@ function isPlainResult(block: Block): block is Block & { tool_use_id: string; co
 class AssistantTurn {
   readonly messages: ChatMessage[] = [];
   hasExecutedCalls = false;
-  readonly #model: string;
+  readonly #reader: ReasoningReader;
   #parts: ContentPart[] = [];
   #calls: ToolCall[] = [];
   #hasExecuted = false;
   #results: ToolMessage[] = [];
   #reasoning: JsonObject = {};
 
-  constructor(model: string) {
-    this.#model = model;
+  constructor(reader: ReasoningReader) {
+    this.#reader = reader;
   }
 
   read(content: string | readonly Block[], place: Place): void {
@@ -126,7 +129,7 @@ class AssistantTurn {
         return;
       case 'thinking':
       case 'redacted_thinking':
-        this.#addReasoning(reasoningIn(block as JsonObject, this.#model) ?? {});
+        this.#addReasoning(reasoningIn(block as JsonObject, this.#reader) ?? {});
         return;
       case 'tool_use':
       case 'mcp_tool_use':

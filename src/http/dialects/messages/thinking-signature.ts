@@ -1,6 +1,6 @@
-import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { limits } from '../../../core/limits.ts';
+import type { ReturnedJson } from '../returned-json.ts';
 
 /**
  * The signatures of thinking blocks, and the data of redacted ones. To clients they are opaque. They say for which model, and in which field of its
@@ -22,10 +22,16 @@ export function sealThought(model: string, fields: JsonObject): string {
   return encode({ model, fields });
 }
 
+/** Whom reasoning goes back to, and what reads it, which is one for each request. */
+export interface ReasoningReader {
+  model: string;
+  returned: ReturnedJson;
+}
+
 /** The fields that a block of the assistant means for this model; undefined for blocks of other servers and of other models. */
-export function reasoningIn(block: JsonObject, model: string): JsonObject | undefined {
+export function reasoningIn(block: JsonObject, { model, returned }: ReasoningReader): JsonObject | undefined {
   const isThinking = block['type'] === 'thinking';
-  const seal = decode(ownValue(block, isThinking ? 'signature' : 'data'));
+  const seal = decode(ownValue(block, isThinking ? 'signature' : 'data'), returned);
   if (seal === undefined || seal['model'] !== model) return undefined;
   if (!isThinking) return isJsonObject(seal['fields']) ? knownFields(seal['fields']) : undefined;
   const { field } = seal;
@@ -42,12 +48,7 @@ function encode(seal: JsonObject): string {
   return Buffer.from(mark + JSON.stringify(seal)).toString('base64');
 }
 
-function decode(text: unknown): JsonObject | undefined {
+function decode(text: unknown, returned: ReturnedJson): JsonObject | undefined {
   if (typeof text !== 'string' || !text.startsWith(encodedMark)) return undefined;
-  try {
-    const seal: unknown = JSON.parse(Buffer.from(text, 'base64').toString().slice(mark.length));
-    return isJsonObject(seal) && !isDeeperThan(seal, limits.jsonDepth) ? seal : undefined;
-  } catch {
-    return undefined;
-  }
+  return returned.read(Buffer.from(text, 'base64').subarray(mark.length));
 }

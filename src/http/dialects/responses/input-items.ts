@@ -3,6 +3,7 @@ import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../core/c
 import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseFields } from '../gateway-fields.ts';
+import { ReturnedJson } from '../returned-json.ts';
 import { approvalRequestId, runIdOf } from './approval-request-id.ts';
 import { offeredName } from './caller-tools.ts';
 import { toContent } from './content-parts.ts';
@@ -65,6 +66,7 @@ class ItemReader {
   readonly #listed = new Set<string>();
   readonly #lastOfAssistant: number;
   readonly #approvals: Approvals;
+  readonly #returned = new ReturnedJson();
   #besideDecisions: string | undefined;
   #hasKeptCalls = false;
   /** The assistant's message that further items join, and the results of its calls that the gateway has executed. */
@@ -86,7 +88,7 @@ class ItemReader {
       case 'message':
         return this.#readMessage(item, path);
       case 'reasoning':
-        this.#reasoning = readReasoning(parseFields(itemSchemas.reasoning, item, path).encrypted_content);
+        this.#reasoning = readReasoning(parseFields(itemSchemas.reasoning, item, path).encrypted_content, this.#returned);
         return undefined;
       case 'function_call': {
         const call = parseFields(itemSchemas.function_call, item, path);

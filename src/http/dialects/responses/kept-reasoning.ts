@@ -1,5 +1,5 @@
-import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import type { ReturnedJson } from '../returned-json.ts';
 
 /** Begins what this gateway has written; anything else is of another server. */
 const mark = 'tw1.';
@@ -12,15 +12,11 @@ export function writeReasoning(fields: JsonObject): string {
   return `${mark}${Buffer.from(JSON.stringify(fields)).toString('base64url')}`;
 }
 
-/** The fields for the message with the calls that follow. Undefined for what another server has written. */
-export function readReasoning(content: string | null | undefined): JsonObject | undefined {
+/** The fields for the message with the calls that follow. Undefined for what another server has written. `returned`: of the request. */
+export function readReasoning(content: string | null | undefined, returned: ReturnedJson): JsonObject | undefined {
   if (content?.startsWith(mark) !== true) return undefined;
-  try {
-    const fields: unknown = JSON.parse(Buffer.from(content.slice(mark.length), 'base64url').toString());
-    return isJsonObject(fields) ? withoutOwnFields(fields) : undefined;
-  } catch {
-    return undefined;
-  }
+  const fields = returned.read(Buffer.from(content.slice(mark.length), 'base64url'));
+  return fields && withoutOwnFields(fields);
 }
 
 /** A client could have written them, and these are set from its items. */
