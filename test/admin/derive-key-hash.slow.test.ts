@@ -71,6 +71,8 @@ describe('a new key', () => {
       origin: 'database',
       created_at: '2030-01-01T00:00:00.000Z',
       expires_at: '2030-06-01T00:00:00.000Z',
+      total_limits: null,
+      users: null,
     });
     const list = await send('GET', '/api/keys');
     expect(list.json<{ data: JsonObject[] }>().data).toEqual([expect.objectContaining({ id: 'admin', origin: 'environment' }), shown]);
@@ -421,7 +423,7 @@ describe('a store that fails', () => {
     const broken = { ...registry, findKeyByHash: fail, listKeys: fail };
     const { send } = await openOffice({ TOOLWHARF_ADMIN_KEY: fixedKey }, { registry: broken });
     expect((await send('GET', '/api/version')).statusCode).toBe(200);
-    const answer = await send('GET', '/api/version', undefined, 'sk-tw-other');
+    const answer = await send('GET', '/api/tools', undefined, 'sk-tw-other');
     expect(answer.statusCode).toBe(503);
     expect(answer.headers['retry-after']).toBe('5');
     expect(answer.json()).toMatchObject({ error: { code: 'storage_unavailable' } });

@@ -1,4 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -96,7 +96,7 @@ describe('a database that another process has locked', () => {
 describe('a database that is full', () => {
   it('refuses the write and keeps what it has; reads go on, and writes work when there is room again', async () => {
     const file = await storedFile();
-    const registry = openRegistry(file, 275_000);
+    const registry = openRegistry(file, statSync(file).size + 180_000);
     const filler = toolServerRecord({ id: 'filler', spec: 'x'.repeat(100_000) });
     await registry.createToolServer(filler);
     const large = toolServerRecord({ id: 'large', spec: 'x'.repeat(120_000) });
