@@ -17,15 +17,15 @@ export interface McpHttpServer {
 
 /**
  * An MCP server of the official SDK by Streamable HTTP, on a port of this machine until the test has ended. `hasSessions`: it speaks the first era of
- * the protocol, and gives out session ids. `refuses`: what it answers 401.
+ * the protocol, and gives out session ids. `refusal`: the status that it answers instead.
  */
 export async function mcpHttpServer(
   tools: Tool[],
   {
     onCall = (name) => textResult(`${name} done`),
     hasSessions = false,
-    refuses = () => false,
-  }: { onCall?: OnCall; hasSessions?: boolean; refuses?: (headers: IncomingHttpHeaders) => boolean } = {},
+    refusal = () => undefined,
+  }: { onCall?: OnCall; hasSessions?: boolean; refusal?: (headers: IncomingHttpHeaders) => number | undefined } = {},
 ): Promise<McpHttpServer> {
   const server: McpHttpServer = { url: '', calls: [], requests: [] };
   const peer = { tools, onCall, calls: server.calls };
@@ -36,8 +36,8 @@ export async function mcpHttpServer(
       const rpc = body.length === 0 ? '' : (JSON.parse(body.toString()) as { method: string }).method;
       const { method = '', headers } = request;
       server.requests.push({ method, headers, query: new URL(request.url ?? '', server.url).search, rpc });
-      const isRefused = refuses(headers);
-      const answer = isRefused ? new Response(null, { status: 401 }) : await handle(toRequest(request, body, server.url));
+      const refused = refusal(headers);
+      const answer = refused === undefined ? await handle(toRequest(request, body, server.url)) : new Response(null, { status: refused });
       response.writeHead(answer.status, Object.fromEntries(answer.headers));
       response.flushHeaders();
       for await (const piece of answer.body ?? []) response.write(piece);

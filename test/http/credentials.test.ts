@@ -1,15 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { WebSocket } from 'ws';
 import { textOf } from '../../src/core/chat.ts';
 import type { ModelRequest } from '../../src/core/model.ts';
 import type { OutboundRequest, OutboundResponse } from '../../src/core/outbound.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
-import { backendOf } from '../_support/build-app.ts';
+import { backendOf, listen } from '../_support/build-app.ts';
 import { directSend } from '../_support/direct-send.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';
+import type { McpHttpServer } from '../_support/mcp-http-server.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { calls, generatedBy, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
@@ -247,6 +249,28 @@ describe('a tool server that each person uses with their own key', () => {
     expect(gateway.sent).toHaveLength(20);
   });
 
+  test('is used with the credential of the person after a hand-off, and over a socket', async () => {
+    const turn = (): ScriptStep[][] => [calls(['transfer_to_agent', { agent: 'agent' }]), calls(['whoami', {}]), says('Done.')];
+    const gateway = await credentialGateway([...turn(), ...turn(), calls(['whoami', {}]), says('Done.')]);
+    const { key } = await gateway.keyFor();
+    const presets = [
+      { id: 'agent', base_model: 'model', tools: ['server:mail'] },
+      { id: 'desk', base_model: 'model', tools: [], sub_agents: ['agent'] },
+    ];
+    for (const preset of presets) expect((await gateway.call('POST /api/presets', { key: adminKey }, preset)).status).toBe(201);
+    for (const user of ['ada', 'bob']) {
+      await gateway.connect({ key, user }, `CANARY-${user}-key`);
+      expect((await gateway.chat({ key, user }, { model: 'desk' })).status).toBe(200);
+    }
+    expect(gateway.sent.map(keyIn)).toEqual(['CANARY-ada-key', 'CANARY-bob-key']);
+    const url = await listen(gateway.app);
+    const headers = { authorization: `Bearer ${key}`, 'x-openwebui-user-id': 'ada' };
+    const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, ['toolwharf.v1'], { headers });
+    onTestFinished(() => socket.terminate());
+    socket.once('open', () => socket.send(JSON.stringify({ type: 'message', data: { content: 'Who am I?', model: 'model' } })));
+    await expect.poll(() => gateway.sent.map(keyIn).slice(2)).toEqual(['CANARY-ada-key']);
+  });
+
   test('is used with the credential of the run’s person when it goes on after an approval', async () => {
     const waiting = { ...mail, extra: { config: { needs_approval: ['send'] } } };
     const gateway = await credentialGateway([calls(['send', {}]), says('Sent.'), calls(['send', {}]), says('It could not be sent.')], {
@@ -363,37 +387,72 @@ describe('a tool server that each person uses with their own key', () => {
 });
 
 describe('an MCP server that each person uses with their own key', () => {
-  const ownMcp = async ({
-    isClosed,
-  }: {
-    isClosed: boolean;
-  }): Promise<{ gateway: CredentialGateway; server: Awaited<ReturnType<typeof mcpHttpServer>> }> => {
+  /** `refusal`: the status for whoever has no account; undefined where everybody may list its tools. */
+  async function ownMcp(refusal?: number): Promise<{ gateway: CredentialGateway; server: McpHttpServer }> {
     const server = await mcpHttpServer([toolOf('whoami')], {
       hasSessions: true,
-      ...(isClosed && { refuses: ({ authorization = '' }) => accounts[authorization.replace('Bearer ', '')] === undefined }),
+      refusal: ({ authorization = '' }) => (accounts[authorization.replace('Bearer ', '')] === undefined ? refusal : undefined),
       onCall: () => textResult('here you are'),
     });
     const record = mcpRecord({ id: 'peer', url: server.url, authType: 'bearer', isPerUser: true });
     return { gateway: await credentialGateway([], { servers: [record], send: directSend }), server };
-  };
+  }
 
   test.each([
-    ['lists its tools to everybody', false],
-    ['lists its tools to people alone', true],
-  ])('that %s has a session for each key', async (_what, isClosed) => {
-    const { gateway, server } = await ownMcp({ isClosed });
+    ['lists its tools to everybody', undefined, 'credential_required'],
+    ['answers 401 to everybody else', 401, 'credential_required'],
+    ['answers 400 to everybody else', 400, 'mcp_unavailable'],
+  ])('that %s has a session for each key', async (_what, refusal, code) => {
+    const { gateway, server } = await ownMcp(refusal);
     const { key } = await gateway.keyFor();
     const invoke = async (user: string): Promise<unknown[]> =>
       ofInvoke(await gateway.call('POST /api/tools/peer/whoami/invoke', { key, user }, {}));
-    expect(await invoke('ada')).toEqual([409, 'credential_required']);
+    expect((await invoke('ada'))[1]).toBe(code);
     for (const user of ['ada', 'bob']) await gateway.connect({ key, user }, `CANARY-${user}-key`, 'peer');
     for (const user of ['ada', 'bob', 'ada']) expect(await invoke(user)).toEqual([200, 'here you are']);
-    expect(await invoke('eve')).toEqual([409, 'credential_required']);
+    expect((await invoke('eve'))[1]).toBe(code);
     const called = server.requests.filter(({ rpc }) => rpc === 'tools/call');
     expect(called.map(({ headers }) => headers.authorization)).toEqual(['ada', 'bob', 'ada'].map((user) => `Bearer CANARY-${user}-key`));
     const inSessions = server.requests.filter(({ headers }) => headers['mcp-session-id'] !== undefined);
     const pairs = new Set(inSessions.map(({ headers }) => JSON.stringify([headers['mcp-session-id'], headers.authorization])));
     expect(pairs.size).toBe(new Set(inSessions.map(({ headers }) => headers['mcp-session-id'])).size);
     expect(new Set(called.map(({ headers }) => headers['mcp-session-id'])).size).toBe(2);
+  });
+
+  test('has its functions offered to those who have connected alone, and says so to the others', async () => {
+    const { gateway } = await ownMcp(401);
+    const { key } = await gateway.keyFor();
+    await gateway.connect({ key, user: 'ada' }, 'CANARY-ada-key', 'peer');
+    await gateway.connect({ key, user: 'bob' }, 'CANARY-wrong-key', 'peer');
+    const listed = async (user: string): Promise<unknown> =>
+      ((await gateway.call('GET /api/tools', { key, user })).body['data'] as JsonObject[]).flatMap(({ id, server }) =>
+        server === 'peer' ? [id] : [],
+      );
+    expect([await listed('ada'), await listed('bob'), await listed('eve'), await listed('ada')]).toEqual([
+      ['peer/whoami'],
+      [],
+      [],
+      ['peer/whoami'],
+    ]);
+    const invoked = async (user: string): Promise<string> =>
+      JSON.stringify((await gateway.call('POST /api/tools/peer/whoami/invoke', { key, user }, {})).body);
+    expect(await invoked('bob')).toMatch(/credential_required.*refuses the credential that you have given/);
+    expect(await invoked('eve')).toMatch(/credential_required.*only to people who have given a credential/);
+    expect(await invoked('bob')).not.toContain('CANARY');
+  });
+
+  test('ends the session with the credential, and opens another with another', async () => {
+    const { gateway, server } = await ownMcp();
+    const ada = { key: adminKey };
+    const invoke = async (): Promise<unknown[]> => ofInvoke(await gateway.call('POST /api/tools/peer/whoami/invoke', ada, {}));
+    await gateway.connect(ada, 'CANARY-ada-key', 'peer');
+    expect(await invoke()).toEqual([200, 'here you are']);
+    await gateway.call('DELETE /api/credentials/peer', ada);
+    expect(await invoke()).toEqual([409, 'credential_required']);
+    await gateway.connect(ada, 'CANARY-other-ada', 'peer');
+    expect(await invoke()).toEqual([200, 'here you are']);
+    const called = server.requests.filter(({ rpc }) => rpc === 'tools/call').map(({ headers }) => headers);
+    expect(called.map(({ authorization }) => authorization)).toEqual(['Bearer CANARY-ada-key', 'Bearer CANARY-other-ada']);
+    expect(called[0]?.['mcp-session-id']).not.toBe(called[1]?.['mcp-session-id']);
   });
 });

@@ -42,6 +42,7 @@ async function examineServer(record: ToolServerRecord, open: OpenServer, sendInC
   const opening = await open(record, new AbortController().signal);
   if (opening.type === 'opened') return describeOpened(record, opening.server);
   const text = `${id} (${addressOf(record)}): ${opening.reason}`;
+  if (opening.type === 'unsupported' && opening.needsCredential === true) return [note(text)];
   if (opening.type === 'unsupported') {
     const isUnreadable = Array.isArray(record.extra['unreadable_secrets']);
     const change = isUnreadable ? `Set them again: PATCH /api/tool-servers/${id} with new values` : 'Change its entry';

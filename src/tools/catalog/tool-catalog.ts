@@ -128,17 +128,20 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
 
   const openFor: OpenFor = (record, asker, isNeeded) =>
     whenThere(registered.open(record, asker.signal, isNeeded), (opening) =>
-      opening.type === 'unsupported' && opening.needsCredential === true ? openOwn(record, asker, opening) : opening,
+      opening.type !== 'opened' && record.isPerUser === true && record.type === 'mcp' ? openOwn(record, asker, opening) : opening,
     );
 
-  /** The caller's own functions of a server that lists them to nobody else; `otherwise`: for a caller without a credential. */
+  /** The functions that a server lists to this caller where it does not list them to everybody; `otherwise`: for a caller without a credential. */
   async function openOwn(record: ToolServerRecord, { caller, signal }: Parameters<OpenFor>[1], otherwise: Opening): Promise<Opening> {
     const own = await ownRecord(record, caller);
     if (own === undefined) return otherwise;
-    return waitAtMost(limits.requestMcpOpenMs, waitUnlessAborted(mcp.openOwn(own, caller.id), signal), () => ({
+    const opening = await waitAtMost(limits.requestMcpOpenMs, waitUnlessAborted(mcp.openOwn(own, caller.id), signal), (): Opening => ({
       type: 'unreachable',
       reason: `it did not list its tools within ${limits.requestMcpOpenMs / 1_000} seconds`,
     }));
+    if (opening.type !== 'unreachable' || opening.isRefused !== true) return opening;
+    const reason = `it refuses the credential that you have given (PUT /api/credentials/${record.id} replaces it)`;
+    return { type: 'unsupported', reason, needsCredential: true };
   }
 
   function offerFor(request: ChatRequest, run: RunContext): MaybePromise<ToolOffer> {

@@ -5,7 +5,7 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { Opening, OpeningOptions } from '../servers/open-registered-server.ts';
 import { withOwnCredential } from '../servers/own-credential-tool.ts';
-import { howToConnect } from '../servers/own-credentials.ts';
+import { listsToPeopleAlone } from '../servers/own-credentials.ts';
 import type { OwnRecord } from '../servers/own-credentials.ts';
 import { configValue, whyWithheld } from '../servers/server-rules.ts';
 import type { McpFunction } from './convert-tools.ts';
@@ -193,7 +193,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
 /** A server that refuses whoever has no credential, where each person has their own, is there for those who have given theirs. */
 function orForPeople(record: ToolServerRecord, opening: Opening): Opening {
   const isForPeople = record.isPerUser === true && opening.type === 'unreachable' && opening.isRefused === true;
-  return isForPeople ? { type: 'unsupported', reason: howToConnect(record), needsCredential: true } : opening;
+  return isForPeople ? { type: 'unsupported', reason: listsToPeopleAlone(record), needsCredential: true } : opening;
 }
 
 /** A changed record counts as another server. */

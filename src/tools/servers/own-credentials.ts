@@ -86,3 +86,8 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
 export function howToConnect({ id }: Pick<ToolServerRecord, 'id'>): string {
   return `The tool server "${id}" needs a credential of your own, and you have given none. Connect with PUT /api/credentials/${id} {"key": "…"}, and ask again.`;
 }
+
+/** Why a server is left out for whoever has no credential; the end of a sentence. */
+export function listsToPeopleAlone({ id }: Pick<ToolServerRecord, 'id'>): string {
+  return `it shows its functions only to people who have given a credential of their own (PUT /api/credentials/${id} {"key": "…"})`;
+}

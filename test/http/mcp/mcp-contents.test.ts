@@ -14,6 +14,8 @@ interface Door {
   peers: ContentsPeers;
   /** A client with a key that may use these tools; all by default. */
   connect: (key?: { tools?: string[]; limits?: object }) => Promise<Client>;
+  /** Stores the credential of the client's key for a server. */
+  connectTo: (client: Client, server: string, secret: string) => Promise<void>;
 }
 
 async function doorTo(servers: Record<string, ContentsPeer>, connections: Record<string, object> = {}): Promise<Door> {
@@ -25,8 +27,14 @@ async function doorTo(servers: Record<string, ContentsPeer>, connections: Record
   const app = await testApp({ TOOLWHARF_DEMO: 'false', TOOLWHARF_ADMIN_KEY: adminKey }, { send: peers.send, config: { toolServers } });
   onTestFinished(() => app.close());
   const url = new URL(`${await listen(app)}/mcp`);
+  const keys = new Map<Client, string>();
   return {
     peers,
+    async connectTo(client, server, secret) {
+      const headers = { authorization: keys.get(client) ?? '' };
+      const answer = await app.server.inject({ method: 'PUT', url: `/api/credentials/${server}`, headers, payload: { key: secret } });
+      expect(answer.statusCode).toBe(200);
+    },
     async connect(key = {}) {
       const headers = { authorization: `Bearer ${adminKey}` };
       const payload = { name: 'ada', role: 'user', ...key };
@@ -35,6 +43,7 @@ async function doorTo(servers: Record<string, ContentsPeer>, connections: Record
       const authorization = `Bearer ${made.json<{ key: string }>().key}`;
       await client.connect(new StreamableHTTPClientTransport(url, { requestInit: { headers: { authorization } } }));
       onTestFinished(() => client.close());
+      keys.set(client, authorization);
       return client;
     },
   };
@@ -59,6 +68,33 @@ describe('resources of MCP servers through /mcp', () => {
     ]);
     expect(peers.asked).toEqual(['two.test resources/read']);
     expect(peers.requests.map(({ headers }) => headers?.['authorization'])).toEqual(['Bearer key-of-two']);
+  });
+
+  test('of a server that each person uses with their own key, everybody gets their own', async () => {
+    let last = '';
+    const read = (uri: string): ReturnType<typeof text> => ({ contents: [{ uri, text: `${last} has sent ${last}.` }] });
+    const resources = [{ uri: 'notes://1', name: 'First' }];
+    const own = { auth_type: 'bearer', per_user: true };
+    const { peers, connect, connectTo } = await doorTo({ one: { resources, read } }, { one: own });
+    const [ada, bob, eve] = [await connect(), await connect(), await connect()];
+    await connectTo(ada, 'one', 'key-of-ada');
+    await connectTo(bob, 'one', 'key-of-bob');
+    for (const [client, key] of [
+      [ada, 'key-of-ada'],
+      [bob, 'key-of-bob'],
+      [ada, 'key-of-ada'],
+    ] as const) {
+      peers.requests.length = 0;
+      last = key;
+      expect((await client.listResources()).resources).toHaveLength(1);
+      const { contents } = await client.readResource({ uri: 'toolwharf://one/notes://1' });
+      expect(contents).toMatchObject([{ text: '[secret] has sent [secret].' }]);
+      expect(new Set(peers.requests.map(({ headers }) => headers?.['authorization']))).toEqual(new Set([`Bearer ${key}`]));
+    }
+    peers.requests.length = 0;
+    expect((await eve.listResources()).resources).toEqual([]);
+    await expect(eve.readResource({ uri: 'toolwharf://one/notes://1' })).rejects.toThrow(/PUT \/api\/credentials\/one/);
+    expect(peers.requests).toEqual([]);
   });
 
   test('what a server was sent does not come back in what it gives', async () => {
