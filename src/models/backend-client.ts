@@ -10,6 +10,7 @@ import { isSecretHeader } from '../shared/secrets/secret-names.ts';
 import type { SecretMask } from '../shared/secrets/secret-mask.ts';
 import { readJsonAnswer } from './read-json-answer.ts';
 import { readErrorResponse, toReportedError, toUpstreamError } from './upstream-errors.ts';
+import { writeBody } from './write-body.ts';
 
 export interface BackendConnection {
   /** Absolute; a path and a query string are kept. A user and password in it become Basic authorization. */
@@ -115,7 +116,7 @@ export class BackendClient {
     }
     const { body } = sent;
     if (body === undefined) return { method: 'GET', headers: this.#headers.get };
-    return { method: 'POST', headers: this.#headers[body['stream'] === true ? 'stream' : 'json'], body: JSON.stringify(body) };
+    return { method: 'POST', headers: this.#headers[body['stream'] === true ? 'stream' : 'json'], body: writeBody(body) };
   }
 
   #urlOf(path: string): string {

@@ -7,6 +7,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/model.ts';
 import type { ToolSpec } from '../../core/tool.ts';
+import { toFunctionEntry } from '../write-body.ts';
 
 /** Ollama's message. The ids link results to calls since version 0.12; older versions ignore them. */
 interface OllamaMessage extends Message {
@@ -109,7 +110,7 @@ export function toOllamaTools(request: Pick<ModelRequest, 'tools' | 'callerTools
 
 /** Schemas are sent unchanged; Ollama drops keywords that its templates cannot render. */
 function toOllamaTool({ name, description, parameters }: ToolSpec): Tool {
-  return { type: 'function', function: { name, description, parameters: parameters } };
+  return toFunctionEntry({ name, description, parameters }) as unknown as Tool;
 }
 
 function namedChoice(choice: ModelRequest['toolChoice']): string | undefined {

@@ -5,6 +5,7 @@ import { withoutOllamaOnly } from '../../core/for-ollama-only.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/model.ts';
+import { toFunctionEntry } from '../write-body.ts';
 
 /** The gateway's own keys of `stream_options`, which are never sent to a backend. */
 const ownStreamOptions = new Set(['include_events']);
@@ -15,16 +16,16 @@ const ownStreamOptions = new Set(['include_events']);
  */
 export function toChatBody(request: ModelRequest, takesStreamOptions: boolean): JsonObject {
   const { stream_options: streamOptions, ...parameters } = withoutOllamaOnly(request.parameters);
-  const tools = [...request.tools.map((spec) => ({ type: 'function', function: { ...spec } })), ...request.callerTools];
+  const tools = [...request.tools.map(toFunctionEntry), ...request.callerTools];
   return {
     ...parameters,
     model: request.model,
     messages: request.messages.map((message) => toWireMessage(message)),
     stream: request.stream,
     ...(request.stream && takesStreamOptions ? { stream_options: { ...foreignStreamOptions(streamOptions), include_usage: true } } : {}),
-    ...(tools.length === 0 ? {} : { tools }),
     ...(tools.length === 0 || request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
     ...(tools.length === 0 || request.parallelToolCalls === undefined ? {} : { parallel_tool_calls: request.parallelToolCalls }),
+    ...(tools.length === 0 ? {} : { tools }),
   };
 }
 
