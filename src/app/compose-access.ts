@@ -7,7 +7,9 @@ import { createExpiryWatch } from '../http/auth/watch-expiry.ts';
 import type { Caller } from '../core/caller.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { Registry } from '../core/registry.ts';
+import { createOidcCallers } from '../policy/oidc-callers.ts';
 import { createPersonTokens } from '../policy/person-tokens.ts';
+import { createTokenVerifier } from '../policy/verify-token.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import type { AppContext } from './app-context.ts';
 import type { Runs } from './compose-runs.ts';
@@ -39,7 +41,8 @@ export function composeAccess(
   const pepper = derivePepper(config.secret ?? newId());
   const hasFixedKey = config.adminKey !== undefined;
   const isLoopback = isLoopbackName(config.host);
-  const startKey = isLoopback && !hasFixedKey ? createKeyText() : undefined;
+  const { oidc: oidcSettings } = config;
+  const startKey = isLoopback && !hasFixedKey && oidcSettings === undefined ? createKeyText() : undefined;
   const closeSessionsOf = (callerId: string): Promise<void> =>
     // If this fails, the sockets of other replicas still close later, when they check their keys again.
     relay.closeSessionsOf(callerId).catch((error: unknown) => {
@@ -56,6 +59,7 @@ export function composeAccess(
       void closeSessionsOf(callerId);
     },
   });
+  const verifier = createTokenVerifier({ send, now });
   const authenticator = createAuthenticator({
     registry,
     adminKey: config.adminKey,
@@ -66,7 +70,8 @@ export function composeAccess(
     now,
     allowedOrigins: config.corsOrigins,
     onExpiring: expiry.watch,
-    personTokens: createPersonTokens({ send, now }),
+    personTokens: createPersonTokens(verifier),
+    oidc: oidcSettings && createOidcCallers({ settings: oidcSettings, verifier, now }),
     onPerson,
   });
   const keys = createApiKeys({

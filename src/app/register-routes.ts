@@ -86,6 +86,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     openCaller: authenticator.findOpenCaller,
     allowedOrigins,
     pingIntervalMs: config.wsPingIntervalMs,
+    now,
     startChat: startSocketChat({ runs, conversations }),
     cancelRun: runs.cancel,
     cancelSession: runs.cancelSession,

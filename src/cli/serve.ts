@@ -62,7 +62,8 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   address = await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (text) => announcement(text, isOpen) });
   if (isOpen) showStartKey(app.startKey, address);
   // Only after `listen`: if that fails, no key must exist that is shown only once. Until then nobody can use the gateway.
-  if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), config.host);
+  if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), `${config.host} can be reached from elsewhere`);
+  else if (config.oidc !== undefined) showFirstKey(await app.createFirstKey(), 'a gateway with auth.oidc is never open');
 
   const skip = guardUserCode(config, logger);
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
@@ -76,11 +77,11 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   });
 }
 
-/** A gateway that other machines can reach needs a key. Printed to the terminal instead of the log, which is stored and read by others. */
-function showFirstKey(key: string | undefined, host: string): void {
+/** A gateway that is never open needs a key. Printed to the terminal instead of the log, which is stored and read by others. */
+function showFirstKey(key: string | undefined, why: string): void {
   if (key === undefined) return;
   process.stdout.write(
-    `Administrator key, because ${host} can be reached from elsewhere; it is shown this once: ${key}\n` +
+    `Administrator key, because ${why}; it is shown this once: ${key}\n` +
       'Create others with it (POST /api/keys), or set TOOLWHARF_ADMIN_KEY to use one of your own.\n',
   );
 }

@@ -1,6 +1,6 @@
 import type { Person } from './people.ts';
 
-/** Ids of callers without a stored key: in open mode, and with `TOOLWHARF_ADMIN_KEY`. Ids of stored keys begin with `key_`. */
+/** Ids of callers without a stored key: in open mode, and with `TOOLWHARF_ADMIN_KEY`. Ids of stored keys begin with `key_`, those of callers with a token with `oidc_`. */
 export const openCallerId = 'local';
 export const fixedCallerId = 'admin';
 
@@ -14,11 +14,11 @@ export interface CallerLimits {
   readonly tokensPerDay?: number;
 }
 
-/** Who is asking: a key, or one of the people behind a key. Whatever is kept belongs to a caller. */
+/** Who is asking: a key, one of the people behind a key, or a person with a token of their own. Whatever is kept belongs to a caller. */
 export interface Caller {
   /** Stable; never the key itself. Of a person, `personCallerId`. */
   readonly id: string;
-  /** The person, where the key speaks for several. */
+  /** The person, where the key speaks for several, or where a token named them. */
   readonly person?: Person;
   /** For people who read the log: the name of the key. */
   readonly name?: string;
@@ -31,7 +31,7 @@ export interface Caller {
   readonly limits?: CallerLimits;
   /** Of the key, for all its people together. */
   readonly totalLimits?: CallerLimits;
-  /** When the key ends, in milliseconds since 1970; undefined: never. */
+  /** When the key or token ends, in milliseconds since 1970; undefined: never. */
   readonly expiresAt?: number;
 }
 

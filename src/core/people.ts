@@ -49,9 +49,13 @@ const maxIdCharacters = 256;
 /** Of a display name or an address; longer ones are cut. */
 const maxShownCharacters = 256;
 
+export function isPersonId(id: string): boolean {
+  return id.length >= 1 && id.length <= maxIdCharacters && !/\p{Cc}/u.test(id);
+}
+
 /** @throws GatewayError `invalid_request` */
 export function requirePersonId(id: string, where: string): void {
-  if (id.length >= 1 && id.length <= maxIdCharacters && !/\p{Cc}/u.test(id)) return;
+  if (isPersonId(id)) return;
   throw new GatewayError('invalid_request', `${where} must be an id of 1 to ${maxIdCharacters} characters without control characters.`);
 }
 

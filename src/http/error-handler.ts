@@ -98,6 +98,7 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   if (shown.code === 'run_cancelled') forbidRetry(reply);
   leaveBodyUnread(request, reply);
   if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
+  if (shown.challenge !== undefined) reply.header('www-authenticate', shown.challenge);
   const format = request.routeOptions.config.errors ?? openAiErrors;
   if (format.headers !== undefined) reply.headers(format.headers(request));
   return reply

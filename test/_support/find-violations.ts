@@ -35,7 +35,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^undici$/, files: /^src\/policy\/outbound\/outbound-request\.ts$/ },
   { packages: /^pino(?:-pretty)?$/, files: /^src\/observability\/(?:logger|pretty-lines)\.ts$/ },
   { packages: /^ollama$/, files: /^src\/models\/ollama\/.+\.ts$/ },
-  { packages: /^jose$/, files: /^src\/policy\/(?:session|person)-tokens\.ts$/ },
+  { packages: /^jose$/, files: /^src\/policy\/(?:session-tokens|verify-token)\.ts$/ },
   { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/load\/parse-document|app\/config\/.+)\.ts$/ },
   { packages: /^(?:ajv|re2js)$/, files: /^src\/validation\/compile-schema\.ts$/ },
   { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/load\/check-document\.ts$/ },

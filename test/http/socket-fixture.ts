@@ -71,6 +71,7 @@ export async function openDoor(options: DoorOptions = {}): Promise<Door> {
     openCaller: () => (isOpen ? nobody : undefined),
     allowedOrigins: ['https://chat.example'],
     pingIntervalMs: 25_000,
+    now: Date.now,
     async startChat({ body, caller, controller: { signal } }) {
       const sessionId = typeof body['session_id'] === 'string' ? body['session_id'] : undefined;
       const runId = `run_${chats.length + 1}`;

@@ -5,11 +5,11 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { ConfigError } from './config-error.ts';
 import { refuseKey } from './refused-settings.ts';
-import { settingNames } from './settings.ts';
+import { nameInFile, settingNames } from './settings.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
 
 /** Settings of the configuration file that have no environment variable. */
-export const sections = ['backends', 'models', 'tool_servers', 'toolsets', 'hooks', 'tools_dir'] as const;
+export const sections = ['backends', 'models', 'tool_servers', 'toolsets', 'hooks', 'tools_dir', 'auth'] as const;
 
 /** Not allowed in the file: it cannot name itself, and its tool servers are in `tool_servers`. */
 const variablesOnly = new Set(['TOOLWHARF_CONFIG', 'TOOL_SERVER_CONNECTIONS']);
@@ -18,7 +18,7 @@ const knownKeys: string[] = [
   ...sections,
   ...settingNames()
     .filter((name) => !variablesOnly.has(name))
-    .map((name) => name.toLowerCase()),
+    .map((name) => nameInFile(name).split('.', 1)[0] ?? name),
 ];
 
 /** The configuration file with its variables expanded. */

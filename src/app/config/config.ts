@@ -8,12 +8,14 @@ import { parseConfigFile } from './config-file.ts';
 import type { ConfigFile } from './config-file.ts';
 import { readModuleSections } from './module-sections.ts';
 import type { ModuleSettings } from './module-sections.ts';
+import { readOidc } from './read-oidc.ts';
 import { createSettingsReader } from './read-settings.ts';
 import type { SettingFields, SettingsReader } from './read-settings.ts';
 import { notFromEnvFile, refuseVariables } from './refused-settings.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { PresetRecord } from '../../core/preset.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
+import type { OidcSettings } from '../../policy/oidc-callers.ts';
 import { deepFreeze } from '../../shared/deep-freeze.ts';
 import { ownValue } from '../../shared/json.ts';
 import { parsePreset } from '../../storage/preset-schema.ts';
@@ -37,6 +39,8 @@ export interface Config extends SettingFields {
   readonly egress: { readonly mode: 'public' | 'any' | 'none'; readonly allow: readonly string[] };
   /** Origins as browsers send them, or `*`. Empty: the same origin only. */
   readonly corsOrigins: readonly string[];
+  /** Undefined: callers have keys. */
+  readonly oidc: OidcSettings | undefined;
   readonly logFormat: 'json' | 'pretty';
   /** The operator's own code: functions and hooks. */
   readonly modules: ModuleSettings;
@@ -66,6 +70,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, readFile: ReadFile, i
     databaseUrl: settings.read('DATABASE_URL') ?? `sqlite:${fields.dataDir.replace(/\/+$/, '')}/toolwharf.db`,
     egress: { mode: settings.read('TOOL_SERVER_EGRESS'), allow: settings.read('TOOL_SERVER_ALLOW') ?? [] },
     corsOrigins: settings.read('CORS_ALLOW_ORIGIN') ?? [],
+    oidc: readOidc(settings, file),
     logFormat: settings.read('LOG_FORMAT') ?? (isTerminal ? 'pretty' : 'json'),
     modules: readModuleSections(file),
   };

@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ShownSetting } from '../../http/routes/gateway.ts';
-import { ownValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import { ConfigError, InvalidValue } from './config-error.ts';
 import type { ConfigFile } from './config-file.ts';
-import { settingNames, settingTable } from './settings.ts';
+import { nameInFile, settingNames, settingTable } from './settings.ts';
 import type { Setting, SettingName } from './settings.ts';
 
 type Table = typeof settingTable;
@@ -38,7 +38,7 @@ const maxShownCharacters = 120;
 
 export function createSettingsReader(environment: NodeJS.ProcessEnv, file: ConfigFile | undefined): SettingsReader {
   function rawValue(origin: SettingOrigin, name: SettingName): JsonValue | undefined {
-    const raw = origin === 'environment' ? environment[name] : file && ownValue(file.entries, name.toLowerCase());
+    const raw = origin === 'environment' ? environment[name] : file && valueInFile(file, name);
     const value = typeof raw === 'string' && !untrimmed.has(name) ? raw.trim() : raw;
     return value === '' || value === null ? undefined : value;
   }
@@ -46,7 +46,7 @@ export function createSettingsReader(environment: NodeJS.ProcessEnv, file: Confi
   function readFrom<Name extends SettingName>(origin: SettingOrigin, name: Name): ValueOf<Name> | undefined {
     const raw = rawValue(origin, name);
     if (raw === undefined) return undefined;
-    return parse(name, raw, origin === 'environment' ? name : `${name.toLowerCase()} in ${file?.path}`);
+    return parse(name, raw, origin === 'environment' ? name : `${nameInFile(name)} in ${file?.path}`);
   }
 
   function read<Name extends SettingName>(name: Name): Read<Name> {
@@ -65,6 +65,12 @@ export function createSettingsReader(environment: NodeJS.ProcessEnv, file: Confi
   }
 
   return { read, readFrom, readFields };
+}
+
+function valueInFile({ entries }: ConfigFile, name: SettingName): JsonValue | undefined {
+  let value: JsonValue | undefined = entries;
+  for (const key of nameInFile(name).split('.')) value = isJsonObject(value) ? ownValue(value, key) : undefined;
+  return value;
 }
 
 function parse<Name extends SettingName>(name: Name, raw: JsonValue, shownName: string): ValueOf<Name> {
@@ -86,7 +92,7 @@ function quote(value: JsonValue): string {
 }
 
 /** Every setting with its effective value. @throws ConfigError */
-export function listSettings(environment: NodeJS.ProcessEnv, file: ConfigFile | undefined): ShownSetting[] {
+export function listSettings(environment: NodeJS.ProcessEnv, file: ConfigFile | undefined): (ShownSetting & { name: SettingName })[] {
   const reader = createSettingsReader(environment, file);
   return settingNames().map((name) => {
     const { fallback, shownDefault, parse, isSecret }: Setting<unknown> = settingTable[name];

@@ -64,6 +64,13 @@ export function httpUrl(entry: string): string {
   return entry.replace(/\/+$/, '');
 }
 
+/** The same as it is written: issuers are compared exactly, and some end with a slash. */
+export const issuerUrl: ParseValue<string> = (value) => {
+  const issuer = text(value);
+  httpUrl(issuer);
+  return issuer;
+};
+
 /** The empty entry stays empty. */
 export const httpUrlOrEmpty = (entry: string): string => (entry === '' ? '' : httpUrl(entry));
 

@@ -9,6 +9,7 @@ import {
   httpOrigin,
   httpUrl,
   httpUrlOrEmpty,
+  issuerUrl,
   json,
   keyOrEmpty,
   listOf,
@@ -24,6 +25,8 @@ import type { ParseValue } from './setting-values.ts';
 export interface Setting<Value> {
   /** Its name in `Config`; absent if several settings make up one field, or if its default depends on other settings. */
   readonly field?: string;
+  /** Where the file has it, as a path; absent: under its name in lower case. */
+  readonly inFile?: string;
   /** The default, written as an operator would write it; it goes through `parse` like any other value. */
   readonly fallback?: string;
   /** Describes a default that is not a fixed value. */
@@ -37,7 +40,7 @@ export interface Setting<Value> {
 const noUnlimited = '; there is no unlimited, so that every answer ends';
 
 /**
- * Every setting: its variable (in the file the same name in lower case), its field of `Config`, default, parser and meaning. The settings reader,
+ * Every setting: its variable (in the file mostly the same name in lower case), its field of `Config`, default, parser and meaning. The settings reader,
  * `toolwharf doctor`, `GET /api/settings` and the table in docs/configuration.md use this list.
  */
 export const settingTable = {
@@ -156,6 +159,16 @@ export const settingTable = {
     isSecret: true,
     meaning: 'an administrator key of your own choice, which is never stored',
   },
+  OIDC_ISSUER: {
+    inFile: 'auth.oidc.issuer',
+    parse: issuerUrl,
+    meaning: 'an OpenID provider whose [tokens](#sign-in-with-openid-connect) let their owners in, exactly as `iss` names it',
+  },
+  OIDC_AUDIENCE: {
+    inFile: 'auth.oidc.audience',
+    parse: text,
+    meaning: 'what `aud` of these tokens must be or contain: the name of this API at the provider',
+  },
   METRICS_KEY: {
     field: 'metricsKey',
     parse: credential(16),
@@ -239,6 +252,12 @@ export const settings: readonly { name: SettingName; default: string; meaning: s
   const setting: Setting<unknown> = settingTable[name];
   return { name, default: setting.shownDefault ?? setting.fallback ?? '–', meaning: setting.meaning };
 });
+
+/** What the file calls a setting. */
+export function nameInFile(name: SettingName): string {
+  const { inFile }: Setting<unknown> = settingTable[name];
+  return inFile ?? name.toLowerCase();
+}
 
 export function settingNames(): SettingName[] {
   return Object.keys(settingTable) as SettingName[];

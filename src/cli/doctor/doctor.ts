@@ -3,6 +3,7 @@ import type { Config, ReadFile } from '../../app/config/config.ts';
 import { sections } from '../../app/config/config-file.ts';
 import { findUnknownVariables, listSettings } from '../../app/config/read-settings.ts';
 
+import { nameInFile } from '../../app/config/settings.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry } from '../../core/registry.ts';
@@ -110,6 +111,10 @@ async function isGateway(config: Config, send: SendOutbound): Promise<boolean> {
 function examineAccess(config: Config, keys: number): Finding {
   if (config.adminKey !== undefined) return ok('A key is needed: TOOLWHARF_ADMIN_KEY is set');
   if (keys > 0) return ok(`A key is needed: ${keys} ${keys === 1 ? 'is' : 'are'} stored`);
+  if (config.oidc !== undefined)
+    return ok(
+      `A key or a token of ${config.oidc.issuer} is needed; no key is stored yet: the start makes an administrator key and prints it once`,
+    );
   if (isLoopbackName(config.host))
     return ok(
       `Open to this machine: chats need no key, and changes need the one that the start prints; ${config.host} cannot be reached from elsewhere`,
@@ -124,7 +129,7 @@ function examineSettings(environment: NodeJS.ProcessEnv, readFile: ReadFile): Fi
   const file = readConfigFile(environment, readFile);
   const changed = listSettings(environment, file).flatMap(({ name, origin, value }) => {
     if (origin === 'default') return [];
-    return [fact(`${origin === 'environment' ? name : `${name.toLowerCase()} in ${file?.path}`} = ${value}`)];
+    return [fact(`${origin === 'environment' ? name : `${nameInFile(name)} in ${file?.path}`} = ${value}`)];
   });
   const present = sections.filter((name) => file?.entries[name] !== undefined);
   const fromFile = present.length === 0 ? [] : [fact(`${file?.path} holds ${present.join(', ')}`)];

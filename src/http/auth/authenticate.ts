@@ -3,6 +3,7 @@ import ipaddr from 'ipaddr.js';
 import { fixedCallerId, openCallerId } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
+import type { OidcCallers } from '../../core/oidc.ts';
 import { keyIdOf, personCallerId, personIdOf } from '../../core/people.ts';
 import type { Person, PersonTokens } from '../../core/people.ts';
 import type { Registry } from '../../core/registry.ts';
@@ -30,7 +31,7 @@ export interface Authenticator {
   requireCaller: (request: Credentials, needsPerson?: boolean) => MaybePromise<Caller>;
   /**
    * Undefined when the key is unknown or has expired. `source`: where a person is named.
-   * @throws GatewayError as `requireCaller` for a key that speaks for several people
+   * @throws GatewayError as `requireCaller` for a key that speaks for several people, and as `OidcCallers.find` for a token
    */
   findByToken: (token: string, source: PersonSource, needsPerson?: boolean) => MaybePromise<Caller | undefined>;
   /** The caller in open mode; undefined when this request needs a key. */
@@ -59,7 +60,9 @@ export interface AuthenticatorOptions {
   onExpiring?: (keyId: string, expiresAt: number) => void;
   /** Checks the tokens that name people. */
   personTokens: PersonTokens;
-  /** Called with each caller who is one of a key's people. */
+  /** Absent: there are no callers but those with keys. With it the gateway is never open. */
+  oidc?: OidcCallers | undefined;
+  /** Called with each caller who is a person. */
   onPerson?: ((caller: Caller) => void) | undefined;
   /** Whether the gateway listens on a loopback address only. */
   isLoopback: boolean;
@@ -82,7 +85,7 @@ const proxyHeader =
   /^(?:forwarded|via|x-forwarded(?:-.+)?|x-original-.+|x-envoy-.+|x-azure-.+|x-real-ip|x-(?:cluster-)?client-ip|(?:true|fly|fastly)-client-ip|cf-.+|tailscale-.+|ngrok-.+)$/;
 
 /**
- * Finds the caller of a request. The gateway is in open mode only on a loopback address, without `TOOLWHARF_ADMIN_KEY` and without any stored key.
+ * Finds the caller of a request. The gateway is in open mode only on a loopback address, without `TOOLWHARF_ADMIN_KEY`, `auth.oidc` and any stored key.
  * Expired keys count too: a key that expires must never open the gateway.
  */
 export function createAuthenticator({
@@ -96,6 +99,7 @@ export function createAuthenticator({
   allowedOrigins = [],
   onExpiring,
   personTokens,
+  oidc,
   onPerson,
 }: AuthenticatorOptions): Authenticator {
   const fixedHash = adminKey === undefined ? undefined : digest(adminKey);
@@ -105,12 +109,13 @@ export function createAuthenticator({
 
   const isKey = (token: string, expected: Buffer | undefined): boolean =>
     expected !== undefined && timingSafeEqual(digest(token), expected);
-  const mayBeOpen = isLoopback && fixedHash === undefined;
+  const mayBeOpen = isLoopback && fixedHash === undefined && oidc === undefined;
   const isOpen = (): MaybePromise<boolean> => mayBeOpen && whenThere(stored.hasAny(), (hasAny) => !hasAny);
 
   function findByToken(token: string, source: PersonSource, needsPerson = true): MaybePromise<Caller | undefined> {
     if (isKey(token, fixedHash)) return fixedCaller;
     if (isKey(token, startHash)) return startAdministrator;
+    if (oidc?.isToken(token) === true) return oidc.find(token).then(known);
     return whenThere(stored.find(hashKey(token, pepper)), (key) => {
       if (key?.people === undefined) return key?.caller;
       const { caller, people } = key;
@@ -155,6 +160,8 @@ export function createAuthenticator({
     async findById(id, request) {
       if (id === openCallerId) return (await isOpen()) && strangerRefusal(request) === undefined ? openCaller : undefined;
       if (id === fixedCallerId) return fixedHash && fixedCaller;
+      const byToken = oidc?.findById(id);
+      if (byToken !== undefined) return byToken;
       const key = await stored.findById(keyIdOf(id));
       const personId = personIdOf(id);
       // A key that came to speak for people, or no longer does, is another caller.

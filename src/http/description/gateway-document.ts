@@ -25,7 +25,11 @@ const about =
 
 /** Keys are taken in each of these ways. */
 const securitySchemes: JsonObject = {
-  bearer: { type: 'http', scheme: 'bearer', description: 'A key of the gateway, `sk-tw-…`.' },
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'A key of the gateway, `sk-tw-…`, or a token of the OpenID provider that it is configured for.',
+  },
   apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
   basic: { type: 'http', scheme: 'basic', description: 'The key is the password; the user name is ignored.' },
 };

@@ -27,6 +27,8 @@ export interface SocketRouteOptions {
   /** Origins of pages that may connect besides the gateway's own; `*` allows every page. */
   allowedOrigins: readonly string[];
   pingIntervalMs: number;
+  /** Milliseconds since 1970. */
+  now: () => number;
   startChat: StartChat;
   /** The model for a `message` that names none: one that this caller may use. */
   defaultModel?: (caller: Caller) => Promise<string | undefined>;
@@ -188,6 +190,8 @@ async function findCredential(request: FastifyRequest, options: SocketRouteOptio
   } catch (error) {
     // A page cannot set the header that names the person, so its auth frame does.
     if (error instanceof GatewayError && error.code === 'user_required') return { type: 'none', token };
+    if (error instanceof GatewayError && error.code === 'invalid_api_key' && tokenOf(request.headers) === undefined)
+      return { type: 'refused' };
     throw error;
   }
 }

@@ -71,6 +71,45 @@ describe('without any setting', () => {
   });
 });
 
+describe('auth.oidc', () => {
+  const section = 'auth: {oidc: {issuer: "https://id.example/", audience: gateway, admins: {claim: groups, value: operators}}}';
+
+  it('is nothing by default', () => {
+    expect(read({}).oidc).toBeUndefined();
+  });
+
+  it('comes from the environment, from the file, or from both', () => {
+    const environment = { OIDC_ISSUER: 'https://id.example/realms/one', OIDC_AUDIENCE: 'gateway' };
+    expect(read(environment).oidc).toEqual({ issuer: 'https://id.example/realms/one', audience: 'gateway' });
+    const admins = { claim: 'groups', value: 'operators' };
+    // With its slash: issuers are compared exactly.
+    expect(readFile(section).oidc).toEqual({ issuer: 'https://id.example/', audience: 'gateway', admins });
+    expect(readFile(section, { OIDC_AUDIENCE: 'other' }).oidc).toEqual({ issuer: 'https://id.example/', audience: 'other', admins });
+  });
+
+  it('is among the settings in force, wherever it comes from', () => {
+    const file = { path: './toolwharf.yaml', entries: { auth: { oidc: { issuer: 'https://id.example', audience: 'gateway' } } } };
+    const shown = listSettings({ OIDC_AUDIENCE: 'other' }, file).filter(({ name }) => name.startsWith('OIDC_'));
+    expect(shown).toEqual([
+      { name: 'OIDC_ISSUER', origin: 'file', value: 'https://id.example' },
+      { name: 'OIDC_AUDIENCE', origin: 'environment', value: 'other' },
+    ]);
+  });
+
+  it.each<[string, NodeJS.ProcessEnv, string]>([
+    ['', { OIDC_ISSUER: 'https://id.example' }, 'OIDC_AUDIENCE (auth.oidc.audience) is not set'],
+    ['', { OIDC_AUDIENCE: 'gateway' }, 'OIDC_ISSUER (auth.oidc.issuer) is not set'],
+    ['auth: {oidc: {}}', {}, 'OIDC_ISSUER (auth.oidc.issuer) is not set'],
+    ['', { OIDC_ISSUER: 'id.example', OIDC_AUDIENCE: 'gateway' }, 'OIDC_ISSUER: "id.example" is not an http'],
+    ['auth: {oidc: {issuer: "ftp://x", audience: gateway}}', {}, 'auth.oidc.issuer in ./toolwharf.yaml: "ftp://x" is not an http'],
+    ['auth: {oidc: {issuer: "https://x", audience: gateway, admins: {claim: groups}}}', {}, 'auth.oidc.admins.value in ./toolwharf.yaml'],
+    ['auth: {oidc: {issuer: "https://x", audience: gateway, admin: x}}', {}, 'auth.oidc in ./toolwharf.yaml'],
+    ['auth: {oicd: {}}', {}, 'auth in ./toolwharf.yaml'],
+  ])('refuses %s %o', (text, environment, problem) => {
+    expect(problemOf(() => readFile(text, environment))).toContain(problem);
+  });
+});
+
 describe('each variable', () => {
   it.each<[string, string, object]>([
     ['HOST', '0.0.0.0', { host: '0.0.0.0' }],

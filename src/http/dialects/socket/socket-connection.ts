@@ -34,6 +34,8 @@ export interface ConnectionOptions {
   /** Counts the socket for its caller until it closes, and returns the byte budget of all sockets of that caller; undefined when there are too many. */
   takeSlot(callerId: string): ByteBudget | undefined;
   pingIntervalMs: number;
+  /** Milliseconds since 1970. */
+  now: () => number;
   log: FastifyBaseLogger;
 }
 
@@ -43,6 +45,8 @@ const waitingFrames = 256;
 const waitingBytes = limits.socketFrameBytes;
 /** The largest frame of an unauthenticated client: an auth frame has only a key and the id of a session. */
 const authFrameBytes = 8_192;
+/** Of Node's timers. */
+const longestTimerMs = 2 ** 31 - 1;
 /** Invalid frames until the socket is closed; a client that sends more is broken or hostile. */
 const invalidFrames = 20;
 
@@ -61,6 +65,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   let framesSeen = 0;
   let badFrames = 0;
   let budgetOfCaller: ByteBudget | undefined;
+  let expiryTimer: NodeJS.Timeout | undefined;
   const closed = new AbortController();
   /** Whether a frame is being parsed in a worker; frames behind it must not overtake it. */
   let isParsing = false;
@@ -110,6 +115,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     closed.abort(new DOMException('The socket is closed', 'AbortError'));
     clearTimeout(authTimer);
     clearInterval(keyTimer);
+    clearTimeout(expiryTimer);
     pace.stop();
     session?.disconnected();
   }
@@ -140,6 +146,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     budgetOfCaller ??= options.takeSlot(by.id);
     if (budgetOfCaller === undefined) return end(1013, `More than ${limits.socketsPerCaller} sockets of one caller.`);
     caller = by;
+    closeInTime(by);
     const before = session;
     const socketOfSession = createSessionSocket();
     sessionSocket = socketOfSession;
@@ -156,10 +163,20 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     admitEarly();
   }
 
+  /** The session stays for a while, so that the browser can take it up with a new token. */
+  function closeInTime({ expiresAt }: Caller): void {
+    if (expiresAt === undefined) return;
+    clearTimeout(expiryTimer);
+    // A later end than a timer can wait for is found by the poll.
+    if (expiresAt - options.now() < longestTimerMs)
+      expiryTimer = setTimeout(() => end(4401, 'The key is no longer valid.'), Math.max(expiresAt - options.now(), 0));
+  }
+
   /** Closes the socket and returns false if its key is gone or has changed. If the store cannot be read, the socket stays open. */
   async function requireKey(): Promise<boolean> {
     if (findCaller === undefined) return true;
     const found = await findCaller().catch((error: unknown) => {
+      if (isUnknown(error)) return undefined;
       log.warn({ err: error }, 'the key of a socket cannot be checked');
       return caller;
     });
@@ -257,6 +274,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     try {
       return await options.authenticateToken(sent, user === undefined ? unnamed : { user });
     } catch (error) {
+      if (isUnknown(error)) return undefined;
       if (error instanceof GatewayError && error.status < 500) {
         end(4401, error.code === 'user_required' ? 'The auth frame must name the user, as `user`.' : 'The user is not known here.');
         return undefined;
@@ -272,6 +290,11 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     if (badFrames > invalidFrames) end(1008, 'Too many invalid frames.');
     else send(errorFrame('invalid_frame', message));
   }
+}
+
+/** Whether it tells of a token that is no longer good, or never was. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === 'invalid_api_key';
 }
 
 /** Of a frame that names nobody. */

@@ -1,0 +1,119 @@
+import { hash } from 'node:crypto';
+import type { Caller } from '../core/caller.ts';
+import { GatewayError } from '../core/errors.ts';
+import type { OidcCallers } from '../core/oidc.ts';
+import { isPersonId, personCallerId, personIdOf } from '../core/people.ts';
+import { isJsonObject } from '../shared/json.ts';
+import { personOf } from './person-tokens.ts';
+import { leewaySeconds, unavailable } from './verify-token.ts';
+import type { TokenClaims, TokenVerifier } from './verify-token.ts';
+
+/** `auth.oidc`: whose tokens let callers in beside keys. */
+export interface OidcSettings {
+  /** The OpenID provider, exactly as `iss` of its tokens and its discovery document name it. */
+  readonly issuer: string;
+  /** What `aud` of the tokens must be or contain: the gateway's API. */
+  readonly audience: string;
+  /** Administrators are those whose claim is this text, or a list with it. Absent: no token makes an administrator. */
+  readonly admins?: { readonly claim: string; readonly value: string } | undefined;
+}
+
+/** Signatures by private keys alone: with a shared secret, whoever can check a token could make one. */
+const algorithms = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
+/** How long the address of the key set is taken for granted. */
+const discoveryMs = 60 * 60 * 1_000;
+/** 128 bits, in base64url. */
+const groupCharacters = 22;
+
+export interface OidcCallerOptions {
+  settings: OidcSettings;
+  verifier: TokenVerifier;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/**
+ * A caller's id is `oidc_<hash of issuer and subject>/<subject>`: they are one of a kind where callers share something, because nobody but the issuer can
+ * invent them, and a person where people are listed, counted and deleted.
+ */
+export function createOidcCallers({ settings: { issuer, audience, admins }, verifier, now }: OidcCallerOptions): OidcCallers {
+  let discovered: { keySetUrl: Promise<string>; at: number } | undefined;
+
+  /** Asked once for all who wait; a failure is not kept. */
+  function findKeySet(): Promise<string> {
+    if (discovered !== undefined && now() - discovered.at < discoveryMs) return discovered.keySetUrl;
+    const asked = { keySetUrl: discoverKeySet(issuer, verifier), at: now() };
+    discovered = asked;
+    asked.keySetUrl.catch(() => {
+      if (discovered === asked) discovered = undefined;
+    });
+    return asked.keySetUrl;
+  }
+
+  function refuse(why: string): GatewayError {
+    return new GatewayError(
+      'invalid_api_key',
+      `The token is not valid here: ${why}. Get a new one from ${issuer} for the audience "${audience}".`,
+      {
+        challenge: 'Bearer error="invalid_token"',
+      },
+    );
+  }
+
+  /** What has been opened with a token ends with it; only what opens within the leeway ends with that. */
+  function endOf(exp: number): number {
+    return exp * 1_000 > now() ? exp * 1_000 : (exp + leewaySeconds) * 1_000;
+  }
+
+  function idOf(subject: string): string {
+    return personCallerId(`oidc_${hash('sha256', JSON.stringify([issuer, subject]), 'base64url').slice(0, groupCharacters)}`, subject);
+  }
+
+  return {
+    isToken: (credential) => /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(credential),
+    async find(token) {
+      // Before the issuer is asked for its keys, which no token of another one is a reason for.
+      if (issuerOf(token) !== issuer) throw refuse('it is not of this issuer');
+      const payload = await verifier.verify(token, { key: { keySetUrl: await findKeySet() }, algorithms, issuer, audience, refuse });
+      const { sub, exp = 0 } = payload;
+      if (sub === undefined || !isPersonId(sub)) throw refuse('it has no claim "sub" that could be an id');
+      const role = admins !== undefined && hasValue(payload, admins) ? 'admin' : 'user';
+      return { id: idOf(sub), person: personOf(sub, payload), role, isOpen: false, expiresAt: endOf(exp) };
+    },
+    findById(id): Caller | undefined {
+      const subject = personIdOf(id);
+      return subject === undefined || id !== idOf(subject) ? undefined : { id, person: { id: subject }, role: 'user', isOpen: false };
+    },
+  };
+}
+
+/** @throws GatewayError `identity_unavailable` */
+async function discoverKeySet(issuer: string, { readDocument }: Pick<TokenVerifier, 'readDocument'>): Promise<string> {
+  const document = await readDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
+  const { issuer: named, jwks_uri: keySetUrl } = isJsonObject(document) ? document : {};
+  // OpenID Connect Discovery 1.0, section 4.3: otherwise one provider could speak for another.
+  if (named !== issuer)
+    throw unavailable(
+      new Error(`The issuer calls itself ${JSON.stringify(named)}. Set OIDC_ISSUER to exactly this, if it is the one you mean.`),
+    );
+  if (typeof keySetUrl !== 'string' || !URL.canParse(keySetUrl)) throw unavailable(new Error('Discovery names no jwks_uri.'));
+  const { protocol } = new URL(keySetUrl);
+  if (protocol !== 'https:' && protocol !== new URL(issuer).protocol)
+    throw unavailable(new Error(`The jwks_uri of discovery is not https: ${keySetUrl}`));
+  return keySetUrl;
+}
+
+/** As the token itself says, unchecked. */
+function issuerOf(token: string): unknown {
+  try {
+    const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    return isJsonObject(payload) ? payload['iss'] : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function hasValue(payload: TokenClaims, { claim, value }: { claim: string; value: string }): boolean {
+  const held = Object.hasOwn(payload, claim) ? payload[claim] : undefined;
+  return held === value || (Array.isArray(held) && held.includes(value));
+}

@@ -1,0 +1,145 @@
+import type * as Jose from 'jose';
+import type { JWTPayload as TokenClaims, JWTVerifyGetKey } from 'jose';
+import { LRUCache } from 'lru-cache';
+import { GatewayError } from '../core/errors.ts';
+import { readText } from '../core/outbound.ts';
+import type { SendOutbound } from '../core/outbound.ts';
+
+export type { TokenClaims };
+
+/** Clocks of whoever signs and the gateway may differ by as much. */
+export const leewaySeconds = 60;
+const timeoutMs = 5_000;
+const documentBytes = 1_048_576;
+/** Key sets that are kept; each was configured by an administrator. */
+const maxKeySets = 100;
+/** A token that names an unknown key makes the gateway read the key set again, for it may be new. Anybody can make up such tokens. */
+const reloads = { most: 5, withinMs: 60_000 };
+
+export interface TokenDemands {
+  /** A shared secret, or the address of a key set. */
+  key: { secret: string } | { keySetUrl: string };
+  algorithms: string[];
+  issuer?: string | undefined;
+  audience?: string | undefined;
+  /** Turns what is wrong with the token, as "it has expired", into the error for whoever sent it. */
+  refuse: (why: string) => GatewayError;
+}
+
+export interface TokenVerifier {
+  /**
+   * Checks signature, `exp` (which is required), `nbf`, issuer and audience.
+   * @throws what `refuse` returns, and GatewayError `identity_unavailable` when the key set cannot be read
+   */
+  verify: (token: string, demands: TokenDemands) => Promise<TokenClaims>;
+  /** @throws GatewayError `identity_unavailable` */
+  readDocument: (url: string) => Promise<unknown>;
+}
+
+export interface TokenVerifierOptions {
+  send: SendOutbound;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** Verifies with `jose`, whose key sets are fetched by the gateway's only way out. */
+export function createTokenVerifier({ send, now }: TokenVerifierOptions): TokenVerifier {
+  const keySets = new LRUCache<string, JWTVerifyGetKey>({ max: maxKeySets });
+
+  async function fetchDocument(url: string): Promise<Response> {
+    const { status, body } = await send({
+      method: 'GET',
+      url,
+      headers: { accept: 'application/jwk-set+json, application/json' },
+      trust: { kind: 'configured', origin: new URL(url).origin },
+      signal: AbortSignal.timeout(timeoutMs),
+      firstByteTimeoutMs: timeoutMs,
+      idleTimeoutMs: timeoutMs,
+    });
+    return new Response((await readText(body, documentBytes)).text, { status });
+  }
+
+  function createKeySet(url: string, jose: typeof Jose): JWTVerifyGetKey {
+    const keySet = jose.createRemoteJWKSet(new URL(url), {
+      timeoutDuration: timeoutMs,
+      [jose.customFetch]: fetchDocument,
+      // Its own rule would refuse a key that is new within half a minute.
+      cooldownDuration: Number.POSITIVE_INFINITY,
+    });
+    let reloadedAt: number[] = [];
+    return async (header, token) => {
+      try {
+        return await keySet(header, token);
+      } catch (error) {
+        reloadedAt = reloadedAt.filter((time) => now() - time < reloads.withinMs);
+        if (!(error instanceof jose.errors.JWKSNoMatchingKey) || reloadedAt.length >= reloads.most) throw error;
+        reloadedAt.push(now());
+        await keySet.reload();
+        return keySet(header, token);
+      }
+    };
+  }
+
+  function keySetOf(url: string, jose: typeof Jose): JWTVerifyGetKey {
+    const known = keySets.get(url) ?? createKeySet(url, jose);
+    keySets.set(url, known);
+    return known;
+  }
+
+  return {
+    async verify(token, { key, algorithms, issuer, audience, refuse }) {
+      const jose = await import('jose');
+      const options = {
+        algorithms,
+        requiredClaims: ['exp'],
+        clockTolerance: leewaySeconds,
+        currentDate: new Date(now()),
+        ...(issuer !== undefined && { issuer }),
+        ...(audience !== undefined && { audience }),
+      };
+      try {
+        if ('secret' in key) return (await jose.jwtVerify(token, new TextEncoder().encode(key.secret), options)).payload;
+        return (await jose.jwtVerify(token, keySetOf(key.keySetUrl, jose), options)).payload;
+      } catch (error) {
+        const why = whyRefused(error, jose);
+        throw why === undefined ? unavailable(error) : refuse(why);
+      }
+    },
+    async readDocument(url) {
+      try {
+        const response = await fetchDocument(url);
+        if (response.status !== 200) throw new Error(`${url} answers HTTP ${response.status}`);
+        return await response.json();
+      } catch (error) {
+        throw unavailable(error);
+      }
+    },
+  };
+}
+
+/** Whatever is wrong with the token itself is the client's; undefined for anything else, which means that the key set cannot be had. */
+function whyRefused(error: unknown, { errors }: typeof Jose): string | undefined {
+  if (error instanceof errors.JWTExpired) return 'it has expired';
+  if (error instanceof errors.JWTClaimValidationFailed) return `its claim "${error.claim}" is not what is demanded`;
+  const isOfToken = [
+    errors.JWSSignatureVerificationFailed,
+    errors.JWSInvalid,
+    errors.JWTInvalid,
+    errors.JOSEAlgNotAllowed,
+    errors.JOSENotSupported,
+    errors.JWKSNoMatchingKey,
+    errors.JWKSMultipleMatchingKeys,
+  ];
+  return isOfToken.some((kind) => error instanceof kind) ? 'its signature is not valid' : undefined;
+}
+
+export function unavailable(cause: unknown): GatewayError {
+  return new GatewayError(
+    'identity_unavailable',
+    'The keys that sign tokens cannot be read at the moment. Try again later; the log says why.',
+    {
+      retryAfter: '5',
+      cause,
+    },
+  );
+}
