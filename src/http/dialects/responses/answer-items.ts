@@ -4,7 +4,7 @@ import type { RunEvent } from '../../../core/run-event.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { approvalRequestId } from './approval-request-id.ts';
-import { customInput, labelOfServer } from './caller-tools.ts';
+import { customInput, labelOfServer, searchArguments } from './caller-tools.ts';
 import type { ToldTool } from './caller-tools.ts';
 import { writeReasoning } from './kept-reasoning.ts';
 import type {
@@ -16,6 +16,7 @@ import type {
   MessageItem,
   OutputItem,
   ReasoningItem,
+  ToolSearchCallItem,
 } from './output-items.ts';
 
 /** Takes the events of the items of an answer. A value that is a function gives JSON, and is called only where the event is written. */
@@ -263,6 +264,7 @@ export class AnswerItems {
     this.#endReasoning();
     this.#endMessage('completed');
     const told = Object.hasOwn(this.#options.tools, name) ? this.#options.tools[name] : undefined;
+    if (told?.isSearch === true) return this.#addSearch(id, args);
     const names = { name: told?.name ?? name, ...(told?.namespace !== undefined && { namespace: told.namespace }) };
     const isCustom = told?.isCustom === true;
     const field = isCustom ? 'input' : 'arguments';
@@ -279,6 +281,21 @@ export class AnswerItems {
     this.#events.tell(`${events}.done`, { ...where, [field]: text });
     const item = itemWith('completed', text);
     this.output[index] = item;
+    this.#events.tell('response.output_item.done', { output_index: index, item });
+  }
+
+  /** OpenAI has no event for its arguments. */
+  #addSearch(callId: string, args: string): void {
+    const item: ToolSearchCallItem = {
+      id: this.#newId('tsc'),
+      type: 'tool_search_call',
+      status: 'in_progress',
+      call_id: callId,
+      execution: 'client',
+      arguments: {},
+    };
+    const index = this.#add(item);
+    Object.assign(item, { status: 'completed', arguments: searchArguments(args) });
     this.#events.tell('response.output_item.done', { output_index: index, item });
   }
 

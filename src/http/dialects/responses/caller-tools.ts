@@ -6,13 +6,14 @@ import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { parseFields } from '../gateway-fields.ts';
 import { parseMcpTool } from '../mcp-servers.ts';
-import { customSchema, functionSchema, namespaceSchema } from './request-schema.ts';
+import { customSchema, functionSchema, namespaceSchema, toolSearchSchema } from './request-schema.ts';
 
 /** How an offered name of the caller's functions is told in the answer, where that differs. */
 export interface ToldTool {
   name: string;
   namespace?: string;
   isCustom?: true;
+  isSearch?: true;
 }
 
 /** The caller's own functions, and the MCP servers that it brings. */
@@ -25,8 +26,9 @@ export interface CallerTools {
 }
 
 /**
- * Functions are offered as they are, those of a namespace under a name with both, and custom tools as functions with one text. All other types are
- * executed by OpenAI, or by the client outside of this protocol: they are left out. @throws GatewayError `invalid_request`
+ * Functions are offered as they are, those of a namespace under a name with both, custom tools as functions with one text, and as a function too the
+ * search by which a client shows its tools when they are asked for. All other types are executed by OpenAI, or by the client outside of this protocol:
+ * they are left out. @throws GatewayError `invalid_request`
  */
 export function parseTools(entries: readonly JsonObject[], path: string): CallerTools {
   const tools: CallerTools = { functions: [], mcpServers: [], told: new Map(), warnings: [] };
@@ -54,6 +56,11 @@ function addTool(tools: CallerTools, entry: JsonObject, place: { path: string; n
     const definition = { ...withDescription(words), parameters: customParameters };
     return offer(tools, { name, ...(namespace !== undefined && { namespace }), isCustom: true }, definition);
   }
+  if (entry['type'] === 'tool_search' && entry['execution'] === 'client' && namespace === undefined) {
+    const { description, parameters } = parseFields(toolSearchSchema, entry, path);
+    const definition = { ...withDescription(description), parameters: parameters ?? searchParameters };
+    return offer(tools, { name: searchName, isSearch: true }, definition);
+  }
   if (entry['type'] === 'mcp' && namespace === undefined) {
     tools.mcpServers.push(parseMcpTool(entry, path));
     return undefined;
@@ -78,6 +85,15 @@ const customParameters: JsonObject = {
   additionalProperties: false,
 };
 
+/** The name under which a search for tools is offered; the tool has none. */
+export const searchName = 'tool_search';
+
+const searchParameters: JsonObject = {
+  type: 'object',
+  properties: { query: { type: 'string', description: 'What the tools are needed for.' } },
+  required: ['query'],
+};
+
 /** Backends cannot hold an argument to a grammar, so the model reads it. */
 function formatWords(format: JsonObject | undefined): string {
   if (format?.['type'] !== 'grammar' || typeof format['definition'] !== 'string') return '';
@@ -92,7 +108,7 @@ function withDescription(description: string | null | undefined): { description?
 function offer({ functions, told }: CallerTools, tool: ToldTool, definition: JsonObject): void {
   const name = offeredName(tool.name, tool.namespace);
   functions.push({ name, wire: { type: 'function', function: { name, ...definition } } });
-  if (name !== tool.name || tool.isCustom === true) told.set(name, tool);
+  if (name !== tool.name || tool.isCustom === true || tool.isSearch === true) told.set(name, tool);
 }
 
 /** What backends take as the name of a function. */
@@ -127,6 +143,17 @@ export function customInput(args: string): string {
     // No JSON: the model wrote the text itself.
   }
   return args;
+}
+
+/** The arguments of a search for tools; what a model wrote otherwise is taken for the query. */
+export function searchArguments(args: string): JsonObject {
+  try {
+    const parsed: unknown = JSON.parse(args);
+    if (isJsonObject(parsed)) return parsed;
+  } catch {
+    // No JSON: the model wrote the query itself.
+  }
+  return { query: args };
 }
 
 /**

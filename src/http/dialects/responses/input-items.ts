@@ -5,7 +5,8 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { parseFields } from '../gateway-fields.ts';
 import { ReturnedJson } from '../returned-json.ts';
 import { approvalRequestId, runIdOf } from './approval-request-id.ts';
-import { offeredName } from './caller-tools.ts';
+import { offeredName, parseTools, searchName } from './caller-tools.ts';
+import type { CallerTools } from './caller-tools.ts';
 import { toContent } from './content-parts.ts';
 import { readReasoning } from './kept-reasoning.ts';
 import { itemSchemas } from './request-schema.ts';
@@ -21,8 +22,8 @@ export interface ParsedInput {
   besideDecisions: string | undefined;
   /** Labels of the MCP servers whose tools an earlier answer has listed. */
   listed: ReadonlySet<string>;
-  /** Tools that an item brings, with the path of their list. */
-  tools: { path: string; entries: JsonObject[] }[];
+  /** What each item brings that has tools. */
+  tools: CallerTools[];
 }
 
 const nothing = { decisions: [], besideDecisions: undefined, hasKeptCalls: false, listed: new Set<string>(), tools: [] };
@@ -33,6 +34,7 @@ type ItemType = keyof typeof itemSchemas;
 const assistantTypes: ReadonlySet<unknown> = new Set([
   'function_call',
   'custom_tool_call',
+  'tool_search_call',
   'reasoning',
   'mcp_call',
   'mcp_list_tools',
@@ -56,7 +58,7 @@ function isOfAssistant(item: JsonObject): boolean {
 }
 
 /** The ids of items of an answer. */
-const ownItem = /^(?:msg|rs|fc|ctc|mcp|mcpl|mcpr)_/;
+const ownItem = /^(?:msg|rs|fc|ctc|tsc|mcp|mcpl|mcpr)_/;
 
 class ItemReader {
   readonly #items: readonly JsonObject[];
@@ -105,6 +107,13 @@ class ItemReader {
         this.#messages.push({ role: 'tool', toolCallId, content: toContent(output as string | JsonObject[], `${path}.output`) });
         return undefined;
       }
+      case 'tool_search_call': {
+        const { call_id: id, arguments: args } = parseFields(itemSchemas.tool_search_call, item, path);
+        // A search without an id of its call was executed by OpenAI.
+        return typeof id === 'string' ? this.#addCall(id, searchName, JSON.stringify(args ?? {})) : undefined;
+      }
+      case 'tool_search_output':
+        return this.#readFoundTools(item, path);
       case 'mcp_call': {
         const { id, name, arguments: args, output, error } = parseFields(itemSchemas.mcp_call, item, path);
         return this.#addExecuted({ id, name, args }, output ?? JSON.stringify({ error: error ?? 'There is no result.' }));
@@ -123,7 +132,7 @@ class ItemReader {
         return this.#readReference(item, path, index);
       case 'additional_tools': {
         const { tools } = parseFields(itemSchemas.additional_tools, item, path);
-        this.#tools.push({ path: `${path}.tools`, entries: tools as JsonObject[] });
+        this.#tools.push(parseTools(tools as JsonObject[], `${path}.tools`));
         return undefined;
       }
       case undefined:
@@ -171,6 +180,17 @@ class ItemReader {
     if (this.#open !== undefined && this.#open.toolCalls.length > this.#results.length) this.#close();
     this.#assistant().toolCalls.push({ id, name, arguments: args });
     this.#results.push({ role: 'tool', toolCallId: id, name, content: result });
+  }
+
+  /** They are offered from then on, so their names are enough for the model. */
+  #readFoundTools(item: JsonObject, path: string): void {
+    const { call_id: toolCallId, tools } = parseFields(itemSchemas.tool_search_output, item, path);
+    const found = parseTools(tools as JsonObject[], `${path}.tools`);
+    this.#tools.push(found);
+    if (typeof toolCallId !== 'string') return;
+    this.#close();
+    const content = JSON.stringify({ tools: found.functions.map(({ name }) => name) });
+    this.#messages.push({ role: 'tool', toolCallId, content });
   }
 
   /** Of a call that has not run: one that was executed has an item of its own. */

@@ -6,6 +6,7 @@ export type OutputItem =
   | ReasoningItem
   | FunctionCallItem
   | CustomCallItem
+  | ToolSearchCallItem
   | McpCallItem
   | ListToolsItem
   | ApprovalRequestItem;
@@ -57,6 +58,16 @@ export interface CustomCallItem {
   name: string;
   namespace?: string;
   input: string;
+}
+
+/** A search for tools that the client executes. */
+export interface ToolSearchCallItem {
+  id: string;
+  type: 'tool_search_call';
+  status: ItemStatus;
+  call_id: string;
+  execution: 'client';
+  arguments: JsonObject;
 }
 
 /** A call that the gateway has executed. */

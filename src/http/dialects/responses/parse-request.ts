@@ -21,7 +21,7 @@ export function parseResponseRequest(value: unknown): ParsedRequest {
   refuseStored(wire);
   const body = parseFields(bodySchema, wire);
   const input = parseInput(body.input ?? []);
-  const tools = mergedTools([{ path: 'tools', entries: (body.tools ?? []) as JsonObject[] }, ...input.tools]);
+  const tools = mergedTools([parseTools((body.tools ?? []) as JsonObject[], 'tools'), ...input.tools]);
   const toolChoice = toToolChoice((body.tool_choice as JsonValue | undefined) ?? undefined);
   const messages = withOneSystemPrompt([...instructionsOf(body), ...input.messages]);
   if (messages.length === 0 && input.decisions.length === 0)
@@ -97,10 +97,11 @@ function withOneSystemPrompt(messages: readonly ChatMessage[]): ChatMessage[] {
   return [{ role: 'system', content: prompts.map(({ content }) => textOf(content)).join('\n\n') }, ...messages.slice(prompts.length)];
 }
 
-function mergedTools(lists: readonly { path: string; entries: JsonObject[] }[]): CallerTools {
-  const parsed = lists.map(({ path, entries }) => parseTools(entries, path));
+/** Clients find or bring some functions several times; the last definition counts. */
+function mergedTools(parsed: readonly CallerTools[]): CallerTools {
+  const functions = parsed.flatMap((list) => list.functions);
   return {
-    functions: parsed.flatMap(({ functions }) => functions),
+    functions: [...new Map(functions.map((entry) => [entry.name, entry])).values()],
     mcpServers: parsed.flatMap(({ mcpServers }) => mcpServers),
     told: new Map(parsed.flatMap(({ told }) => [...told])),
     // Lists of tools may be thousands, and each warning is an event.

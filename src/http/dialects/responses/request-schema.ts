@@ -28,6 +28,8 @@ const approvalResponseSchema = z.looseObject({
   reason: z.string().max(limits.approvalMessageCharacters).nullish(),
 });
 const referenceSchema = z.looseObject({ id: z.string() });
+const toolSearchCallSchema = z.looseObject({ call_id: z.string().nullish(), arguments: z.unknown().optional() });
+const toolSearchOutputSchema = z.looseObject({ call_id: z.string().nullish(), tools: z.array(typed).max(limits.toolsPerRequest) });
 const additionalToolsSchema = z.looseObject({ tools: z.array(typed).max(limits.toolsPerRequest) });
 
 /** The items that are read, by their type. An item without a type is a message if it has a role, and otherwise a reference. */
@@ -37,6 +39,8 @@ export const itemSchemas = {
   function_call_output: outputSchema,
   custom_tool_call: customCallSchema,
   custom_tool_call_output: outputSchema,
+  tool_search_call: toolSearchCallSchema,
+  tool_search_output: toolSearchOutputSchema,
   reasoning: reasoningSchema,
   mcp_call: mcpCallSchema,
   mcp_list_tools: z.looseObject({ server_label: z.string() }),
@@ -49,6 +53,7 @@ export const itemSchemas = {
 const namedTool = z.looseObject({ type: z.string(), name: z.string().min(1).max(256), description: z.string().nullish() });
 export const functionSchema = namedTool.extend({ parameters: jsonObject.nullish(), strict: z.boolean().nullish() });
 export const customSchema = namedTool.extend({ format: jsonObject.nullish() });
+export const toolSearchSchema = z.looseObject({ description: z.string().nullish(), parameters: jsonObject.nullish() });
 export const namespaceSchema = namedTool.extend({ tools: z.array(typed).max(limits.toolsPerRequest) });
 
 const formatSchema = z.discriminatedUnion(

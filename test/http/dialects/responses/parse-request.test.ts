@@ -174,6 +174,29 @@ describe('the items of a conversation', () => {
   });
 });
 
+describe('a search for tools', () => {
+  const ring = { type: 'function', name: 'ring', defer_loading: true };
+  const found = { type: 'namespace', name: 'desk', description: 'A desk', tools: [ring] };
+  const call = { type: 'tool_search_call', call_id: 'c1', execution: 'client', status: 'completed', arguments: { query: 'bells' } };
+  const output = { type: 'tool_search_output', call_id: 'c1', execution: 'client', status: 'completed', tools: [found] };
+
+  test('is told to the model, and what it has found is offered, each function once', () => {
+    const { request } = parse({ input: [question, call, output, { ...call, call_id: 'c2' }, { ...output, call_id: 'c2' }] });
+    expect(request.messages.slice(0, 3)).toEqual([
+      question,
+      { role: 'assistant', content: null, toolCalls: [{ id: 'c1', name: 'tool_search', arguments: '{"query":"bells"}' }] },
+      { role: 'tool', toolCallId: 'c1', content: '{"tools":["desk__ring"]}' },
+    ]);
+    expect(request.callerFunctions.map(({ name }) => name)).toEqual(['desk__ring']);
+  });
+
+  test('of OpenAI is left out, but for what it has found', () => {
+    const { request } = parse({ input: [question, { ...call, call_id: null }, { ...output, call_id: null }] });
+    expect(request.messages).toEqual([question]);
+    expect(request.callerFunctions).toHaveLength(1);
+  });
+});
+
 describe('the tools of a request', () => {
   test('are told of in a hundred warnings at most, however many lists there are', () => {
     const lists = Array.from({ length: 500 }, () => ({ type: 'additional_tools', tools: [{ type: 'web_search' }] }));

@@ -131,6 +131,20 @@ test('calls of the caller come with their names, namespaces and free texts', asy
   expect(offered?.[3]?.['description']).toContain('start: "***"');
 });
 
+test('a search for tools that the client executes is a call of its own', async () => {
+  const gateway = await gatewayWith(calls(['tool_search', { query: 'bells' }], ['tool_search', 'no JSON']));
+  const parameters = { type: 'object', properties: { query: { type: 'string' } } };
+  const tools = [{ type: 'tool_search', execution: 'client', description: 'Finds tools', parameters }];
+  const { response } = await streamOf(gateway, { tools });
+  expect(response['output']).toMatchObject([
+    { type: 'tool_search_call', execution: 'client', status: 'completed', arguments: { query: 'bells' } },
+    { type: 'tool_search_call', execution: 'client', status: 'completed', arguments: { query: 'no JSON' } },
+  ]);
+  expect(gateway.model.requests[0]?.callerTools).toMatchObject([
+    { function: { name: 'tool_search', description: 'Finds tools', parameters } },
+  ]);
+});
+
 test('a refusal is a part of its own', async () => {
   const refusal: ScriptStep = { type: 'extra', level: 'delta', fields: { refusal: 'I will not.' } };
   const { response } = await streamOf(await gatewayWith([refusal, { type: 'finish', reason: 'stop' }]), {});
