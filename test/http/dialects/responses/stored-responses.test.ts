@@ -41,6 +41,12 @@ describe('a stored response', () => {
     expect(failed?.status).toBe('failed');
   });
 
+  test('needs a wish that can be read: what is not to be stored must not be', async () => {
+    const { ask } = await openOffice({ turns: [says('a')] });
+    await expect(ask({ store: 'false' as unknown as boolean })).rejects.toMatchObject({ status: 400, param: 'store' });
+    await expect(ask({ store: 'true' as unknown as boolean, background: true })).rejects.toMatchObject({ status: 400, param: 'store' });
+  });
+
   test('is deleted once, and then not there', async () => {
     const { client, ask, gateway } = await openOffice({ turns: [says('a')] });
     const { id } = await ask();

@@ -90,7 +90,10 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
 
   return (body: unknown, caller: Caller): MaybePromise<PreparedBody> => {
     if (!isJsonObject(body)) return { body, restored: 0 };
-    const isKept = isStoring && body['store'] !== false;
+    const { store: wanted = null } = body;
+    // The schema says what is wrong with it.
+    if (wanted !== null && typeof wanted !== 'boolean') return { body, restored: 0 };
+    const isKept = isStoring && wanted !== false;
     if (body['background'] === true && !isKept) {
       const cure = isStoring ? 'Leave out "store": false.' : noStore;
       throw new GatewayError('invalid_request', `background: only a response that is stored can be fetched later. ${cure}`, {
@@ -101,7 +104,7 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
     const own = itemsIn(body['input']);
     const previousId = typeof previous === 'string' ? previous : undefined;
     if (previousId !== undefined && !isStoring) throw notFound(`${noStore} ${wholeInput}`);
-    // The schema says what is wrong with it.
+    // As above.
     if (own === undefined) return { body, restored: 0 };
     const asked: Asked = { previousId, isKept, own };
     const isWhole = previousId === undefined && (!isStoring || own.every((item) => referenceIn(item) === undefined));
