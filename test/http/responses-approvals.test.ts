@@ -71,6 +71,21 @@ describe('a decision in the next request', () => {
     expect(paid(gateway)).toBe(1);
   });
 
+  test('may be repeated in one request, but not contradicted', async () => {
+    const gateway = await gatewayWith(calls(['pay', { amount: 5 }], ['refund', { amount: 2 }]), says('Done.'));
+    const {
+      output: [first, second],
+    } = await ask(gateway, [pay]);
+    expect(await ask(gateway, [pay, decide(first, true), decide(second, true), decide(first, false)])).toMatchObject({
+      status: 400,
+      error: { param: 'input.3.approve' },
+    });
+    expect(paid(gateway)).toBe(0);
+    const { output } = await ask(gateway, [pay, decide(first, true), decide(first, true), decide(second, true)]);
+    expect(output.map(({ type }) => type)).toEqual(['mcp_call', 'mcp_call', 'message']);
+    expect(paid(gateway)).toBe(2);
+  });
+
   test('is refused for a request that never was, and for one of another caller', async () => {
     const gateway = await gatewayWith(calls(['pay', { amount: 5 }]));
     const created = await gateway.app.server.inject({

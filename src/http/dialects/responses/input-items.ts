@@ -1,3 +1,4 @@
+import type { z } from 'zod';
 import type { RequestedDecision } from '../../../core/approval.ts';
 import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
@@ -64,6 +65,8 @@ class ItemReader {
   readonly #items: readonly JsonObject[];
   readonly #messages: ChatMessage[] = [];
   readonly #decisions: RequestedDecision[] = [];
+  /** By the ids of the requests that the decisions are about. */
+  readonly #approved = new Map<string, boolean>();
   readonly #tools: ParsedInput['tools'] = [];
   readonly #listed = new Set<string>();
   readonly #lastOfAssistant: number;
@@ -124,9 +127,8 @@ class ItemReader {
       case 'mcp_approval_request':
         return this.#readApprovalRequest(item, path);
       case 'mcp_approval_response': {
-        const { approval_request_id: id, approve, reason } = parseFields(itemSchemas.mcp_approval_response, item, path);
-        if (index > this.#lastOfAssistant) this.#decisions.push(toDecision({ id, approve, reason }, `${path}.approval_request_id`));
-        return undefined;
+        const response = parseFields(itemSchemas.mcp_approval_response, item, path);
+        return index > this.#lastOfAssistant ? this.#addDecision(response, path) : undefined;
       }
       case 'item_reference':
         return this.#readReference(item, path, index);
@@ -219,6 +221,18 @@ class ItemReader {
       `${path}.id: there is no stored item of this id. Send the item itself; clients do so when they are told "store": false.`,
       { param: `${path}.id` },
     );
+  }
+
+  /** Once for each request, whatever a client repeats. */
+  #addDecision({ approval_request_id: id, approve, reason }: z.infer<typeof itemSchemas.mcp_approval_response>, path: string): void {
+    const before = this.#approved.get(id);
+    if (before === approve) return;
+    if (before !== undefined) {
+      const message = `${path}.approve: an earlier item of this input decides otherwise on the same request. Send one decision on each.`;
+      throw new GatewayError('invalid_request', message, { param: `${path}.approve` });
+    }
+    this.#approved.set(id, approve);
+    this.#decisions.push(toDecision({ id, approve, reason }, `${path}.approval_request_id`));
   }
 
   #assistant(): AssistantMessage {
