@@ -4,6 +4,7 @@ import { limits } from '../../../../core/limits.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
 import type { ActiveRuns, StartedRun } from '../../../../runs/active-runs.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
+import { hasMoreTextThan } from '../../../../shared/text-length.ts';
 import type { ResponseCollector, ResponseFormat } from '../response-wire.ts';
 import type { KeptRequest } from './prepare-request.ts';
 import { idOf, withoutMedia } from './stored-items.ts';
@@ -119,10 +120,16 @@ export function toStored(
 
 /** Without images and files where it is too large; undefined if its texts alone are. */
 export function withinBounds(stored: StoredResponse): StoredResponse | undefined {
-  const sizeOf = ({ input, response }: StoredResponse): number => JSON.stringify(input).length + JSON.stringify(response).length;
-  if (sizeOf(stored) <= limits.storedResponseCharacters) return stored;
+  if (isWithinBounds(stored)) return stored;
   const smaller = { ...stored, input: withoutMedia(stored.input) };
-  return sizeOf(smaller) <= limits.storedResponseCharacters ? smaller : undefined;
+  return isWithinBounds(smaller) ? smaller : undefined;
+}
+
+/** The largest requests are five times as large, and serializing them would hold up the gateway. */
+function isWithinBounds({ input, response }: StoredResponse): boolean {
+  const { storedResponseCharacters: most } = limits;
+  if (hasMoreTextThan([input, response], most)) return false;
+  return JSON.stringify(input).length + JSON.stringify(response).length <= most;
 }
 
 function warnTooLarge(log: KeepLog, id: string): void {
