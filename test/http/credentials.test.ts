@@ -15,6 +15,8 @@ import type { McpHttpServer } from '../_support/mcp-http-server.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { calls, generatedBy, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
+import { linkOf, visit } from './approval-fixture.ts';
+import type { Asked } from './approval-fixture.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
@@ -296,6 +298,17 @@ describe('a tool server that each person uses with their own key', () => {
     await decide();
     expect(gateway.sent).toHaveLength(1);
     expect(resultOf(gateway.model.requests.at(-1))).toContain('PUT /api/credentials/mail');
+  });
+
+  test('is used with the credential of the run’s person, whoever decides by the link', async () => {
+    const waiting = { ...mail, extra: { config: { needs_approval: ['send'] } } };
+    const gateway = await credentialGateway([calls(['send', {}]), says('Sent.')], { servers: [waiting] });
+    const { key } = await gateway.keyFor();
+    for (const user of ['bob', 'ada']) await gateway.connect({ key, user }, `CANARY-${user}-key`);
+    const asked = (await gateway.chat({ key, user: 'ada' })).body as Asked;
+    const decided = await visit(gateway, linkOf(asked), { form: { call: asked.approval.calls[0]?.id ?? '', decision: 'approve' } });
+    expect(decided.statusCode).toBe(303);
+    await expect.poll(() => gateway.sent.map(keyIn)).toEqual(['CANARY-ada-key']);
   });
 
   test('is used with the credential of whoever started a response in the background', async () => {
