@@ -49,14 +49,18 @@ const maxIdCharacters = 256;
 /** Of a display name or an address; longer ones are cut. */
 const maxShownCharacters = 256;
 
+/** Halves of characters (lone surrogates) would all be the same replacement character in stores. */
 export function isPersonId(id: string): boolean {
-  return id.length >= 1 && id.length <= maxIdCharacters && !/\p{Cc}/u.test(id);
+  return id.length >= 1 && id.length <= maxIdCharacters && id.isWellFormed() && !/\p{Cc}/u.test(id);
 }
 
 /** @throws GatewayError `invalid_request` */
 export function requirePersonId(id: string, where: string): void {
   if (isPersonId(id)) return;
-  throw new GatewayError('invalid_request', `${where} must be an id of 1 to ${maxIdCharacters} characters without control characters.`);
+  throw new GatewayError(
+    'invalid_request',
+    `${where} must be an id of 1 to ${maxIdCharacters} characters, without control characters and halves of characters.`,
+  );
 }
 
 /** A person with what is shown of them, which nothing is decided by. */
@@ -69,5 +73,6 @@ function shown(text: string | undefined): string {
   return (text ?? '')
     .replaceAll(/\p{Cc}/gu, ' ')
     .trim()
-    .slice(0, maxShownCharacters);
+    .slice(0, maxShownCharacters)
+    .toWellFormed();
 }

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
@@ -271,6 +272,44 @@ describe('a key whose people are named by tokens', () => {
     for (const token of [endless, unsigned, 'nonsense']) expect((await runs(gateway, key, token)).status).toBe(401);
   });
 
+  test.each<[string, { header?: JsonObject; claims?: JsonObject }]>([
+    ['with an extension that nobody here knows', { header: { crit: ['exotic'], exotic: true } }],
+    ['whose end is a text', { claims: { sub: 'ada', exp: '9999999999' } }],
+    ['that ended before 1970', { claims: { sub: 'ada', exp: -1 } }],
+    ['that begins later', { claims: { sub: 'ada', exp: 9_999_999_999, nbf: 9_999_999_998 } }],
+    ['for a number', { claims: { sub: 7, exp: 9_999_999_999 } }],
+    ['for a list', { claims: { sub: ['ada'], exp: 9_999_999_999 } }],
+  ])('refuses a token %s', async (_what, { header = {}, claims = { sub: 'ada', exp: 9_999_999_999 } }) => {
+    const gateway = await peopleGateway();
+    const { key } = await gateway.keyFor(byToken);
+    const encoded = (part: JsonObject): string => Buffer.from(JSON.stringify(part)).toString('base64url');
+    const content = `${encoded({ alg: 'HS256', ...header })}.${encoded({ iss: 'open-webui', aud: 'tools', ...claims })}`;
+    const signed = `${content}.${createHmac('sha256', secret).update(content).digest('base64url')}`;
+    const refused = await runs(gateway, key, signed);
+    expect([refused.status, codeOf(refused)]).toEqual([401, 'invalid_user_token']);
+  });
+
+  test('refuses an id that no store can keep apart from others', async () => {
+    const gateway = await peopleGateway();
+    const { key } = await gateway.keyFor(byToken);
+    const refused = await runs(gateway, key, await tokenOf({ claims: { sub: 'ada\uD800' } }));
+    expect([refused.status, codeOf(refused)]).toEqual([400, 'invalid_request']);
+  });
+
+  test('refuses a token that does not say which of several keys has signed it', async () => {
+    const pairs = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')]);
+    const keys = await Promise.all(pairs.map(async ({ publicKey }, index) => ({ ...(await exportJWK(publicKey)), kid: `${index}` })));
+    const server = createServer((_request, response) => response.end(JSON.stringify({ keys })));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void server.close());
+    const gateway = await peopleGateway([], { send: directSend });
+    const jwks = `http://127.0.0.1:${(server.address() as AddressInfo).port}/jwks`;
+    const { key } = await gateway.keyFor({ from: 'jwt', name: 'x-user', jwks_url: jwks });
+    const token = await new SignJWT({ sub: 'ada' }).setProtectedHeader({ alg: 'ES256' }).setExpirationTime('5m').sign(pairs[0].privateKey);
+    const refused = await gateway.call('GET /api/runs', { key, headers: { 'x-user': token } });
+    expect([refused.status, codeOf(refused)]).toEqual([401, 'invalid_user_token']);
+  });
+
   test('reads key sets, and says when it cannot', async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256');
     const set = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'ES256' }] });
@@ -323,6 +362,20 @@ describe('the administration of people', () => {
     const { status, body } = await gateway.call('POST /api/keys', { key: adminKey, payload: { name: 'frontend', role: 'user', users } });
     expect(status).toBe(400);
     expect((body['error'] as JsonObject)['message']).toMatch(message);
+  });
+
+  test('deletes people of every id', async () => {
+    const gateway = await peopleGateway(Array.from({ length: 4 }, () => says('Hello.')));
+    const { id, key } = await gateway.keyFor({ from: 'jwt', name: 'x-user', secret });
+    for (const sub of ['人'.repeat(256), '%2F/../?#', '__proto__', ' ada ']) {
+      const token = await new SignJWT({ sub })
+        .setProtectedHeader({ alg: 'HS256' })
+        .setExpirationTime('5m')
+        .sign(new TextEncoder().encode(secret));
+      expect((await gateway.call('GET /api/runs', { key, headers: { 'x-user': token } })).status).toBe(200);
+      const deleted = await gateway.call(`DELETE /api/users/${id}/${encodeURIComponent(sub)}`, { key: adminKey });
+      expect({ sub, deleted: deleted.body }).toEqual({ sub, deleted: { key: id, id: sub, deleted: true } });
+    }
   });
 
   test("is never for an administrator's key", async () => {
