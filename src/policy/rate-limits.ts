@@ -6,8 +6,8 @@ import type { RateLimiter } from '../core/rate-limit.ts';
 
 const windowMs = 60_000;
 const dayMs = 24 * 60 * 60 * 1_000;
-/** Callers that are remembered; beyond it the least recently active one is dropped. */
-const maxCallers = 10_000;
+/** Keys that are remembered, and people of one key; beyond it the least recently active ones are dropped. */
+const maxEach = 10_000;
 /** The end of an active run is unknown, so this is a guess for `Retry-After`. */
 const retryBusySeconds = 5;
 
@@ -36,18 +36,24 @@ export interface RateLimiterOptions {
 
 /** Limits of callers, counted in this process. */
 export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOptions): RateLimiter {
-  const counts = new Map<string, Count>();
+  /** By key, so that many people of one key push out nobody of another. */
+  const countsOfKeys = new Map<string, Map<string, Count>>();
 
-  /** The caller's count, moved to the end of the map, which is thus ordered by activity, least recent first. */
+  /** The caller's count, moved to the end of its map, which is thus ordered by activity, least recent first. */
   function countOf(id: string): Count {
+    const keyId = keyIdOf(id);
+    const counts = countsOfKeys.get(keyId) ?? new Map<string, Count>();
+    countsOfKeys.delete(keyId);
+    countsOfKeys.set(keyId, counts);
+    if (countsOfKeys.size > maxEach) forgetQuietestKey();
     const count = counts.get(id) ?? { requests: [], messages: [], running: 0 };
     counts.delete(id);
     counts.set(id, count);
-    if (counts.size > maxCallers) forgetQuietest();
+    if (counts.size > maxEach) forgetQuietest(counts);
     return count;
   }
 
-  function forgetQuietest(): void {
+  function forgetQuietest(counts: Map<string, Count>): void {
     for (const [id, { running }] of counts) {
       if (running > 0) continue;
       counts.delete(id);
@@ -55,16 +61,23 @@ export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOpt
     }
   }
 
-  function take(times: number[], allowed: number, toMessage: (seconds: number) => string): void {
+  function forgetQuietestKey(): void {
+    for (const [keyId, counts] of countsOfKeys) {
+      if ([...counts.values()].some(({ running }) => running > 0)) continue;
+      countsOfKeys.delete(keyId);
+      return;
+    }
+  }
+
+  /** Does not count it. @throws GatewayError `rate_limit_exceeded` */
+  function requireTime(times: number[], allowed: number, toMessage: (seconds: number) => string): void {
     const time = now();
     const current = times.findIndex((begun) => time - begun < windowMs);
     times.splice(0, current === -1 ? times.length : current);
     const [oldest] = times;
-    if (times.length >= allowed && oldest !== undefined) {
-      const seconds = Math.max(1, Math.ceil((oldest + windowMs - time) / 1_000));
-      throw exceeded(toMessage(seconds), seconds);
-    }
-    times.push(time);
+    if (times.length < allowed || oldest === undefined) return;
+    const seconds = Math.max(1, Math.ceil((oldest + windowMs - time) / 1_000));
+    throw exceeded(toMessage(seconds), seconds);
   }
 
   /** @throws GatewayError `rate_limit_exceeded` */
@@ -79,10 +92,10 @@ export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOpt
   }
 
   /** @throws GatewayError `rate_limit_exceeded` */
-  function takeRequest({ id, who, requestsPerMinute }: Rule): void {
+  function requireRequest({ id, who, requestsPerMinute }: Rule): void {
     if (requestsPerMinute === undefined) return;
     const what = requestsPerMinute === 1 ? 'one request' : `${requestsPerMinute} requests`;
-    take(countOf(id).requests, requestsPerMinute, (seconds) => `${who} may make ${what} a minute. Try again in ${seconds} s.`);
+    requireTime(countOf(id).requests, requestsPerMinute, (seconds) => `${who} may make ${what} a minute. Try again in ${seconds} s.`);
   }
 
   return {
@@ -94,9 +107,14 @@ export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOpt
         { id: personCallerId(keyIdOf(id), ''), countedFor: keyIdOf(id), who: 'All users of this key together', allowed: totalLimits },
       ].flatMap(({ allowed, ...rule }) => (allowed === undefined ? [] : [{ ...rule, ...allowed }]));
       for (const rule of rules) requireRoom(rule);
-      for (const rule of rules) takeRequest(rule);
-      const admitted = rules.map(({ id: counted }) => countOf(counted));
-      for (const count of admitted) count.running += 1;
+      for (const rule of rules) requireRequest(rule);
+      const time = now();
+      const admitted = rules.map(({ id: counted, requestsPerMinute }) => {
+        const count = countOf(counted);
+        if (requestsPerMinute !== undefined) count.requests.push(time);
+        count.running += 1;
+        return count;
+      });
       let isReleased = false;
       return () => {
         if (!isReleased) for (const count of admitted) count.running -= 1;
@@ -106,11 +124,13 @@ export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOpt
 
     admitMessage(caller) {
       const allowed = limits.socketMessagesPerMinute;
-      take(
-        countOf(caller.id).messages,
+      const { messages } = countOf(caller.id);
+      requireTime(
+        messages,
         allowed,
         (seconds) => `A caller may send ${allowed} messages a minute over sockets. Try again in ${seconds} s.`,
       );
+      messages.push(now());
     },
   };
 }

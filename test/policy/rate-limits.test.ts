@@ -42,6 +42,28 @@ describe('requests a minute', () => {
     limiter.admit(caller);
   });
 
+  test('that all people of a key together made too many of do not count for the one who was refused', () => {
+    const { clock, limiter } = counter();
+    const of = (person: string): Caller => ({
+      ...callerOf({ requestsPerMinute: 1 }, `key/${person}`),
+      person: { id: person },
+      totalLimits: { requestsPerMinute: 1 },
+    });
+    limiter.admit(of('ada'));
+    clock.time += 59_000;
+    expect(() => limiter.admit(of('bob'))).toThrow(refusal('1'));
+    clock.time += 1_000;
+    limiter.admit(of('bob'));
+  });
+
+  test('are remembered however many people other keys speak for', () => {
+    const { limiter } = counter();
+    const ada = callerOf({ requestsPerMinute: 1 });
+    limiter.admit(ada)();
+    for (let index = 0; index < 11_000; index += 1) limiter.admit(callerOf({ requestsPerMinute: 1 }, `key/${index}`))();
+    expect(() => limiter.admit(ada)).toThrow(refusal('60'));
+  });
+
   test('of one caller are not those of another', () => {
     const { limiter } = counter();
     limiter.admit(callerOf({ requestsPerMinute: 1 }));
