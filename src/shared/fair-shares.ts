@@ -62,7 +62,8 @@ interface Group<Id> extends ShareBounds {
   holders: Holder<Id>[];
 }
 
-function groupOf(owner: string): string {
+/** The key of a caller: what stands before the first slash. */
+export function groupOf(owner: string): string {
   return owner.split('/', 1)[0] ?? owner;
 }
 

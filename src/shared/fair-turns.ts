@@ -1,3 +1,5 @@
+import { groupOf } from './fair-shares.ts';
+
 /** Limits concurrent tasks, fairly among callers. */
 export interface FairTurns {
   /** Runs the task when a slot is free for it. @throws the signal's reason if it aborts before the start; what the task throws */
@@ -10,19 +12,26 @@ interface Turns {
 }
 
 /**
- * No caller gets all slots (unless there is only one), so that another caller finds one at once. A free slot goes to the caller with the
- * fewest running tasks, among equals to the one that has waited longest.
+ * No caller, and no key with all its people, gets all slots (unless there is only one), so that another one finds one at once. A free slot goes to the
+ * key with the fewest running tasks, there to the caller with the fewest, among equals to the one that has waited longest.
  */
 export function createFairTurns(slots: number): FairTurns {
   const callers = new Map<string, Turns>();
-  const slotsPerCaller = Math.max(1, slots - 1);
+  const slotsPerKey = Math.max(1, slots - 1);
   let running = 0;
 
   function startNext(): void {
     while (running < slots) {
-      const waiting = [...callers.values()].filter((turns) => turns.waiting.size > 0 && turns.running < slotsPerCaller);
-      if (waiting.length === 0) return;
-      const next = waiting.reduce((fewest, turns) => (turns.running < fewest.running ? turns : fewest));
+      const runningOf = new Map<string, number>();
+      for (const [caller, turns] of callers) runningOf.set(groupOf(caller), (runningOf.get(groupOf(caller)) ?? 0) + turns.running);
+      const waiting = Array.from(callers, ([caller, turns]) => ({ turns, ofKey: runningOf.get(groupOf(caller)) ?? 0 })).filter(
+        ({ turns, ofKey }) => turns.waiting.size > 0 && ofKey < slotsPerKey,
+      );
+      const [first] = waiting;
+      if (first === undefined) return;
+      const { turns: next } = waiting.reduce((fewest, one) =>
+        (one.ofKey - fewest.ofKey || one.turns.running - fewest.turns.running) < 0 ? one : fewest,
+      );
       const [begin] = next.waiting;
       if (begin === undefined) return;
       next.waiting.delete(begin);

@@ -65,3 +65,22 @@ test('who leaves while waiting never begins, and a work that throws gives its pl
   await end('e1');
   expect(begun).toEqual(['e1', 'b1']);
 });
+
+test('the people of one key share what one caller has', async () => {
+  const turns = createFairTurns(3);
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const run = (caller: string): Promise<void> =>
+    turns.run(caller, new AbortController().signal, async () => {
+      begun.push(caller);
+      await new Promise<void>((resolve) => ends.set(caller, resolve));
+    });
+  for (const person of ['ada', 'bob', 'eve', 'joe']) void run(`key/${person}`);
+  void run('other');
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(begun).toEqual(['key/ada', 'key/bob', 'other']);
+  void run('another');
+  ends.get('key/ada')?.();
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(begun.at(-1)).toBe('another');
+});
