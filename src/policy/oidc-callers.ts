@@ -87,8 +87,8 @@ export function createOidcCallers({ settings: { issuer, audience, admins }, veri
   };
 }
 
-/** @throws GatewayError `identity_unavailable` */
-async function discoverKeySet(issuer: string, { readDocument }: Pick<TokenVerifier, 'readDocument'>): Promise<string> {
+/** The address of the issuer's key set. @throws GatewayError `identity_unavailable`, whose cause says why */
+export async function discoverKeySet(issuer: string, { readDocument }: Pick<TokenVerifier, 'readDocument'>): Promise<string> {
   const document = await readDocument(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`);
   const { issuer: named, jwks_uri: keySetUrl } = isJsonObject(document) ? document : {};
   // OpenID Connect Discovery 1.0, section 4.3: otherwise one provider could speak for another.

@@ -1,17 +1,19 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
 import { directSend } from '../_support/direct-send.ts';
 import { memoryStores } from '../_support/memory-stores.ts';
-import { says } from '../_support/scripted-model.ts';
+import { calls, says } from '../_support/scripted-model.ts';
 import { audience, startTokenIssuer } from '../_support/token-issuer.ts';
 import type { TokenIssuer } from '../_support/token-issuer.ts';
 import { gatewayOf } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
+import { scriptedSend } from '../tools/scripted-send.ts';
+import { bank, bankAnswers } from './approval-fixture.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 
@@ -219,6 +221,38 @@ describe('rights', () => {
   test('without a rule nobody is an administrator by a token', async () => {
     const { call, issuer } = await oidcGateway();
     expect((await call('GET /api/keys', await issuer.tokenFor('ada', { claims: { groups: 'operators' } }))).status).toBe(403);
+  });
+});
+
+describe('a call that waits for an approval', () => {
+  test('is decided by the caller whose token asked for it, or by its link without a token, and by nobody else', async () => {
+    const scripted = scriptedSend(bankAnswers);
+    const gateway = await oidcGateway({
+      turns: [calls(['pay', { amount: 5 }]), says('Paid.')],
+      servers: [bank],
+      send: (request) => (request.url.startsWith('http://bank.test') ? scripted.send(request) : directSend(request)),
+    });
+    const { call, issuer } = gateway;
+    const ada = await issuer.tokenFor('ada');
+    const { body } = await call('POST /v1/chat/completions', ada, { ...question, tool_ids: ['server:bank'] });
+    const { run_id: run, calls: waiting, url } = body['approval'] as { run_id: string; calls: { id: string }[]; url: string };
+    const bob = await issuer.tokenFor('bob');
+    const decide = `POST /api/runs/${run}/approvals/${waiting[0]?.id}`;
+    expect((await call(decide, bob, { decision: 'approve', token: (body['approval'] as JsonObject)['token'] })).status).toBe(404);
+    const page = new URL(url).pathname;
+    const inject = (headers: Record<string, string>, form?: string) =>
+      gateway.app.server.inject({
+        method: form === undefined ? 'GET' : 'POST',
+        url: page,
+        headers: { host: '127.0.0.1:8080', 'content-type': 'application/x-www-form-urlencoded', ...headers },
+        ...(form !== undefined && { payload: form }),
+      });
+    expect((await inject({ authorization: `Bearer ${bob}` })).statusCode).toBe(404);
+    expect((await inject({ authorization: `Bearer ${ada}` })).statusCode).toBe(200);
+    expect((await inject({})).statusCode).toBe(200);
+    expect(scripted.requests).toHaveLength(0);
+    expect((await inject({}, 'decision=approve')).statusCode).toBe(303);
+    await vi.waitFor(() => expect(scripted.requests).toHaveLength(1));
   });
 });
 

@@ -2,7 +2,6 @@ import { addEnvFile, readConfig, readConfigFile, readTextFile } from '../../app/
 import type { Config, ReadFile } from '../../app/config/config.ts';
 import { sections } from '../../app/config/config-file.ts';
 import { findUnknownVariables, listSettings } from '../../app/config/read-settings.ts';
-
 import { nameInFile } from '../../app/config/settings.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
@@ -12,6 +11,7 @@ import { examineFolder, examineNode, examinePort } from './examine-machine.ts';
 import { countBroken, fact, ok, toReport, warning } from './finding.ts';
 import type { Finding, Section } from './finding.ts';
 import { examineFunctions } from './examine-functions.ts';
+import { examineIssuer } from './examine-issuer.ts';
 import { examineModels } from './examine-models.ts';
 import { examinePresets } from './examine-presets.ts';
 import { examineStore, openStored } from './examine-store.ts';
@@ -71,9 +71,10 @@ export async function examineGateway(environment: NodeJS.ProcessEnv, parts: Doct
   const outbound = createOutbound({ egress: config.egress });
   try {
     const store = await examineStore(config, openRegistry);
-    const [folder, port, models, toolServers, functions] = await Promise.all([
+    const [folder, port, issuer, models, toolServers, functions] = await Promise.all([
       examineFolder(config.dataDir),
       examinePort(config, () => isGateway(config, outbound.send)),
+      examineIssuer(config.oidc, outbound.send),
       examineModels(config, outbound.send, isContainer),
       examineToolServers(store, withTokens(config, outbound.send), isContainer),
       examineFunctions(config, parts.importModule),
@@ -82,7 +83,7 @@ export async function examineGateway(environment: NodeJS.ProcessEnv, parts: Doct
     const presets = await examinePresets(store.presets, known);
     return [
       { title: 'This machine', findings: [examineNode(process.versions.node), folder, port] },
-      { title: 'Access', findings: [examineAccess(config, store.keys)] },
+      { title: 'Access', findings: [examineAccess(config, store.keys), ...issuer] },
       {
         title: 'Settings that differ from their defaults (docs/configuration.md lists them all)',
         findings: examineSettings(environment, parts.readFile),

@@ -1,0 +1,34 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { examineGateway } from '../../../src/cli/doctor/doctor.ts';
+import type { Finding } from '../../../src/cli/doctor/finding.ts';
+import { audience, startTokenIssuer } from '../../_support/token-issuer.ts';
+
+async function access(issuer: string): Promise<Finding[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'toolwharf-doctor-issuer-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const quiet = { PORT: '0', TOOLWHARF_DATA_DIR: folder, OLLAMA_BASE_URLS: ';', TOOLWHARF_DEMO: 'true' };
+  const environment = { ...quiet, OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience };
+  const sections = await examineGateway(environment, { readFile: () => undefined, isContainer: false });
+  return sections.find(({ title }) => title === 'Access')?.findings ?? [];
+}
+
+test('the issuer of tokens is asked for its keys, and what is wrong with it is named', async () => {
+  await using issuer = await startTokenIssuer();
+  expect(await access(issuer.url)).toEqual([
+    { level: 'ok', text: expect.stringContaining(`A key or a token of ${issuer.url} is needed`) },
+    { level: 'broken', text: expect.stringContaining('no keys'), cure: expect.any(String) },
+  ]);
+  await issuer.tokenFor('ada');
+  expect(await access(issuer.url)).toContainEqual({ level: 'ok', text: expect.stringContaining('(1 key)') });
+  // One slash more is another issuer.
+  expect(await access(`${issuer.url}/`)).toContainEqual({
+    level: 'broken',
+    text: expect.stringContaining(`calls itself "${issuer.url}"`),
+    cure: expect.stringContaining('OIDC_ISSUER'),
+  });
+  issuer.fail();
+  expect(await access(issuer.url)).toContainEqual({ level: 'broken', text: expect.stringContaining('HTTP 500'), cure: expect.any(String) });
+});
