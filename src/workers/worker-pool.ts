@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { Worker } from 'node:worker_threads';
+import { groupOf } from '../shared/fair-shares.ts';
 
 /** A function of a module that runs in a worker thread; `Data` and `Result` are copied by the structured clone algorithm. */
 export interface Job<Data, Result> {
@@ -15,7 +16,7 @@ export interface JobRun<Data, Result> {
   data: Data;
   /** Transferred instead of copied: `MessagePort`s (which must be listed) and buffers that are not used again on this side. */
   transfer?: readonly Transferable[];
-  /** For fairness: threads are shared among callers. */
+  /** For fairness: threads are shared among keys, and those of a key among its people. */
   caller: string;
   /** Ends the work at once, whether it waits or runs. */
   signal?: AbortSignal | undefined;
@@ -91,11 +92,19 @@ interface PendingRun {
   stopListening: () => void;
 }
 
-interface CallerShare {
-  waiting: PendingRun[];
+interface Share {
   running: number;
-  /** The number of the last start, so that the caller who was served longest ago is served next. */
+  /** The number of the last start, so that whoever was served longest ago is served next. */
   servedAt: number;
+}
+
+interface CallerShare extends Share {
+  waiting: PendingRun[];
+}
+
+interface KeyShare extends Share {
+  /** With the callers of one key, by their ids; none is idle. */
+  callers: Map<string, CallerShare>;
 }
 
 interface Thread {
@@ -108,8 +117,8 @@ interface Thread {
 
 /**
  * A pool of persistent threads for work that would block the event loop. Threads start on demand; a thread is terminated with a job that
- * exceeds its time or memory limit, or is aborted. Fair among callers: if a pool has more than one thread, no caller gets all of
- * them, and a free one goes to the caller that was served longest ago.
+ * exceeds its time or memory limit, or is aborted. Fair among keys, and among the people of each: if a pool has more than one thread, no key gets all of
+ * them, and a free one goes to whoever was served longest ago.
  */
 export function createWorkerPool({
   threads: maxThreads,
@@ -119,39 +128,51 @@ export function createWorkerPool({
   waiting: maxWaiting = 512,
 }: WorkerPoolLimits): WorkerPool {
   const threads = new Set<Thread>();
-  const callers = new Map<string, CallerShare>();
-  const runningPerCaller = Math.max(1, maxThreads - 1);
+  const keys = new Map<string, KeyShare>();
+  const runningPerKey = Math.max(1, maxThreads - 1);
   let waiting = 0;
   let served = 0;
 
   function enqueue(pending: PendingRun): void {
     const { caller } = pending.run;
-    const share = callers.get(caller) ?? { waiting: [], running: 0, servedAt: 0 };
-    if (share.waiting.length >= waitingPerCaller || waiting >= maxWaiting)
-      throw new TooManyWaiting(
-        `Too much work of ${share.waiting.length >= waitingPerCaller ? 'this caller' : 'all callers'} is waiting; try again later.`,
-      );
-    callers.set(caller, share);
+    const key = keys.get(groupOf(caller)) ?? { callers: new Map<string, CallerShare>(), running: 0, servedAt: 0 };
+    const share = key.callers.get(caller) ?? { waiting: [], running: 0, servedAt: 0 };
+    if (share.waiting.length >= waitingPerCaller) throw new TooManyWaiting('Too much work of this caller is waiting; try again later.');
+    if (waiting >= maxWaiting) makeRoom(waitingOf(key));
+    keys.set(groupOf(caller), key);
+    key.callers.set(caller, share);
     share.waiting.push(pending);
     waiting += 1;
   }
 
-  function nextCaller(): CallerShare | undefined {
-    let next: CallerShare | undefined;
-    for (const share of callers.values()) {
-      const isEligible = share.waiting.length > 0 && share.running < runningPerCaller;
-      if (isEligible && (next === undefined || share.servedAt < next.servedAt)) next = share;
-    }
-    return next;
+  /** Gives up the newest work of whoever has the most waiting in the key that has the most. @throws TooManyWaiting if that is not more than one's own */
+  function makeRoom(own: number): void {
+    const heaviest = [...keys.values()].reduce((most, next) => (waitingOf(next) > waitingOf(most) ? next : most));
+    if (waitingOf(heaviest) <= own + 1) throw crowded();
+    const { waiting: queue } = [...heaviest.callers.values()].reduce((most, next) =>
+      next.waiting.length > most.waiting.length ? next : most,
+    );
+    const last = queue.at(-1);
+    if (last !== undefined) giveUp(last, crowded());
+  }
+
+  function nextShare(): { key: KeyShare; share: CallerShare } | undefined {
+    const key = servedLongestAgo(keys.values(), (one) => waitingOf(one) > 0 && one.running < runningPerKey);
+    const share = key && servedLongestAgo(key.callers.values(), (one) => one.waiting.length > 0);
+    return key && share && { key, share };
   }
 
   function forgetIdle(caller: string): void {
-    const share = callers.get(caller);
-    if (share !== undefined && share.waiting.length === 0 && share.running === 0) callers.delete(caller);
+    const key = keys.get(groupOf(caller));
+    const share = key?.callers.get(caller);
+    if (key === undefined || share === undefined || share.waiting.length > 0 || share.running > 0) return;
+    key.callers.delete(caller);
+    if (key.callers.size === 0) keys.delete(groupOf(caller));
   }
 
   function startWaiting(): void {
-    for (let share = nextCaller(); share !== undefined; share = nextCaller()) {
+    for (let next = nextShare(); next !== undefined; next = nextShare()) {
+      const { key, share } = next;
       const thread =
         [...threads].find(({ pending, isEnding }) => pending === undefined && !isEnding) ??
         (threads.size < maxThreads ? startThread() : undefined);
@@ -160,8 +181,10 @@ export function createWorkerPool({
       if (pending === undefined) return;
       waiting -= 1;
       served += 1;
-      share.running += 1;
-      share.servedAt = served;
+      for (const one of [key, share]) {
+        one.running += 1;
+        one.servedAt = served;
+      }
       begin(thread, pending);
     }
   }
@@ -240,7 +263,9 @@ export function createWorkerPool({
     thread.pending = undefined;
     pending.stopListening();
     const { caller } = pending.run;
-    const share = callers.get(caller);
+    const key = keys.get(groupOf(caller));
+    const share = key?.callers.get(caller);
+    if (key !== undefined) key.running -= 1;
     if (share !== undefined) share.running -= 1;
     forgetIdle(caller);
     if (outcome.type === 'done') pending.resolve(outcome.result as never);
@@ -259,11 +284,16 @@ export function createWorkerPool({
   }
 
   function abort(pending: PendingRun, reason: Error): void {
-    pending.stopListening();
     const thread = [...threads].find((one) => one.pending === pending);
-    if (thread !== undefined) return end(thread, reason);
+    if (thread !== undefined) end(thread, reason);
+    else giveUp(pending, reason);
+  }
+
+  /** Of work that waits. */
+  function giveUp(pending: PendingRun, reason: Error): void {
+    pending.stopListening();
     const { caller } = pending.run;
-    const queue = callers.get(caller)?.waiting ?? [];
+    const queue = keys.get(groupOf(caller))?.callers.get(caller)?.waiting ?? [];
     const index = queue.indexOf(pending);
     if (index === -1) return;
     queue.splice(index, 1);
@@ -289,6 +319,22 @@ export function createWorkerPool({
       });
     },
   };
+}
+
+function servedLongestAgo<One extends Share>(shares: Iterable<One>, isEligible: (share: One) => boolean): One | undefined {
+  let next: One | undefined;
+  for (const share of shares) if (isEligible(share) && (next === undefined || share.servedAt < next.servedAt)) next = share;
+  return next;
+}
+
+function waitingOf({ callers }: KeyShare): number {
+  let sum = 0;
+  for (const { waiting } of callers.values()) sum += waiting.length;
+  return sum;
+}
+
+function crowded(): TooManyWaiting {
+  return new TooManyWaiting('Too much work of all callers is waiting; try again later.');
 }
 
 function publish({ run: { job, caller } }: PendingRun, { type, ...more }: { type: WorkerJobEvent['type']; error?: Error }): void {

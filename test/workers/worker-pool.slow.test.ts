@@ -142,6 +142,32 @@ describe('a worker pool', () => {
     expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
   });
 
+  it('gives all people of one key what one caller has', async () => {
+    const pool = createWorkerPool({ threads: 2, megabytes: 64 });
+    const order: string[] = [];
+    const held = ['key/ada', 'key/bob', 'key/eve', 'other', 'other'].map((caller) => startHeld(pool, caller, { order }));
+    await Promise.all([held[0]?.begun, held[3]?.begun]);
+    expect(order.toSorted()).toEqual(['key/ada', 'other']);
+    for (const { release } of held) release();
+    await Promise.all(held.map(({ result }) => result));
+  });
+
+  it('makes room for a caller whose key has less waiting than another', async () => {
+    const pool = createWorkerPool({ threads: 1, megabytes: 64, waitingPerCaller: 2, waiting: 4 });
+    const first = startHeld(pool, 'key/ada');
+    const run = (caller: string): Promise<number> => pool.run({ job: double, data: 1, caller, timeoutMs: long });
+    const outcomes = Promise.allSettled([run('key/ada'), run('key/ada'), run('key/bob'), run('key/eve'), run('other'), run('key/joe')]);
+    first.release();
+    expect((await outcomes).map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+    ]);
+  });
+
   it('refuses what is more than may wait, of one caller and of all', async () => {
     const pool = createWorkerPool({ threads: 1, megabytes: 64, waitingPerCaller: 1, waiting: 2 });
     const first = startHeld(pool, 'a');
