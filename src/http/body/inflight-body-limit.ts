@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Transform } from 'node:stream';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
+import { keyIdOf } from '../../core/people.ts';
 
 export interface InflightBodyLimit {
   /** Starts counting a body of this caller. Returns the stream to read instead of the request. */
@@ -22,8 +23,8 @@ interface ArrivingBody {
 }
 
 /**
- * Limits the bytes of all bodies that are being received or wait to be parsed. Above the limit, the newest body of the caller with the most bytes is
- * rejected, so that a caller with many half-sent bodies harms no other.
+ * Limits the bytes of all bodies that are being received or wait to be parsed. Above the limit, the newest body of the caller with the most bytes in the
+ * key with the most is rejected, so that whoever has many half-sent bodies harms no other, nor do many people of one key.
  */
 export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
   const bodies = new Map<IncomingMessage, ArrivingBody>();
@@ -47,7 +48,10 @@ export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
 
   /** Prefers incomplete bodies: a complete one will be parsed and released in a moment. */
   function findVictim(): [IncomingMessage, ArrivingBody] | undefined {
-    const [heaviest] = [...sums].reduce((most, next) => (next[1] > most[1] ? next : most), ['', 0]);
+    const ofKeys = new Map<string, number>();
+    for (const [owner, bytes] of sums) ofKeys.set(keyIdOf(owner), (ofKeys.get(keyIdOf(owner)) ?? 0) + bytes);
+    const key = heaviestOf(ofKeys);
+    const heaviest = heaviestOf([...sums].filter(([owner]) => keyIdOf(owner) === key));
     const ofOwner = [...bodies].filter(([, { owner, bytes }]) => owner === heaviest && bytes > 0);
     return ofOwner.findLast(([incoming]) => !incoming.complete) ?? ofOwner.at(-1);
   }
@@ -101,6 +105,10 @@ export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
   }
 
   return { count, release, abort, signalOf: (incoming) => bodies.get(incoming)?.controller.signal ?? new AbortController().signal };
+}
+
+function heaviestOf(sums: Iterable<[owner: string, bytes: number]>): string {
+  return [...sums].reduce((most, next) => (next[1] > most[1] ? next : most), ['', 0])[0];
 }
 
 function tooManyPieces(): GatewayError {
