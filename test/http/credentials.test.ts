@@ -22,6 +22,7 @@ import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { mcpRecord } from '../tools/mcp/mcp-fixture.ts';
 import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
+import type { OnCall } from '../tools/mcp/scripted-peer.ts';
 import { jsonResponse } from '../tools/scripted-send.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
@@ -100,6 +101,7 @@ describe('a tool server that each person uses with their own key', () => {
   test('has them list, replace and delete it, and never shows it', async () => {
     const gateway = await credentialGateway();
     const { key } = await gateway.keyFor();
+    expect((await gateway.call('GET /api/credentials', { key })).status).toBe(400);
     const ada = { key, user: 'ada' };
     const list = async (): Promise<JsonObject> => (await gateway.call('GET /api/credentials', ada)).body;
     expect(await list()).toEqual({ data: [{ server: 'mail', name: 'Mail', kind: 'key', state: 'missing' }] });
@@ -401,11 +403,14 @@ describe('a tool server that each person uses with their own key', () => {
 
 describe('an MCP server that each person uses with their own key', () => {
   /** `refusal`: the status for whoever has no account; undefined where everybody may list its tools. */
-  async function ownMcp(refusal?: number): Promise<{ gateway: CredentialGateway; server: McpHttpServer }> {
-    const server = await mcpHttpServer([toolOf('whoami')], {
+  async function ownMcp(
+    refusal?: number,
+    onCall: OnCall = () => textResult('here you are'),
+  ): Promise<{ gateway: CredentialGateway; server: McpHttpServer }> {
+    const server = await mcpHttpServer([toolOf('whoami'), toolOf('fail')], {
       hasSessions: true,
       refusal: ({ authorization = '' }) => (accounts[authorization.replace('Bearer ', '')] === undefined ? refusal : undefined),
-      onCall: () => textResult('here you are'),
+      onCall,
     });
     const record = mcpRecord({ id: 'peer', url: server.url, authType: 'bearer', isPerUser: true });
     return { gateway: await credentialGateway([], { servers: [record], send: directSend }), server };
@@ -442,16 +447,40 @@ describe('an MCP server that each person uses with their own key', () => {
         server === 'peer' ? [id] : [],
       );
     expect([await listed('ada'), await listed('bob'), await listed('eve'), await listed('ada')]).toEqual([
-      ['peer/whoami'],
+      ['peer/whoami', 'peer/fail'],
       [],
       [],
-      ['peer/whoami'],
+      ['peer/whoami', 'peer/fail'],
     ]);
     const invoked = async (user: string): Promise<string> =>
       JSON.stringify((await gateway.call('POST /api/tools/peer/whoami/invoke', { key, user }, {})).body);
     expect(await invoked('bob')).toMatch(/credential_required.*refuses the credential that you have given/);
     expect(await invoked('eve')).toMatch(/credential_required.*only to people who have given a credential/);
     expect(await invoked('bob')).not.toContain('CANARY');
+  });
+
+  test('has its person’s key removed from results and errors', async () => {
+    const { gateway } = await ownMcp(undefined, (name) => {
+      if (name === 'fail') throw new Error('refused: CANARY-ada-key');
+      return textResult('You have sent CANARY-ada-key.');
+    });
+    await gateway.connect({ key: adminKey }, 'CANARY-ada-key', 'peer');
+    const seen = [];
+    for (const name of ['whoami', 'fail']) {
+      const { body } = await gateway.call(`POST /api/tools/peer/${name}/invoke`, { key: adminKey }, {});
+      seen.push(JSON.stringify(body));
+    }
+    expect(seen).toEqual([expect.stringContaining('You have sent [secret].'), expect.stringContaining('refused: [secret]')]);
+    expect(seen.join(' ')).not.toContain('CANARY');
+  });
+
+  test('says to MCP clients of the gateway how to connect', async () => {
+    const { gateway } = await ownMcp();
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'whoami', arguments: {} } };
+    const headers = { 'x-api-key': adminKey, accept: 'application/json, text/event-stream' };
+    const { body } = await gateway.app.server.inject({ method: 'POST', url: '/mcp', headers, payload: call });
+    expect(body).toContain('credential_required');
+    expect(body).toContain('PUT /api/credentials/peer');
   });
 
   test('ends the session with the credential, and opens another with another', async () => {
