@@ -14,29 +14,31 @@ export interface SharedTable {
   order: string;
 }
 
-/** Small, because usually only one entry has to be removed. */
-const rowsPerPage = 100;
+/** Small, because usually only one entry has to be removed. Each further page is as large as all before it, because rows are skipped one by one. */
+const rowsOfFirstPage = 100;
 
 /** Each caller's share of a table. The rows are read lazily, so the table must not change before the losses are chosen. */
 export function sharesIn(database: DatabaseSync, shared: SharedTable): Share<string | number>[] {
   const { table, id, where, values = [], order } = shared;
   const sums = `SELECT caller_id AS owner, count(*) AS entries, sum(characters) AS characters FROM ${table} WHERE ${where} GROUP BY caller_id`;
   const page = `SELECT ${id} AS id, characters FROM ${table} WHERE caller_id = ? AND ${where}
-    ORDER BY ${order} LIMIT ${rowsPerPage} OFFSET ?`;
+    ORDER BY ${order} LIMIT ? OFFSET ?`;
   const holdings = selectAll<{ owner: string; entries: number; characters: number }>(database, sums, ...values);
   return holdings.map((holding) => ({ ...holding, oldestFirst: () => readInPages(database, page, [holding.owner, ...values]) }));
 }
 
-/** `sql`: a query whose last placeholder is the number of rows to skip. */
+/** `sql`: a query whose last placeholders are the number of rows, and of those to skip. */
 function* readInPages(
   database: DatabaseSync,
   sql: string,
   values: readonly SQLInputValue[],
 ): Generator<{ id: string | number; characters: number }> {
-  for (let offset = 0; ; offset += rowsPerPage) {
-    const rows = selectAll<{ id: string | number; characters: number }>(database, sql, ...values, offset);
+  for (let offset = 0; ;) {
+    const limit = Math.max(rowsOfFirstPage, offset);
+    const rows = selectAll<{ id: string | number; characters: number }>(database, sql, ...values, limit, offset);
     yield* rows;
-    if (rows.length < rowsPerPage) return;
+    if (rows.length < limit) return;
+    offset += limit;
   }
 }
 
