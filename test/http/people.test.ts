@@ -71,14 +71,14 @@ async function peopleGateway(turns: ScriptStep[][] = [], options: GatewayOptions
 const codeOf = ({ body }: { body: JsonObject }): unknown => (body['error'] as JsonObject | undefined)?.['code'];
 
 describe('a key that speaks for several people', () => {
-  test('needs the person in every request but lists of models', async () => {
+  test('needs the person in every request but lists of models and of functions', async () => {
     const gateway = await peopleGateway([says('Hello.')]);
     const { key } = await gateway.keyFor(byHeader);
     const payload = { model: 'model', messages: [{ role: 'user', content: 'Hi!' }] };
     const refused = await gateway.call('POST /v1/chat/completions', { key, payload });
     expect([refused.status, codeOf(refused)]).toEqual([400, 'user_required']);
     expect((refused.body['error'] as JsonObject)['message']).toContain('x-openwebui-user-id');
-    for (const route of ['GET /v1/models', 'GET /api/models', 'GET /api/version'])
+    for (const route of ['GET /v1/models', 'GET /api/models', 'GET /api/version', 'GET /api/tools/openapi.json'])
       expect((await gateway.call(route, { key })).status).toBe(200);
     expect((await gateway.chat(key, 'ada')).status).toBe(200);
   });

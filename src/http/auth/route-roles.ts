@@ -139,6 +139,8 @@ const impersonal: ReadonlySet<string> = new Set([
   'GET /api/ps',
   'POST /api/show',
   'GET /openapi.json',
+  // Open WebUI reads it before it knows for whom a function is called.
+  'GET /api/tools/openapi.json',
 ]);
 
 export function needsPerson({ method, routeOptions }: { method: string; routeOptions: { url?: string | undefined } }): boolean {
