@@ -4,6 +4,7 @@ import { calls, says } from '../_support/scripted-model.ts';
 import { readSeen } from '../requirements/gateway.ts';
 import type { Gateway } from '../requirements/gateway.ts';
 import { bankGateway, call, decide, ended, linkOf, pathsSent, readRun, visit } from './approval-fixture.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import type { Asked } from './approval-fixture.ts';
 
 const openWebUi = 'Python/3.12 aiohttp/3.13.2';
@@ -184,6 +185,93 @@ describe('a stream of Open WebUI whose run waits for an approval', () => {
     await second.asked();
     await call(gateway, `DELETE /api/keys/${id}`, { key: adminKey });
     await second.end;
+  });
+});
+
+describe("in Open WebUI's other connections", () => {
+  const question = { role: 'user', content: 'Pay 5' };
+
+  async function ask(
+    gateway: Gateway,
+    route: string,
+    payload: object,
+    agent = openWebUi,
+  ): Promise<{ raw: () => string; end: Promise<void> }> {
+    const response = await fetch(`${gateway.app.server.listeningOrigin}${route}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'user-agent': agent },
+      body: JSON.stringify({ model: 'model', stream: true, ...payload }),
+    });
+    let raw = '';
+    async function read(): Promise<void> {
+      for await (const bytes of response.body ?? []) raw += new TextDecoder().decode(bytes as Uint8Array);
+    }
+    return { raw: () => raw, end: read() };
+  }
+
+  /** Approves what waits, at the page whose link the answer shows. */
+  async function approve(gateway: Gateway, raw: () => string): Promise<string> {
+    const link = await vi.waitFor(() => {
+      const [, path] = /Decide here: http:\/\/[^/]+(\/approvals\/[\w.-]+)/.exec(raw()) ?? [];
+      if (path === undefined) throw new Error('no link yet');
+      return path;
+    });
+    await visit(gateway, link, { form: { decision: 'approve' } });
+    return link;
+  }
+
+  test('the link is in the text of a response, which goes on in it, and the next request knows what came of it', async () => {
+    await using gateway = await listening({ turns: [pay, says('Paid.'), says('Yes.')] });
+    const stream = await ask(gateway, '/v1/responses', { input: [question] });
+    await approve(gateway, stream.raw);
+    await stream.end;
+    const frames = stream.raw().split('\n\n');
+    const { response } = JSON.parse(frames.at(-2)?.split('data: ')[1] ?? '') as { response: { output: JsonObject[]; status: string } };
+    expect(response.status).toBe('completed');
+    const texts = response.output.flatMap(({ content }) => ((content ?? []) as { text: string }[]).map(({ text }) => text));
+    expect(texts.join('')).toMatch(/^Waiting for your approval: pay\(\{"amount":5\}\)\.\n\nDecide here: \S+\n\nPaid\.$/);
+    expect(response.output.map(({ type }) => type)).toEqual(['message', 'mcp_approval_request', 'mcp_call', 'message']);
+    // Open WebUI sends the texts alone, joined.
+    const told = { role: 'assistant', content: [{ type: 'output_text', text: texts.join('') }] };
+    await (
+      await ask(gateway, '/v1/responses', { input: [question, told, question] })
+    ).end;
+    expect(gateway.model.requests.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+    expect(JSON.stringify(gateway.model.requests.at(-1)?.messages)).not.toContain('approvals/');
+  });
+
+  test('a response that is stored gives the next one each call once', async () => {
+    await using gateway = await listening({ turns: [pay, says('Paid.'), says('Yes.')], environment: { STORE_CHATS: 'true' } });
+    const stream = await ask(gateway, '/v1/responses', { input: [question] });
+    await approve(gateway, stream.raw);
+    await stream.end;
+    const [, id] = /"id":"(resp_[^"]+)"/.exec(stream.raw()) ?? [];
+    await (
+      await ask(gateway, '/v1/responses', { input: [question], previous_response_id: id })
+    ).end;
+    expect(gateway.model.requests.at(-1)?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
+  });
+
+  test('an answer of /api/chat goes on below the link', async () => {
+    await using gateway = await listening({ turns: [pay, says('Paid.')] });
+    const stream = await ask(gateway, '/api/chat', { messages: [question] });
+    await approve(gateway, stream.raw);
+    await stream.end;
+    const lines = stream
+      .raw()
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { message: { content: string }; done: boolean });
+    expect(lines.map(({ message }) => message.content).join('')).toMatch(/Decide here: \S+\n\nPaid\.$/);
+    expect(lines.filter(({ done }) => done)).toHaveLength(1);
+    expect(pathsSent(gateway)).toEqual(['/pay']);
+  });
+
+  test.each(['/v1/responses', '/api/chat'])('while %s ends at once for any other client', async (route) => {
+    await using gateway = await listening({ turns: [pay] });
+    const stream = await ask(gateway, route, route === '/api/chat' ? { messages: [question] } : { input: [question] }, 'ollama-python/0.6');
+    await stream.end;
+    expect(stream.raw().includes('Decide here')).toBe(route === '/api/chat');
   });
 });
 

@@ -13,14 +13,21 @@ const dialects: [name: string, read: (values: readonly string[]) => ChatMessage[
   [
     'responses',
     (values) =>
-      parseResponseRequest({
-        model: 'm',
-        input: values.flatMap((value, index) => [
-          { type: 'reasoning', id: 'rs', encrypted_content: `tw1.${Buffer.from(`{"reasoning_details":${value}}`).toString('base64url')}` },
-          { type: 'function_call', call_id: `c${index}`, name: 'f', arguments: '{}' },
-          { type: 'function_call_output', call_id: `c${index}`, output: 'x' },
-        ]),
-      }).request.messages,
+      parseResponseRequest(
+        {
+          model: 'm',
+          input: values.flatMap((value, index) => [
+            {
+              type: 'reasoning',
+              id: 'rs',
+              encrypted_content: `tw1.${Buffer.from(`{"reasoning_details":${value}}`).toString('base64url')}`,
+            },
+            { type: 'function_call', call_id: `c${index}`, name: 'f', arguments: '{}' },
+            { type: 'function_call_output', call_id: `c${index}`, output: 'x' },
+          ]),
+        },
+        {},
+      ).request.messages,
   ],
   [
     'messages',

@@ -1,15 +1,9 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { ChatEvent } from '../../../core/chat.ts';
 import type { RunEvent } from '../../../core/run-event.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { createStatusLine } from './status-line.ts';
 import type { Status } from './status-line.ts';
-
-/** Whether the client is Open WebUI, which only its HTTP client tells. */
-export function isOpenWebUi(headers: IncomingHttpHeaders): boolean {
-  return headers['user-agent']?.includes('aiohttp/') === true;
-}
 
 /** A part of a chunk for Open WebUI: an event of its own, which it shows and stores with the message, or images of the answer itself. */
 export type OpenWebUiPart = { event: JsonObject } | { images: JsonObject[] };

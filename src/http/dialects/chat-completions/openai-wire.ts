@@ -7,7 +7,8 @@ import { addUsage } from '../../../core/usage.ts';
 import { errorBody } from '../../error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
 import { toFunctionCall } from './legacy-functions.ts';
-import { createOpenWebUiEvents, isOpenWebUi } from './open-webui-events.ts';
+import { isOpenWebUi } from '../is-open-webui.ts';
+import { createOpenWebUiEvents } from './open-webui-events.ts';
 import type { OpenWebUiEvents, OpenWebUiPart } from './open-webui-events.ts';
 
 /** Plain JSON, kept with suspended runs. */

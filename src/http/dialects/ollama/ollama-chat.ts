@@ -1,6 +1,7 @@
 import type { CallerFunction } from '../../../core/chat.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { isHiddenTask } from '../is-hidden-task.ts';
+import { isOpenWebUi } from '../is-open-webui.ts';
 import { modelParams, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
 import type { Dialect, ParsedRequest } from '../dialect.ts';
 import { chatSchema } from './ollama-body-schema.ts';
@@ -19,6 +20,7 @@ export const ollamaChat: Dialect = {
   parse: parseOllamaChat,
   format: (options) => ollamaFormat('chat', options),
   errors: ollamaErrors,
+  waitsForDecision: isOpenWebUi,
 };
 
 function toCallerFunction(tool: OllamaTool): CallerFunction {

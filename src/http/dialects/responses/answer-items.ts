@@ -43,6 +43,8 @@ export interface ItemOptions {
   keepsReasoning: boolean;
   /** Labels of MCP servers whose tools are not told again. */
   listed: readonly string[];
+  /** Tells the gateway's own words on what an item tells as well. */
+  showsNotices: boolean;
 }
 
 interface OpenText {
@@ -99,7 +101,7 @@ export class AnswerItems {
   note(event: ChatEvent): void {
     switch (event.type) {
       case 'text':
-        if (event.text !== '' && event.isNotice !== true) this.#addText('output_text', event.text);
+        if (event.text !== '' && (event.isNotice !== true || this.#options.showsNotices)) this.#addText('output_text', event.text);
         return;
       case 'reasoning':
         if (event.text !== '') this.#addReasoning(event.text, event.field);

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { maxCallerWarnings } from '../../../core/caller-warning.ts';
 import type { CallerWarning } from '../../../core/caller-warning.ts';
 import { textOf } from '../../../core/chat.ts';
@@ -7,6 +8,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { ParsedRequest } from '../dialect.ts';
 import { modelParams, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
 import { isHiddenTask } from '../is-hidden-task.ts';
+import { isOpenWebUi } from '../is-open-webui.ts';
 import { toMcpPart } from '../mcp-servers.ts';
 import { parseTools, toToolChoice } from './caller-tools.ts';
 import type { CallerTools } from './caller-tools.ts';
@@ -16,7 +18,7 @@ import type { Body } from './request-schema.ts';
 import type { ResponseOptions } from './response-wire.ts';
 
 /** @throws GatewayError `invalid_request`, with `param` set to the first field at fault */
-export function parseResponseRequest(value: unknown): ParsedRequest {
+export function parseResponseRequest(value: unknown, headers: IncomingHttpHeaders): ParsedRequest {
   const wire = requireBoundedBody(value, 'a JSON object with model and input');
   refuseStored(wire);
   const body = parseFields(bodySchema, wire);
@@ -46,7 +48,11 @@ export function parseResponseRequest(value: unknown): ParsedRequest {
   };
   return {
     request,
-    options: { ...optionsOf(body, tools), ...(input.listed.size > 0 && { listed: [...input.listed] }) },
+    options: {
+      ...optionsOf(body, tools),
+      ...(input.listed.size > 0 && { listed: [...input.listed] }),
+      ...(isOpenWebUi(headers) && { showsNotices: true }),
+    },
     isInterrupt: body.interrupt ?? false,
     ...(input.decisions.length > 0 && { decisions: input.decisions }),
   };

@@ -21,6 +21,8 @@ export interface ResponseOptions extends JsonObject {
   keepsReasoning?: boolean;
   /** Labels of MCP servers whose tools the client knows. */
   listed?: string[];
+  /** The client reads the text alone, so what waits for an approval is said there too. */
+  showsNotices?: boolean;
 }
 
 /** The format of one answer: what it streams and what it collects have the same ids. */
@@ -110,9 +112,10 @@ class ResponseHead {
 }
 
 function itemsOf(head: ResponseHead, options: ResponseOptions, events: ItemEvents): AnswerItems {
-  const { tools = {}, keepsReasoning = false, listed = [] } = options;
+  const { tools = {}, keepsReasoning = false, listed = [], showsNotices = false } = options;
   const { runId, key } = head;
-  return new AnswerItems({ runId, key, tools: tools as unknown as Record<string, ToldTool>, keepsReasoning, listed }, events);
+  const told = tools as unknown as Record<string, ToldTool>;
+  return new AnswerItems({ runId, key, tools: told, keepsReasoning, listed, showsNotices }, events);
 }
 
 /** Server-sent events, with their type as name and in the data. */

@@ -1,3 +1,4 @@
+import { isOpenWebUi } from '../is-open-webui.ts';
 import type { Dialect } from '../dialect.ts';
 import { parseResponseRequest } from './parse-request.ts';
 import { responseFormat } from './response-wire.ts';
@@ -9,4 +10,5 @@ export const responses: Dialect = {
   parse: parseResponseRequest,
   format: responseFormat,
   showsCalls: true,
+  waitsForDecision: isOpenWebUi,
 };

@@ -5,7 +5,7 @@ import { writeReasoning } from '../../../../src/http/dialects/responses/kept-rea
 import type { JsonObject } from '../../../../src/shared/json.ts';
 
 const parse = (body: JsonObject): ReturnType<typeof parseResponseRequest> =>
-  parseResponseRequest({ model: 'model', input: 'Hi!', ...body });
+  parseResponseRequest({ model: 'model', input: 'Hi!', ...body }, {});
 const messagesOf = (input: JsonObject[]): unknown => parse({ input }).request.messages;
 
 function refusalOf(body: JsonObject): Partial<GatewayError> {
