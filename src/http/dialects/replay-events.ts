@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { Emit } from '../../shared/emit.ts';
 import { limits } from '../../core/limits.ts';
+import { serverSentEvents } from './server-sent-events.ts';
 import { streamReply } from './stream-reply.ts';
 
 /** Streams server-sent events that are written already. The leave of the client ends nothing but this stream. */
@@ -13,8 +14,7 @@ export function replayEvents(
   reply.raw.once('close', () => controller.abort(new DOMException('The client disconnected', 'AbortError')));
   return streamReply(reply, (emit) => follow(emit, controller.signal), {
     encoder: {
-      contentType: 'text/event-stream; charset=utf-8',
-      keepAlive: () => ': keep-alive\n\n',
+      ...serverSentEvents,
       encode: (text: string) => text,
       end: () => '',
     },

@@ -5,6 +5,7 @@ import { limits } from '../../core/limits.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { StoredResponses } from '../dialects/responses/stored/stored-responses.ts';
 import { replayEvents } from '../dialects/replay-events.ts';
+import { serverSentEvents } from '../dialects/server-sent-events.ts';
 import { pageLimit } from '../page-limit.ts';
 import { parseInput } from '../parse-input.ts';
 
@@ -28,7 +29,7 @@ export const storedResponseRoutes: FastifyPluginAsync<StoredResponseRouteOptions
     const events = stored.background.eventsOf(caller, params.id);
     if (events !== undefined) return replayEvents(reply, (emit, signal) => events.follow(after, { emit, signal }), stallMs);
     if (response['status'] === 'in_progress') throw notStreaming();
-    return reply.type('text/event-stream; charset=utf-8').send(lastEventOf(response, after + 1));
+    return reply.type(serverSentEvents.contentType).send(lastEventOf(response, after + 1));
   });
 
   app.get<WithId>('/v1/responses/:id/input_items', async (request) => {

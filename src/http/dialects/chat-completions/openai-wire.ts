@@ -1,11 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../core/chat.ts';
+import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat.ts';
 import { CallerWarnings } from '../../../core/caller-warning.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { RunEvent } from '../../../core/run-event.ts';
-import { addUsage } from '../../../core/usage.ts';
+import { addUsage, noUsage } from '../../../core/usage.ts';
 import { errorBody } from '../../error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
+import { choiceOf } from '../first-choice.ts';
+import { GatewayAnswerFields } from '../gateway-answer-fields.ts';
+import { serverSentEvents } from '../server-sent-events.ts';
 import { toFunctionCall } from './legacy-functions.ts';
 import { isOpenWebUi } from '../is-open-webui.ts';
 import { createOpenWebUiEvents } from './open-webui-events.ts';
@@ -76,11 +79,10 @@ function createChunkEncoder(
   };
 
   return {
-    contentType: 'text/event-stream; charset=utf-8',
-    keepAlive: () => ': keep-alive\n\n',
+    ...serverSentEvents,
     encode(event) {
       openWebUi?.note(event);
-      const choice = 'choice' in event ? (event.choice ?? 0) : 0;
+      const choice = choiceOf(event);
       switch (event.type) {
         case 'text':
           if (event.text !== '' && options.isLegacy === true) spoken.add(choice);
@@ -117,7 +119,7 @@ function createChunkEncoder(
       }
     },
     ...(openWebUi && { afterBatch: () => partChunks(openWebUi.pending()) }),
-    end: () => `${lastParts()}${options.includeUsage === true ? chunk({ choices: [], usage: usage ?? emptyUsage }) : ''}data: [DONE]\n\n`,
+    end: () => `${lastParts()}${options.includeUsage === true ? chunk({ choices: [], usage: usage ?? noUsage }) : ''}data: [DONE]\n\n`,
     // A failed stream ends without `[DONE]`.
     failure: (error) => `${lastParts()}data: ${JSON.stringify(errorBody(error))}\n\n`,
   };
@@ -131,8 +133,6 @@ export function toWireCall({ id, name, arguments: args, extra }: ToolCall): Json
 function toWireReason(reason: FinishReason, { isLegacy }: CompletionOptions, hasCalls: boolean): string {
   return isLegacy === true && reason === 'tool_calls' && hasCalls ? 'function_call' : reason;
 }
-
-const emptyUsage: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 interface CollectedChoice {
   text: string;
@@ -153,8 +153,7 @@ function createCompletionCollector({ runId, created, model }: AnswerHead, option
     choices.set(index, fresh);
     return fresh;
   };
-  const sources: Source[] = [];
-  const warnings = new CallerWarnings();
+  const own = new GatewayAnswerFields();
   let response: JsonObject = {};
   let usage: Usage | undefined;
 
@@ -163,14 +162,12 @@ function createCompletionCollector({ runId, created, model }: AnswerHead, option
     else if (event.type === 'reasoning') choiceAt(event.choice).reasoning += event.text;
     else if (event.type === 'tool-call') choiceAt(event.choice).toolCalls.push(event.call);
     else if (event.type === 'finish') choiceAt(event.choice).finishReason = event.reason;
-    else if (event.type === 'source') sources.push(event.source);
-    else if (event.type === 'run-event') warnings.add(event.event);
     else if (event.type === 'usage') usage = addUsage(usage, event.usage);
-    else if (event.type === 'approval') response = { ...response, approval: { ...event.approval } };
     else if (event.type === 'thought' || (event.type === 'extra' && event.level === 'delta'))
       Object.assign(choiceAt(event.choice).delta, event.fields);
     else if (event.type === 'extra' && event.level === 'choice') Object.assign(choiceAt(event.choice).fields, event.fields);
     else if (event.type === 'extra') response = { ...response, ...event.fields };
+    else own.note(event);
   }
 
   function body(): JsonObject {
@@ -183,8 +180,7 @@ function createCompletionCollector({ runId, created, model }: AnswerHead, option
       choices: [...choices].toSorted(([left], [right]) => left - right).map(([index, choice]) => completedChoice(index, choice, options)),
       ...(usage === undefined ? {} : { usage }),
       ...response,
-      ...(sources.length === 0 ? {} : { sources: sources as unknown as JsonObject[] }),
-      ...(warnings.list.length === 0 ? {} : { warnings: warnings.list.map((warning) => ({ ...warning })) }),
+      ...own.toJson(),
     };
   }
 

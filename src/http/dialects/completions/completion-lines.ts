@@ -1,9 +1,11 @@
 import type { ChatEvent, FinishReason, Usage } from '../../../core/chat.ts';
 import { CallerWarnings } from '../../../core/caller-warning.ts';
-import { addUsage } from '../../../core/usage.ts';
+import { addUsage, noUsage } from '../../../core/usage.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { errorBody } from '../../error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
+import { choiceOf } from '../first-choice.ts';
+import { serverSentEvents } from '../server-sent-events.ts';
 
 /** OpenAI's text completions and their chunks. `options`: whether the stream tells the `usage`. */
 export function completionFormat({ includeUsage }: JsonObject): AnswerFormat {
@@ -22,8 +24,7 @@ function createEncoder(head: AnswerHead, includeUsage: boolean): StreamEncoder {
   const warnings = new CallerWarnings();
   let usage: Usage | undefined;
   return {
-    contentType: 'text/event-stream; charset=utf-8',
-    keepAlive: () => ': keep-alive\n\n',
+    ...serverSentEvents,
     encode(event) {
       if (event.type === 'text') return choiceChunk(event.choice ?? 0, { text: event.text });
       if (event.type === 'finish') return choiceChunk(event.choice ?? 0, { finish_reason: toReason(event.reason) });
@@ -37,8 +38,6 @@ function createEncoder(head: AnswerHead, includeUsage: boolean): StreamEncoder {
     failure: (error) => `data: ${JSON.stringify(errorBody(error))}\n\n`,
   };
 }
-
-const noUsage: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 interface Choice {
   text: string;
@@ -73,10 +72,6 @@ function createCollector(head: AnswerHead): AnswerCollector {
       ...(warnings.list.length > 0 && { warnings: warnings.list.map((warning) => ({ ...warning })) }),
     }),
   };
-}
-
-function choiceOf(event: ChatEvent): number {
-  return 'choice' in event ? (event.choice ?? 0) : 0;
 }
 
 function logprobsIn(event: ChatEvent): JsonValue | undefined {

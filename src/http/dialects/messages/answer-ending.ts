@@ -1,8 +1,7 @@
-import { CallerWarnings } from '../../../core/caller-warning.ts';
 import type { ChatEvent, FinishReason, Usage } from '../../../core/chat.ts';
-import { addUsage } from '../../../core/usage.ts';
-import { isJsonObject } from '../../../shared/json.ts';
+import { addUsage, usageDetail } from '../../../core/usage.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { GatewayAnswerFields } from '../gateway-answer-fields.ts';
 
 /** What an answer says at its end. */
 export interface AnswerEnding {
@@ -10,8 +9,8 @@ export interface AnswerEnding {
   /** `stop_reason`, `stop_sequence` and `stop_details`. */
   stop(): JsonObject;
   usage(): JsonObject;
-  /** `sources`, `warnings` and `approval`, where there are any. */
-  extensions(): JsonObject;
+  /** Those of the gateway. */
+  ownFields(): JsonObject;
 }
 
 const reasons: Readonly<Record<FinishReason, string>> = {
@@ -23,9 +22,7 @@ const reasons: Readonly<Record<FinishReason, string>> = {
 
 /** `stopSequences`: those of the request. */
 export function createAnswerEnding(stopSequences: readonly string[]): AnswerEnding {
-  const sources: JsonObject[] = [];
-  const warnings = new CallerWarnings();
-  let approval: JsonObject | undefined;
+  const own = new GatewayAnswerFields();
   let sum: Usage | undefined;
   let reason: FinishReason = 'stop';
   let sequence: string | undefined;
@@ -35,13 +32,10 @@ export function createAnswerEnding(stopSequences: readonly string[]): AnswerEndi
     note(event) {
       if (event.type === 'finish') ({ reason } = event);
       else if (event.type === 'usage') sum = addUsage(sum, event.usage);
-      else if (event.type === 'source') sources.push(event.source as unknown as JsonObject);
-      else if (event.type === 'approval') approval = { ...event.approval };
-      else if (event.type === 'run-event') warnings.add(event.event);
       else if (event.type === 'extra') {
         sequence ??= matchedSequence(event.fields, stopSequences);
         isRefused ||= refusalIn(event) !== '';
-      }
+      } else own.note(event);
     },
     stop() {
       const hasStopped = reason === 'stop' && sequence !== undefined;
@@ -50,11 +44,7 @@ export function createAnswerEnding(stopSequences: readonly string[]): AnswerEndi
       return { stop_reason: told, stop_sequence: told === 'stop_sequence' ? (sequence ?? null) : null, stop_details: details };
     },
     usage: () => toUsage(sum),
-    extensions: () => ({
-      ...(sources.length > 0 && { sources }),
-      ...(warnings.list.length > 0 && { warnings: warnings.list.map((warning) => ({ ...warning })) }),
-      ...(approval !== undefined && { approval }),
-    }),
+    ownFields: () => own.toJson(),
   };
 }
 
@@ -71,8 +61,8 @@ export function refusalIn(event: Extract<ChatEvent, { type: 'extra' }>): string 
 
 /** Anthropic's `input_tokens` are those that were not read from a cache. Without a report of the backend, nothing is known. */
 export function toUsage(usage: Usage | undefined): JsonObject {
-  const cached = detail(usage, 'prompt_tokens_details', 'cached_tokens');
-  const thinking = detail(usage, 'completion_tokens_details', 'reasoning_tokens');
+  const cached = usageDetail(usage, 'prompt_tokens_details', 'cached_tokens');
+  const thinking = usageDetail(usage, 'completion_tokens_details', 'reasoning_tokens');
   return {
     input_tokens: Math.max(0, (usage?.prompt_tokens ?? 0) - (cached ?? 0)),
     output_tokens: usage?.completion_tokens ?? 0,
@@ -81,10 +71,4 @@ export function toUsage(usage: Usage | undefined): JsonObject {
     output_tokens_details: thinking === undefined ? null : { thinking_tokens: thinking },
     server_tool_use: null,
   };
-}
-
-function detail(usage: Usage | undefined, group: string, name: string): number | undefined {
-  const details = usage?.[group];
-  const count = isJsonObject(details) ? details[name] : undefined;
-  return typeof count === 'number' ? count : undefined;
 }

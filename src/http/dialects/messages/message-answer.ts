@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../../shared/json.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
 import { isOfFurtherChoice } from '../first-choice.ts';
+import { serverSentEvents } from '../server-sent-events.ts';
 import { blockOf, inputTextOf, openingOf } from './answer-blocks.ts';
 import type { ShownBlocks } from './answer-blocks.ts';
 import { createAnswerEnding, refusalIn, toUsage } from './answer-ending.ts';
@@ -82,7 +83,7 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
   };
 
   return {
-    contentType: 'text/event-stream; charset=utf-8',
+    ...serverSentEvents,
     // Some clients wait for events of the protocol and do not count comments.
     keepAlive: () => ': keep-alive\nevent: ping\ndata: {"type":"ping"}\n\n',
     encode(event) {
@@ -95,7 +96,7 @@ function createEventEncoder(head: AnswerHead, options: MessageOptions): StreamEn
       return block === undefined ? '' : whole(block);
     },
     end() {
-      const last = frame('message_delta', { delta: { ...ending.stop(), container: null }, usage: ending.usage(), ...ending.extensions() });
+      const last = frame('message_delta', { delta: { ...ending.stop(), container: null }, usage: ending.usage(), ...ending.ownFields() });
       return `${begin()}${close()}${last}${frame('message_stop', {})}`;
     },
     failure: (error) => frame('error', messagesErrorBody(error, head.requestId)),
@@ -139,7 +140,7 @@ function createMessageCollector(head: AnswerHead, options: MessageOptions): Answ
     body() {
       close();
       const usage = { ...ending.usage(), ...emptyUsage };
-      return { ...messageHead(head), content, ...ending.stop(), usage, ...emptyFields, ...ending.extensions() };
+      return { ...messageHead(head), content, ...ending.stop(), usage, ...emptyFields, ...ending.ownFields() };
     },
   };
 }

@@ -1,12 +1,12 @@
 import { argumentsAsObject } from '../../../core/call-arguments.ts';
-import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../core/chat.ts';
-import { CallerWarnings } from '../../../core/caller-warning.ts';
+import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat.ts';
 import { addUsage } from '../../../core/usage.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { ollamaError } from './ollama-error.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
 import { isOfFurtherChoice } from '../first-choice.ts';
+import { GatewayAnswerFields } from '../gateway-answer-fields.ts';
 
 /** Milliseconds since 1970, with fractions. */
 export type Clock = () => number;
@@ -117,13 +117,12 @@ function createCollector({ model }: AnswerHead, writing: Writing): AnswerCollect
 class Ending {
   readonly #clock: Clock;
   readonly #start: number;
-  readonly #sources: Source[] = [];
-  readonly #warnings = new CallerWarnings();
+  readonly #own = new GatewayAnswerFields();
   #firstOutput: number | undefined;
   #calls = 0;
   #usage: Usage | undefined;
   #reason: FinishReason = 'stop';
-  #more: JsonObject = {};
+  #context: JsonValue | undefined;
   readonly #doneReason: JsonValue | undefined;
 
   constructor({ clock, doneReason }: Writing) {
@@ -136,11 +135,8 @@ class Ending {
     if (event.type === 'text' || event.type === 'reasoning' || event.type === 'tool-call') this.#firstOutput ??= this.#clock();
     else if (event.type === 'finish') this.#reason = event.reason;
     else if (event.type === 'usage') this.#usage = addUsage(this.#usage, event.usage);
-    else if (event.type === 'source') this.#sources.push(event.source);
-    else if (event.type === 'run-event') this.#warnings.add(event.event);
-    else if (event.type === 'approval') this.#more = { ...this.#more, approval: { ...event.approval } };
-    else if (event.type === 'extra' && event.level === 'response' && event.fields['context'] !== undefined)
-      this.#more = { ...this.#more, context: event.fields['context'] };
+    else if (event.type === 'extra' && event.level === 'response') this.#context = event.fields['context'] ?? this.#context;
+    else this.#own.note(event);
   }
 
   toWireCall({ id, name, arguments: args }: ToolCall): JsonObject {
@@ -153,7 +149,6 @@ class Ending {
     if (this.#doneReason !== undefined) return { done: true, done_reason: this.#doneReason };
     const end = this.#clock();
     const firstOutput = this.#firstOutput ?? end;
-    const warnings = this.#warnings.list;
     return {
       done: true,
       done_reason: this.#reason === 'length' ? 'length' : 'stop',
@@ -163,9 +158,8 @@ class Ending {
       prompt_eval_duration: nanoseconds(firstOutput - this.#start),
       eval_count: this.#usage?.completion_tokens ?? 0,
       eval_duration: nanoseconds(end - firstOutput),
-      ...this.#more,
-      ...(this.#sources.length > 0 && { sources: this.#sources as unknown as JsonObject[] }),
-      ...(warnings.length > 0 && { warnings: warnings.map((warning) => ({ ...warning })) }),
+      ...(this.#context !== undefined && { context: this.#context }),
+      ...this.#own.toJson(),
     };
   }
 }

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import type { PendingApproval } from '../../../core/approval.ts';
-import { CallerWarnings } from '../../../core/caller-warning.ts';
-import type { ChatEvent, FinishReason, Source, Usage } from '../../../core/chat.ts';
+import type { ChatEvent, FinishReason, Usage } from '../../../core/chat.ts';
 import type { GatewayError } from '../../../core/errors.ts';
-import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { addUsage } from '../../../core/usage.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { addUsage, usageDetail } from '../../../core/usage.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
 import { isOfFurtherChoice } from '../first-choice.ts';
+import { GatewayAnswerFields } from '../gateway-answer-fields.ts';
+import { serverSentEvents } from '../server-sent-events.ts';
 import { AnswerItems } from './answer-items.ts';
 import type { DeltaPlace, EventValue, ItemEvents } from './answer-items.ts';
 import type { ToldTool } from './caller-tools.ts';
@@ -65,11 +64,9 @@ class ResponseHead {
   readonly runId: string;
   /** Part of the ids of the answer and of its items. */
   readonly key: string;
-  readonly #sources: Source[] = [];
-  readonly #warnings = new CallerWarnings();
+  readonly #own = new GatewayAnswerFields();
   readonly #fixed: JsonObject;
   #usage: Usage | undefined;
-  #approval: PendingApproval | undefined;
   #reason: FinishReason = 'stop';
 
   constructor({ runId, created, model, key }: ResponseAnswerHead, { response }: ResponseOptions) {
@@ -79,11 +76,9 @@ class ResponseHead {
   }
 
   note(event: ChatEvent): void {
-    if (event.type === 'source') this.#sources.push(event.source);
-    else if (event.type === 'run-event') this.#warnings.add(event.event);
-    else if (event.type === 'usage') this.#usage = addUsage(this.#usage, event.usage);
-    else if (event.type === 'approval') this.#approval = event.approval;
+    if (event.type === 'usage') this.#usage = addUsage(this.#usage, event.usage);
     else if (event.type === 'finish') this.#reason = event.reason;
+    else this.#own.note(event);
   }
 
   end(): ResponseEnd {
@@ -96,16 +91,13 @@ class ResponseHead {
   }
 
   ended(end: ResponseEnd): JsonObject {
-    const warnings = this.#warnings.list;
     return {
       ...this.#fixed,
       status: end.status,
       error: end.status === 'failed' ? toResponseError(end.error) : null,
       incomplete_details: end.status === 'incomplete' ? { reason: end.reason } : null,
       usage: this.#usage === undefined ? null : toResponseUsage(this.#usage),
-      ...(this.#approval !== undefined && { approval: { ...this.#approval } }),
-      ...(this.#sources.length > 0 && { sources: this.#sources as unknown as JsonObject[] }),
-      ...(warnings.length > 0 && { warnings: warnings.map((warning) => ({ ...warning })) }),
+      ...this.#own.toJson(),
       ...(end.status === 'failed' && end.error.progress),
     };
   }
@@ -188,8 +180,7 @@ function createEventEncoder(answer: ResponseAnswerHead, options: ResponseOptions
     return writer.take();
   };
   return {
-    contentType: 'text/event-stream; charset=utf-8',
-    keepAlive: () => ': keep-alive\n\n',
+    ...serverSentEvents,
     encode(event) {
       if (isOfFurtherChoice(event)) return '';
       head.note(event);
@@ -250,16 +241,11 @@ function toResponseUsage(usage: Usage): JsonObject {
   return {
     input_tokens: usage.prompt_tokens,
     input_tokens_details: {
-      cache_write_tokens: countIn(usage['prompt_tokens_details'], 'cache_write_tokens'),
-      cached_tokens: countIn(usage['prompt_tokens_details'], 'cached_tokens'),
+      cache_write_tokens: usageDetail(usage, 'prompt_tokens_details', 'cache_write_tokens') ?? 0,
+      cached_tokens: usageDetail(usage, 'prompt_tokens_details', 'cached_tokens') ?? 0,
     },
     output_tokens: usage.completion_tokens,
-    output_tokens_details: { reasoning_tokens: countIn(usage['completion_tokens_details'], 'reasoning_tokens') },
+    output_tokens_details: { reasoning_tokens: usageDetail(usage, 'completion_tokens_details', 'reasoning_tokens') ?? 0 },
     total_tokens: usage.total_tokens,
   };
-}
-
-function countIn(details: JsonValue | undefined, name: string): number {
-  const count = isJsonObject(details) ? details[name] : undefined;
-  return typeof count === 'number' ? count : 0;
 }
