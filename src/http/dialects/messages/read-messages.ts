@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AssistantMessage, ChatMessage, ContentPart, ToolCall, ToolMessage } from '../../../core/chat.ts';
+import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { ReturnedJson } from '../returned-json.ts';
@@ -43,6 +44,8 @@ export function readConversation({ messages, system, model }: Pick<CountedBody, 
       hasExecutedCalls ||= turn.hasExecutedCalls;
     }
   }
+  if (read.length === 0)
+    throw new GatewayError('invalid_request', 'messages: must have a text, an image or a result', { param: 'messages' });
   return { messages: read, hasExecutedCalls };
 }
 

@@ -3,10 +3,11 @@ import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 
-/** Parts of a message or of a call's output, in our words; text alone becomes a text. @throws GatewayError `invalid_request` for what cannot be read here */
+/** Parts of a message or of a call's output, in our words; text alone becomes a text, and nothing an empty one: backends refuse lists without parts. @throws GatewayError `invalid_request` for what cannot be read here */
 export function toContent(content: string | readonly JsonObject[], path: string): MessageContent {
   if (typeof content === 'string') return content;
   const parts = content.flatMap((part, index) => toPart(part, `${path}.${index}`));
+  if (parts.length === 0) return '';
   const [only] = parts;
   return parts.length === 1 && only?.type === 'text' && typeof only.text === 'string' ? only.text : parts;
 }

@@ -157,6 +157,8 @@ class ItemReader {
   #readMessage(item: JsonObject, path: string): void {
     const { role, content } = parseFields(itemSchemas.message, item, path);
     const said = toContent(content as string | JsonObject[], `${path}.content`);
+    // Its parts are all of types that are not known.
+    if (said === '' && typeof content !== 'string') return;
     if (role !== 'assistant') {
       this.#close();
       // Many backends do not know OpenAI's newer name of the role, and all know the older one.

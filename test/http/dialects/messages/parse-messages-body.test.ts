@@ -295,6 +295,7 @@ test.each<[JsonObject, string]>([
   [{ max_tokens: null }, 'max_tokens'],
   [{ max_tokens: 0 }, 'max_tokens'],
   [{ messages: [] }, 'messages'],
+  [{ messages: [{ role: 'user', content: [{ type: 'hologram' }] }] }, 'messages'],
   [{ messages: [{ role: 'tool', content: '' }] }, 'messages.0.role'],
   [{ messages: [{ role: 'user', content: 7 }] }, 'messages.0.content'],
   [{ messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages.0.content.0.text'],

@@ -56,6 +56,7 @@ describe('the fields of a request', () => {
   test.each<[string, JsonObject]>([
     ['input', { input: 5 }],
     ['input', { input: [] }],
+    ['input', { input: [{ role: 'user', content: [{ type: 'hologram' }] }] }],
     ['model', { model: 5 }],
     ['temperature', { temperature: 'hot' }],
     ['max_tool_calls', { max_tool_calls: 0 }],
@@ -160,6 +161,18 @@ describe('the items of a conversation', () => {
         },
       ]),
     ).toEqual([question]);
+  });
+
+  test('of which only unknown parts are left have none: backends refuse empty lists', () => {
+    const unknown = [{ type: 'hologram', data: 1 }];
+    const call = { type: 'function_call', call_id: 'c1', name: 'a', arguments: '{}' };
+    const result = { type: 'function_call_output', call_id: 'c1', output: unknown };
+    const said = ['user', 'assistant', 'developer'].map((role) => ({ role, content: unknown }));
+    expect(messagesOf([question, ...said, call, result])).toEqual([
+      question,
+      { role: 'assistant', content: null, toolCalls: [{ id: 'c1', name: 'a', arguments: '{}' }] },
+      { role: 'tool', toolCallId: 'c1', content: '' },
+    ]);
   });
 
   test('may be references to what a conversation can do without', () => {
