@@ -208,6 +208,31 @@ describe('a request that asks nothing', () => {
   });
 });
 
+describe('a body without the content type of JSON', () => {
+  const bodies = {
+    '/api/chat': { messages: question, stream: false },
+    '/api/generate': { prompt: 'How are you?', stream: false },
+    '/api/show': {},
+  };
+  const types = [undefined, 'application/x-www-form-urlencoded', 'text/plain'];
+  const statusOf = async ({ app }: Gateway, url: string, headers: Record<string, string | undefined>): Promise<number> => {
+    const payload = JSON.stringify({ model: 'model', ...bodies[url as keyof typeof bodies] });
+    return (await app.server.inject({ method: 'POST', url, payload, headers: { host: '127.0.0.1:8080', ...headers } })).statusCode;
+  };
+
+  test.each(Object.keys(bodies))('is read at %s as Ollama does, which curl and LiteLLM need', async (url) => {
+    await using gateway = await gatewayOf({ turns: types.map(() => says('Fine.')) });
+    for (const type of types) expect(await statusOf(gateway, url, { 'content-type': type })).toBe(200);
+  });
+
+  test('is not read from pages, which may send it without being allowed to', async () => {
+    await using gateway = await gatewayOf({ turns: [] });
+    const origin = 'http://127.0.0.1:8080';
+    for (const page of [{ origin }, { 'sec-fetch-site': 'cross-site' }])
+      expect(await statusOf(gateway, '/api/chat', { 'content-type': 'text/plain', ...page })).toBe(415);
+  });
+});
+
 describe('keys', () => {
   test('errors of authentication, models and limits have the form of Ollama', async () => {
     const model = new ScriptedModel(says('One.'));

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { createInflightBodyLimit } from './inflight-body-limit.ts';
@@ -23,6 +23,8 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     takesForms?: true;
+    /** Bodies are JSON whatever their content type says, as an Ollama takes them, but for those that a page sends. */
+    takesAnyType?: true;
   }
 }
 
@@ -56,6 +58,10 @@ export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions
     }
   });
 
+  app.addHook('onRoute', (route) => {
+    if (route.config?.takesAnyType === true) route.onRequest = [route.onRequest ?? [], readAsJson].flat();
+  });
+
   app.decorateRequest('releaseBody');
   app.addContentTypeParser('multipart/form-data', (request, payload, done) => {
     if (request.routeOptions.config.takesForms !== true) return done(noForms());
@@ -84,6 +90,12 @@ export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions
     payload.once('error', (error) => counted.destroy(error));
     return done(null, payload.pipe(counted));
   });
+}
+
+/** Browsers name the origin of what pages send, or how they came to send it. */
+function readAsJson({ raw: { headers } }: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  if (headers.origin === undefined && headers['sec-fetch-site'] === undefined) headers['content-type'] = 'application/json';
+  done();
 }
 
 function noForms(): GatewayError {

@@ -19,6 +19,8 @@ export interface Dialect {
   readonly errors?: ErrorFormat;
   /** Its answers show the calls that the gateway executes: those of a resumed run are told again. */
   readonly showsCalls?: true;
+  /** Its clients may send JSON under any content type, or under none. */
+  readonly takesAnyType?: true;
   /** Whether the stream of a suspended run stays open for a decision that comes elsewhere. Absent: no. */
   waitsForDecision?(headers: IncomingHttpHeaders): boolean;
 }

@@ -144,7 +144,8 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   }
 
   for (const dialect of dialects) {
-    const config = { admitsInterrupts: true, ...(dialect.errors && { errors: dialect.errors }) } as const;
+    const { errors, takesAnyType } = dialect;
+    const config = { admitsInterrupts: true, ...(errors && { errors }), ...(takesAnyType && { takesAnyType }) } as const;
     for (const path of dialect.paths) app.post(path, { config }, (request, reply) => answer(request, reply, dialect));
   }
 };

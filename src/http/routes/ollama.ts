@@ -37,7 +37,7 @@ const refusedRoutes = [
 
 /** Ollama's routes beside its chats: models, embeddings, and what is refused. */
 export const ollamaRoutes: FastifyPluginAsync<OllamaRouteOptions> = async (app, { version, models }) => {
-  const config = { errors: ollamaErrors };
+  const config = { errors: ollamaErrors, takesAnyType: true } as const;
 
   app.get('/api/version', { config }, () => ({ version: ollamaVersion, toolwharf: version }));
 

@@ -21,6 +21,7 @@ export const ollamaChat: Dialect = {
   format: (options) => ollamaFormat('chat', options),
   errors: ollamaErrors,
   waitsForDecision: isOpenWebUi,
+  takesAnyType: true,
 };
 
 function toCallerFunction(tool: OllamaTool): CallerFunction {

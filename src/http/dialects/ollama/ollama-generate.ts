@@ -17,6 +17,7 @@ export const ollamaGenerate: Dialect = {
   parse: parseOllamaGenerate,
   format: (options) => ollamaFormat('generate', options),
   errors: ollamaErrors,
+  takesAnyType: true,
 };
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
