@@ -24,8 +24,13 @@ function isSame(one: ToolSpec, other: ToolSpec): boolean {
 /** The JSON of a request's body. `tools` comes last. */
 export function writeBody(body: JsonObject): string {
   const { tools, ...others } = body;
-  if (!Array.isArray(tools)) return JSON.stringify(body);
-  const written = tools.map((tool) => (typeof tool === 'object' && tool !== null ? texts.get(tool) : undefined) ?? JSON.stringify(tool));
-  const text = JSON.stringify(others);
-  return `${text.slice(0, -1)}${text === '{}' ? '' : ','}"tools":[${written.join(',')}]}`;
+  if (!Array.isArray(tools) || tools.length === 0) return JSON.stringify(body);
+  // Not joined, which would copy the texts once more.
+  let text = JSON.stringify(others).slice(0, -1);
+  let separator = `${text === '{' ? '' : ','}"tools":[`;
+  for (const tool of tools) {
+    text += separator + ((typeof tool === 'object' && tool !== null ? texts.get(tool) : undefined) ?? JSON.stringify(tool));
+    separator = ',';
+  }
+  return `${text}]}`;
 }

@@ -23,8 +23,9 @@ it.each([
   expect(writeBody(forOllama)).toBe(JSON.stringify(forOllama));
 });
 
-it('writes a body that has only tools, and one whose tools are no list', () => {
+it('writes a body that has only tools, one with none, and one whose tools are no list', () => {
   expect(writeBody({ tools: [hosted, 'x', null] })).toBe(JSON.stringify({ tools: [hosted, 'x', null] }));
+  expect(writeBody({ tools: [], model: 'm' })).toBe('{"tools":[],"model":"m"}');
   expect(writeBody({ tools: 'none', model: 'm' })).toBe('{"tools":"none","model":"m"}');
 });
 
