@@ -44,6 +44,15 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
   let isClosed = false;
   let isFaulty = false;
   let prunedAt = Number.NEGATIVE_INFINITY;
+  let latestDay = { number: Number.NaN, text: '' };
+
+  /** Written once a day, because every run asks for it several times. */
+  function today(): string {
+    const time = now();
+    const number = Math.floor(time / dayMs);
+    if (number !== latestDay.number) latestDay = { number, text: dayOf(time) };
+    return latestDay.text;
+  }
 
   function schedule(): void {
     if (timer !== undefined || isClosed) return;
@@ -52,7 +61,7 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
   }
 
   function countsOf(caller: Caller, model: string, tool: string): UsageCounts {
-    const day = dayOf(now());
+    const day = today();
     const keyId = keyIdOf(caller.id);
     const name = JSON.stringify([caller.person?.id ?? '', model, tool]);
     const isCountedAlone = mayHaveRow(day, keyId, name);
@@ -77,7 +86,7 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
   }
 
   function addTokens(callerId: string, count: number): void {
-    const day = dayOf(now());
+    const day = today();
     if (tokens.day !== day) tokens = { day, of: new Map() };
     if (count > 0) tokens.of.set(callerId, (tokens.of.get(callerId) ?? 0) + count);
   }
@@ -146,11 +155,11 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
       schedule();
     },
 
-    tokensToday: (callerId) => (tokens.day === dayOf(now()) ? (tokens.of.get(callerId) ?? 0) : 0),
+    tokensToday: (callerId) => (tokens.day === today() ? (tokens.of.get(callerId) ?? 0) : 0),
 
     async load() {
       try {
-        const day = dayOf(now());
+        const day = today();
         for (const { keyId, personId, tokens: count } of await store.tokensOf(day)) {
           addTokens(keyId, count);
           if (personId !== '') addTokens(personCallerId(keyId, personId), count);
