@@ -29,6 +29,7 @@ const foreignVariables = [
   'ANTHROPIC_BASE_URL',
   'DEFAULT_MODEL_METADATA',
   'ENABLE_FORWARD_USER_INFO_HEADERS',
+  'FORWARD_USER_INFO_HEADER_JWT_SECRET',
   'NODE_OPTIONS',
 ];
 const page = (name: (typeof pageNames)[number]): string => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8');
