@@ -46,7 +46,7 @@ export interface KnownPerson {
  * @throws GatewayError `storage_unavailable`
  */
 export interface UsageStore {
-  /** Adds the counts to those that are stored, and notes the people, all at once. */
+  /** Adds the counts to those that are stored, and notes the people, all or nothing, in one turn of the event loop. */
   add(counts: readonly UsageCounts[], people: readonly KnownPerson[]): Promise<void>;
   report(query: UsageQuery): Promise<UsageRow[]>;
   /** Tokens of a day, in and out, of each key and person. */

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../core/caller.ts';
 import { limits } from '../core/limits.ts';
 import type { EndedCall, EndedRun, Metrics } from '../core/metrics.ts';
@@ -6,11 +7,15 @@ import type { KnownPerson, UsageCounts, UsageStore } from '../core/usage-store.t
 
 /** What is counted is written together; a crash loses at most as much. */
 const saveDelayMs = 2_000;
+/** Rows that are written in one turn of the event loop, which takes a few milliseconds. */
+const rowsPerWrite = 250;
 const retryDelayMs = 10_000;
 const pruneIntervalMs = 60 * 60 * 1_000;
 const dayMs = 24 * 60 * 60 * 1_000;
 /** A caller can make up ids of people, and so rows: beyond this number, what a key uses in a day is no longer told apart. */
 const rowsOfKeyPerDay = 20_000;
+/** People of one key whose tokens of today are remembered; beyond it those of the least recently active one are forgotten. */
+const peopleOfKey = 50_000;
 /** Runs that fail so, never reached a model: the name is whatever the client wrote. */
 const nameless: ReadonlySet<string | undefined> = new Set(['model_not_found', 'forbidden', 'invalid_request']);
 
@@ -37,7 +42,7 @@ export interface UsageCounter extends Pick<Metrics, 'countRun' | 'countCall'> {
 export function createUsageCounter({ store, now, logger }: UsageCounterOptions): UsageCounter {
   let unsaved = new Map<string, UsageCounts>();
   let people = new Map<string, KnownPerson>();
-  let tokens = { day: '', of: new Map<string, number>() };
+  let tokens = { day: '', ofKeys: new Map<string, TokensOfKey>() };
   let rows = { day: '', of: new Map<string, Set<string>>() };
   let timer: NodeJS.Timeout | undefined;
   let saving: Promise<void> = Promise.resolve();
@@ -87,8 +92,19 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
 
   function addTokens(callerId: string, count: number): void {
     const day = today();
-    if (tokens.day !== day) tokens = { day, of: new Map() };
-    if (count > 0) tokens.of.set(callerId, (tokens.of.get(callerId) ?? 0) + count);
+    if (tokens.day !== day) tokens = { day, ofKeys: new Map() };
+    if (count === 0) return;
+    const keyId = keyIdOf(callerId);
+    const ofKey = tokens.ofKeys.get(keyId) ?? { all: 0, people: new Map<string, number>() };
+    tokens.ofKeys.set(keyId, ofKey);
+    ofKey.all += count;
+    if (callerId === keyId) return;
+    const before = ofKey.people.get(callerId) ?? 0;
+    // To the end, so that the first is the least recently active one.
+    ofKey.people.delete(callerId);
+    ofKey.people.set(callerId, before + count);
+    const [quietest] = ofKey.people.keys();
+    if (ofKey.people.size > peopleOfKey && quietest !== undefined) ofKey.people.delete(quietest);
   }
 
   async function save(): Promise<void> {
@@ -97,7 +113,7 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
     unsaved = new Map();
     people = new Map();
     try {
-      await store.add([...counts.values()], [...noted.values()]);
+      await saveParts(counts, noted);
       isFaulty = false;
       if (now() - prunedAt < pruneIntervalMs) return;
       prunedAt = now();
@@ -107,6 +123,21 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
       isFaulty = true;
       restore(counts, noted);
       schedule();
+    }
+  }
+
+  /** Removes what it has written. */
+  async function saveParts(counts: Map<string, UsageCounts>, noted: Map<string, KnownPerson>): Promise<void> {
+    while (counts.size > 0 || noted.size > 0) {
+      const some = [...counts.entries().take(rowsPerWrite)];
+      const seen = [...noted.entries().take(rowsPerWrite)];
+      await store.add(
+        some.map(([, count]) => count),
+        seen.map(([, person]) => person),
+      );
+      for (const [key] of some) counts.delete(key);
+      for (const [key] of seen) noted.delete(key);
+      if (counts.size > 0 || noted.size > 0) await nextTurn();
     }
   }
 
@@ -137,7 +168,6 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
       counts.tokensIn += tokensIn;
       counts.tokensOut += tokensOut;
       addTokens(caller.id, tokensIn + tokensOut);
-      if (caller.person !== undefined) addTokens(keyIdOf(caller.id), tokensIn + tokensOut);
     },
 
     countCall({ caller, server, tool, code }: EndedCall) {
@@ -155,15 +185,16 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
       schedule();
     },
 
-    tokensToday: (callerId) => (tokens.day === today() ? (tokens.of.get(callerId) ?? 0) : 0),
+    tokensToday(callerId) {
+      const ofKey = tokens.day === today() ? tokens.ofKeys.get(keyIdOf(callerId)) : undefined;
+      return (callerId === keyIdOf(callerId) ? ofKey?.all : ofKey?.people.get(callerId)) ?? 0;
+    },
 
     async load() {
       try {
         const day = today();
-        for (const { keyId, personId, tokens: count } of await store.tokensOf(day)) {
-          addTokens(keyId, count);
-          if (personId !== '') addTokens(personCallerId(keyId, personId), count);
-        }
+        for (const { keyId, personId, tokens: count } of await store.tokensOf(day))
+          addTokens(personId === '' ? keyId : personCallerId(keyId, personId), count);
       } catch (error) {
         logger.error({ err: error }, 'the tokens of today cannot be read; limits of tokens a day begin anew');
       }
@@ -175,6 +206,12 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
       isClosed = true;
     },
   };
+}
+
+interface TokensOfKey {
+  all: number;
+  /** By their ids as callers. */
+  people: Map<string, number>;
 }
 
 /** In UTC, as 2026-11-22. */

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import type { Caller } from '../../src/core/caller.ts';
+import type { UsageStore } from '../../src/core/usage-store.ts';
+import { createUsageCounter } from '../../src/observability/usage-counter.ts';
+
+const personOf = (id: string): Caller => ({ id: `key/${id}`, person: { id }, role: 'user', isOpen: false });
+
+function counterWith(add: UsageStore['add']) {
+  const store = { add, prune: async () => undefined, tokensOf: async () => [] } as unknown as UsageStore;
+  return createUsageCounter({ store, now: () => 0, logger: { error: () => undefined } });
+}
+
+test('writes a crowd in parts, none of which holds up others', async () => {
+  const sizes: number[] = [];
+  const seen = new Set<string>();
+  const counter = counterWith(async (counts, people) => {
+    sizes.push(counts.length + people.length);
+    for (const { id } of people) seen.add(id);
+  });
+  for (let index = 0; index < 3_000; index += 1) {
+    counter.notePerson(personOf(`p${index}`));
+    counter.countCall({ caller: personOf(`p${index}`), server: 'bank', tool: 'pay', code: undefined, durationMs: 1 });
+  }
+  await counter.flush();
+  expect(seen.size).toBe(3_000);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(6_000);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
+});
+
+test('writes once what was written before a part could not be', async () => {
+  let calls = 0;
+  let attempts = 0;
+  const counter = counterWith(async (counts) => {
+    attempts += 1;
+    if (attempts === 2) throw new Error('The disk is full');
+    for (const { toolCalls } of counts) calls += toolCalls;
+  });
+  for (let index = 0; index < 1_200; index += 1) counter.countCall({ caller: personOf(`p${index}`), server: 'bank', tool: 'pay', code: undefined, durationMs: 1 });
+  await counter.flush();
+  expect(calls).toBeLessThan(1_200);
+  await counter.flush();
+  expect(calls).toBe(1_200);
+});
+
+test('remembers the tokens of so many people of a key that inventing them fills no memory', () => {
+  const counter = counterWith(async () => undefined);
+  const run = { outcome: 'completed', model: 'model', toolCalls: 0, usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } };
+  const count = (id: string): void => counter.countRun({ ...run, caller: personOf(id) } as never);
+  for (let index = 0; index < 60_000; index += 1) {
+    count(`p${index}`);
+    if (index % 1_000 === 0) count('ada');
+  }
+  expect(counter.tokensToday('key')).toBe(120_120);
+  expect(counter.tokensToday('key/ada')).toBe(120);
+  expect(counter.tokensToday('key/p0')).toBe(0);
+});
