@@ -1,7 +1,8 @@
-import type { SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KnownPerson, UsageDimension, UsageRow, UsageStore } from '../../core/usage-store.ts';
 import type { DatabaseConnection } from './database-connection.ts';
-import { selectAll } from './select.ts';
+import { selectAll, selectFirst } from './select.ts';
 
 const sums = `sum(requests) AS requests, sum(tokens_in) AS tokensIn, sum(tokens_out) AS tokensOut, sum(tool_calls) AS toolCalls, sum(failures) AS failures`;
 const addCounts = `INSERT INTO usage (day, key_id, person_id, model, tool, requests, tokens_in, tokens_out, tool_calls, failures)
@@ -10,6 +11,8 @@ const addCounts = `INSERT INTO usage (day, key_id, person_id, model, tool, reque
   tool_calls = tool_calls + excluded.tool_calls, failures = failures + excluded.failures`;
 const notePerson = `INSERT INTO people (key_id, id, name, email, last) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key_id, id) DO UPDATE SET
   name = coalesce(excluded.name, name), email = coalesce(excluded.email, email), last = max(last, excluded.last)`;
+
+const rowsPerDeletion = 1_000;
 
 /** What distinguishes the rows of a report; the ids of people are unique within a key alone. */
 const columnsOf: Record<UsageDimension, readonly string[]> = {
@@ -21,6 +24,27 @@ const columnsOf: Record<UsageDimension, readonly string[]> = {
 
 /** Usage by day, and the people behind keys, on the registry's connection (see `createSqliteRuns`). */
 export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
+  /** The last one up to a day of which anything is stored. */
+  const lastDay = (day: string, compared: '<' | '<='): Promise<string | null> =>
+    connection.read((database) => {
+      const row = selectFirst<{ day: string | null }>(database, `SELECT max(day) AS day FROM usage WHERE day ${compared} ?`, day);
+      return row?.day ?? null;
+    });
+
+  /** Deletes rows that meet a condition, some in each turn of the event loop. */
+  async function deleteInParts(table: 'usage' | 'people', condition: string, value: SQLInputValue): Promise<void> {
+    const names = table === 'usage' ? ['day', 'key_id', 'person_id', 'model', 'tool'] : ['key_id', 'id'];
+    const find = `SELECT ${names.join(', ')} FROM ${table} WHERE ${condition} LIMIT ${rowsPerDeletion}`;
+    const remove = `DELETE FROM ${table} WHERE ${names.map((name) => `${name} = ?`).join(' AND ')}`;
+    const removeSome = (database: DatabaseSync): number => {
+      const found = selectAll<Record<string, string>>(database, find, value);
+      const removing = database.prepare(remove);
+      for (const row of found) removing.run(...names.map((name) => row[name] ?? ''));
+      return found.length;
+    };
+    while ((await connection.write(removeSome)) === rowsPerDeletion) await nextTurn();
+  }
+
   return {
     add: (counts, people) =>
       connection.write((database) => {
@@ -31,20 +55,23 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
         for (const { keyId, id, name = null, email = null, last } of people) note.run(keyId, id, name, email, last);
       }),
 
-    report: ({ by, from, to, owner, limit }) =>
-      connection.read((database) => {
-        const shown = (column: string): string => (columnsOf[by].includes(column) ? column : `''`);
-        const conditions = ['day >= ?', 'day <= ?', by === 'tool' ? `tool <> ''` : `tool = ''`];
-        const values: SQLInputValue[] = [from, to];
-        if (owner !== undefined) {
-          conditions.push('key_id = ?', 'person_id = ?');
-          values.push(owner.keyId, owner.personId);
-        }
-        const groups = ['day', ...columnsOf[by]].join(', ');
-        const sql = `SELECT day, ${shown('key_id')} AS keyId, ${shown('person_id')} AS personId, ${shown('model')} AS model, ${shown('tool')} AS tool, ${sums}
-          FROM usage WHERE ${conditions.join(' AND ')} GROUP BY ${groups} ORDER BY day DESC, ${columnsOf[by].join(', ')} LIMIT ?`;
-        return selectAll<UsageRow>(database, sql, ...values, limit);
-      }),
+    async report({ by, from, to, owner, limit }) {
+      const shown = (column: string): string => (columnsOf[by].includes(column) ? column : `''`);
+      const conditions = ['day = ?', by === 'tool' ? `tool <> ''` : `tool = ''`];
+      const values: SQLInputValue[] = owner === undefined ? [] : [owner.keyId, owner.personId];
+      if (owner !== undefined) conditions.push('key_id = ?', 'person_id = ?');
+      const groups = columnsOf[by].join(', ');
+      const sql = `SELECT day, ${shown('key_id')} AS keyId, ${shown('person_id')} AS personId, ${shown('model')} AS model, ${shown('tool')} AS tool, ${sums}
+        FROM usage WHERE ${conditions.join(' AND ')} GROUP BY day, ${groups} ORDER BY ${groups} LIMIT ?`;
+      const rows: UsageRow[] = [];
+      // A day in each turn of the event loop: all of them may have millions of rows.
+      for (let day = await lastDay(to, '<='); day !== null && day >= from && rows.length < limit; day = await lastDay(day, '<')) {
+        const ofDay = day;
+        rows.push(...(await connection.read((database) => selectAll<UsageRow>(database, sql, ofDay, ...values, limit - rows.length))));
+        await nextTurn();
+      }
+      return rows;
+    },
 
     tokensOf: (day) =>
       connection.read((database) =>
@@ -86,10 +113,8 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
       const find = 'SELECT 1 FROM usage WHERE day < ? UNION ALL SELECT 1 FROM people WHERE last < ? LIMIT 1';
       // Read first: usually there is nothing to remove, and a write would have to wait for locks.
       if ((await connection.read((database) => database.prepare(find).get(day, time))) === undefined) return;
-      await connection.write((database) => {
-        database.prepare('DELETE FROM usage WHERE day < ?').run(day);
-        database.prepare('DELETE FROM people WHERE last < ?').run(time);
-      });
+      await deleteInParts('usage', 'day < ?', day);
+      await deleteInParts('people', 'last < ?', time);
     },
   };
 }
