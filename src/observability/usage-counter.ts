@@ -12,7 +12,7 @@ const rowsPerWrite = 250;
 const retryDelayMs = 10_000;
 const pruneIntervalMs = 60 * 60 * 1_000;
 const dayMs = 24 * 60 * 60 * 1_000;
-/** A caller can make up ids of people, and so rows: beyond this number, what a key uses in a day is no longer told apart. */
+/** A caller can make up ids of people, and so rows: beyond this number, what a key uses in a day is no longer told apart, and no more people are noted. */
 const rowsOfKeyPerDay = 20_000;
 /** People of one key whose tokens of today are remembered; beyond it those of the least recently active one are forgotten. */
 const peopleOfKey = 50_000;
@@ -43,7 +43,8 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
   let unsaved = new Map<string, UsageCounts>();
   let people = new Map<string, KnownPerson>();
   let tokens = { day: '', ofKeys: new Map<string, TokensOfKey>() };
-  let rows = { day: '', of: new Map<string, Set<string>>() };
+  const mayHaveRow = namesOfDay();
+  const mayBeNoted = namesOfDay();
   let timer: NodeJS.Timeout | undefined;
   let saving: Promise<void> = Promise.resolve();
   let isClosed = false;
@@ -78,16 +79,6 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
     unsaved.set(key, fresh);
     schedule();
     return fresh;
-  }
-
-  function mayHaveRow(day: string, keyId: string, name: string): boolean {
-    if (rows.day !== day) rows = { day, of: new Map() };
-    const ofKey = rows.of.get(keyId) ?? new Set();
-    rows.of.set(keyId, ofKey);
-    if (ofKey.has(name)) return true;
-    if (ofKey.size >= rowsOfKeyPerDay) return false;
-    ofKey.add(name);
-    return true;
   }
 
   function addTokens(callerId: string, count: number): void {
@@ -180,8 +171,9 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
 
     notePerson({ id, person }) {
       if (person === undefined) return;
-      if (people.size >= rowsOfKeyPerDay && !people.has(id)) return;
-      people.set(id, { ...person, keyId: keyIdOf(id), last: now() });
+      const keyId = keyIdOf(id);
+      if (!mayBeNoted(today(), keyId, person.id)) return;
+      people.set(id, { ...person, keyId, last: now() });
       schedule();
     },
 
@@ -205,6 +197,20 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
       await flush();
       isClosed = true;
     },
+  };
+}
+
+/** Remembers so many names of each key in a day, and says whether a name is one of them. */
+function namesOfDay(): (day: string, keyId: string, name: string) => boolean {
+  let names = { day: '', of: new Map<string, Set<string>>() };
+  return (day, keyId, name) => {
+    if (names.day !== day) names = { day, of: new Map() };
+    const ofKey = names.of.get(keyId) ?? new Set();
+    names.of.set(keyId, ofKey);
+    if (ofKey.has(name)) return true;
+    if (ofKey.size >= rowsOfKeyPerDay) return false;
+    ofKey.add(name);
+    return true;
   };
 }
 

@@ -27,6 +27,21 @@ test('writes a crowd in parts, none of which holds up others', async () => {
   expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
 });
 
+test('notes so many people of a key in a day that inventing them fills no disk, and those of other keys all the same', async () => {
+  const seen = new Set<string>();
+  const counter = counterWith(async (_counts, people) => {
+    for (const { keyId, id } of people) seen.add(`${keyId}/${id}`);
+  });
+  for (let index = 0; index < 30_000; index += 1) {
+    if (index % 10_000 === 0) await counter.flush();
+    counter.notePerson(personOf(`p${index}`));
+  }
+  counter.notePerson({ ...personOf('ada'), id: 'other/ada' });
+  await counter.flush();
+  expect(seen.size).toBe(20_001);
+  expect(seen.has('other/ada')).toBe(true);
+});
+
 test('writes once what was written before a part could not be', async () => {
   let calls = 0;
   let attempts = 0;
@@ -35,7 +50,8 @@ test('writes once what was written before a part could not be', async () => {
     if (attempts === 2) throw new Error('The disk is full');
     for (const { toolCalls } of counts) calls += toolCalls;
   });
-  for (let index = 0; index < 1_200; index += 1) counter.countCall({ caller: personOf(`p${index}`), server: 'bank', tool: 'pay', code: undefined, durationMs: 1 });
+  for (let index = 0; index < 1_200; index += 1)
+    counter.countCall({ caller: personOf(`p${index}`), server: 'bank', tool: 'pay', code: undefined, durationMs: 1 });
   await counter.flush();
   expect(calls).toBeLessThan(1_200);
   await counter.flush();
