@@ -1,23 +1,23 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../core/caller.ts';
-import { insertInterrupted } from '../../chat/suspend/insert-interrupted.ts';
 import type { ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { RateLimiter, Release } from '../../core/rate-limit.ts';
+import { insertInterrupted } from '../../chat/suspend/insert-interrupted.ts';
+import type { StartedRun } from '../../runs/active-runs.ts';
+import type { FollowOptions } from '../../runs/followed-runs.ts';
+import type { InterruptChat } from '../../runs/interrupt-chat.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { admitRequest, takeOverAdmission } from '../auth/limit-callers.ts';
+import type { AnswerFormat } from '../dialects/answer-format.ts';
+import type { AnswerKeeper, KeptAnswer } from '../dialects/answer-keeper.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions, AnswerRun } from '../dialects/answer-run.ts';
-import type { JsonObject } from '../../shared/json.ts';
-import type { StartedRun } from '../../runs/active-runs.ts';
-import type { InterruptChat } from '../../runs/interrupt-chat.ts';
-import type { FollowOptions } from '../../runs/followed-runs.ts';
 import type { DecidedRuns } from '../dialects/decided-runs.ts';
-import type { AnswerKeeper, KeptAnswer } from '../dialects/answer-keeper.ts';
-import type { AnswerFormat } from '../dialects/answer-format.ts';
-import { replayEvents } from '../dialects/replay-events.ts';
 import type { Dialect, ParsedRequest } from '../dialects/dialect.ts';
 import { dialects } from '../dialects/dialects.ts';
+import { replayEvents } from '../dialects/replay-events.ts';
 import { publicAddress } from '../public-address.ts';
-import { admitRequest, takeOverAdmission } from '../auth/limit-callers.ts';
 
 export interface ChatRouteOptions extends AnswerOptions {
   /** `PUBLIC_URL`. */
@@ -72,11 +72,11 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   function begin(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
     const { request, dialect } = exchange;
     if (parsed.isBackground === true) return startInBackground(request, parsed);
-    if (parsed.decisions !== undefined) return goOn(exchange, { ...parsed, decisions: parsed.decisions });
+    if (parsed.decisions !== undefined) return answerDecided(exchange, { ...parsed, decisions: parsed.decisions });
     const { model, stream } = parsed.request;
     const controller = new AbortController();
-    const answerForm = new AnswerForm(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
-    const begun = options.startRun({ ...parsed.request, reply: answerForm }, request.caller, controller);
+    const told = new LazyReply(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
+    const begun = options.startRun({ ...parsed.request, reply: told }, request.caller, controller);
     const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
     return answerWith(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
@@ -101,7 +101,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   }
 
   /** Answers with the suspended run that the request decides on. */
-  async function goOn(exchange: Exchange, parsed: ParsedRequest & Required<Pick<ParsedRequest, 'decisions'>>): Promise<unknown> {
+  async function answerDecided(exchange: Exchange, parsed: ParsedRequest & Required<Pick<ParsedRequest, 'decisions'>>): Promise<unknown> {
     const {
       decisions,
       request: { model, stream, warnings = [] },
@@ -150,8 +150,8 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   }
 };
 
-/** Finds the address out when a run is suspended, because other chats do without. */
-class AnswerForm implements NonNullable<ChatRequest['reply']> {
+/** How a run is answered, as it is kept when it is suspended. The address is found out only then, because other chats do without. */
+class LazyReply implements NonNullable<ChatRequest['reply']> {
   readonly dialect: string;
   readonly options: JsonObject;
   readonly #findAddress: () => string | undefined;
@@ -166,7 +166,6 @@ class AnswerForm implements NonNullable<ChatRequest['reply']> {
     return this.#findAddress();
   }
 
-  /** As suspended runs keep it. */
   toJSON(): NonNullable<ChatRequest['reply']> {
     const { dialect, options, address } = this;
     return { dialect, options, address };
