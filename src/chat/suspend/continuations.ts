@@ -116,12 +116,18 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
   };
 }
 
-/** Replaces the caller's calls, which are in the last turn, without results. */
+/** Replaces the caller's calls, which are in the last turn, without results. Some backends give several calls of a turn the same id. */
 export function withCalls(messages: readonly ChatMessage[], old: readonly ToolCall[], calls: readonly ToolCall[]): ChatMessage[] {
   const last = messages.findLastIndex((message) => message.role === 'assistant');
+  const left = old.map((call, place) => ({ call, place }));
+  const replaced = ({ id, name }: ToolCall): ToolCall | undefined => {
+    const found = left.findIndex(({ call }) => call.id === id && call.name === name);
+    const [taken] = found < 0 ? [] : left.splice(found, 1);
+    return taken && calls[taken.place];
+  };
   return messages.map((message, index) => {
     if (index !== last || message.role !== 'assistant') return message;
-    return { ...message, toolCalls: message.toolCalls.map((call) => calls[old.findIndex(({ id }) => id === call.id)] ?? call) };
+    return { ...message, toolCalls: message.toolCalls.map((call) => replaced(call) ?? call) };
   });
 }
 

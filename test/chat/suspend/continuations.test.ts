@@ -52,6 +52,19 @@ test('a history of thousands of turns costs a bounded number of looks, at the la
   expect(looks).toBe(limits.continuationsPerRequest);
 });
 
+test('calls of one turn stay apart where the backend gave them one id, also those of the gateway', async () => {
+  const continuations = memoryContinuations();
+  const calls = ['look', 'mine', 'mine'].map((name, index) => ({ id: 'c', name, arguments: `{"n":${index}}` }));
+  const messages: ChatMessage[] = [
+    { role: 'assistant', content: null, toolCalls: calls },
+    { role: 'tool', toolCallId: 'c', content: 'looked' },
+  ];
+  const [first, second] = await continuations.keepDerived(ann, 'seed', { calls: calls.slice(1), messages });
+  const sent: ChatMessage = { role: 'assistant', content: null, toolCalls: [first, second].filter((each) => each !== undefined) };
+  expect(first?.id).not.toBe(second?.id);
+  expect(await continuations.restore(ann, [sent])).toEqual([{ ...messages[0], toolCalls: [calls[0], first, second] }, messages[1]]);
+});
+
 test('ids that a backend counts anew never mix two turns: the later one is handed over under ids of its own', async () => {
   let count = 0;
   const continuations = memoryContinuations({ newCallId: () => `own_${++count}` });
