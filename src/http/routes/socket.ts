@@ -9,11 +9,10 @@ import type { BrowserRelay } from '../../relay/browser-relay.ts';
 import { foreignOrigin, invalidKey, tokenOf } from '../auth/authenticate.ts';
 import type { PersonSource } from '../auth/identify-person.ts';
 import { tidyPath } from '../not-found-hints.ts';
-import { createByteBudget } from '../dialects/socket/byte-budget.ts';
-import type { ByteBudget } from '../dialects/socket/byte-budget.ts';
 import { createSocketChats } from '../dialects/socket/socket-chats.ts';
 import type { StartChat } from '../dialects/socket/socket-chats.ts';
 import type { InterruptChat } from '../../runs/interrupt-chat.ts';
+import { createSocketSlots } from '../dialects/socket/socket-slots.ts';
 import { serveConnection } from '../dialects/socket/socket-connection.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import type { Credential } from '../dialects/socket/socket-connection.ts';
@@ -42,11 +41,8 @@ export interface SocketRouteOptions {
 }
 
 const path = '/ws';
-const callerBudget = { perSecond: limits.callerSocketBytesPerSecond, burst: limits.callerSocketBurstBytes };
 const protocol = 'toolwharf.v1';
 const bearerPrefix = 'bearer.';
-/** After this time a used-up byte budget is full again, so it can be forgotten. */
-const budgetMemoryMs = (limits.callerSocketBurstBytes / limits.callerSocketBytesPerSecond) * 1_000;
 /** How long a peer may take to answer the close frame before its connection is destroyed. */
 const closeTimeoutMs = 2_000;
 /**
@@ -57,7 +53,7 @@ const maxAnonymousSockets = 256;
 
 /** `GET /ws`: checks origin and credential before the upgrade, then serves the socket. */
 export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, options) => {
-  const slots = createSlots();
+  const slots = createSocketSlots();
   const anonymous = createAnonymousSockets();
   /** Looked up before the upgrade, because the `wsHandler` must attach its listeners without waiting. */
   const credentials = new WeakMap<FastifyRequest, Credential>();
@@ -140,27 +136,6 @@ function createAnonymousSockets(): { admit(socket: WebSocket): void; delete(sock
       oldest.terminate();
     },
     delete: (socket) => void sockets.delete(socket),
-  };
-}
-
-/** Counts the sockets of each caller, which share a byte budget. `take` returns undefined when the caller has too many. */
-function createSlots(): { take(callerId: string): ByteBudget | undefined; release(callerId: string): void } {
-  const callers = new Map<string, { count: number; budget: ByteBudget }>();
-  return {
-    take(callerId) {
-      const entry = callers.get(callerId) ?? { count: 0, budget: createByteBudget(callerBudget) };
-      if (entry.count >= limits.socketsPerCaller) return undefined;
-      entry.count += 1;
-      callers.set(callerId, entry);
-      return entry.budget;
-    },
-    release(callerId) {
-      const entry = callers.get(callerId);
-      if (entry === undefined) return;
-      entry.count -= 1;
-      // Delayed, so that a caller cannot get a fresh budget by reconnecting.
-      if (entry.count === 0) setTimeout(() => void (entry.count === 0 && callers.delete(callerId)), budgetMemoryMs).unref();
-    },
   };
 }
 

@@ -1,0 +1,19 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { limits } from '../../../../src/core/limits.ts';
+import { createSocketSlots } from '../../../../src/http/dialects/socket/socket-slots.ts';
+
+test('a caller who comes and goes gets no more sockets than others', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const slots = createSocketSlots();
+  slots.take('ada');
+  slots.release('ada');
+  vi.advanceTimersByTime(1_000);
+  slots.take('ada');
+  slots.release('ada');
+  // The first of two delayed removals has come, the second follows.
+  vi.advanceTimersByTime(1_100);
+  for (let count = 0; count < limits.socketsPerCaller; count += 1) expect(slots.take('ada')).toBeDefined();
+  vi.advanceTimersByTime(60_000);
+  expect(slots.take('ada')).toBeUndefined();
+});
