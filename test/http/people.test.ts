@@ -191,6 +191,21 @@ describe('a key that speaks for several people', () => {
     expect(await framed({ token: key, user: 'ada' })).toBe('session');
     expect(await framed({ user: 'ada' }, ['toolwharf.v1', `bearer.${key}`])).toBe('session');
     expect(await framed({ token: key })).toBe('4401 The auth frame must name the user, as `user`.');
+    const named = (user: string): Promise<unknown> => {
+      const socket = opened({ headers: { authorization: `Bearer ${key}`, 'x-openwebui-user-id': 'ada' } });
+      onTestFinished(() => socket.terminate());
+      let sessions = 0;
+      socket.once('open', () => socket.send(JSON.stringify({ type: 'auth', data: { token: key, user } })));
+      return new Promise((resolve) => {
+        socket.once('close', resolve);
+        socket.on('message', () => {
+          sessions += 1;
+          if (sessions === 2) resolve('session');
+        });
+      });
+    };
+    expect(await named('ada')).toBe('session');
+    expect(await named('bob')).toBe(4401);
   });
 
   test('takes what its people stored and run with it when it is deleted', async () => {

@@ -260,8 +260,9 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   /** Handles a first frame `auth` on a socket that was authenticated by its handshake: it resumes an earlier session. */
   async function authenticateAgain(frame: Extract<ClientFrame, { type: 'auth' }>, current: RelaySession, by: Caller): Promise<void> {
     if (framesSeen > 1) return refuse('This socket is already authenticated; auth can only be its first frame.');
-    const isOther = token !== undefined && frame.token !== undefined && frame.token !== token;
-    if (isOther && (await callerOf(frame.token ?? '', frame.user))?.id !== by.id) return end(4401, 'The key is not that of this socket.');
+    const isOther = token !== undefined && ((frame.token ?? token) !== token || (by.person !== undefined && frame.user !== undefined));
+    if (isOther && (await callerOf(frame.token ?? token ?? '', frame.user))?.id !== by.id)
+      return end(4401, 'The key or the user is not that of this socket.');
     if (isOver) return;
     if (frame.sessionId !== undefined && frame.sessionId !== current.id) return open(by, frame.sessionId);
     send({ type: 'session', data: { session_id: current.id, ...(frame.sessionId === undefined ? {} : { resumed: true }) } });
