@@ -256,6 +256,17 @@ describe('a key with models of its own', () => {
     expect(lab.received).toHaveLength(1);
   });
 
+  test('keeps to them where the name of a file is read in two ways', async () => {
+    const lab = await backend((response) => respond(response, { text: 'x' }));
+    const token = await userKey(lab, { models: ['lab/whisper'] });
+    const twofold = String.raw`Content-Disposition: form-data; name="file"; filename="a\"; name=\"model"` + '\r\n\r\nother';
+    await post(lab, { ...formOf(field('model', 'lab/whisper'), twofold), token });
+    expect(lab.received[0]?.form?.map(([name, value, fileName]) => [name, value, fileName])).toEqual([
+      ['model', 'whisper', undefined],
+      ['file', 'other', 'a__; name=__model'],
+    ]);
+  });
+
   test('has its requests counted', async () => {
     const lab = await backend((response) => respond(response, { text: 'x' }));
     const token = await userKey(lab, { limits: { requests_per_minute: 1 } });

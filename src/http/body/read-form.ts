@@ -121,9 +121,11 @@ function toPart(head: string): FormPiece {
   // A backslash in a name is read in more ways than one.
   if (name === undefined || name.includes('\\')) throw malformed('a part has no name');
   const fileName = parameters.get('filename') ?? extendedValue(parameters.get('filename*'));
-  return { type: 'part', name, fileName, contentType: headers.get('content-type') };
+  return { type: 'part', name, fileName: fileName?.replaceAll(ambiguous, '_'), contentType: headers.get('content-type') };
 }
 
+/** In the name of a file: some readers end it at an escaped quote, where another parameter would follow. */
+const ambiguous = /["\\\p{Cc}]/gu;
 /** Any but the tab. */
 const controlCharacter = /[^\P{Cc}\t]/u;
 
@@ -148,7 +150,7 @@ function extendedValue(value: string | undefined): string | undefined {
   const encoded = /^utf-8'[^']*'(?<text>[\w.~!$&+^`|%-]*)$/i.exec(value ?? '')?.groups?.['text'];
   if (encoded === undefined) return undefined;
   try {
-    return decodeURIComponent(encoded).replaceAll(/["\\\p{Cc}]/gu, '_');
+    return decodeURIComponent(encoded);
   } catch {
     return undefined;
   }
