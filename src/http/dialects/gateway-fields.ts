@@ -63,7 +63,7 @@ export type GatewayPart = Pick<
 >;
 
 /** Fields of Open WebUI and of the gateway, which are never sent to a backend. */
-export const extensionFields: ReadonlySet<string> = new Set([
+const extensionFields: ReadonlySet<string> = new Set([
   'tool_servers',
   'tool_ids',
   'params',
@@ -90,7 +90,7 @@ export const extensionFields: ReadonlySet<string> = new Set([
   'regeneration_prompt',
 ]);
 /** Fields of a request to a backend that the gateway sets itself. */
-export const parsedFields: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice', 'parallel_tool_calls']);
+const parsedFields: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice', 'parallel_tool_calls']);
 /** Keys of `params` for the gateway or a frontend, not for a model. */
 const steeringParams: ReadonlySet<string> = new Set([
   'function_calling',
@@ -144,6 +144,22 @@ export function toGatewayPart(body: GatewayFields): GatewayPart {
     ),
     files: (body.files ?? []).flatMap(toFile),
   };
+}
+
+/** Whether a request names tools: it is never a hidden task then, whatever its messages look like. */
+export function namesTools({
+  tools,
+  tool_ids: ids,
+  tool_servers: servers,
+}: Pick<GatewayFields, 'tool_ids' | 'tool_servers'> & { tools?: unknown }): boolean {
+  return [tools, ids, servers].some((field) => field !== undefined && field !== null);
+}
+
+/** Parameters for a backend that may get unknown fields, too: those in `params`, and those at the top level, which win, but for `others`. */
+export function openParameters(wire: JsonObject, others: readonly string[]): JsonObject {
+  const isForModel = ([key, value]: [string, unknown]): boolean =>
+    !extensionFields.has(key) && !parsedFields.has(key) && !others.includes(key) && value !== null && value !== undefined;
+  return { ...modelParams(wire['params']), ...Object.fromEntries(Object.entries(wire).filter(isForModel)) };
 }
 
 /** What `params` has for the model. */

@@ -4,19 +4,11 @@ import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { ParsedRequest } from '../dialect.ts';
-import {
-  extensionFields,
-  modelParams,
-  parsedFields,
-  parseFields,
-  requireBoundedBody,
-  toGatewayPart,
-  withSystemParam,
-} from '../gateway-fields.ts';
+import { namesTools, openParameters, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import { isHiddenTask } from '../is-hidden-task.ts';
 import { parseMcpTool, toMcpPart } from '../mcp-servers.ts';
 import { bodySchema } from './chat-body-schema.ts';
 import type { Body, callSchema } from './chat-body-schema.ts';
-import { isHiddenTask } from '../is-hidden-task.ts';
 import { fromLegacyFunctions } from './legacy-functions.ts';
 import type { CompletionOptions } from './openai-wire.ts';
 
@@ -65,23 +57,14 @@ function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
   };
 }
 
-/** A request that names tools is never a task, whatever its messages look like. */
 function isTask(body: Body, messages: readonly ChatMessage[]): boolean {
   if (body.metadata?.['task'] !== undefined && body.metadata['task'] !== null) return true;
-  const namesTools = [body.tools, body.tool_ids, body.tool_servers].some((field) => field !== undefined && field !== null);
-  return !namesTools && isHiddenTask(messages, body.stream ?? false);
+  return !namesTools(body) && isHiddenTask(messages, body.stream ?? false);
 }
 
-/** Parameters for the backend, including unknown ones. Those at the top level override those in `params`. */
 function modelParameters(wire: JsonObject): JsonObject {
-  const isForModel = ([key, value]: [string, unknown]): boolean =>
-    !extensionFields.has(key) && !parsedFields.has(key) && key !== 'stream_options' && value !== null && value !== undefined;
   const { include_events: _ours, ...streamOptions } = isJsonObject(wire['stream_options']) ? wire['stream_options'] : {};
-  return {
-    ...modelParams(wire['params']),
-    ...Object.fromEntries(Object.entries(wire).filter(isForModel)),
-    ...(Object.keys(streamOptions).length > 0 && { stream_options: streamOptions }),
-  };
+  return { ...openParameters(wire, ['stream_options']), ...(Object.keys(streamOptions).length > 0 && { stream_options: streamOptions }) };
 }
 
 interface SortedTools {

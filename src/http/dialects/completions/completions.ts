@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { Dialect, ParsedRequest } from '../dialect.ts';
-import { extensionFields, modelParams, parsedFields, parseFields, requireBoundedBody, toGatewayPart } from '../gateway-fields.ts';
+import { openParameters, parseFields, requireBoundedBody, toGatewayPart } from '../gateway-fields.ts';
 import { completionFormat } from './completion-lines.ts';
 import { completionSchema } from './completion-schema.ts';
 
@@ -41,8 +41,7 @@ export function parseCompletion(value: unknown): ParsedRequest {
 }
 
 function parametersOf(wire: JsonObject): JsonObject {
-  const isForModel = ([key, value]: [string, unknown]): boolean =>
-    !extensionFields.has(key) && !parsedFields.has(key) && key !== 'prompt' && key !== 'suffix' && value !== null && value !== undefined;
-  const { stream_options: streamOptions, ...own } = Object.fromEntries(Object.entries(wire).filter(isForModel));
-  return { ...modelParams(wire['params']), ...own, ...(isJsonObject(streamOptions) && { stream_options: streamOptions }) };
+  const { stream_options: streamOptions } = wire;
+  const parameters = openParameters(wire, ['prompt', 'suffix', 'stream_options']);
+  return { ...parameters, ...(isJsonObject(streamOptions) && { stream_options: streamOptions }) };
 }

@@ -2,7 +2,7 @@ import type { CallerFunction } from '../../../core/chat.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { isHiddenTask } from '../is-hidden-task.ts';
 import { isOpenWebUi } from '../is-open-webui.ts';
-import { modelParams, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import { modelParams, namesTools, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
 import type { Dialect, ParsedRequest } from '../dialect.ts';
 import { chatSchema } from './ollama-body-schema.ts';
 import type { OllamaTool } from './ollama-body-schema.ts';
@@ -34,7 +34,6 @@ export function parseOllamaChat(value: unknown): ParsedRequest {
   const body = parseFields(chatSchema, wire);
   const { messages, seed } = toMessages(body.messages ?? []);
   const stream = body.stream ?? true;
-  const namesTools = [body.tools, body.tool_ids, body.tool_servers].some((field) => field !== undefined && field !== null);
   const isLoading = messages.length === 0;
   return {
     request: {
@@ -48,7 +47,7 @@ export function parseOllamaChat(value: unknown): ParsedRequest {
       toolChoice: wire['tool_choice'] ?? undefined,
       parallelToolCalls: body.parallel_tool_calls ?? undefined,
       parameters: { ...modelParams(wire['params']), ...toParameters(body) },
-      isTask: !namesTools && isHiddenTask(messages, stream),
+      isTask: !namesTools(body) && isHiddenTask(messages, stream),
       ...((body.tools ?? []).length > 0 && { callIdSeed: seed() }),
       ...(isLoading && { isProbe: true }),
     },

@@ -6,7 +6,7 @@ import type { ChatMessage, ChatRequest } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { ParsedRequest } from '../dialect.ts';
-import { modelParams, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import { modelParams, namesTools, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
 import { isHiddenTask } from '../is-hidden-task.ts';
 import { isOpenWebUi } from '../is-open-webui.ts';
 import { toMcpPart } from '../mcp-servers.ts';
@@ -56,10 +56,6 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
     isInterrupt: body.interrupt ?? false,
     ...(input.decisions.length > 0 && { decisions: input.decisions }),
   };
-}
-
-function namesTools({ tools, tool_ids: ids, tool_servers: servers }: Body): boolean {
-  return [tools, ids, servers].some((field) => field !== undefined && field !== null);
 }
 
 /** What only a server can serve that keeps conversations, prompts or answers. */
