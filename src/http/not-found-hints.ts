@@ -2,7 +2,11 @@
 const hints: [path: RegExp, cure: string][] = [
   [/^\/v1\/v1\//, 'The base URL of this client names /v1 twice.'],
   [/\/chat\/completions\/[a-z/]+$/, 'The base URL of a client ends with /v1: it adds the rest of the path itself.'],
-  [/^\/(?:chat\/completions|completions|models|embeddings|responses)$/, 'The base URL of a client ends with /v1.'],
+  [
+    /^\/(?:chat\/completions|completions|models|embeddings|responses|messages(?:\/count_tokens)?)$/,
+    'The base URL of a client ends with /v1.',
+  ],
+  [/^\/(?:v1|api)\/api\//, 'The base URL of a client of Ollama has no path: it adds /api itself.'],
 ];
 
 /** A path as the router matches it: without duplicate and trailing slashes. */

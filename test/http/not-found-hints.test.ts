@@ -5,6 +5,11 @@ test.each<[method: 'GET' | 'POST', url: string, cure: string]>([
   ['POST', '/chat/completions', 'ends with /v1.'],
   ['GET', '/models?limit=2', 'ends with /v1.'],
   ['GET', '/v1/v1/models', 'names /v1 twice'],
+  ['POST', '/v1/v1/messages', 'names /v1 twice'],
+  ['POST', '/messages', 'ends with /v1.'],
+  ['POST', '/messages/count_tokens', 'ends with /v1.'],
+  ['GET', '/v1/api/tags', 'has no path'],
+  ['POST', '/api/api/chat', 'has no path'],
   ['POST', '/v1/chat/completions/chat/completions', 'ends with /v1'],
 ])('a wrong address says how a client is set up: %s %s', async (method, url, cure) => {
   await using app = await testApp({}, { backends: [] });
