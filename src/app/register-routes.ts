@@ -109,9 +109,10 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     now,
   });
   await app.register(modelRoutes, { models });
-  await app.register(passedRoutes, { passOn, formBytes: Math.max(config.bodyLimitBytes, limits.formBytes), stallMs });
+  const { countPassed } = parts.usage;
+  await app.register(passedRoutes, { passOn, countPassed, formBytes: Math.max(config.bodyLimitBytes, limits.formBytes), stallMs });
   await app.register(countTokensRoute, { models });
-  await app.register(ollamaRoutes, { models, version });
+  await app.register(ollamaRoutes, { models, version, countPassed });
   await app.register(storedChatRoutes, { store: chats, isStoring });
   await app.register(storedResponseRoutes, { stored: parts.storedResponses, stallMs });
   await app.register(runRoutes, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });

@@ -35,6 +35,16 @@ export interface EndedCall {
   durationMs: number;
 }
 
+/** A request that went to the backend of its model without a run. */
+export interface PassedUse {
+  caller: Caller;
+  /** As the request names it. */
+  model: string;
+  /** That the model has read; 0 if its backend does not say. */
+  tokens: number;
+  hasFailed: boolean;
+}
+
 /** Counts what happens, for `GET /metrics`. Called in the middle of other work: cheap, and never throws. */
 export interface Metrics {
   countRun(run: EndedRun): void;

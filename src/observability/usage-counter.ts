@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../core/caller.ts';
 import { limits } from '../core/limits.ts';
-import type { EndedCall, EndedRun, Metrics } from '../core/metrics.ts';
+import type { EndedCall, EndedRun, Metrics, PassedUse } from '../core/metrics.ts';
 import { keyIdOf, personCallerId } from '../core/people.ts';
 import type { KnownPerson, UsageCounts, UsageStore } from '../core/usage-store.ts';
 
@@ -28,6 +28,7 @@ export interface UsageCounterOptions {
 
 /** Counts what callers use. The counting itself writes nothing. */
 export interface UsageCounter extends Pick<Metrics, 'countRun' | 'countCall'> {
+  countPassed: (use: PassedUse) => void;
   /** Notes that a person was here. */
   notePerson: (caller: Caller) => void;
   /** Tokens of a caller since midnight UTC; of a key with people, by its own id, those of all of them. */
@@ -167,6 +168,15 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
       const counts = countsOf(caller, '', isOfRequest ? 'tool_servers' : `${server ?? 'unknown'}/${server === undefined ? '' : tool}`);
       counts.toolCalls += 1;
       if (code !== undefined) counts.failures += 1;
+    },
+
+    countPassed({ caller, model, tokens: read, hasFailed }) {
+      // The model of a failed one may be whatever the client wrote.
+      const counts = countsOf(caller, hasFailed ? '' : model, '');
+      counts.requests += 1;
+      if (hasFailed) counts.failures += 1;
+      counts.tokensIn += read;
+      addTokens(caller.id, read);
     },
 
     notePerson({ id, person }) {

@@ -267,6 +267,33 @@ describe('a key with models of its own', () => {
     ]);
   });
 
+  test('has its tokens counted, wherever its backend says them, and its failures', async () => {
+    const usage = { prompt_tokens: 40, total_tokens: 40 };
+    const vectors = { data: Array.from({ length: 1_000 }, () => ({ embedding: [0.125, 0.25] })) };
+    const answers = [
+      { ...vectors, usage },
+      { usage, ...vectors },
+    ];
+    const lab = await backend((response) => {
+      const next = answers.shift();
+      return next === undefined ? response.writeHead(404).end() : respond(response, next);
+    });
+    const token = await userKey(lab, { limits: { tokens_per_day: 80 } });
+    const embed = (model: string) =>
+      post(lab, { body: JSON.stringify({ model, input: 'x' }), type: 'application/json', token }, '/v1/embeddings');
+    expect((await embed('lab/whisper')).status).toBe(200);
+    expect((await embed('nobody')).status).toBe(404);
+    expect((await embed('lab/whisper')).status).toBe(200);
+    expect((await embed('lab/whisper')).status).toBe(429);
+    const { data } = (await (await fetch(`${lab.url}/api/usage?by=model`, { headers: { authorization: `Bearer ${token}` } })).json()) as {
+      data: JsonObject[];
+    };
+    expect(data).toMatchObject([
+      { model: null, requests: 1, failures: 1 },
+      { model: 'lab/whisper', requests: 2, tokens_in: 80, failures: 0 },
+    ]);
+  });
+
   test('has its requests counted', async () => {
     const lab = await backend((response) => respond(response, { text: 'x' }));
     const token = await userKey(lab, { limits: { requests_per_minute: 1 } });

@@ -4,6 +4,7 @@ import { isModelAllowed } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Embeddings } from '../../core/embeddings.ts';
 import type { Caller } from '../../core/caller.ts';
+import type { PassedUse } from '../../core/metrics.ts';
 import type { ModelFinder } from '../../core/model.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { parseFields, requireBoundedBody } from '../dialects/gateway-fields.ts';
@@ -18,6 +19,7 @@ import { sendInSlices } from '../send-in-slices.ts';
 
 export interface OllamaRouteOptions {
   version: string;
+  countPassed: (use: PassedUse) => void;
   models: ModelFinder & {
     /** The models that are loaded, by their id, as their Ollama tells. */
     loaded(signal: AbortSignal): Promise<{ id: string; entry: JsonObject }[]>;
@@ -36,7 +38,7 @@ const refusedRoutes = [
 ] as const;
 
 /** Ollama's routes beside its chats: models, embeddings, and what is refused. */
-export const ollamaRoutes: FastifyPluginAsync<OllamaRouteOptions> = async (app, { version, models }) => {
+export const ollamaRoutes: FastifyPluginAsync<OllamaRouteOptions> = async (app, { version, models, countPassed }) => {
   const config = { errors: ollamaErrors, takesAnyType: true } as const;
 
   app.get('/api/version', { config }, () => ({ version: ollamaVersion, toolwharf: version }));
@@ -89,7 +91,14 @@ export const ollamaRoutes: FastifyPluginAsync<OllamaRouteOptions> = async (app, 
       ...(options && { options }),
       ...(keepAlive !== null && keepAlive !== undefined && { keep_alive: keepAlive }),
     };
-    return found.embed({ model: found.name, texts, ...(dimensions ? { dimensions } : {}), ollama, signal });
+    try {
+      const embeddings = await found.embed({ model: found.name, texts, ...(dimensions ? { dimensions } : {}), ollama, signal });
+      countPassed({ caller, model: id, tokens: embeddings.promptTokens, hasFailed: false });
+      return embeddings;
+    } catch (error) {
+      countPassed({ caller, model: id, tokens: 0, hasFailed: true });
+      throw error;
+    }
   }
 
   // The guard answers, before the body is read: it may be a whole model.

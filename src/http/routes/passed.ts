@@ -3,6 +3,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { requireFurtherModels, requireModel } from '../../chat/loop/require-model.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { OutboundBody } from '../../core/outbound.ts';
+import type { PassedUse } from '../../core/metrics.ts';
 import { passedPaths } from '../../core/pass-on.ts';
 import type { PassedRequest, PassOn } from '../../core/pass-on.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
@@ -13,6 +14,7 @@ import { headersOf, whenDrained } from '../raw-answer.ts';
 
 export interface PassedRouteOptions {
   passOn: PassOn;
+  countPassed: (use: PassedUse) => void;
   /** Of one form, with its files. */
   formBytes: number;
   /** A client that reads nothing for this long is disconnected. */
@@ -20,13 +22,18 @@ export interface PassedRouteOptions {
 }
 
 /** Requests that go to the backend of their model as they are: JSON, and forms with files. Answers come back as the backend sends them. */
-export const passedRoutes: FastifyPluginAsync<PassedRouteOptions> = async (app, { passOn, formBytes, stallMs }) => {
+export const passedRoutes: FastifyPluginAsync<PassedRouteOptions> = async (app, { passOn, countPassed, formBytes, stallMs }) => {
   for (const path of passedPaths) {
     app.post(`/v1${path}`, { config: { takesForms: true } }, async (request, reply) => {
       const begun = performance.now();
       const signal = disconnectSignal(reply);
       const { model, content } = await readRequest(request, formBytes);
-      const answer = await passOn({ path, model, content, signal });
+      const { caller } = request;
+      const answer = await passOn({ path, model, content, signal }).catch((error: unknown) => {
+        countPassed({ caller, model, tokens: 0, hasFailed: true });
+        throw error;
+      });
+      countPassed({ caller, model, tokens: answer.body instanceof Uint8Array ? tokensIn(answer.body) : 0, hasFailed: false });
       reply.raw.once('close', () => {
         const facts = { model, status: answer.status, duration_ms: Math.round(performance.now() - begun) };
         request.log.info({ ...facts, ...(!reply.raw.writableFinished && { cut_off: true }) }, 'request passed on');
@@ -36,6 +43,16 @@ export const passedRoutes: FastifyPluginAsync<PassedRouteOptions> = async (app, 
     });
   }
 };
+
+/** Characters at the beginning and at the end of an answer where its `usage` stands; between them there may be megabytes of vectors. */
+const usageWithin = 1_024;
+
+/** The tokens that a backend says it has read. */
+function tokensIn(json: Uint8Array): number {
+  const ends = [json.subarray(-usageWithin), json.subarray(0, usageWithin)].map((bytes) => Buffer.from(bytes).toString('latin1')).join(' ');
+  const said = /"prompt_tokens"\s*:\s*(\d{1,12})\b/.exec(ends) ?? /"(?:input|total)_tokens"\s*:\s*(\d{1,12})\b/.exec(ends);
+  return Number(said?.[1] ?? 0);
+}
 
 /** A backend that breaks off its answer ends the client's as well: neither can be told any more. */
 async function pipeAnswer(
