@@ -22,7 +22,7 @@ export interface StoreCompletionsOptions {
 /**
  * Wraps `ActiveRuns` to store answers to requests with `store: true`, over HTTP and sockets. An answer is stored before its end is sent, so that
  * the client can then read it back. Answers that fail or are cut off are not stored; of an answer that was suspended, the last part is. If the store
- * fails, the answer is not affected. Deleting a key deletes its stored chats.
+ * fails, the answer is not affected. Deleting a key deletes its stored chats, and what else the store deletes with them.
  */
 export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logger }: StoreCompletionsOptions): ActiveRuns {
   const saving = new Set<Promise<void>>();
@@ -105,10 +105,7 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
     cancelAllOf(callerId) {
       const ended = runs.cancelAllOf(callerId);
       store.deleteAllOf(callerId).catch((error: unknown) => {
-        logger.error(
-          { err: error, caller_id: callerId },
-          'the stored chats of a deleted key could not be deleted; they remain until they expire',
-        );
+        logger.error({ err: error, caller_id: callerId }, 'what a deleted key had stored could not be deleted');
       });
       return ended;
     },
