@@ -1,4 +1,4 @@
-import { personCallerId } from '../core/people.ts';
+import { keyIdOf, personCallerId } from '../core/people.ts';
 import type { UsageCounter } from '../observability/usage-counter.ts';
 import type { BrowserRelay } from '../relay/browser-relay.ts';
 import type { Runs } from './compose-runs.ts';
@@ -15,6 +15,8 @@ export interface PeopleParts {
 /** Deletes a person behind a key with everything that is theirs; false if nobody of that id is known. */
 export function composeDeletePerson({ storage, usage, relay, endAllOf, flushRunLog }: PeopleParts) {
   return async (keyId: string, id: string): Promise<boolean> => {
+    // No key has a slash in its id: such a text would begin the id of another person.
+    if (keyIdOf(keyId) !== keyId) return false;
     const callerId = personCallerId(keyId, id);
     await endAllOf(callerId, 'user deleted');
     await relay.closeSessionsOf(callerId);

@@ -200,5 +200,7 @@ describe('people', () => {
       expect.arrayContaining([expect.objectContaining({ key: id, user: null, tokens_in: 7, tokens_out: 3 })]),
     );
     expect((await gateway.call(`DELETE /api/users/${id}/nobody`)).status).toBe(404);
+    expect((await gateway.call(`DELETE /api/users/${id}%2Fada/x`)).status).toBe(404);
+    expect((await gateway.call(`GET /v1/chat/completions/${String(kept.body['id'])}`, { key, user: 'ada/x' })).status).toBe(200);
   });
 });
