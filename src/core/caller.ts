@@ -4,6 +4,18 @@ import type { Person } from './people.ts';
 export const openCallerId = 'local';
 export const fixedCallerId = 'admin';
 
+const tokenPrefix = 'oidc_';
+
+/** The id of a caller with a token of an OpenID provider, before the slash and the person. `mark`: of issuer and subject. */
+export function tokenCallerKey(mark: string): string {
+  return `${tokenPrefix}${mark}`;
+}
+
+/** Whether the caller is known by such a token. Nobody can put off its end, as an administrator can that of a key. */
+export function hasToken({ id }: Pick<Caller, 'id'>): boolean {
+  return id.startsWith(tokenPrefix);
+}
+
 /** Limits of one caller. Absent: unlimited. */
 export interface CallerLimits {
   /** Chats, tool calls, and requests passed on to backends, that may start within any sixty seconds. */

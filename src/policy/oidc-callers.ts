@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { tokenCallerKey } from '../core/caller.ts';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { OidcCallers } from '../core/oidc.ts';
@@ -66,7 +67,10 @@ export function createOidcCallers({ settings: { issuer, audience, admins }, veri
   }
 
   function idOf(subject: string): string {
-    return personCallerId(`oidc_${hash('sha256', JSON.stringify([issuer, subject]), 'base64url').slice(0, groupCharacters)}`, subject);
+    return personCallerId(
+      tokenCallerKey(hash('sha256', JSON.stringify([issuer, subject]), 'base64url').slice(0, groupCharacters)),
+      subject,
+    );
   }
 
   return {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { WebSocket } from '@fastify/websocket';
 import type { FastifyBaseLogger } from 'fastify';
+import { hasToken } from '../../../core/caller.ts';
 import type { Caller } from '../../../core/caller.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { GatewayError } from '../../../core/errors.ts';
@@ -163,10 +164,11 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     admitEarly();
   }
 
-  /** The session stays for a while, so that the browser can take it up with a new token. */
-  function closeInTime({ expiresAt }: Caller): void {
-    if (expiresAt === undefined) return;
+  /** With its token, not with a key, which may be put off and is watched elsewhere. The session stays for a while, so that a new token can take it up. */
+  function closeInTime(by: Caller): void {
+    const { expiresAt } = by;
     clearTimeout(expiryTimer);
+    if (expiresAt === undefined || !hasToken(by)) return;
     // A later end than a timer can wait for is found by the poll.
     if (expiresAt - options.now() < longestTimerMs)
       expiryTimer = setTimeout(() => end(4401, 'The key is no longer valid.'), Math.max(expiresAt - options.now(), 0));
