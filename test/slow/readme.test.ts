@@ -10,14 +10,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { program } from '../_support/program.ts';
 
 const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
-const readme = readFileSync(join(projectRoot, 'README.md'), 'utf8');
+const readPage = (page: string): string => readFileSync(join(projectRoot, page), 'utf8');
+const readme = readPage('README.md');
 const run = promisify(execFile);
 
 /** The only code block of this language that holds this text. */
-function blockWith(language: string, part: string): string {
-  const blocks = Array.from(readme.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm), ([, found = '', text = '']) => ({ found, text }));
+function blockWith(language: string, part: string, page = 'README.md'): string {
+  const blocks = Array.from(readPage(page).matchAll(/^```(\w+)\n([\s\S]*?)^```/gm), ([, found = '', text = '']) => ({ found, text }));
   const [block, other] = blocks.filter(({ found, text }) => found === language && text.includes(part));
-  if (block === undefined || other !== undefined) throw new Error(`README.md has not one block with ${part}`);
+  if (block === undefined || other !== undefined) throw new Error(`${page} has not one block with ${part}`);
   return block.text;
 }
 
@@ -89,8 +90,8 @@ test('its tool server is registered', async () => {
   expect(report).toMatchObject({ ok: true, info: { title: 'Secure Time Utilities API' } });
 });
 
-test('its lines for the SDK print an answer', async () => {
-  const args = ['--input-type=module', '--eval', here(blockWith('js', 'new OpenAI'))];
+test('the lines for the SDK on the page about clients print an answer', async () => {
+  const args = ['--input-type=module', '--eval', here(blockWith('js', 'new OpenAI', 'docs/clients.md'))];
   const { stdout } = await run(process.execPath, args, { cwd: projectRoot });
   expect(stdout).toContain('Asia/Tokyo');
 });

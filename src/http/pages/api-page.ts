@@ -65,7 +65,7 @@ export function renderApiPage(document: JsonObject): ReturnType<typeof renderPag
     <p>In the examples <code>U</code> is the address of the gateway, and <code>KEY</code> a key:</p>
     <pre>
 U=http://127.0.0.1:8080
-KEY=sk-tw-…</pre>
+KEY=sk-tw-...</pre>
     <div class="api">
       <nav aria-label="Routes">
         <ul>
