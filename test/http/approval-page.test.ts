@@ -233,16 +233,17 @@ describe('a link', () => {
     expect(pathsSent(gateway)).toHaveLength(1);
   });
 
+  /** With another last character, of which decoding ignores what differs. */
+  function sameBytes(link: string): string {
+    const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+    return `${link.slice(0, -1)}${alphabet[alphabet.indexOf(link.at(-1) ?? '') + 1]}`;
+  }
+
   test('that nobody gave is good for nothing', async () => {
     await using gateway = await bankGateway({ turns: [pay, pay] });
     const [first, second] = [await askPlainly(gateway), await askPlainly(gateway)];
     const [, signature] = linkOf(second).split('.');
-    const forged = [
-      `/approvals/${first.approval.run_id}.${signature}`,
-      `${linkOf(first).slice(0, -1)}_`,
-      '/approvals/x',
-      `${linkOf(first)}a`,
-    ];
+    const forged = [`/approvals/${first.approval.run_id}.${signature}`, sameBytes(linkOf(first)), '/approvals/x', `${linkOf(first)}a`];
     for (const path of forged) {
       for (const sent of [{}, { form: { decision: 'approve' } }]) {
         const response = await visit(gateway, path, sent);
