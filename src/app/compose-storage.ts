@@ -4,6 +4,7 @@ import type { CredentialStore } from '../core/credentials.ts';
 import type { Registry } from '../core/registry.ts';
 import type { ResponseStore } from '../core/response-store.ts';
 import type { RunStore } from '../core/run-log.ts';
+import type { SignInStore } from '../core/sign-in-store.ts';
 import type { UsageStore } from '../core/usage-store.ts';
 import type { WaitingRunStore } from '../core/suspended-run.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
@@ -21,6 +22,7 @@ export interface OpenedStores {
   chats?: ChatStore;
   responses?: ResponseStore;
   credentials?: CredentialStore;
+  signIns?: SignInStore;
   usage?: UsageStore;
 }
 
@@ -35,6 +37,7 @@ export interface Storage {
   chats: ChatStore;
   responses: ResponseStore;
   credentials: CredentialStore;
+  signIns: SignInStore;
   usage: UsageStore;
   close(): Promise<void>;
 }
@@ -45,9 +48,9 @@ const presetCacheMs = 200;
 /** Stores that were not opened are replaced by stores in memory. */
 export function composeStorage({ config, now, newId }: AppContext, opened: OpenedStores): Storage {
   const { connection, ...inProcess } = openStores({ file: ':memory:', secret: newId(), now });
-  const credentials = opened.credentials ?? inProcess.credentials;
+  const { credentials = inProcess.credentials, signIns = inProcess.signIns } = opened;
   const plainRegistry = opened.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
-  const registry = forgetWithServers(plainRegistry, credentials);
+  const registry = forgetWithServers(plainRegistry, [credentials, signIns]);
   const noteStores = { ...inProcess.noteStores, ...opened.noteStores };
   const spareNotes = inProcess.noteStores.continuation;
   const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats, responses = inProcess.responses } = opened;
@@ -58,9 +61,10 @@ export function composeStorage({ config, now, newId }: AppContext, opened: Opene
     waitingRuns,
     noteStores,
     spareNotes,
-    chats: forgetWithChats(chats, { notes: [...Object.values(noteStores), spareNotes], responses, credentials }),
+    chats: forgetWithChats(chats, { notes: [...Object.values(noteStores), spareNotes], responses, credentials, signIns }),
     responses,
     credentials,
+    signIns,
     usage: opened.usage ?? inProcess.usage,
     close: () => connection.close(),
   };
@@ -70,32 +74,34 @@ interface OwnedStores {
   notes: readonly NoteStore[];
   responses: ResponseStore;
   credentials: CredentialStore;
+  signIns: SignInStore;
 }
 
-/** Wraps the store: deleting all chats of a caller also deletes its responses, its credentials, and what is remembered about chats. */
-function forgetWithChats(chats: ChatStore, { notes, responses, credentials }: OwnedStores): ChatStore {
+/** Wraps the store: deleting all chats of a caller also deletes its responses, its credentials, its sign-ins, and what is remembered about chats. */
+function forgetWithChats(chats: ChatStore, { notes, responses, credentials, signIns }: OwnedStores): ChatStore {
   return {
     ...chats,
     async deleteAllOf(callerId) {
-      const forgotten = [...notes, credentials].map((store) => store.forgetAllOf(callerId));
+      const forgotten = [...notes, credentials, signIns].map((store) => store.forgetAllOf(callerId));
       await Promise.all([chats.deleteAllOf(callerId), responses.deleteAllOf(callerId), ...forgotten]);
     },
   };
 }
 
-/** Wraps the registry: a tool server that is deleted takes everybody's credentials for it along. */
-function forgetWithServers(registry: Registry, credentials: CredentialStore): Registry {
+/** Wraps the registry: a tool server that is deleted takes everybody's credentials and sign-ins for it along. */
+function forgetWithServers(registry: Registry, stores: readonly Pick<CredentialStore, 'forgetServers'>[]): Registry {
+  const forgetServers = (servers: readonly string[]): Promise<unknown> => Promise.all(stores.map((store) => store.forgetServers(servers)));
   return {
     ...registry,
     async deleteToolServer(id) {
       await registry.deleteToolServer(id);
-      await credentials.forgetServers([id]);
+      await forgetServers([id]);
     },
     async replaceToolServers(records) {
       const before = await registry.listToolServers('all');
       await registry.replaceToolServers(records);
       const left = new Set((await registry.listToolServers('all')).map(({ id }) => id));
-      await credentials.forgetServers(before.flatMap(({ id }) => (left.has(id) ? [] : [id])));
+      await forgetServers(before.flatMap(({ id }) => (left.has(id) ? [] : [id])));
     },
   };
 }

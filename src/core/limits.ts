@@ -503,6 +503,16 @@ export const limits = {
   credentialsPerKey: 20_000,
   /** A personal access token has a hundred, a signed token some thousands. */
   credentialCharacters: 4_096,
+  /** How long a link to connect is good: a day, as one to decide. */
+  signInLinkMs: 24 * 60 * 60 * 1000,
+  /** From the page of a link to the return from the authorization server: a person types a password, and a code from their telephone. */
+  signInMs: 10 * 60 * 1000,
+  /** Links of one caller. Each chat that waits has one; beyond it the oldest ends. */
+  signInsPerCaller: 50,
+  /** Links over all callers; the key with the most loses its oldest. */
+  signIns: 10_000,
+  /** Size of all of them, encrypted: far more than a verifier and a few addresses each take. */
+  signInsCharacters: 32 * 1024 * 1024,
   /** Sessions with MCP servers that were opened with people's own credentials; whoever has the most loses the one used longest ago. */
   ownMcpSessions: 500,
   /** Such a session is closed when nobody has used it for this long: a pause in a conversation. */

@@ -4,6 +4,7 @@ import type { NoteStores, NoteStore, NoteKind } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import type { CredentialStore } from '../core/credentials.ts';
 import type { Registry } from '../core/registry.ts';
+import type { SignInStore } from '../core/sign-in-store.ts';
 import type { ResponseStore } from '../core/response-store.ts';
 import type { RunStore } from '../core/run-log.ts';
 import { createDatabaseConnection } from './sqlite/database-connection.ts';
@@ -14,6 +15,7 @@ import { createSqliteCredentials } from './sqlite/sqlite-credentials.ts';
 import { createSqliteRegistry } from './sqlite/sqlite-registry.ts';
 import { createSqliteResponses } from './sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
+import { createSqliteSignIns } from './sqlite/sqlite-sign-ins.ts';
 import { createSqliteUsage } from './sqlite/sqlite-usage.ts';
 import { createSqliteWaitingRuns } from './sqlite/sqlite-waiting-runs.ts';
 
@@ -34,6 +36,7 @@ export interface Stores {
   chats: ChatStore;
   responses: ResponseStore;
   credentials: CredentialStore;
+  signIns: SignInStore;
   usage: UsageStore;
   /** Shared by all stores; closed with the registry. */
   connection: DatabaseConnection;
@@ -59,6 +62,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
     chats: createSqliteChats(connection, { now }),
     responses: createSqliteResponses(connection, { secret, now }),
     credentials: createSqliteCredentials(connection, secret),
+    signIns: createSqliteSignIns(connection, secret),
     usage: createSqliteUsage(connection),
     connection,
   };

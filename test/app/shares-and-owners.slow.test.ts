@@ -5,6 +5,7 @@ import type { Caller } from '../../src/core/caller.ts';
 import type { NoteStore, NoteKind } from '../../src/core/note-store.ts';
 import type { ChatStore } from '../../src/core/chat-store.ts';
 import type { ResponseStore } from '../../src/core/response-store.ts';
+import type { SignInStore } from '../../src/core/sign-in-store.ts';
 import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
@@ -22,6 +23,7 @@ import { createSqliteNotes } from '../../src/storage/sqlite/sqlite-notes.ts';
 import { createSqliteChats } from '../../src/storage/sqlite/sqlite-chats.ts';
 import { createSqliteResponses } from '../../src/storage/sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
+import { createSqliteSignIns } from '../../src/storage/sqlite/sqlite-sign-ins.ts';
 import { createSqliteWaitingRuns } from '../../src/storage/sqlite/sqlite-waiting-runs.ts';
 import { createFunctionStates } from '../../src/tools/functions/run/function-state.ts';
 import { backendOf, listen } from '../_support/build-app.ts';
@@ -36,6 +38,7 @@ import { testNote } from '../storage/note-store-contract.ts';
 import { storedChat } from '../storage/chat-store-contract.ts';
 import { storedResponse } from '../storage/response-store-contract.ts';
 import { keptRun } from '../storage/run-store-contract.ts';
+import { testSignIn } from '../storage/sign-in-store-contract.ts';
 import { waitingRun } from '../storage/waiting-run-contract.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 
@@ -99,6 +102,15 @@ function notes(memory: NoteStore): OpenedStore {
     count: 2 * few,
     put: (callerId, number) => memory.keep(testNote({ id: idOf(callerId, number), callerId }), bounds),
     has: async (owner, number) => (await memory.find(idOf(owner, number), 1)) !== undefined,
+  };
+}
+
+function signIns(store: SignInStore): OpenedStore {
+  const bounds = { time: 0, maxOfCaller: 1_000, max: few, maxCharacters: 1_000_000 };
+  return {
+    count: 2 * few,
+    put: (callerId, number) => store.add(testSignIn({ id: idOf(callerId, number), callerId }), bounds),
+    has: async (owner, number) => (await store.find(idOf(owner, number), 1)) !== undefined,
   };
 }
 
@@ -235,6 +247,12 @@ const rows: StoreRow[] = [
     limit: 'storedResponsesCharacters',
     table: 'responses',
     open: () => responses(createSqliteResponses(connect(), { secret: 'secret', now: () => 2_000, bounds: responseBounds })),
+  },
+  {
+    store: 'links to connect',
+    limit: 'signIns',
+    table: 'sign_ins',
+    open: () => signIns(createSqliteSignIns(connect(), 'secret')),
   },
   { store: 'counts of requests', limit: 'one a caller', open: requestCounts },
   { store: 'levels of logs', limit: 'one a caller', open: logLevels },

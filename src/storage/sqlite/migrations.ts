@@ -178,6 +178,25 @@ export const migrations: readonly string[] = [
   ) STRICT;
   CREATE INDEX credentials_of_server ON credentials (server_id);
   `,
+  // Links to sign in at tool servers, and what was begun with them. `id` and `state` are hashes; `value` and `begun` are encrypted.
+  `
+  CREATE TABLE sign_ins (
+    position INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    caller_id TEXT NOT NULL,
+    server_id TEXT NOT NULL,
+    expires INTEGER NOT NULL,
+    is_used INTEGER NOT NULL,
+    state TEXT UNIQUE,
+    state_expires INTEGER,
+    characters INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    begun TEXT
+  ) STRICT;
+  CREATE INDEX sign_ins_by_end ON sign_ins (expires);
+  CREATE INDEX sign_ins_of_caller ON sign_ins (caller_id, position, characters);
+  CREATE INDEX sign_ins_of_server ON sign_ins (server_id);
+  `,
 ];
 
 export interface MigrationOptions {

@@ -4,7 +4,7 @@ import { selectAll } from './select.ts';
 
 /** A table with the columns `caller_id` and `characters`. All strings become part of the SQL, so none may come from a request. */
 export interface SharedTable {
-  table: 'chat_memory' | 'chats' | 'responses' | 'runs' | 'waiting_runs';
+  table: 'chat_memory' | 'chats' | 'responses' | 'runs' | 'sign_ins' | 'waiting_runs';
   /** The column by which an entry is deleted. */
   id: 'id' | 'position';
   /** A condition for the rows that count, with the values of its placeholders. */

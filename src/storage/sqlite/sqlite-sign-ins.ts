@@ -1,0 +1,104 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { BegunSignIn, SignInBounds, SignInStore, StoredSignIn } from '../../core/sign-in-store.ts';
+import { chooseLosses } from '../../shared/fair-shares.ts';
+import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
+import type { DatabaseConnection } from './database-connection.ts';
+import { ownedBy } from './owned-by.ts';
+import { selectFirst } from './select.ts';
+import { sharesIn } from './sqlite-shares.ts';
+
+interface SignInRow {
+  id: string;
+  caller_id: string;
+  server_id: string;
+  expires: number;
+  is_used: number;
+  value: string;
+  begun: string | null;
+}
+
+const columns = 'id, caller_id, server_id, expires, is_used, value, begun';
+
+/** Links and sign-ins, encrypted one by one, on the registry's connection (see `createSqliteRuns`). */
+export function createSqliteSignIns(connection: DatabaseConnection, secret: string): SignInStore {
+  const cipher = createSecretCipher(secret, 'sign_in');
+
+  function read({ id, caller_id: callerId, server_id: server, expires, is_used: used, value }: SignInRow): StoredSignIn | undefined {
+    const text = cipher.decrypt(value, { id, field: fieldOf(callerId, server) });
+    return text === undefined ? undefined : { ...(JSON.parse(text) as object), id, callerId, server, expires, isUsed: used === 1 };
+  }
+
+  return {
+    add({ id, callerId, server, expires, person }, bounds) {
+      const value = cipher.encrypt(JSON.stringify({ person }), { id, field: fieldOf(callerId, server) });
+      return connection.write((database) => {
+        database.prepare('DELETE FROM sign_ins WHERE expires <= ?').run(bounds.time);
+        database
+          .prepare('INSERT INTO sign_ins (id, caller_id, server_id, expires, is_used, characters, value) VALUES (?, ?, ?, ?, 0, ?, ?)')
+          .run(id, callerId, server, expires, value.length, value);
+        enforceBounds(database, callerId, bounds);
+      });
+    },
+
+    find: (id, time) =>
+      connection.read((database) => {
+        const row = selectFirst<SignInRow>(database, `SELECT ${columns} FROM sign_ins WHERE id = ? AND expires > ?`, id, time);
+        return row && read(row);
+      }),
+
+    use(id, time, begun) {
+      const sealed = begun && cipher.encrypt(JSON.stringify(begun), { id, field: 'begun' });
+      const sql = `UPDATE sign_ins SET is_used = 1, state = ?, state_expires = ?, begun = ?, characters = characters + ?
+        WHERE id = ? AND is_used = 0 AND expires > ?`;
+      const values = [begun?.state ?? null, begun?.expires ?? null, sealed ?? null, sealed?.length ?? 0, id, time] as const;
+      return connection.write((database) => database.prepare(sql).run(...values).changes === 1);
+    },
+
+    findBegun: (state, time) =>
+      connection.read((database) => {
+        const sql = `SELECT ${columns} FROM sign_ins WHERE state = ? AND state_expires > ?`;
+        const row = selectFirst<SignInRow>(database, sql, state, time);
+        const signIn = row && read(row);
+        const begun = row?.begun == null ? undefined : cipher.decrypt(row.begun, { id: row.id, field: 'begun' });
+        return signIn && begun !== undefined ? { ...signIn, begun: JSON.parse(begun) as BegunSignIn } : undefined;
+      }),
+
+    finish(state, time) {
+      const sql = `UPDATE sign_ins SET state = NULL, state_expires = NULL, begun = NULL, characters = length(value)
+        WHERE state = ? AND state_expires > ?`;
+      return connection.write((database) => database.prepare(sql).run(state, time).changes === 1);
+    },
+
+    async forgetAllOf(callerId) {
+      const { condition, values } = ownedBy(callerId);
+      // Read first: most keys have none, and a write would have to wait for locks.
+      const find = `SELECT 1 FROM sign_ins WHERE ${condition} LIMIT 1`;
+      if ((await connection.read((database) => database.prepare(find).get(...values))) === undefined) return;
+      await connection.write((database) => database.prepare(`DELETE FROM sign_ins WHERE ${condition}`).run(...values));
+    },
+
+    async forgetServers(servers) {
+      if (servers.length === 0) return;
+      await connection.write((database) => {
+        const remove = database.prepare('DELETE FROM sign_ins WHERE server_id = ?');
+        for (const server of servers) remove.run(server);
+      });
+    },
+  };
+}
+
+function enforceBounds(database: DatabaseSync, callerId: string, { maxOfCaller, max, maxCharacters }: SignInBounds): void {
+  database
+    .prepare(
+      'DELETE FROM sign_ins WHERE position IN (SELECT position FROM sign_ins WHERE caller_id = ? ORDER BY position DESC LIMIT -1 OFFSET ?)',
+    )
+    .run(callerId, maxOfCaller);
+  const shares = sharesIn(database, { table: 'sign_ins', id: 'position', where: 'true', order: 'position' });
+  const remove = database.prepare('DELETE FROM sign_ins WHERE position = ?');
+  for (const { id } of chooseLosses(shares, { entries: max, characters: maxCharacters })) remove.run(id);
+}
+
+/** Bound to both, so that a row cannot be made another caller's. */
+function fieldOf(callerId: string, server: string): string {
+  return JSON.stringify([callerId, server]);
+}
