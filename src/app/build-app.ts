@@ -22,6 +22,7 @@ import { composeExtensions } from './compose-extensions.ts';
 import { composeDeletePerson } from './compose-people.ts';
 import { composeModels } from './compose-models.ts';
 import { composeRuns } from './compose-runs.ts';
+import { composeSignIns } from './compose-sign-ins.ts';
 import { composeStorage } from './compose-storage.ts';
 import type { OpenedStores } from './compose-storage.ts';
 import { composeTools } from './compose-tools.ts';
@@ -112,6 +113,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     models,
     passOn,
     tools,
+    signIns: composeSignIns(context, { storage, tools }),
     relay,
     limiter,
     metrics,

@@ -3,6 +3,7 @@ import { createToolServerAdmin } from '../admin/tool-server-admin.ts';
 import { createPresetValidator } from '../admin/validate-preset.ts';
 import { limits } from '../core/limits.ts';
 import type { RunLog } from '../core/run-log.ts';
+import type { SignIns } from '../core/sign-in.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
 import { responses } from '../http/dialects/responses/responses.ts';
 import { createResponseKeeper } from '../http/dialects/responses/stored/response-keeper.ts';
@@ -12,6 +13,7 @@ import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/s
 import { approvalPageRoutes } from '../http/routes/approval-page.ts';
 import { approvalRoutes } from '../http/routes/approvals.ts';
 import { chatRoutes } from '../http/routes/chat.ts';
+import { connectPageRoutes } from '../http/routes/connect-page.ts';
 import { credentialRoutes } from '../http/routes/credentials.ts';
 import { descriptionRoutes } from '../http/routes/description.ts';
 import { gatewayRoutes } from '../http/routes/gateway.ts';
@@ -51,6 +53,7 @@ export interface RouteParts extends Models, Runs, Access {
   context: AppContext;
   storage: Storage;
   tools: ToolCatalog;
+  signIns: SignIns;
   relay: BrowserRelay;
   limiter: RateLimiter;
   metrics: PrometheusMetrics;
@@ -64,8 +67,23 @@ export interface RouteParts extends Models, Runs, Access {
 
 /** Every route of the gateway, with the services that it needs. */
 export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
-  const { context, storage, models, passOn, tools, runs, invoke, decisions, linked, relay, limiter, authenticator, keys, gatewayId } =
-    parts;
+  const {
+    context,
+    storage,
+    models,
+    passOn,
+    tools,
+    runs,
+    invoke,
+    decisions,
+    linked,
+    relay,
+    limiter,
+    authenticator,
+    keys,
+    gatewayId,
+    signIns,
+  } = parts;
   const { config, now } = context;
   const { registry, presets, chats } = storage;
   const { corsOrigins: allowedOrigins, clientStallTimeoutMs: stallMs, storeChats: isStoring } = config;
@@ -120,7 +138,8 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
   await app.register(toolRoutes, { tools, invoke });
   await app.register(openApiToolRoutes, { tools, invoke, version, gatewayId });
-  await app.register(credentialRoutes, { credentials: tools.credentials });
+  await app.register(credentialRoutes, { credentials: tools.credentials, signIns, publicUrl: config.publicUrl });
+  await app.register(connectPageRoutes, { signIns, callers: authenticator, publicUrl: config.publicUrl });
   await app.register(mcpRoute, {
     tools,
     contents: tools.contents,

@@ -1,4 +1,5 @@
 import type { Caller } from './caller.ts';
+import type { ToolServerRecord } from './registry.ts';
 
 /** What a credential was given for. With any other origin, `auth_type` or issuer it counts as missing, because it was not meant for that. */
 export interface CredentialBinding {
@@ -57,6 +58,8 @@ export interface ShownCredential {
 /** The caller's own credentials, for the tool servers that ask each person for one and that the caller may use. */
 export interface OwnCredentials {
   list(caller: Caller): Promise<ShownCredential[]>;
+  /** @throws GatewayError `not_found` for a server that asks nobody, or that the caller may not use */
+  serverOf(caller: Caller, server: string): Promise<ToolServerRecord>;
   /** @throws GatewayError `not_found` for any other server, `invalid_request` for a key that does not fit, `conflict` */
   keep(caller: Caller, server: string, key: string): Promise<ShownCredential>;
   /** Also for a server that the caller may no longer use. @throws GatewayError `not_found` */

@@ -19,6 +19,9 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   // The link is the proof: it names one suspension of one run, and nobody can guess it.
   'GET /approvals/:link': 'public',
   'POST /approvals/:link': 'public',
+  // Likewise, for one caller and one tool server. Where that caller has a key of their own, the page demands it.
+  'GET /connect/:link': 'public',
+  'POST /connect/:link': 'public',
   // The public key of session tokens, for tool servers.
   'GET /.well-known/jwks.json': 'public',
   // The answer to a browser's preflight, which never carries a key.
@@ -90,6 +93,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   // Only the caller's own, even for administrators.
   'GET /api/credentials': 'user',
   'PUT /api/credentials/:server': 'user',
+  'POST /api/credentials/:server/connect': 'user',
   'DELETE /api/credentials/:server': 'user',
 
   // Users see the presets that their key may use, without the prompts.

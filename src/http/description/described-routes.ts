@@ -60,4 +60,11 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
 }
 
 /** Routes that the document leaves out: pages for people, and the answer to a browser's preflight. */
-export const undescribedRoutes: readonly string[] = ['GET /approvals/:link', 'POST /approvals/:link', 'GET /docs', 'OPTIONS *'];
+export const undescribedRoutes: readonly string[] = [
+  'GET /approvals/:link',
+  'POST /approvals/:link',
+  'GET /connect/:link',
+  'POST /connect/:link',
+  'GET /docs',
+  'OPTIONS *',
+];

@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { html } from './html.ts';
 import type { Html } from './html.ts';
 import type { Page } from './page.ts';
+import { timeOf } from './time-of.ts';
 
 export interface OpenApproval {
   run: WaitingRun;
@@ -295,12 +296,4 @@ function textIn(value: JsonValue | undefined): string | undefined {
 function withoutOrigin(endpoint: string): string {
   const [method = '', url = ''] = endpoint.split(' ', 2);
   return URL.canParse(url) ? `${method} ${new URL(url).pathname}` : endpoint;
-}
-
-/** Made for the first page, because the data of `Intl` takes 4 MB. */
-let shownTime: Intl.DateTimeFormat | undefined;
-
-function timeOf(time: number): Html {
-  shownTime ??= new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
-  return html`<time datetime="${new Date(time).toISOString()}">${shownTime.format(time)} UTC</time>`;
 }

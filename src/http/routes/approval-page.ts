@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ApprovalAnswer } from '../../core/approval.ts';
 import { openCallerId } from '../../core/caller.ts';
@@ -13,13 +13,13 @@ import type { LinkedApprovals, LinkedDecision, LinkedRun } from '../../runs/link
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { withoutExcerpt } from '../../shared/without-excerpt.ts';
-import { foreignOrigin, tokenOf } from '../auth/authenticate.ts';
+import { tokenOf } from '../auth/authenticate.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
-import { leaveBodyUnread } from '../body/unread-bodies.ts';
 import { logError, toGatewayError } from '../error-handler.ts';
+import { installFormPages, originsOf, refuseOtherSites, sendPage } from '../form-pages.ts';
 import { decidedApprovalPage, openApprovalPage } from '../pages/approval-page.ts';
 import type { OpenApproval } from '../pages/approval-page.ts';
-import { messagePage, renderPage } from '../pages/page.ts';
+import { messagePage } from '../pages/page.ts';
 import type { Page } from '../pages/page.ts';
 import { parseInput } from '../parse-input.ts';
 
@@ -39,17 +39,8 @@ const refreshSeconds = 2;
  * decisions as a form, and leads back to the page. For people whose frontend knows nothing of approvals.
  */
 export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async (app, { linked, callers, limiter, publicUrl }) => {
-  const ownOrigins = publicUrl === undefined ? [] : [new URL(publicUrl).origin];
-  // In this plugin alone: everywhere else a form of another site has to be refused.
-  const parsing = { parseAs: 'string', bodyLimit: limits.smallBodyBytes } as const;
-  app.addContentTypeParser<string>('application/x-www-form-urlencoded', parsing, (_, text, done) => done(null, new URLSearchParams(text)));
-  app.setErrorHandler((error, request, reply) => {
-    const shown = toGatewayError(error, request.id);
-    logError(error, shown, { request, reply });
-    leaveBodyUnread(request, reply);
-    if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
-    return send(reply.code(shown.status), messagePage(titleOf(shown), shown.message));
-  });
+  const ownOrigins = originsOf(publicUrl);
+  installFormPages(app, titles);
 
   async function requireCaller(request: FastifyRequest, { callerId }: LinkedRun): Promise<Caller> {
     const token = tokenOf(request.headers);
@@ -66,18 +57,18 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
   app.get<{ Params: { link: string }; Querystring: { receipt?: unknown } }>('/approvals/:link', async (request, reply) => {
     const found = await linked.find(request.params.link);
     const caller = await requireCaller(request, found);
-    if (found.type === 'open') return send(reply, await openApprovalPage({ ...found, caller }));
+    if (found.type === 'open') return sendPage(reply, await openApprovalPage({ ...found, caller }));
     const { receipt } = request.query;
     const hasDecided = typeof receipt === 'string' && linked.checkReceipt(receipt, request.params.link);
-    return send(reply, decidedApprovalPage(found, { mayFollow: hasDecided, seconds: refreshSeconds }));
+    return sendPage(reply, decidedApprovalPage(found, { mayFollow: hasDecided, seconds: refreshSeconds }));
   });
 
   app.post<{ Params: { link: string } }>('/approvals/:link', async (request, reply) => {
-    refuseOtherSites(request, ownOrigins);
+    refuseOtherSites(request, ownOrigins, 'Decisions are taken from this page alone. Open the link of the chat, and decide there.');
     const found = await linked.find(request.params.link);
     const caller = await requireCaller(request, found);
     if (found.type === 'over') {
-      return send(reply.code(409), decidedApprovalPage(found, { mayFollow: false, seconds: refreshSeconds }));
+      return sendPage(reply.code(409), decidedApprovalPage(found, { mayFollow: false, seconds: refreshSeconds }));
     }
     const form = parseForm(request.body);
     try {
@@ -87,7 +78,7 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
     } catch (error) {
       const shown = toGatewayError(error, request.id);
       logError(error, shown, { request, reply });
-      return send(reply.code(shown.status), await pageAfter(shown, { link: request.params.link, form, caller }));
+      return sendPage(reply.code(shown.status), await pageAfter(shown, { link: request.params.link, form, caller }));
     }
     // Without a path, which a proxy in front may have shortened: it leads to where the browser is.
     return reply
@@ -127,32 +118,11 @@ function ownMachineOnly(): GatewayError {
   );
 }
 
-function send(reply: FastifyReply, page: Page): FastifyReply {
-  const { headers, document } = renderPage(page);
-  return reply.headers(headers).send(document);
-}
-
 const titles: Partial<Record<GatewayError['code'], string>> = {
   not_found: 'Nothing waits here',
   approval_expired: 'Too late',
   forbidden: 'Not accepted from there',
 };
-
-function titleOf({ code, status }: GatewayError): string {
-  return titles[code] ?? (status >= 500 ? 'That did not work' : 'That is not possible');
-}
-
-/**
- * The link is a secret that no other site knows, so this only makes sure. A page that gives no referrer sends `Origin: null` with its own form; then
- * browsers say in `Sec-Fetch-Site` whether it was its own.
- * @throws GatewayError `forbidden`
- */
-function refuseOtherSites({ headers }: FastifyRequest, ownOrigins: readonly string[]): void {
-  const site = headers['sec-fetch-site'];
-  const isForeign = site === undefined ? foreignOrigin(headers, [...ownOrigins, 'null']) !== undefined : site !== 'same-origin';
-  if (isForeign)
-    throw new GatewayError('forbidden', 'Decisions are taken from this page alone. Open the link of the chat, and decide there.');
-}
 
 const formSchema = z.object({
   call: z.string().optional(),

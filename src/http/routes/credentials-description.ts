@@ -36,6 +36,14 @@ export const credentialDescriptions: RouteDescriptions = {
     },
     answers: { 200: json('It is stored.', credentialShape) },
   },
+  'POST /api/credentials/:server/connect': {
+    tag: 'Tools',
+    summary: 'Make a link to connect to a tool server',
+    description:
+      'For a person with a browser: a page of the gateway where they enter what the tool server asks for. The link is good once, for a day.',
+    params,
+    answers: { 200: json('The link.', z.object({ url: z.url(), expires: isoTime })) },
+  },
   'DELETE /api/credentials/:server': {
     tag: 'Tools',
     summary: 'Delete your credential for a tool server',

@@ -3,10 +3,14 @@ import { z } from 'zod';
 import type { OwnCredentials, ShownCredential } from '../../core/credentials.ts';
 import { limits } from '../../core/limits.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import type { SignIns } from '../../core/sign-in.ts';
 import { parseInput } from '../parse-input.ts';
+import { publicAddress } from '../public-address.ts';
 
 export interface CredentialRouteOptions {
   credentials: OwnCredentials;
+  signIns: Pick<SignIns, 'makeLink'>;
+  publicUrl: string | undefined;
 }
 
 export const givenKey = z.strictObject({
@@ -20,7 +24,7 @@ export const givenKey = z.strictObject({
 type WithServer = { Params: { server: string } };
 
 /** The caller's own credentials for tool servers. No answer and no log holds one. */
-export const credentialRoutes: FastifyPluginAsync<CredentialRouteOptions> = async (app, { credentials }) => {
+export const credentialRoutes: FastifyPluginAsync<CredentialRouteOptions> = async (app, { credentials, signIns, publicUrl }) => {
   app.get('/api/credentials', async ({ caller }) => ({ data: (await credentials.list(caller)).map(toWire) }));
 
   app.put<WithServer>('/api/credentials/:server', async ({ params: { server }, body, caller, log }) => {
@@ -28,6 +32,11 @@ export const credentialRoutes: FastifyPluginAsync<CredentialRouteOptions> = asyn
     const kept = await credentials.keep(caller, server, key);
     log.info({ server: kept.server, caller_id: caller.id }, 'credential stored');
     return toWire(kept);
+  });
+
+  app.post<WithServer>('/api/credentials/:server/connect', async ({ params: { server }, caller, headers }) => {
+    const { url, expires } = await signIns.makeLink(caller, server, publicAddress(headers, publicUrl));
+    return { url, expires: new Date(expires).toISOString() };
   });
 
   app.delete<WithServer>('/api/credentials/:server', async ({ params: { server }, caller, log }) => {

@@ -44,7 +44,19 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
     return (await serversOf(caller)).filter(({ isPerUser, isEnabled }) => isPerUser === true && isEnabled);
   }
 
+  /** @throws GatewayError `not_found` */
+  async function serverOf(caller: Caller, server: string): Promise<ToolServerRecord> {
+    const record = (await personalServersOf(caller)).find(({ id }) => id === server);
+    if (record !== undefined) return record;
+    throw new GatewayError(
+      'not_found',
+      `There is no tool server "${server.slice(0, 100)}" that asks each person for a credential. GET /api/credentials lists those.`,
+    );
+  }
+
   return {
+    serverOf,
+
     async ownRecord(record, caller) {
       if (record.isPerUser !== true) return record;
       const credential = usable(record, await store.find(caller.id, record.id));
@@ -59,12 +71,7 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
     },
 
     async keep(caller, server, key) {
-      const record = (await personalServersOf(caller)).find(({ id }) => id === server);
-      if (record === undefined)
-        throw new GatewayError(
-          'not_found',
-          `There is no tool server "${server.slice(0, 100)}" that asks each person for a credential. GET /api/credentials lists those.`,
-        );
+      const record = await serverOf(caller, server);
       const { url, authType } = record;
       if (authType === 'basic' && !key.includes(':'))
         throw new GatewayError('invalid_request', `key: must be user:password for the tool server "${record.id}".`, { param: 'key' });

@@ -182,6 +182,8 @@ describe('the table', () => {
       'GET /docs',
       'GET /approvals/:link',
       'POST /approvals/:link',
+      'GET /connect/:link',
+      'POST /connect/:link',
       'GET /.well-known/jwks.json',
       'OPTIONS *',
     ]);

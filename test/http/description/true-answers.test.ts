@@ -172,6 +172,10 @@ test('answers are as the document says, on every route', async () => {
   const ofMail = { url: '/api/credentials/mail' };
   expect((await call('PUT /api/credentials/{server}', { ...ofMail, payload: {} })).status).toBe(400);
   expect((await call('PUT /api/credentials/{server}', { ...ofMail, payload: { key: 'k' } })).status).toBe(200);
+  const connect = 'POST /api/credentials/{server}/connect';
+  for (const [host, status] of Object.entries({ '127.0.0.1': 200, 'chat.example.com': 409 }))
+    expect((await call(connect, { url: '/api/credentials/mail/connect', headers: { host } })).status).toBe(status);
+  expect((await call(connect, { url: '/api/credentials/bank/connect' })).status).toBe(404);
   for (const status of [200, 404]) expect((await call('DELETE /api/credentials/{server}', ofMail)).status).toBe(status);
   for (const url of ['/api/tools/mail/read/invoke', '/api/tools/read/invoke'])
     expect((await call(invoke, { url, payload: given })).status).toBe(409);

@@ -1,0 +1,102 @@
+import type { Person } from '../../core/people.ts';
+import type { SignInServer } from '../../core/sign-in.ts';
+import { html } from './html.ts';
+import type { Html } from './html.ts';
+import type { Page } from './page.ts';
+import { timeOf } from './time-of.ts';
+
+/** For whom a link connects. `proof`: what shows that it is them; without any of their own they are only asked. */
+export interface ConnectingPerson {
+  proof: 'own machine' | 'key' | 'token' | 'asked';
+  /** Absent where a key is one caller. */
+  person?: Person;
+  keyName: string;
+}
+
+export interface ConnectPage {
+  who: ConnectingPerson;
+  server: SignInServer;
+  /** Milliseconds since 1970. */
+  expires: number;
+  /** Why what was sent could not be taken. */
+  refused?: string;
+}
+
+// No comments and no foreign text, as in `page.ts`.
+const style = `
+input { width: 100%; min-height: 2.75rem; padding: .5rem .6rem; border: 1px solid var(--line); border-radius: .35rem; background: var(--ground);
+  color: var(--text); font: inherit }
+.hint { margin: .25rem 0; font-size: .9rem; color: var(--soft) }
+button.main { background: var(--focus); border-color: var(--focus); color: var(--on-button) }
+`;
+
+/** A form that connects one person to one tool server. */
+export function connectPage({ who, server, expires, refused }: ConnectPage): Page {
+  const { person, keyName, proof } = who;
+  const body = html`<h1>Connect to ${server.name}</h1>
+    <p>
+      What you enter here is used for calls of this tool server that are made for you, and for nobody else’s. The chat that sent you here
+      cannot read it.
+    </p>
+    <section class="card" aria-labelledby="whose">
+      <h2 id="whose">${proof === 'asked' ? 'Is this you?' : 'Who is connected'}</h2>
+      <dl>
+        ${person !== undefined && facts({ Person: person.name ?? person.id, Address: person.email, Id: person.name === undefined ? undefined : person.id })}
+        ${facts({ Key: proof === 'own machine' ? 'none: this gateway is open to its own machine' : keyName })}
+        ${facts({ 'Tool server': `${server.name} (${server.id})` })}
+      </dl>
+      ${proof === 'asked' && html`<p><strong>Go on only if this is you, and if you have just asked for this link in your own chat.</strong> Otherwise close this page: somebody else would use the tool server with your account.</p>`}
+    </section>
+    ${refused !== undefined && html`<div class="problem" role="alert"><p>${refused}</p></div>`}
+    <form method="post" autocomplete="off">
+      ${ownProofField(proof, keyName)} ${credentialFields(server)}
+      <div class="choices"><button type="submit" class="main">${proof === 'asked' ? 'This is me: connect' : 'Connect'}</button></div>
+    </form>
+    <p class="soft">This page is good for one use, until ${timeOf(expires)}.</p>`;
+  return { title: `Connect to ${server.name}`, body, style };
+}
+
+function facts(values: Readonly<Record<string, string | undefined>>): Html[] {
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === undefined
+      ? []
+      : [
+          html`<dt>${name}</dt>
+            <dd>${value}</dd>`,
+        ],
+  );
+}
+
+function ownProofField(proof: ConnectingPerson['proof'], keyName: string): Html | false {
+  if (proof === 'key')
+    return html`<label for="own">Your key for this gateway, “${keyName}”</label>
+      <input id="own" name="own" type="password" required aria-describedby="own-hint" autocomplete="off" />
+      <p class="hint" id="own-hint">It shows that the link is yours. It begins mostly with <code>sk-tw-</code>, and goes nowhere else.</p>`;
+  if (proof === 'token')
+    return html`<label for="own">Your token for this gateway</label>
+      <input id="own" name="own" type="password" required aria-describedby="own-hint" autocomplete="off" />
+      <p class="hint" id="own-hint">The access token of your sign-in, as your program sends it. It shows that the link is yours.</p>`;
+  return false;
+}
+
+function credentialFields({ name, asks }: SignInServer): Html {
+  if (asks === 'basic')
+    return html`<label for="user">Your user name at ${name}</label>
+      <input id="user" name="user" required spellcheck="false" autocapitalize="none" autocomplete="off" />
+      <label for="password">Your password at ${name}</label>
+      <input id="password" name="password" type="password" required autocomplete="off" />`;
+  return html`<label for="key">Your key for ${name}</label>
+    <input id="key" name="key" type="password" required aria-describedby="key-hint" autocomplete="off" />
+    <p class="hint" id="key-hint">
+      An access token or API key that ${name} has given to you. It is stored encrypted, and never shown again.
+    </p>`;
+}
+
+export function connectedPage({ name }: SignInServer): Page {
+  return {
+    title: 'Connected',
+    body: html`<h1>Connected to ${name}</h1>
+      <p class="state good">You can go back to your chat.</p>
+      <p>Calls of this tool server that are made for you use your own account from now on.</p>`,
+  };
+}

@@ -1,0 +1,114 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { hasToken, openCallerId } from '../../core/caller.ts';
+import type { Caller } from '../../core/caller.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import { personIdOf } from '../../core/people.ts';
+import type { OpenSignIn, SignIns, SignInServer } from '../../core/sign-in.ts';
+import { tokenOf } from '../auth/authenticate.ts';
+import type { Authenticator } from '../auth/authenticate.ts';
+import { installFormPages, originsOf, refuseOtherSites, sendPage } from '../form-pages.ts';
+import { connectedPage, connectPage } from '../pages/connect-page.ts';
+import type { ConnectingPerson } from '../pages/connect-page.ts';
+import { parseInput } from '../parse-input.ts';
+import { givenKey } from './credentials.ts';
+
+export interface ConnectPageOptions {
+  signIns: SignIns;
+  callers: Pick<Authenticator, 'findById' | 'findByToken' | 'isOpen'>;
+  /** `PUBLIC_URL`. */
+  publicUrl: string | undefined;
+}
+
+type WithLink = { Params: { link: string } };
+
+/**
+ * `GET /connect/{link}` shows for whom a link connects to which tool server; it changes nothing, because previews of links fetch it too. `POST` takes the
+ * form, and uses the link up. Whoever has a key or token of their own has to show it; people behind a key, who have none, are named and asked.
+ */
+export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (app, { signIns, callers, publicUrl }) => {
+  const ownOrigins = originsOf(publicUrl);
+  installFormPages(app, { not_found: 'Nothing to connect', conflict: 'Not good any more', forbidden: 'Not accepted from there' });
+
+  /** @throws GatewayError */
+  async function open(request: FastifyRequest<WithLink>): Promise<{ signIn: OpenSignIn; caller: Caller; server: SignInServer }> {
+    const signIn = await signIns.find(request.params.link);
+    const caller = await callers.findById(signIn.callerId, request);
+    if (caller === undefined && signIn.callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
+    if (caller === undefined) throw new GatewayError('not_found', 'The key that this link was made for is no longer valid.');
+    return { signIn, caller, server: await signIns.serverOf(caller, signIn.server) };
+  }
+
+  /** Whether the request shows the key or token of the caller itself, in a header or in the form. */
+  async function isProven({ id }: Caller, request: FastifyRequest, own: string | undefined): Promise<boolean> {
+    const token = own?.trim() ?? tokenOf(request.headers);
+    if (token === undefined || token === '') return false;
+    try {
+      return (await callers.findByToken(token, request, false))?.id === id;
+    } catch (error) {
+      if (error instanceof GatewayError && error.status === 401) return false;
+      throw error;
+    }
+  }
+
+  app.get<WithLink>('/connect/:link', async (request, reply) => {
+    const { signIn, caller, server } = await open(request);
+    return sendPage(reply, connectPage({ who: whoIs(caller, signIn), server, expires: signIn.expires }));
+  });
+
+  app.post<WithLink>('/connect/:link', async (request, reply) => {
+    refuseOtherSites(request, ownOrigins, 'This form is taken from its own page alone. Open the link of the chat, and connect there.');
+    const { signIn, caller, server } = await open(request);
+    const who = whoIs(caller, signIn);
+    const refuse = (status: number, refused: string) =>
+      sendPage(reply.code(status), connectPage({ who, server, expires: signIn.expires, refused }));
+    const form = parseForm(request.body);
+    if ((who.proof === 'key' || who.proof === 'token') && !(await isProven(caller, request, form.own)))
+      return refuse(403, `This is not the ${who.proof} that the link was made for. Nothing was stored.`);
+    const key = keyIn(form, server);
+    if (typeof key !== 'string') return refuse(400, key.refused);
+    await signIns.enterKey(signIn, caller, key);
+    request.log.info({ server: server.id, caller_id: caller.id, over: 'page' }, 'credential stored');
+    return sendPage(reply, connectedPage(server));
+  });
+};
+
+function whoIs(caller: Caller, { person }: OpenSignIn): ConnectingPerson {
+  const keyName = caller.name ?? caller.id;
+  if (caller.id === openCallerId) return { proof: 'own machine', keyName };
+  if (hasToken(caller))
+    return { proof: 'token', keyName: 'none: a sign-in by OpenID', person: { ...person, id: personIdOf(caller.id) ?? caller.id } };
+  const id = personIdOf(caller.id);
+  return id === undefined ? { proof: 'key', keyName } : { proof: 'asked', keyName, person: { ...person, id } };
+}
+
+const field = z.string().max(limits.credentialCharacters).optional();
+const formSchema = z.object({ own: field, key: field, user: field, password: field });
+type ConnectForm = z.infer<typeof formSchema>;
+
+/** @throws GatewayError `invalid_request`, `unsupported_media_type` */
+function parseForm(body: unknown): ConnectForm {
+  if (body instanceof URLSearchParams) return parseInput(formSchema, Object.fromEntries(body), 'the form of this page');
+  throw new GatewayError(
+    'unsupported_media_type',
+    'This page takes its own form. Programs use PUT /api/credentials/{server} {"key": "…"}.',
+  );
+}
+
+/** Spaces around a key that was pasted are none of it. */
+function keyIn({ key = '', user = '', password = '' }: ConnectForm, { asks }: SignInServer): string | { refused: string } {
+  if (asks === 'basic' && (user === '' || password === '')) return { refused: 'Both the user name and the password are needed.' };
+  if (asks === 'basic' && user.includes(':')) return { refused: 'A user name must not contain a colon.' };
+  const entered = givenKey.safeParse({ key: asks === 'basic' ? `${user}:${password}` : key.trim() });
+  return entered.success ? entered.data.key : { refused: 'The key is missing, too long, or not one line of text.' };
+}
+
+/** Whoever has the link knows already that it leads somewhere. */
+function ownMachineOnly(): GatewayError {
+  return new GatewayError(
+    'forbidden',
+    'Without a key this gateway shows the page to its own machine only, and not through a proxy. Open the link there, with 127.0.0.1 and the port of ' +
+      'the gateway in the place of its host. Or have TOOLWHARF_ADMIN_KEY set, and ask again in the chat with that key.',
+  );
+}
