@@ -108,7 +108,7 @@ function toStoredKey(record: KeyRecord): StoredKey {
   return { caller: toCaller(record), people: record.people };
 }
 
-function toCaller({ id, name, role, models, tools, limits, totalLimits, expiresAt }: KeyRecord): Caller {
+function toCaller({ id, name, role, models, tools, limits, totalLimits, expiresAt, people }: KeyRecord): Caller {
   const callerLimits = toLimits(limits ?? {});
   const keyLimits = toLimits(totalLimits ?? {});
   return {
@@ -116,12 +116,19 @@ function toCaller({ id, name, role, models, tools, limits, totalLimits, expiresA
     name,
     role,
     isOpen: false,
+    ...(people && { personHeaders: headersOf(people) }),
     ...(models && { models }),
     ...(tools && { tools }),
     ...(expiresAt !== undefined && { expiresAt }),
     ...(Object.keys(callerLimits).length > 0 && { limits: callerLimits }),
     ...(Object.keys(keyLimits).length > 0 && { totalLimits: keyLimits }),
   };
+}
+
+/** Of a rule by a token too: whoever has the token can speak for the person. */
+function headersOf(people: PeopleRule): string[] {
+  const names = people.from === 'header' ? [people.name, people.nameHeader, people.emailHeader] : [people.name];
+  return names.flatMap((name) => (name === undefined ? [] : [name.toLowerCase()]));
 }
 
 /** Other fields, which an earlier release accepted, have no effect. */

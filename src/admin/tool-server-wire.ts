@@ -54,6 +54,7 @@ export function toConnection(record: ToolServerRecord): JsonObject {
     ...(record.key !== undefined && { key: record.key }),
     ...(record.isPerUser === true && { per_user: true }),
     headers: { ...record.headers },
+    ...(record.forwardedHeaders !== undefined && { forward_headers: [...record.forwardedHeaders] }),
     config: {
       ...(isJsonObject(config) ? config : {}),
       enable: record.isEnabled,

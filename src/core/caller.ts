@@ -32,6 +32,8 @@ export interface Caller {
   readonly id: string;
   /** The person, where the key speaks for several, or where a token named them. */
   readonly person?: Person;
+  /** Where the key speaks for several people: the headers, in lower case, that say for whom. */
+  readonly personHeaders?: readonly string[];
   /** For people who read the log: the name of the key. */
   readonly name?: string;
   readonly role: 'admin' | 'user';

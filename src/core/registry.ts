@@ -34,6 +34,8 @@ export interface ToolServerRecord {
   /** Each person uses it with a credential of their own; it then has no `key`. */
   isPerUser?: true;
   headers: Record<string, string>;
+  /** Names, in lower case, of headers of the caller's request that calls carry on. */
+  forwardedHeaders?: readonly string[];
   name?: string;
   description?: string;
   isEnabled: boolean;

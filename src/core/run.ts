@@ -1,4 +1,5 @@
 import type { ApprovalRule } from './approval.ts';
+import type { ReadRequestHeader } from './request-headers.ts';
 import type { RunSuspension } from './suspended-run.ts';
 import type { Caller } from './caller.ts';
 import type { ChatMessage, InlineFile } from './chat.ts';
@@ -18,6 +19,8 @@ export interface RunContext {
   readonly sessionId: string | undefined;
   /** Present if the client that started the run answers questions itself. */
   readonly askClient?: AskClient | undefined;
+  /** Headers of the request that the run answers, for tool servers that may have them; absent where no request of the caller is there. */
+  readonly readHeader?: ReadRequestHeader | undefined;
   /** Aborted when the client disconnects or the run is cancelled. */
   readonly signal: AbortSignal;
   /** The preset that currently answers. */

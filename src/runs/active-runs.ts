@@ -16,6 +16,7 @@ import { requireModels } from '../chat/loop/require-model.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
 import { limits } from '../core/limits.ts';
+import type { ReadRequestHeader } from '../core/request-headers.ts';
 import { isWithin } from '../core/people.ts';
 import { Drain } from './drain.ts';
 import { RunStats } from './run-stats.ts';
@@ -41,9 +42,9 @@ export interface ActiveRuns {
    * Aborting the controller ends the run. Every started run has to be streamed.
    * @throws GatewayError `server_shutting_down`, `invalid_api_key` when the key was deleted, `model_not_found` when the key may not use it.
    */
-  start: (request: ChatRequest, caller: Caller, controller: AbortController) => StartedRun;
+  start: (request: ChatRequest, who: RunStarter) => StartedRun;
   /** Resumes a suspended run, under its id, for the caller who decided. @throws GatewayError as `start` */
-  resume: (run: WaitingRun, decided: readonly DecidedCall[], who: { caller: Caller; controller: AbortController }) => Promise<StartedRun>;
+  resume: (run: WaitingRun, decided: readonly DecidedCall[], who: RunStarter) => Promise<StartedRun>;
   /** Checks what `start` checks. @throws GatewayError as `start` */
   requireReady: (caller: Caller, request: Pick<ChatRequest, 'model' | 'parameters'>) => void;
   /** Resolves with true when no run of this id is active, or with false after `timeoutMs`. */
@@ -84,6 +85,14 @@ export interface ActiveRunsOptions {
   /** Sends the events of an HTTP chat to the websocket session that it names. */
   sessionEvents?: SessionEvents;
   metrics?: Metrics;
+}
+
+/** Who starts or resumes a run. */
+export interface RunStarter {
+  caller: Caller;
+  controller: AbortController;
+  /** Of the request that does. It is not kept with a run that waits. */
+  readHeader?: ReadRequestHeader | undefined;
 }
 
 /** Forwards the events of one run to the session that its chat names. Neither function throws or waits. */
@@ -149,6 +158,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     runId: string;
     caller: Caller;
     controller: AbortController;
+    readHeader?: ReadRequestHeader | undefined;
     recorder: RunRecorder;
     /** Of a resumed run: what it has added to the conversation before. */
     transcript: ChatMessage[];
@@ -160,7 +170,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
   }
 
   function launch(request: ChatRequest, start: RunStart): StartedRun {
-    const { runId, caller, controller, recorder, transcript, suspensionWith, model, earlier } = start;
+    const { runId, caller, controller, readHeader, recorder, transcript, suspensionWith, model, earlier } = start;
     const { chatId, messageId, sessionId } = request;
     const calls = createCancellableCalls();
     const end = new RunEnd();
@@ -170,7 +180,8 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     const modelRequests = stats.counting(recorder.modelRequests);
     const ids = { runId, chatId, messageId, sessionId, model };
     const whenOver = end.whenOver;
-    const run: RunContext = { ...ids, caller, signal: controller.signal, calls, whenOver, suspension, transcript, modelRequests };
+    const { signal } = controller;
+    const run: RunContext = { ...ids, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests };
     running.set(runId, { callerId: caller.id, request, transcript, controller, calls, end });
     function finish(): void {
       running.delete(runId);
@@ -215,7 +226,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
   }
 
   return {
-    start(request, caller, controller) {
+    start(request, { caller, controller, readHeader }) {
       requireReady(caller, request);
       const { model, mode } = request;
       const runId = newRunId();
@@ -223,9 +234,9 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
       // Only an answer over HTTP can carry approval tokens.
       const suspensionWith = (progress: RunProgress): RunSuspension | undefined =>
         request.reply === undefined ? undefined : suspensions?.begin({ id: runId, callerId: caller.id, request, ...progress });
-      return launch(request, { runId, caller, controller, recorder, transcript: [], suspensionWith, model });
+      return launch(request, { runId, caller, controller, readHeader, recorder, transcript: [], suspensionWith, model });
     },
-    async resume(run, decided, { caller, controller }) {
+    async resume(run, decided, { caller, controller, readHeader }) {
       const { id: runId, model, request } = run;
       let recorder: RunRecorder | undefined;
       let logged: LoggedRun | undefined;
@@ -250,6 +261,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         runId,
         caller,
         controller,
+        readHeader,
         recorder,
         model,
         earlier: logged?.events,

@@ -8,6 +8,7 @@ import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { plainRequest } from '../core/plain-request.ts';
+import type { ReadRequestHeader } from '../core/request-headers.ts';
 import type { RunContext } from '../core/run.ts';
 import type { ListedTool, ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../core/tool.ts';
 import type { JsonObject } from '../shared/json.ts';
@@ -22,6 +23,8 @@ export type InvokeFunction = (
 export interface FunctionInvoker {
   caller: Caller;
   signal: AbortSignal;
+  /** Of the request. */
+  readHeader?: ReadRequestHeader | undefined;
   emit?: ToolCallScope['emit'];
   /** Absent if the client cannot be asked. */
   askClient?: AskClient | undefined;
@@ -50,9 +53,10 @@ const longestShownId = 200;
 export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runtime, metrics, now }: InvokeOptions): InvokeFunction {
   async function invoke(
     { idOrName, args }: { idOrName: string; args: JsonObject },
-    { caller, signal, emit, askClient }: FunctionInvoker,
+    { caller, signal, readHeader, emit, askClient }: FunctionInvoker,
   ): Promise<InvokedFunction> {
-    const run: RunContext = { runId: newId(), caller, chatId: undefined, messageId: undefined, sessionId: undefined, askClient, signal };
+    const without = { chatId: undefined, messageId: undefined, sessionId: undefined };
+    const run: RunContext = { runId: newId(), caller, ...without, readHeader, askClient, signal };
     const { id, helper } = await findListed(idOrName, run, tools);
     const offer: ToolOffer = helper === undefined ? await offerOf(id, run, tools) : { tools: new Map([[id, helper]]), warnings: [] };
     const tool = offer.tools.values().next().value;

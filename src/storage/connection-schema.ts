@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
+import { whyNotForwarded } from '../core/request-headers.ts';
 
 /** The maximum delay of Node.js timers; a longer one overflows and fires at once. */
 const longestDelayMs = 2 ** 31 - 1;
@@ -16,6 +17,9 @@ const reservedHeaders = new Set(['host', 'connection', 'content-length', 'transf
 
 /** With these `auth_type`s each person can have a key of their own. */
 const perUserTypes: ReadonlySet<string> = new Set(['bearer', 'basic', 'header', 'query']);
+
+/** Every call reads each of them. */
+const maxForwardedHeaders = 50;
 
 /** A line break in a header's value would start another header. */
 const oneLine = z.string().regex(/^[^\r\n\0]*$/, 'must be one line of text');
@@ -60,6 +64,21 @@ const headers = z.record(
   z.union([oneLine, z.number(), z.boolean()]).transform(String),
 );
 
+/** Of the caller's request. */
+const forwardedNames = z
+  .array(
+    z
+      .string('must be the name of a header')
+      .regex(headerName, 'is not a header name')
+      .toLowerCase()
+      .superRefine((name, context) => {
+        const problem = whyNotForwarded(name);
+        if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+      }),
+  )
+  .max(maxForwardedHeaders)
+  .transform((names) => [...new Set(names)]);
+
 const document = z.union([z.string().max(limits.documentBytes), z.custom<object>(isJsonObject, 'must be a document or its text')]);
 
 const names = z
@@ -98,6 +117,7 @@ export const connectionSchema = z
     key: optionalLine,
     per_user: z.boolean().nullish(),
     headers: headers.nullish(),
+    forward_headers: forwardedNames.nullish(),
     config: config.nullish(),
     info: info.nullish(),
   })

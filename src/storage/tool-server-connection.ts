@@ -40,6 +40,7 @@ const knownKeys = new Set([
   'key',
   'per_user',
   'headers',
+  'forward_headers',
   'config',
   'info',
   'process',
@@ -127,6 +128,8 @@ function parseProcess({ command, args, env, ...fields }: JsonObject, context: Co
   const connection = parseFields({ ...fields, id, url: placeholderUrl }, context);
   if (connection.per_user === true)
     throw invalidField([...path, 'per_user'], 'needs a server with a url: a process is the same for everybody');
+  if (connection.forward_headers?.length)
+    throw invalidField([...path, 'forward_headers'], 'needs a server with a url: a process gets no headers');
   return { ...connection, process: { ...started, environment } };
 }
 
@@ -189,6 +192,7 @@ function toRecord(connection: ParsedConnection, id: string, origin: Origin): Too
       authName: connection.auth_name,
       key: isPerUser ? undefined : connection.key,
       isPerUser: isPerUser ? (true as const) : undefined,
+      forwardedHeaders: connection.forward_headers?.length ? connection.forward_headers : undefined,
       name: info?.name,
       description: info?.description,
       timeoutMs: config?.timeout_ms,

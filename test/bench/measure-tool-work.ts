@@ -95,7 +95,7 @@ async function runOnce(calls: number, chunks: number, log: ActiveRunsOptions['lo
   };
   runCount += 1;
   const starter = createActiveRuns({ services, newRunId: () => `run-${runCount}`, log });
-  await starter.start(chatRequest({ maxToolRounds: 100 }), caller, new AbortController()).stream(() => undefined);
+  await starter.start(chatRequest({ maxToolRounds: 100 }), { caller, controller: new AbortController() }).stream(() => undefined);
 }
 
 let runCount = 0;

@@ -77,7 +77,7 @@ describe('cancelling a call', () => {
       tool,
       toolNamed('quick', 'done'),
     );
-    const { run, stream } = runs.start(chatRequest(), ada, new AbortController());
+    const { run, stream } = runs.start(chatRequest(), { caller: ada, controller: new AbortController() });
     const told = read(stream);
     const id = await callId;
     expect(runs.cancelCall(run.runId, id, bob)).toBe(false);
@@ -119,7 +119,7 @@ describe('the end of a run', () => {
   const started = (turns: ScriptStep[][] | ModelBackend) => {
     const { runs, endings } = starterOf(turns);
     const leave = new AbortController();
-    return { ...runs.start(chatRequest(), ada, leave), runs, endings, leave };
+    return { ...runs.start(chatRequest(), { caller: ada, controller: leave }), runs, endings, leave };
   };
 
   test('is known for a run whose reader stops', async () => {
@@ -179,7 +179,7 @@ describe('the end of a run', () => {
     const { stream, runs, endings } = started([[{ type: 'text', text: 'He' }, never]]);
     const told = read(stream);
     void runs.cancelAllOf('bob');
-    expect(() => runs.start(chatRequest(), bob, new AbortController())).toThrow('The key was deleted');
+    expect(() => runs.start(chatRequest(), { caller: bob, controller: new AbortController() })).toThrow('The key was deleted');
     void runs.cancelAllOf('ada');
     await expect(told).rejects.toMatchObject({ code: 'run_cancelled' });
     expect(endings).toMatchObject([{ status: 'cancelled' }]);

@@ -1,12 +1,11 @@
 import { eventIdOf } from '../../chat/suspend/nested-call-ids.ts';
 import type { PendingApproval, RequestedDecision } from '../../core/approval.ts';
-import type { Caller } from '../../core/caller.ts';
 import type { CallerWarning } from '../../core/caller-warning.ts';
 import type { ChatEvent } from '../../core/chat.ts';
 import type { RunEvent } from '../../core/run-event.ts';
 import type { RunLog } from '../../core/run-log.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/suspended-run.ts';
-import type { ActiveRuns, StartedRun } from '../../runs/active-runs.ts';
+import type { ActiveRuns, RunStarter, StartedRun } from '../../runs/active-runs.ts';
 import type { RequestedDecisions } from '../../runs/requested-decisions.ts';
 
 /** What a request with decisions leads to: its run goes on, or waits still, which `events` tell. */
@@ -26,7 +25,7 @@ export interface DecidedRuns {
    */
   answer(
     decisions: readonly RequestedDecision[],
-    by: { caller: Caller; controller: AbortController; stream: boolean; warnings: readonly CallerWarning[] },
+    by: RunStarter & { stream: boolean; warnings: readonly CallerWarning[] },
   ): Promise<DecidedAnswer>;
   /** As `ActiveRuns.resume`; the run tells its calls again that have no result yet. */
   resume: ActiveRuns['resume'];
@@ -36,11 +35,11 @@ export function createDecidedRuns({ decisions, runs, log }: DecidedRunsOptions):
   async function resumeTelling(
     run: WaitingRun,
     decided: readonly DecidedCall[],
-    { caller, controller, told, approval }: { caller: Caller; controller: AbortController; told: ChatEvent[]; approval?: PendingApproval },
+    { told, approval, ...who }: RunStarter & { told: ChatEvent[]; approval?: PendingApproval },
   ): Promise<StartedRun> {
     // Read before the run goes on and adds to it.
     const begun = (await log.find(run.id))?.events ?? [];
-    const started = await runs.resume(run, decided, { caller, controller });
+    const started = await runs.resume(run, decided, who);
     const events = [...told, ...unsettledCalls(begun, run, approval)];
     return {
       ...started,
@@ -53,14 +52,14 @@ export function createDecidedRuns({ decisions, runs, log }: DecidedRunsOptions):
   }
 
   return {
-    async answer(requested, { caller, controller, stream, warnings }) {
+    async answer(requested, { stream, warnings, ...who }) {
       const told = warnings.map((warning): ChatEvent => ({ type: 'run-event', event: { type: 'warning', data: { ...warning } } }));
-      const decided = await decisions.decide(requested, caller);
+      const decided = await decisions.decide(requested, who.caller);
       const { run, approval } = decided;
       if (decided.type === 'recorded')
         return { type: 'waiting', runId: run.id, events: [...told, ...waitingEvents(decided.waiting, approval)] };
       const now = { ...run, request: { ...run.request, stream } };
-      return { type: 'resumed', started: await resumeTelling(now, decided.decided, { caller, controller, told, approval }) };
+      return { type: 'resumed', started: await resumeTelling(now, decided.decided, { ...who, told, approval }) };
     },
     resume: (run, decided, who) => resumeTelling(run, decided, { ...who, told: [] }),
   };

@@ -88,12 +88,12 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts): Server
   });
   server.setRequestHandler('tools/call', ({ params }, context) => {
     const { name, arguments: args = {} } = params;
-    const { caller, signal } = askerOf(context);
+    const { caller, readHeader, signal } = askerOf(context);
     // In the stateless protocol versions (`modern`) each request names its own log level, which the SDK applies.
     const isLogging = era === 'modern' || levels.includesInfo(caller.id, context.sessionId);
     const emit = createMcpProgress(progressChannel(context, name, isLogging));
     const call = (scope: Omit<FunctionInvoker, 'caller'>): Promise<CallToolResult> =>
-      callFunction(parts.invoke, { idOrName: name, args: args as JsonObject }, { caller, ...scope });
+      callFunction(parts.invoke, { idOrName: name, args: args as JsonObject }, { caller, readHeader, ...scope });
     // Whether a client can be asked is part of each request in the newer versions, and of the session's first one in the others.
     if (!answersForms(server.getClientCapabilities())) return call({ signal, emit });
     if (era === 'legacy') return call({ signal, emit, askClient: askInSession(context) });

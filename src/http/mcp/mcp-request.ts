@@ -1,9 +1,12 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
 import type { Caller } from '../../core/caller.ts';
+import type { ReadRequestHeader } from '../../core/request-headers.ts';
 
 /** What the route knows of a request, in the place where the SDK passes on whatever an endpoint knows of a credential. */
 export interface McpRequestInfo {
   caller: Caller;
+  /** Of the request. */
+  readHeader?: ReadRequestHeader;
   /** Aborted when the client has left. */
   signal: AbortSignal;
 }
@@ -12,6 +15,6 @@ export interface McpRequestInfo {
 export function askerOf({ http, mcpReq }: ServerContext): McpRequestInfo {
   const info = http?.authInfo?.extra;
   if (info === undefined) throw new Error('The route did not say who asks.');
-  const { caller, signal } = info as unknown as McpRequestInfo;
-  return { caller, signal: AbortSignal.any([signal, mcpReq.signal]) };
+  const { caller, readHeader, signal } = info as unknown as McpRequestInfo;
+  return { caller, ...(readHeader && { readHeader }), signal: AbortSignal.any([signal, mcpReq.signal]) };
 }

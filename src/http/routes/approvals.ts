@@ -5,6 +5,7 @@ import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { parseInput } from '../parse-input.ts';
 import { limits } from '../../core/limits.ts';
+import { readRequestHeader } from '../auth/read-request-header.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions } from '../dialects/answer-run.ts';
 import type { DecidedRuns } from '../dialects/decided-runs.ts';
@@ -35,7 +36,7 @@ export const approvalRoutes: FastifyPluginAsync<ApprovalRouteOptions> = async (a
     const { run, decided } = decision;
     const { dialect, options: told } = storedReply(run.request.reply);
     const runs = dialect.showsCalls === true ? options.decidedRuns : options.runs;
-    const started = await runs.resume(run, decided, { caller, controller });
+    const started = await runs.resume(run, decided, { caller, controller, readHeader: readRequestHeader(request) });
     const format = dialect.format(told, request.headers);
     return answerRun({ request, reply, controller }, started, { model: run.model, stream: run.request.stream, format });
   });

@@ -2,13 +2,15 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../core/caller.ts';
 import type { ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
+import type { ReadRequestHeader } from '../../core/request-headers.ts';
 import type { RateLimiter, Release } from '../../core/rate-limit.ts';
 import { insertInterrupted } from '../../chat/suspend/insert-interrupted.ts';
-import type { StartedRun } from '../../runs/active-runs.ts';
+import type { ActiveRuns, StartedRun } from '../../runs/active-runs.ts';
 import type { FollowOptions } from '../../runs/followed-runs.ts';
 import type { InterruptChat } from '../../runs/interrupt-chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { admitRequest, takeOverAdmission } from '../auth/limit-callers.ts';
+import { readRequestHeader } from '../auth/read-request-header.ts';
 import type { AnswerFormat } from '../dialects/answer-format.ts';
 import type { AnswerKeeper, KeptAnswer } from '../dialects/answer-keeper.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
@@ -26,14 +28,18 @@ export interface ChatRouteOptions extends AnswerOptions {
   follow: (started: StartedRun, options: FollowOptions) => StartedRun;
   approvalTimeoutMs: number;
   /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
-  startRun(request: ChatRequest, caller: Caller, controller: AbortController): StartedRun;
+  startRun: ActiveRuns['start'];
   decidedRuns: DecidedRuns;
   /** By the name of their dialects. */
   keepers: Readonly<Record<string, AnswerKeeper>>;
   interruptChat: InterruptChat;
   limiter: Pick<RateLimiter, 'admit'>;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
-  runInBackground(parsed: ParsedRequest, caller: Caller, release: Release): Promise<string | undefined>;
+  runInBackground(
+    parsed: ParsedRequest,
+    who: { caller: Caller; readHeader: ReadRequestHeader },
+    release: Release,
+  ): Promise<string | undefined>;
 }
 
 /** The routes of every dialect; streaming or not, they run the same code. */
@@ -76,7 +82,8 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     const { model, stream } = parsed.request;
     const controller = new AbortController();
     const told = new LazyReply(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
-    const begun = options.startRun({ ...parsed.request, reply: told }, request.caller, controller);
+    const who = { caller: request.caller, controller, readHeader: readRequestHeader(request) };
+    const begun = options.startRun({ ...parsed.request, reply: told }, who);
     const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
     return answerWith(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
@@ -109,7 +116,8 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     const { request, reply, kept } = exchange;
     const { caller } = request;
     const controller = new AbortController();
-    const decided = await options.decidedRuns.answer(decisions, { caller, controller, stream, warnings });
+    const readHeader = readRequestHeader(request);
+    const decided = await options.decidedRuns.answer(decisions, { caller, controller, readHeader, stream, warnings });
     request.log.info({ decisions: decisions.map(({ answer: { decision } }) => decision), by: caller.id }, 'calls decided');
     const format = formatOf(exchange, parsed);
     if (decided.type === 'resumed') return answerWith(exchange, decided.started, { model, stream, controller, format });
@@ -137,7 +145,11 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   async function startInBackground(request: FastifyRequest, parsed: ParsedRequest): Promise<unknown> {
     if (parsed.request.sessionId === undefined)
       throw sessionNeeded('background: true requires the session_id of an open websocket session, which receives the answer.');
-    const runId = await options.runInBackground(parsed, request.caller, takeOverAdmission(request));
+    const runId = await options.runInBackground(
+      parsed,
+      { caller: request.caller, readHeader: readRequestHeader(request) },
+      takeOverAdmission(request),
+    );
     if (runId === undefined)
       throw sessionNeeded('session_id: there is no open websocket session of yours with this id. Connect to /ws first.');
     return { status: true, task_id: runId };

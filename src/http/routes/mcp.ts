@@ -4,6 +4,7 @@ import { gatewayHeader } from '../../core/gateway-chain.ts';
 import { isDeeperThan } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { foreignOrigin } from '../auth/authenticate.ts';
+import { readRequestHeader } from '../auth/read-request-header.ts';
 import type { McpHandler, McpHandlerOptions } from '../mcp/mcp-handler.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
 import { createRequestTurns } from '../request-turns.ts';
@@ -43,7 +44,12 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
     signal.throwIfAborted();
     const forwarded = new Request('http://gateway/mcp', { method, headers: protocolHeaders(request), signal });
     return reply.send(
-      await (await handler()).fetch(forwarded, { info: { caller, signal }, ...(method === 'POST' && { parsedBody: body }) }),
+      await (
+        await handler()
+      ).fetch(forwarded, {
+        info: { caller, readHeader: readRequestHeader(request), signal },
+        ...(method === 'POST' && { parsedBody: body }),
+      }),
     );
   };
   app.route({ method: ['POST', 'GET', 'DELETE'], url: '/mcp', handler: serve });

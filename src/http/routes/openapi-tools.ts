@@ -4,6 +4,7 @@ import { gatewayHeader } from '../../core/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import { readRequestHeader } from '../auth/read-request-header.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
 import { bareResult, statusOfFailure } from '../openapi-tools/bare-result.ts';
 import { toToolDocument } from '../openapi-tools/tool-document.ts';
@@ -34,7 +35,10 @@ export const openApiToolRoutes: FastifyPluginAsync<OpenApiToolRouteOptions> = as
   app.post<{ Params: { name: string } }>('/api/tools/:name/call', async (request, reply) => {
     const signal = disconnectSignal(reply);
     const { caller, params, body } = request;
-    const invoked = await invoke({ idOrName: params.name, args: argumentsIn(body) }, { caller, signal });
+    const invoked = await invoke(
+      { idOrName: params.name, args: argumentsIn(body) },
+      { caller, signal, readHeader: readRequestHeader(request) },
+    );
     const { outcome } = invoked;
     const status = outcome.type === 'result' ? 200 : statusOfFailure(outcome.code);
     request.log.info({ tool: invoked.id, status, duration_ms: invoked.durationMs }, 'tool invoked');

@@ -85,6 +85,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
       serveConnection(socket, credential, {
         ...options,
         chats,
+        headers: request.headers,
         log: request.log,
         takeSlot(callerId) {
           anonymous.delete(socket);

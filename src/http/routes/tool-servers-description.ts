@@ -43,6 +43,7 @@ export const connectionShape = z
     auth_type: z.string(),
     per_user: z.literal(true).optional(),
     headers: z.record(z.string(), z.null()).describe('Names of headers; their values are never shown.'),
+    forward_headers: z.array(z.string()).optional(),
     config: anyObject,
     info: anyObject,
     origin: z.string(),
@@ -61,6 +62,8 @@ export const connectionFields = {
   key: 'The credential. It is never shown again.',
   per_user: 'Each person gives a credential of their own (`PUT /api/credentials/{server}`); `key` is then not used.',
   headers: 'Headers of every call.',
+  forward_headers:
+    'Headers of the request to the gateway that calls carry on. Never those that authenticate the caller or name the person, nor cookies.',
   'config.enable': 'false switches the server off.',
   'config.default': 'false: only requests that name it in `tool_ids` have it.',
   'config.needs_approval': 'Whether calls wait for a human: all, or those of these functions.',

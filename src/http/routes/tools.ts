@@ -6,6 +6,7 @@ import type { ListedTool, ToolErrorCode, ToolFile, ToolFinder } from '../../core
 import type { InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import { readRequestHeader } from '../auth/read-request-header.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
 import { parseInput } from '../parse-input.ts';
 import { sendInSlices } from '../send-in-slices.ts';
@@ -34,7 +35,7 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
     const path = params['*'];
     if (!path.endsWith(pathEnd)) throw new GatewayError('not_found', 'To call a function, send POST /api/tools/{id or name}/invoke.');
     const call = { idOrName: path.slice(0, -pathEnd.length), args: argumentsIn(body) };
-    const invoked = await invoke(call, { caller, signal });
+    const invoked = await invoke(call, { caller, signal, readHeader: readRequestHeader(request) });
     const status = statusOf(invoked);
     request.log.info({ tool: invoked.id, status, duration_ms: invoked.durationMs }, 'tool invoked');
     return reply.code(status).send(toInvokedWire(invoked));

@@ -5,6 +5,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { answerElicitation, createCallScopes } from './call-scope.ts';
 import { truncateText } from './convert-tools.ts';
@@ -69,6 +70,7 @@ const jsonSchemaValidator = {
 export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions): McpConnection {
   const { send, version, createTransports = createUsualTransports } = options;
   const { mask } = peer;
+  const maskFor = (run: RunContext | undefined): SecretMask => (run && peer.masksFor?.(run).mask) ?? mask;
   const scopes = createCallScopes();
   const answers = createAnswerWatch();
   const malformedTools = createMalformedToolFilter();
@@ -91,9 +93,10 @@ export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions
         listChanged: { tools: { autoRefresh: false, debounceMs: limits.mcpListPauseMs, onChanged: markStale } },
       },
     );
-    client.setRequestHandler('elicitation/create', ({ params }) =>
-      answerElicitation(mask.value(params as JsonObject) as typeof params, peer.name ?? peer.id, scopes.current()),
-    );
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      const scope = scopes.current();
+      return answerElicitation(maskFor(scope?.run).value(params as JsonObject) as typeof params, peer.name ?? peer.id, scope);
+    });
     // A protocol violation does not end the connection; a call that it affects fails by itself.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
     client.onerror = () => undefined;
@@ -215,7 +218,7 @@ export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions
             timeout: limits.mcpAnswerMs,
             onprogress: ({ progress, total, message }) => {
               void context?.progress(progress, total).catch(() => undefined);
-              const status = truncateText(mask.text(message ?? ''), limits.mcpStatusCharacters);
+              const status = truncateText(maskFor(run).text(message ?? ''), limits.mcpStatusCharacters);
               if (message !== undefined) void context?.status(status).catch(() => undefined);
             },
           },

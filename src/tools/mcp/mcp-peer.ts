@@ -7,7 +7,7 @@ import { secretsInUrl } from '../../shared/secrets/secret-urls.ts';
 import { createSecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import { callHeaders, callQuery, requestServerHeaders, sessionUserOf } from '../servers/connection-headers.ts';
+import { callHeaders, callQuery, forwardedHeaders, requestServerHeaders, sessionUserOf } from '../servers/connection-headers.ts';
 import { everythingSent, maskOfCredentials, maskOfEverythingSent } from '../servers/secrets-to-mask.ts';
 
 /** An MCP server as its connection and its calls need to know it, registered or from a request. */
@@ -25,6 +25,8 @@ export interface McpPeer {
   readonly mask: SecretMask;
   /** Redacts results: an id of the run, sent in a header, may legitimately be in one. */
   readonly credentialMask: SecretMask;
+  /** Both masks for one run, where its calls carry more than others; undefined where they do not. */
+  masksFor?(run: RunContext): { mask: SecretMask; credentialMask: SecretMask };
   /** Whether an administrator accepts changed definitions of its tools. */
   readonly isReviewed: boolean;
   /** Bytes of the schemas of all its tools. */
@@ -51,9 +53,15 @@ export function registeredPeer(record: ToolServerRecord): McpPeer {
     isReviewed: true,
     schemasBytes: limits.mcpSchemasBytes,
     headersFor: (run) => callHeaders(record, run),
+    ...(record.forwardedHeaders && { masksFor: (run) => masksWith(record, forwardedHeaders(record, run)) }),
     query: () => callQuery(record),
     sessionUserFor: (run) => sessionUserOf(record, run),
   };
+}
+
+function masksWith(record: ToolServerRecord, sent: Record<string, string>): ReturnType<NonNullable<McpPeer['masksFor']>> {
+  const connection = { ...record, headers: { ...sent, ...record.headers } };
+  return { mask: maskOfEverythingSent(connection), credentialMask: maskOfCredentials(connection) };
 }
 
 /** A registered server as one person sees it, whose record has that person's key: what it lists is reviewed by nobody else. */

@@ -60,7 +60,7 @@ interface Target {
 async function run(target: Target, invocation: ToolInvocation, context: ToolContext | undefined): Promise<ToolOutcome> {
   const { server, definition, isIdempotent } = target;
   const { peer, connection } = server;
-  const { mask } = peer;
+  const { mask, credentialMask } = peer.masksFor?.(invocation.run) ?? peer;
   for (let attempt = 1; ; attempt += 1) {
     let isReady = false;
     try {
@@ -73,12 +73,12 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       if (faults.length > 0) return failed('tool_error', mismatchMessage(peer.id, mask.text(faults.join('; '))));
       const outcome = readToolResult(result, peer.id);
       if (outcome.type === 'error') return { ...outcome, message: mask.text(outcome.message) };
-      return withoutCredentials(outcome, peer.credentialMask);
+      return withoutCredentials(outcome, credentialMask);
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = explainMcpFailure(error);
       const mayRetry = failure.kind === 'never-sent' || !isReady || (failure.kind === 'maybe-sent' && isIdempotent);
-      if (!mayRetry || failure.kind === 'denied' || attempt >= attempts) return failedOutcome(failure, target, isReady);
+      if (!mayRetry || failure.kind === 'denied' || attempt >= attempts) return failedOutcome(failure, target, { isReady, mask });
       await connection.drop();
     }
   }
@@ -120,8 +120,12 @@ function withoutCredentials(outcome: Extract<ToolOutcome, { type: 'result' }>, m
   };
 }
 
-function failedOutcome(failure: McpFailure, { server: { peer }, offeredName }: Target, isReady: boolean): ToolOutcome {
-  const reason = peer.mask.text(failure.message).replace(/\.$/, '');
+function failedOutcome(
+  failure: McpFailure,
+  { server: { peer }, offeredName }: Target,
+  { isReady, mask }: { isReady: boolean; mask: SecretMask },
+): ToolOutcome {
+  const reason = mask.text(failure.message).replace(/\.$/, '');
   const named = `The MCP server "${peer.id}"`;
   if (failure.kind === 'denied') return failed('egress_denied', reason, 'not_started');
   if (!isReady || failure.kind === 'never-sent')

@@ -5,15 +5,15 @@ import type { CredentialSet } from '../openapi/operation.ts';
 import { applyCredential, type Credential } from './apply-credential.ts';
 
 /**
- * The headers of a call to a registered server: the connection's headers with this run's ids, and its credential, which wins in a clash. `security`:
- * the security requirements of the operation.
+ * The headers of a call to a registered server: those of the caller's request that the connection names, the connection's headers with this run's ids,
+ * and its credential; the later ones win in a clash. `security`: the security requirements of the operation.
  */
 export function callHeaders(
-  record: Credential & Pick<ToolServerRecord, 'headers'>,
+  record: Credential & Pick<ToolServerRecord, 'headers' | 'forwardedHeaders'>,
   run: RunContext | undefined,
   security?: readonly CredentialSet[],
 ): Record<string, string> {
-  return serverHeaders(record, expandAll(record.headers, run), security);
+  return serverHeaders(record, { ...forwardedHeaders(record, run), ...inLowerCase(expandAll(record.headers, run)) }, security);
 }
 
 /** The same for a server of a request, whose headers are sent as they are: their placeholders are the client's business. */
@@ -42,6 +42,21 @@ export function sessionUserOf({ authType }: Pick<Credential, 'authType'>, run: P
 /** The query parameters that carry the key. */
 export function callQuery(connection: Credential, security?: readonly CredentialSet[]): Record<string, string> {
   return applyCredential(connection, security).query;
+}
+
+/** The headers of the caller's request that calls to this server carry on; none where the run answers no request. */
+export function forwardedHeaders(
+  { forwardedHeaders: names }: Pick<ToolServerRecord, 'forwardedHeaders'>,
+  run: RunContext | undefined,
+): Record<string, string> {
+  const read = run?.readHeader;
+  if (names === undefined || read === undefined) return {};
+  const sent = names.map((name) => [name, read(name)] as const);
+  return Object.fromEntries(sent.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
+}
+
+function inLowerCase(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 function expandAll(headers: Record<string, string>, run: RunContext | undefined): Record<string, string> {

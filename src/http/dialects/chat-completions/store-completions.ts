@@ -85,16 +85,17 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
 
   return {
     ...runs,
-    start(original, caller, controller) {
-      if (original.store === undefined) return runs.start(original, caller, controller);
+    start(original, who) {
+      if (original.store === undefined) return runs.start(original, who);
       const { store: storeOptions, ...plain } = original;
       // Without `store`, so that the run is not stored either if it is suspended and resumed later.
-      if (!isStoring) return runs.start(plain, caller, controller);
+      if (!isStoring) return runs.start(plain, who);
       const metadata = parseMetadata(storeOptions.metadata);
       // The backend must not store a second copy.
       const { store: _store, ...parameters } = original.parameters;
       const request = { ...original, parameters };
-      return storing({ request, callerId: caller.id, started: runs.start(request, caller, controller), metadata }, controller.signal);
+      const started = runs.start(request, who);
+      return storing({ request, callerId: who.caller.id, started, metadata }, who.controller.signal);
     },
     async resume(run, decided, who) {
       const started = await runs.resume(run, decided, who);

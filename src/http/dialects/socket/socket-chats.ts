@@ -6,6 +6,7 @@ import { waitAtMost } from '../../../shared/wait-for.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RateLimiter } from '../../../core/rate-limit.ts';
+import type { ReadRequestHeader } from '../../../core/request-headers.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession } from '../../../relay/session.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
@@ -25,6 +26,7 @@ import type { ChatHead } from './socket-wire.ts';
 export type StartChat = (options: {
   body: JsonObject;
   caller: Caller;
+  readHeader: ReadRequestHeader | undefined;
   controller: AbortController;
   conversation: ChatInConversation;
   /** Called once the run has ended, before its last frames are sent. */
@@ -56,9 +58,15 @@ export interface SocketChatsOptions {
 /** The chats that were started over sockets. They belong to the session, not to the socket, so they continue when a browser reconnects. */
 export interface SocketChats {
   /** Never rejects: errors are sent as frames. */
-  start(fields: JsonObject, session: RelaySession, caller: Caller): Promise<void>;
+  start(fields: JsonObject, session: RelaySession, who: SocketCaller): Promise<void>;
   /** Without an id: every chat whose answer goes to the session; if there is none, nothing happens. */
   cancel(runId: string | undefined, session: RelaySession, caller: Caller): void;
+}
+
+/** `readHeader`: of the request that opened the socket. */
+export interface SocketCaller {
+  caller: Caller;
+  readHeader?: ReadRequestHeader | undefined;
 }
 
 export function createSocketChats(options: SocketChatsOptions): SocketChats {
@@ -98,20 +106,21 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
   }
 
   async function stream(body: JsonObject, chat: StartedChat, onOver: () => void): Promise<void> {
-    const { session, caller, controller, conversation } = chat;
+    const { session, caller, readHeader, controller, conversation } = chat;
     controller.signal.throwIfAborted();
-    const { runId, stream: streamRun, stats } = await startChat({ body, caller, controller, conversation, onOver });
+    const { runId, stream: streamRun, stats } = await startChat({ body, caller, readHeader, controller, conversation, onOver });
     chat.runId = runId;
     const head = { runId, model: textField(body, 'model') ?? '', chatId: textField(body, 'chat_id'), messageId: textField(body, 'id') };
     await streamToSession({ relay, sessionId: session.id, caller, head, stream: streamRun, stats, controller, log });
   }
 
   return {
-    async start(fields, session, caller) {
+    async start(fields, session, { caller, readHeader }) {
       const controller = new AbortController();
       const id = conversationIn(fields, session, caller);
       const queued = queues.join(JSON.stringify([id.callerId, id.of, id.id]), controller);
-      const chat: StartedChat = { session, caller, controller, conversation: { id, queued, isContinued: continuesIn(fields) } };
+      const conversation = { id, queued, isContinued: continuesIn(fields) };
+      const chat: StartedChat = { session, caller, readHeader, controller, conversation };
       chats.add(chat);
       try {
         if (count(session.id, caller.id) > limits.chatsPerSession) {
@@ -151,6 +160,7 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
 interface StartedChat {
   session: RelaySession;
   caller: Caller;
+  readHeader: ReadRequestHeader | undefined;
   controller: AbortController;
   conversation: ChatInConversation;
   /** Absent until it has begun. */

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import type { WebSocket } from '@fastify/websocket';
 import type { FastifyBaseLogger } from 'fastify';
@@ -9,6 +10,7 @@ import { limits } from '../../../core/limits.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession, SessionSocket } from '../../../relay/session.ts';
 import type { PersonSource } from '../../auth/identify-person.ts';
+import { readRequestHeader } from '../../auth/read-request-header.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { MaybePromise } from '../../../shared/maybe-promise.ts';
 import { readSocketFrame } from './parse-socket-frame.ts';
@@ -34,6 +36,8 @@ export interface ConnectionOptions {
   authenticateToken(token: string, source: PersonSource): MaybePromise<Caller | undefined>;
   /** Counts the socket for its caller until it closes, and returns the byte budget of all sockets of that caller; undefined when there are too many. */
   takeSlot(callerId: string): ByteBudget | undefined;
+  /** Of the request that opened the socket. */
+  headers: IncomingHttpHeaders;
   pingIntervalMs: number;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -53,7 +57,7 @@ const invalidFrames = 20;
 
 /** Serves one socket from its handshake to its end. */
 export function serveConnection(socket: WebSocket, credential: Credential, options: ConnectionOptions): void {
-  const { relay, chats, log } = options;
+  const { relay, chats, headers, log } = options;
   let caller: Caller | undefined;
   let token: string | undefined;
   /** Looks up the caller of the socket's key again. */
@@ -242,7 +246,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     if (parsed.type === 'invalid') return refuse(parsed.message);
     const { frame } = parsed;
     if (frame.type === 'auth') return void authenticateAgain(frame, session, caller);
-    if (frame.type === 'message') void chats.start(frame.fields, session, caller);
+    if (frame.type === 'message') void chats.start(frame.fields, session, { caller, readHeader: readRequestHeader({ headers, caller }) });
     if (frame.type === 'cancel') chats.cancel(frame.runId, session, caller);
     if (frame.type === 'execute:tool:result') session.answer(answerOf(frame));
     if (frame.type === 'answer') session.answerElicitation(frame.elicitation, frame.id, frame.data);

@@ -1,5 +1,4 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { Caller } from '../../../core/caller.ts';
 import type { Release } from '../../../core/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import { parseChatBody } from '../chat-completions/parse-chat-body.ts';
@@ -8,7 +7,7 @@ import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import { createAddedMessages } from './added-messages.ts';
 import type { KeptConversations } from './kept-conversations.ts';
 import { streamToSession } from './socket-chats.ts';
-import type { StartChat } from './socket-chats.ts';
+import type { SocketCaller, StartChat } from './socket-chats.ts';
 
 export interface SocketChatOptions {
   runs: ActiveRuns;
@@ -17,14 +16,14 @@ export interface SocketChatOptions {
 
 /** Starts a chat over a socket, with the same body and the same run as over HTTP, and with the messages that are kept of its conversation. */
 export function startSocketChat({ runs, conversations }: SocketChatOptions): StartChat {
-  return async ({ body, caller, controller, conversation, onOver }) => {
+  return async ({ body, caller, readHeader, controller, conversation, onOver }) => {
     const { request: sent, hasSystemParameter } = parseChatBody(body);
     const prompts = sent.messages.slice(0, hasSystemParameter ? 1 : 0);
     const asked = sent.messages.slice(prompts.length);
     if (!conversation.isContinued) conversation.queued.replace();
     const history = conversation.isContinued ? await conversations.find(conversation.id, sent.model) : [];
     const request = { ...sent, messages: [...prompts, ...history, ...asked], ...(history.length > 0 && { hasKeptCalls: true as const }) };
-    const { run, stream, stats } = runs.start(request, caller, controller);
+    const { run, stream, stats } = runs.start(request, { caller, controller, readHeader });
     run.whenOver?.(onOver);
     const added = createAddedMessages();
 
@@ -66,10 +65,14 @@ export interface BackgroundRunsOptions {
  * `release` is called at the end of the run.
  */
 export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions) {
-  return async ({ request }: Pick<ParsedRequest, 'request'>, caller: Caller, release: Release): Promise<string | undefined> => {
+  return async (
+    { request }: Pick<ParsedRequest, 'request'>,
+    { caller, readHeader }: SocketCaller,
+    release: Release,
+  ): Promise<string | undefined> => {
     const sessionId = request.sessionId ?? '';
     const controller = new AbortController();
-    const { run, stream, stats } = startOr(release, () => runs.start(request, caller, controller));
+    const { run, stream, stats } = startOr(release, () => runs.start(request, { caller, controller, readHeader }));
     run.whenOver?.(release);
     const first = Promise.withResolvers<boolean>();
     const head = { runId: run.runId, model: request.model, chatId: request.chatId, messageId: request.messageId };

@@ -24,7 +24,7 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
   const warnings: string[] = [];
   const begun: StartedRun['stream'][] = [];
   const runs: Pick<ActiveRuns, 'start' | 'resume' | 'drain'> = {
-    start(_request: ChatRequest, _caller: unknown, controller: AbortController) {
+    start(_request: ChatRequest, { controller }: { controller: AbortController }) {
       const stream: StartedRun['stream'] = async (emit) => {
         for (const event of events) await emit([event]);
       };
@@ -33,7 +33,7 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
       return { run, stream, stats: new RunStats({ now: () => 0, caller, model: 'model' }) };
     },
     resume: async (_run: unknown, _decided: unknown, who: { controller: AbortController }) =>
-      runs.start(requestOf(), caller, who.controller),
+      runs.start(requestOf(), { caller, controller: who.controller }),
     drain: async () => undefined,
   };
   const store = {
@@ -46,7 +46,7 @@ function starterOf(events: readonly ChatEvent[], { isStoring = true, mayStore = 
   const logger = { warn: (_fields: object, message: string) => void warnings.push(message), error: () => undefined };
   const starter = storeCompletions(runs as ActiveRuns, { store, isStoring, now: () => 5_999, logger });
   const controller = new AbortController();
-  return { starter, saved, warnings, begun, controller, start: (request: ChatRequest) => starter.start(request, caller, controller) };
+  return { starter, saved, warnings, begun, controller, start: (request: ChatRequest) => starter.start(request, { caller, controller }) };
 }
 
 async function read(stream: StartedRun['stream']): Promise<ChatEvent[]> {

@@ -1,0 +1,13 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Caller } from '../../core/caller.ts';
+import { whyNotForwarded } from '../../core/request-headers.ts';
+import type { ReadRequestHeader } from '../../core/request-headers.ts';
+
+/** The headers of a request as far as tool servers may have them: nothing that let the caller in, or that names the person behind the caller's key. */
+export function readRequestHeader({ headers, caller }: { headers: IncomingHttpHeaders; caller: Caller }): ReadRequestHeader {
+  return (name) => {
+    if (whyNotForwarded(name) !== undefined || caller.personHeaders?.includes(name) === true) return undefined;
+    const value = headers[name];
+    return Array.isArray(value) ? value.join(', ') : value;
+  };
+}
