@@ -1,6 +1,7 @@
 import type { NoteStores, NoteStore } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import type { CredentialStore } from '../core/credentials.ts';
+import type { OAuthClientStore } from '../core/oauth-clients.ts';
 import type { Registry } from '../core/registry.ts';
 import type { ResponseStore } from '../core/response-store.ts';
 import type { RunStore } from '../core/run-log.ts';
@@ -22,6 +23,7 @@ export interface OpenedStores {
   chats?: ChatStore;
   responses?: ResponseStore;
   credentials?: CredentialStore;
+  oauthClients?: OAuthClientStore;
   signIns?: SignInStore;
   usage?: UsageStore;
 }
@@ -37,6 +39,7 @@ export interface Storage {
   chats: ChatStore;
   responses: ResponseStore;
   credentials: CredentialStore;
+  oauthClients: OAuthClientStore;
   signIns: SignInStore;
   usage: UsageStore;
   close(): Promise<void>;
@@ -64,6 +67,7 @@ export function composeStorage({ config, now, newId }: AppContext, opened: Opene
     chats: forgetWithChats(chats, { notes: [...Object.values(noteStores), spareNotes], responses, credentials, signIns }),
     responses,
     credentials,
+    oauthClients: opened.oauthClients ?? inProcess.oauthClients,
     signIns,
     usage: opened.usage ?? inProcess.usage,
     close: () => connection.close(),
@@ -89,7 +93,10 @@ function forgetWithChats(chats: ChatStore, { notes, responses, credentials, sign
 }
 
 /** Wraps the registry: a tool server that is deleted takes everybody's credentials and sign-ins for it along. */
-function forgetWithServers(registry: Registry, stores: readonly Pick<CredentialStore, 'forgetServers'>[]): Registry {
+function forgetWithServers(
+  registry: Registry,
+  stores: readonly { forgetServers(servers: readonly string[]): Promise<unknown> }[],
+): Registry {
   const forgetServers = (servers: readonly string[]): Promise<unknown> => Promise.all(stores.map((store) => store.forgetServers(servers)));
   return {
     ...registry,

@@ -503,6 +503,8 @@ export const limits = {
   credentialsPerKey: 20_000,
   /** A personal access token has a hundred, a signed token some thousands. */
   credentialCharacters: 4_096,
+  /** Registrations with authorization servers: far more than an operator connects to. Beyond it the oldest is forgotten, and made again when needed. */
+  oauthClients: 1_000,
   /** How long a link to connect is good: a day, as one to decide. */
   signInLinkMs: 24 * 60 * 60 * 1000,
   /** From the page of a link to the return from the authorization server: a person types a password, and a code from their telephone. */

@@ -8,7 +8,22 @@ import type { JsonObject } from '../shared/json.ts';
  */
 export type Origin = 'environment' | 'file' | 'bundled' | 'database';
 
-export type ToolServerAuth = 'none' | 'bearer' | 'basic' | 'header' | 'query' | 'session';
+export type ToolServerAuth = 'none' | 'bearer' | 'basic' | 'header' | 'query' | 'session' | 'oauth';
+
+/** What an operator says about sign-in; whatever is left out is discovered. */
+export interface OAuthSettings {
+  clientId?: string;
+  clientSecret?: string;
+  scopes?: string[];
+  /** Authorization endpoint. */
+  authorizeUrl?: string;
+  /** Token endpoint. */
+  tokenUrl?: string;
+  /** For whom tokens are requested (RFC 8707). */
+  resource?: string;
+  /** `client_credentials`: the gateway signs in as itself, for everybody. Default: each person signs in. */
+  grant?: 'client_credentials';
+}
 
 /** A registered tool server. Secrets (`key`, `headers`) stay inside: no endpoint and no log returns them. */
 export interface ToolServerRecord {
@@ -33,6 +48,8 @@ export interface ToolServerRecord {
   key?: string;
   /** Each person uses it with a credential of their own; it then has no `key`. */
   isPerUser?: true;
+  /** How people, or the gateway itself, sign in at the server; with `authType` `oauth`. */
+  oauth?: OAuthSettings;
   headers: Record<string, string>;
   /** Names, in lower case, of headers of the caller's request that calls carry on. */
   forwardedHeaders?: readonly string[];

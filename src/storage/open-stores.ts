@@ -3,6 +3,7 @@ import type { WaitingRunStore } from '../core/suspended-run.ts';
 import type { NoteStores, NoteStore, NoteKind } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import type { CredentialStore } from '../core/credentials.ts';
+import type { OAuthClientStore } from '../core/oauth-clients.ts';
 import type { Registry } from '../core/registry.ts';
 import type { SignInStore } from '../core/sign-in-store.ts';
 import type { ResponseStore } from '../core/response-store.ts';
@@ -12,6 +13,7 @@ import type { ConnectionOptions, DatabaseConnection } from './sqlite/database-co
 import { createSqliteNotes } from './sqlite/sqlite-notes.ts';
 import { createSqliteChats } from './sqlite/sqlite-chats.ts';
 import { createSqliteCredentials } from './sqlite/sqlite-credentials.ts';
+import { createSqliteOAuthClients } from './sqlite/sqlite-oauth-clients.ts';
 import { createSqliteRegistry } from './sqlite/sqlite-registry.ts';
 import { createSqliteResponses } from './sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from './sqlite/sqlite-runs.ts';
@@ -36,6 +38,7 @@ export interface Stores {
   chats: ChatStore;
   responses: ResponseStore;
   credentials: CredentialStore;
+  oauthClients: OAuthClientStore;
   signIns: SignInStore;
   usage: UsageStore;
   /** Shared by all stores; closed with the registry. */
@@ -62,6 +65,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
     chats: createSqliteChats(connection, { now }),
     responses: createSqliteResponses(connection, { secret, now }),
     credentials: createSqliteCredentials(connection, secret),
+    oauthClients: createSqliteOAuthClients(connection, secret),
     signIns: createSqliteSignIns(connection, secret),
     usage: createSqliteUsage(connection),
     connection,

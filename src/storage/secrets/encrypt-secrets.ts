@@ -13,13 +13,14 @@ const keyLabels = {
   chat_memory: 'toolwharf stored memory of chats v1',
   stored_response: 'toolwharf stored responses v1',
   credential: 'toolwharf credentials of people v1',
+  oauth_client: 'toolwharf registrations with authorization servers v1',
   sign_in: 'toolwharf sign-ins of people v1',
 } as const;
 
 /** The field to which a ciphertext is bound: copied to another record or field, it cannot be decrypted. */
 export interface SecretField {
   id: string;
-  /** `key`, `header:<name>`, `users:secret`, `part:<path>`, `run:…`, `answer:…`, `response`, `credential:<server>`, `begun`, caller and server of a sign-in, or the kind of a note. */
+  /** `key`, `header:<name>`, `users:secret`, `part:<path>`, `run:…`, `answer:…`, `response`, `credential:<server>`, a redirect address, `begun`, caller and server of a sign-in, or the kind of a note. */
   field: string;
 }
 

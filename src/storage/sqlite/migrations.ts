@@ -197,6 +197,20 @@ export const migrations: readonly string[] = [
   CREATE INDEX sign_ins_of_caller ON sign_ins (caller_id, position, characters);
   CREATE INDEX sign_ins_of_server ON sign_ins (server_id);
   `,
+  // Which version of a credential it is, and until when one process alone refreshes it (milliseconds since 1970).
+  `
+  ALTER TABLE credentials ADD COLUMN revision TEXT NOT NULL DEFAULT '';
+  ALTER TABLE credentials ADD COLUMN leased_until INTEGER;
+  `,
+  // How the gateway is registered with authorization servers; `value` is encrypted.
+  `
+  CREATE TABLE oauth_clients (
+    issuer TEXT NOT NULL,
+    redirect_uri TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (issuer, redirect_uri)
+  ) STRICT;
+  `,
 ];
 
 export interface MigrationOptions {

@@ -1,4 +1,6 @@
-import type { DatabaseSync } from 'node:sqlite';
+import { randomUUID } from 'node:crypto';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Credential, CredentialStore } from '../../core/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
@@ -9,66 +11,103 @@ import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 
 interface CredentialRow {
+  caller_id: string;
   server_id: string;
   value: string;
+  revision: string;
 }
+
+const columns = 'caller_id, server_id, value, revision';
+/** Each takes some hundredths of a millisecond to decrypt. */
+const decryptedAtOnce = 200;
 
 /** Credentials of people, encrypted one by one and bound to caller and server, on the registry's connection (see `createSqliteRuns`). */
 export function createSqliteCredentials(connection: DatabaseConnection, secret: string): CredentialStore {
   const cipher = createSecretCipher(secret, 'credential');
 
-  function read(callerId: string, { server_id: server, value }: CredentialRow): Credential | undefined {
+  function read({ caller_id: callerId, server_id: server, value }: CredentialRow): Credential | undefined {
     const text = cipher.decrypt(value, { id: callerId, field: fieldOf(server) });
     return text === undefined ? undefined : (JSON.parse(text) as Credential);
   }
 
+  const encrypt = (callerId: string, server: string, credential: Credential): string =>
+    cipher.encrypt(JSON.stringify(credential), { id: callerId, field: fieldOf(server) });
+
+  async function remove(condition: string, values: readonly SQLInputValue[]): Promise<Credential[]> {
+    // Read first: most keys and servers have none, and a write would have to wait for locks.
+    const find = `SELECT 1 FROM credentials WHERE ${condition} LIMIT 1`;
+    if ((await connection.read((database) => database.prepare(find).get(...values))) === undefined) return [];
+    const rows = await connection.write((database) =>
+      selectAll<CredentialRow>(database, `DELETE FROM credentials WHERE ${condition} RETURNING ${columns}`, ...values),
+    );
+    const removed: Credential[] = [];
+    for (let start = 0; start < rows.length; start += decryptedAtOnce) {
+      removed.push(...rows.slice(start, start + decryptedAtOnce).flatMap((row) => read(row) ?? []));
+      await nextTurn();
+    }
+    return removed;
+  }
+
   return {
     keep(callerId, server, credential) {
-      const value = cipher.encrypt(JSON.stringify(credential), { id: callerId, field: fieldOf(server) });
+      const value = encrypt(callerId, server, credential);
       return connection.write((database) => {
         database
           .prepare(
-            'INSERT INTO credentials (caller_id, server_id, value) VALUES (?, ?, ?) ON CONFLICT (caller_id, server_id) DO UPDATE SET value = excluded.value',
+            `INSERT INTO credentials (${columns}) VALUES (?, ?, ?, ?) ON CONFLICT (caller_id, server_id) DO UPDATE SET value = excluded.value, revision = excluded.revision, leased_until = NULL`,
           )
-          .run(callerId, server, value);
+          .run(callerId, server, value, randomUUID());
         requireRoom(database, keyIdOf(callerId));
       });
     },
 
     find: (callerId, server) =>
       connection.read((database) => {
-        const sql = 'SELECT server_id, value FROM credentials WHERE caller_id = ? AND server_id = ?';
+        const sql = `SELECT ${columns} FROM credentials WHERE caller_id = ? AND server_id = ?`;
         const row = selectFirst<CredentialRow>(database, sql, callerId, server);
-        return row && read(callerId, row);
+        const credential = row && read(row);
+        return credential && row && { credential, revision: row.revision };
       }),
 
     listOf: (callerId) =>
       connection.read((database) => {
-        const rows = selectAll<CredentialRow>(database, 'SELECT server_id, value FROM credentials WHERE caller_id = ?', callerId);
-        const credentials = rows.map((row) => [row.server_id, read(callerId, row)] as const);
+        const rows = selectAll<CredentialRow>(database, `SELECT ${columns} FROM credentials WHERE caller_id = ?`, callerId);
+        const credentials = rows.map((row) => [row.server_id, read(row)] as const);
         return new Map(credentials.flatMap(([server, credential]) => (credential === undefined ? [] : [[server, credential]])));
       }),
 
-    forget: (callerId, server) =>
+    replace(callerId, server, { revision, credential }) {
+      const value = encrypt(callerId, server, credential);
+      return connection.write((database) => {
+        const sql =
+          'UPDATE credentials SET value = ?, revision = ?, leased_until = NULL WHERE caller_id = ? AND server_id = ? AND revision = ?';
+        return database.prepare(sql).run(value, randomUUID(), callerId, server, revision).changes > 0;
+      });
+    },
+
+    claim: (callerId, server, { revision, now, until }) =>
       connection.write((database) => {
-        const sql = 'DELETE FROM credentials WHERE caller_id = ? AND server_id = ?';
-        return database.prepare(sql).run(callerId, server).changes > 0;
+        const sql =
+          'UPDATE credentials SET leased_until = ? WHERE caller_id = ? AND server_id = ? AND revision = ? AND (leased_until IS NULL OR leased_until <= ?)';
+        return database.prepare(sql).run(until, callerId, server, revision, now).changes > 0;
       }),
 
-    async forgetAllOf(callerId) {
+    async release(callerId, server, { revision, until }) {
+      const sql = 'UPDATE credentials SET leased_until = NULL WHERE caller_id = ? AND server_id = ? AND revision = ? AND leased_until = ?';
+      await connection.write((database) => database.prepare(sql).run(callerId, server, revision, until));
+    },
+
+    forget: async (callerId, server) => (await remove('caller_id = ? AND server_id = ?', [callerId, server]))[0],
+
+    forgetAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
-      // Read first: most keys have none, and a write would have to wait for locks.
-      const find = `SELECT 1 FROM credentials WHERE ${condition} LIMIT 1`;
-      if ((await connection.read((database) => database.prepare(find).get(...values))) === undefined) return;
-      await connection.write((database) => database.prepare(`DELETE FROM credentials WHERE ${condition}`).run(...values));
+      return remove(condition, values);
     },
 
     async forgetServers(servers) {
-      if (servers.length === 0) return;
-      await connection.write((database) => {
-        const remove = database.prepare('DELETE FROM credentials WHERE server_id = ?');
-        for (const server of servers) remove.run(server);
-      });
+      const forgotten: Credential[] = [];
+      for (const server of servers) forgotten.push(...(await remove('server_id = ?', [server])));
+      return forgotten;
     },
   };
 }

@@ -24,7 +24,7 @@ import type { Opening } from '../servers/open-registered-server.ts';
 import { refuseItself } from '../servers/refuse-itself.ts';
 import { createServerReconnector } from '../servers/reconnect-servers.ts';
 import type { ServerNews } from '../servers/reconnect-servers.ts';
-import { createOwnCredentials } from '../servers/own-credentials.ts';
+import { createOwnCredentials } from '../credentials/own-credentials.ts';
 import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestMcpServers } from '../servers/request-mcp-servers.ts';
 import { openRequestServers } from '../servers/request-servers.ts';

@@ -9,8 +9,8 @@ import type { ContentsAsker, ContentsKind, ServerContents } from '../../core/ser
 import { isDeeperThan } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import { howToConnect } from '../servers/own-credentials.ts';
-import type { OwnRecord } from '../servers/own-credentials.ts';
+import { howToConnect } from '../credentials/own-credentials.ts';
+import type { OwnRecord } from '../credentials/own-credentials.ts';
 import { maskOfCredentials } from '../servers/secrets-to-mask.ts';
 import { readName, readUri } from './contents-names.ts';
 import type { OwnName } from './contents-names.ts';

@@ -10,8 +10,8 @@ import type { DocumentVersion } from '../openapi/load/load-document.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
 import { callHeaders, callQuery, sessionUserOf } from './connection-headers.ts';
 import { everythingSent, maskOfEverythingSent } from './secrets-to-mask.ts';
-import { withOwnCredential } from './own-credential-tool.ts';
-import type { OwnRecord } from './own-credentials.ts';
+import { withOwnCredential } from '../credentials/own-credential-tool.ts';
+import type { OwnRecord } from '../credentials/own-credentials.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
 import { configValue, whyWithheld } from './server-rules.ts';
 

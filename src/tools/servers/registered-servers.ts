@@ -5,7 +5,7 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { openServer } from './open-registered-server.ts';
 import type { Opening, OpenMcp } from './open-registered-server.ts';
-import type { OwnRecord } from './own-credentials.ts';
+import type { OwnRecord } from '../credentials/own-credentials.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** A failed server is not retried for this long, so that not every chat waits for it. */

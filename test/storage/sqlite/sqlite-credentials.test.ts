@@ -1,11 +1,14 @@
+import { execFile } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import { createSqliteCredentials } from '../../../src/storage/sqlite/sqlite-credentials.ts';
-import { describeCredentialStore, testCredential } from '../credential-store-contract.ts';
+import { describeCredentialStore, secretOf, testCredential, testSignIn } from '../credential-store-contract.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -33,7 +36,7 @@ describe('credentials in SQLite', () => {
     expect([contents.length > 0, contents.filter((content) => content.includes('CANARY'))]).toEqual([true, []]);
     await before.close();
     const after = connect(file);
-    expect(await createSqliteCredentials(after, 'secret').find('key/ada', 'mail')).toEqual(testCredential('CANARY-KEY'));
+    expect((await createSqliteCredentials(after, 'secret').find('key/ada', 'mail'))?.credential).toEqual(testCredential('CANARY-KEY'));
     expect(await createSqliteCredentials(after, 'another').find('key/ada', 'mail')).toBeUndefined();
     expect(await createSqliteCredentials(after, 'another').listOf('key/ada')).toEqual(new Map());
   });
@@ -42,7 +45,7 @@ describe('credentials in SQLite', () => {
     const connection = connect(':memory:');
     const store = createSqliteCredentials(connection, 'secret');
     await store.keep('key/ada', 'mail', testCredential('a'));
-    const copy = `INSERT INTO credentials SELECT ?, ?, value FROM credentials WHERE caller_id = 'key/ada' AND server_id = 'mail'`;
+    const copy = `INSERT INTO credentials (caller_id, server_id, value) SELECT ?, ?, value FROM credentials WHERE caller_id = 'key/ada' AND server_id = 'mail'`;
     for (const [caller, server] of [
       ['key/eve', 'mail'],
       ['key/ada', 'files'],
@@ -52,13 +55,28 @@ describe('credentials in SQLite', () => {
     }
   });
 
+  it('are refreshed by one of two processes alone', async () => {
+    const file = join(newFolder(), 'toolwharf.db');
+    const store = createSqliteCredentials(connect(file), 'secret');
+    const servers = Array.from({ length: 20 }, (_, number) => `server ${number}`);
+    for (const server of servers) await store.keep('key/ada', server, testSignIn('old'));
+    const script = fileURLToPath(new URL('../refresh-credentials.ts', import.meta.url));
+    const beginning = String(Date.now() + 1_000);
+    const run = async (name: string): Promise<string[]> =>
+      JSON.parse((await promisify(execFile)(process.execPath, [script, file, name, String(servers.length), beginning])).stdout) as string[];
+    const [one, other] = await Promise.all([run('one'), run('other')]);
+    expect([...one, ...other].toSorted()).toEqual(servers.toSorted());
+    for (const server of servers)
+      expect(secretOf((await store.find('key/ada', server))?.credential)).toBe(`new from ${one.includes(server) ? 'one' : 'other'}`);
+  });
+
   it('are bounded for a key with all its people; the one too many is refused, and nobody loses theirs', async () => {
     const connection = connect(':memory:');
     const store = createSqliteCredentials(connection, 'secret');
     await connection.write((database) =>
       database
         .prepare(
-          `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO credentials SELECT 'key/' || i, 'mail', 'x' FROM n`,
+          `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO credentials (caller_id, server_id, value) SELECT 'key/' || i, 'mail', 'x' FROM n`,
         )
         .run(limits.credentialsPerKey - 1),
     );
@@ -66,7 +84,7 @@ describe('credentials in SQLite', () => {
     await expect(store.keep('key/eve', 'mail', testCredential('b'))).rejects.toMatchObject({ code: 'conflict' });
     await store.keep('key/ada', 'mail', testCredential('c'));
     await store.keep('key2/eve', 'mail', testCredential('d'));
-    expect((await store.find('key/ada', 'mail'))?.secret).toBe('c');
+    expect(secretOf((await store.find('key/ada', 'mail'))?.credential)).toBe('c');
     expect(await store.find('key/eve', 'mail')).toBeUndefined();
   });
 });

@@ -24,20 +24,30 @@ export type OwnRecord = (record: ToolServerRecord, caller: Caller) => Promise<To
 export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredentials & { ownRecord: OwnRecord } {
   const { store, serversOf, now, onChanged } = options;
 
+  /** By caller and server; as many as there are sockets and requests that wait. */
+  const watchers = new Map<string, Set<() => void>>();
+
   /** Undefined for one that was given for another origin or `auth_type`. */
   function usable(record: ToolServerRecord, credential: Credential | undefined): Credential | undefined {
     const { origin, authType } = credential?.binding ?? {};
     return origin === originOf(record.url) && authType === record.authType ? credential : undefined;
   }
 
-  const isExpired = ({ expires }: Credential): boolean => expires !== undefined && expires <= now();
+  function stateIn(credential: Credential | undefined): ShownCredential['state'] {
+    if (credential === undefined) return 'missing';
+    if (credential.kind === 'key') return 'connected';
+    const { ended, expires, refreshToken } = credential;
+    if (ended !== undefined) return ended;
+    return expires !== undefined && expires <= now() && refreshToken === undefined ? 'expired' : 'connected';
+  }
 
   function toShown(record: ToolServerRecord, stored: Credential | undefined): ShownCredential {
     const { id, name = id } = record;
     const credential = usable(record, stored);
-    if (credential === undefined) return { server: id, name, kind: 'key', state: 'missing' };
-    const { kind, scopes, expires } = credential;
-    return { server: id, name, kind, state: isExpired(credential) ? 'expired' : 'connected', ...withoutUndefined({ scopes, expires }) };
+    const shown = { server: id, name, kind: credential?.kind ?? kindFor(record), state: stateIn(credential) };
+    if (credential?.kind !== 'oauth' || shown.state === 'missing') return shown;
+    const { scopes, expires } = credential;
+    return { ...shown, ...withoutUndefined({ scopes, expires }) };
   }
 
   async function personalServersOf(caller: Caller): Promise<ToolServerRecord[]> {
@@ -54,13 +64,22 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
     );
   }
 
+  async function keepFor(caller: Caller, record: ToolServerRecord, credential: Credential): Promise<ShownCredential> {
+    await store.keep(caller.id, record.id, credential);
+    onChanged(caller, record.id);
+    for (const onConnected of watchers.get(JSON.stringify([caller.id, record.id])) ?? []) onConnected();
+    return toShown(record, credential);
+  }
+
   return {
     serverOf,
 
     async ownRecord(record, caller) {
       if (record.isPerUser !== true) return record;
-      const credential = usable(record, await store.find(caller.id, record.id));
-      return credential === undefined || isExpired(credential) ? undefined : { ...record, key: credential.secret };
+      const stored = await store.find(caller.id, record.id);
+      const credential = usable(record, stored?.credential);
+      if (credential === undefined || stateIn(credential) !== 'connected') return undefined;
+      return { ...record, key: credential.kind === 'key' ? credential.secret : credential.accessToken };
     },
 
     async list(caller) {
@@ -76,17 +95,39 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
       if (authType === 'basic' && !key.includes(':'))
         throw new GatewayError('invalid_request', `key: must be user:password for the tool server "${record.id}".`, { param: 'key' });
       const credential: Credential = { kind: 'key', secret: key, binding: { origin: originOf(url) ?? '', authType } };
-      await store.keep(caller.id, record.id, credential);
-      onChanged(caller, record.id);
-      return toShown(record, credential);
+      return keepFor(caller, record, credential);
+    },
+
+    async keepSignIn(caller, server, credential) {
+      return keepFor(caller, await serverOf(caller, server), credential);
     },
 
     async forget(caller, server) {
-      if (!(await store.forget(caller.id, server)))
+      if ((await store.forget(caller.id, server)) === undefined)
         throw new GatewayError('not_found', `You have no credential for a tool server "${server.slice(0, 100)}".`);
       onChanged(caller, server);
     },
+
+    async stateOf(caller, server) {
+      const record = (await personalServersOf(caller)).find(({ id }) => id === server);
+      return record && stateIn(usable(record, (await store.find(caller.id, server))?.credential));
+    },
+
+    watch(callerId, server, onConnected) {
+      const key = JSON.stringify([callerId, server]);
+      const watching = watchers.get(key) ?? new Set();
+      watchers.set(key, watching.add(onConnected));
+      return () => {
+        watching.delete(onConnected);
+        if (watching.size === 0 && watchers.get(key) === watching) watchers.delete(key);
+      };
+    },
   };
+}
+
+/** What a server asks each person for. */
+function kindFor({ authType }: Pick<ToolServerRecord, 'authType'>): Credential['kind'] {
+  return authType === 'oauth' ? 'oauth' : 'key';
 }
 
 /** What a caller without a credential for this server is told. */

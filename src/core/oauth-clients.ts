@@ -1,0 +1,26 @@
+import type { OAuthClientCredentials } from './credentials.ts';
+
+/** How this gateway has registered with an authorization server. */
+export interface RegisteredClient extends OAuthClientCredentials {
+  /** When its secret expires, in milliseconds since 1970. */
+  expires?: number;
+}
+
+/** For which registration: one for each authorization server and redirect address. */
+export interface RegistrationPlace {
+  issuer: string;
+  redirectUri: string;
+}
+
+/**
+ * Stores registrations with authorization servers, encrypted.
+ * @throws GatewayError `storage_unavailable`
+ */
+export interface OAuthClientStore {
+  /** Undefined also for one that cannot be decrypted with the current secret. */
+  find(place: RegistrationPlace): Promise<RegisteredClient | undefined>;
+  /** Keeps the registration unless there is one already, and resolves to the one that is kept: processes that register at the same time agree on one. */
+  keepFirst(place: RegistrationPlace, client: RegisteredClient): Promise<RegisteredClient>;
+  /** Deletes the registration if it still is the one of this id. */
+  forget(place: RegistrationPlace, clientId: string): Promise<void>;
+}

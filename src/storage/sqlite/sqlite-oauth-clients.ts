@@ -1,0 +1,47 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { limits } from '../../core/limits.ts';
+import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../core/oauth-clients.ts';
+import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
+import type { DatabaseConnection } from './database-connection.ts';
+import { selectFirst } from './select.ts';
+
+/** Registrations with authorization servers, encrypted one by one and bound to issuer and redirect address, on the registry's connection. */
+export function createSqliteOAuthClients(connection: DatabaseConnection, secret: string): OAuthClientStore {
+  const cipher = createSecretCipher(secret, 'oauth_client');
+
+  function read(database: DatabaseSync, place: RegistrationPlace): RegisteredClient | undefined {
+    const sql = 'SELECT value FROM oauth_clients WHERE issuer = ? AND redirect_uri = ?';
+    const row = selectFirst<{ value: string }>(database, sql, place.issuer, place.redirectUri);
+    const text = row && cipher.decrypt(row.value, fieldOf(place));
+    return text === undefined ? undefined : (JSON.parse(text) as RegisteredClient);
+  }
+
+  return {
+    find: (place) => connection.read((database) => read(database, place)),
+
+    keepFirst(place, client) {
+      const value = cipher.encrypt(JSON.stringify(client), fieldOf(place));
+      return connection.write((database) => {
+        const first = read(database, place);
+        if (first !== undefined) return first;
+        database
+          .prepare('REPLACE INTO oauth_clients (issuer, redirect_uri, value) VALUES (?, ?, ?)')
+          .run(place.issuer, place.redirectUri, value);
+        const sql = 'DELETE FROM oauth_clients WHERE rowid <= (SELECT max(rowid) FROM oauth_clients) - ?';
+        database.prepare(sql).run(limits.oauthClients);
+        return client;
+      });
+    },
+
+    async forget(place, clientId) {
+      await connection.write((database) => {
+        if (read(database, place)?.id !== clientId) return;
+        database.prepare('DELETE FROM oauth_clients WHERE issuer = ? AND redirect_uri = ?').run(place.issuer, place.redirectUri);
+      });
+    },
+  };
+}
+
+function fieldOf({ issuer, redirectUri }: RegistrationPlace): { id: string; field: string } {
+  return { id: issuer, field: redirectUri };
+}
