@@ -8,6 +8,7 @@ import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
 import { memoryStores } from '../_support/memory-stores.ts';
 import { directSend } from '../_support/direct-send.ts';
+import { forgedTokens } from '../_support/forged-tokens.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
@@ -325,7 +326,7 @@ describe('a key whose people are named by tokens', () => {
     expect([refused.status, codeOf(refused)]).toEqual([401, 'invalid_user_token']);
   });
 
-  test('reads key sets, and says when it cannot', async () => {
+  test('reads key sets, takes no token that nobody of them signed, and says when it cannot read them', async () => {
     const { publicKey, privateKey } = await generateKeyPair('ES256');
     const set = JSON.stringify({ keys: [{ ...(await exportJWK(publicKey)), kid: 'one', alg: 'ES256' }] });
     const server = createServer((_request, response) => response.setHeader('content-type', 'application/json').end(set));
@@ -339,6 +340,12 @@ describe('a key whose people are named by tokens', () => {
       .setExpirationTime('5m')
       .sign(privateKey);
     expect((await gateway.call('GET /api/runs', { key, headers: { 'x-user': token } })).status).toBe(200);
+    const [jwk] = (JSON.parse(set) as { keys: [JsonObject] }).keys;
+    const forged = forgedTokens(token, jwk).map(async ([what, text]) => {
+      const { status } = await gateway.call('GET /api/runs', { key, headers: { 'x-user': text } });
+      return [what, status];
+    });
+    expect((await Promise.all(forged)).filter(([, status]) => status !== 401)).toEqual([]);
     const other = await gateway.keyFor({ from: 'jwt', name: 'x-user', jwks_url: 'http://127.0.0.1:9/jwks' });
     const missing = await gateway.call('GET /api/runs', { key: other.key, headers: { 'x-user': token } });
     expect([missing.status, codeOf(missing)]).toEqual([503, 'identity_unavailable']);
