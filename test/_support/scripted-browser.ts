@@ -34,6 +34,8 @@ export interface ScriptedBrowser {
   submit(page: BrowserPage, fields?: Record<string, string>, press?: string): Promise<BrowserPage>;
   /** Follows a link, or is sent by a page of another site. */
   follow(page: Pick<BrowserPage, 'url' | 'headers'>, url: string): Promise<BrowserPage>;
+  /** From now on it does not go to this origin, as without a network; undefined: anywhere. */
+  refuseTo(origin: string | undefined): void;
   /** The last address that it asked, also in vain. */
   lastTried(): string;
   /** By host and name. */
@@ -59,10 +61,16 @@ interface Navigation {
 
 const mostRedirects = 12;
 
-/** `at`: where hosts of URLs really are, as `http://127.0.0.1:<port>` by origin, for gateways behind a proxy. */
-export function scriptedBrowser({ at = {} }: { at?: Record<string, string> } = {}): ScriptedBrowser {
+/**
+ * `at`: where hosts of URLs really are, as `http://127.0.0.1:<port>` by origin, for gateways behind a proxy. `ignoresPolicies`: as very old browsers do.
+ */
+export function scriptedBrowser({
+  at = {},
+  ignoresPolicies = false,
+}: { at?: Record<string, string>; ignoresPolicies?: boolean } = {}): ScriptedBrowser {
   const cookies: ScriptedBrowser['cookies'] = new Map();
   let lastTried = '';
+  let closedOrigin: string | undefined;
 
   async function navigate({ from, ...first }: Navigation): Promise<BrowserPage> {
     let { method, url, body } = first;
@@ -73,6 +81,7 @@ export function scriptedBrowser({ at = {} }: { at?: Record<string, string> } = {
       if (way.length > mostRedirects) throw new Error(`Too many redirects: ${way.join(' → ')}`);
       way.push(url);
       lastTried = url;
+      if (new URL(url).origin === closedOrigin) throw new Error(`Did not go to ${url}`);
       isForeign ||= from !== undefined && siteOf(from.url) !== siteOf(url);
       const answer = await send(url, { method, body, from, isForeign });
       keepCookies(new URL(url).hostname, answer.headers['set-cookie'] ?? []);
@@ -80,7 +89,7 @@ export function scriptedBrowser({ at = {} }: { at?: Record<string, string> } = {
       if (answer.status < 300 || answer.status >= 400 || location === undefined)
         return { url, ...answer, way, text: textOf(answer.body), forms: formsOf(answer.body, url) };
       const next = new URL(location, url).href;
-      if (from !== undefined && first.method === 'POST') requireFormAction(from, next);
+      if (from !== undefined && first.method === 'POST' && !ignoresPolicies) requireFormAction(from, next);
       if (answer.status === 303 || method === 'POST') [method, body] = answer.status >= 307 ? [method, body] : ['GET', undefined];
       url = next;
     }
@@ -151,6 +160,7 @@ export function scriptedBrowser({ at = {} }: { at?: Record<string, string> } = {
   return {
     cookies,
     lastTried: () => lastTried,
+    refuseTo: (origin) => void (closedOrigin = origin),
     open: (url) => navigate({ method: 'GET', url }),
     follow: (page, url) => navigate({ method: 'GET', url, from: page }),
     async submit(page, given = {}, press) {
@@ -161,7 +171,7 @@ export function scriptedBrowser({ at = {} }: { at?: Record<string, string> } = {
       const button = form.buttons.find(({ text: label, value }) => press === undefined || label === press || value === press);
       const pressed = button === undefined || button.name === '' ? {} : { [button.name]: button.value };
       const fields = new URLSearchParams({ ...form.fields, ...given, ...pressed }).toString();
-      requireFormAction(page, form.action);
+      if (!ignoresPolicies) requireFormAction(page, form.action);
       if (form.method === 'POST') return navigate({ method: 'POST', url: form.action, body: fields, from: page });
       return navigate({ method: 'GET', url: `${form.action.split('?')[0]}?${fields}`, from: page });
     },

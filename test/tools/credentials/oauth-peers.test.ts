@@ -2,6 +2,7 @@ import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@model
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { authorizationServer, passwordOf } from '../../_support/authorization-server.ts';
+import { handMadePeers } from '../../_support/hand-made-authorization.ts';
 import { protectedMcpServer } from '../../_support/protected-servers.ts';
 import { scriptedBrowser } from '../../_support/scripted-browser.ts';
 
@@ -64,5 +65,21 @@ describe('the authorization server, the tool server and the browser of these tes
     await authorization.endAllGrants();
     await expect(client.callTool({ name: 'whoami', arguments: {} })).rejects.toThrow('grant request is invalid');
     expect(new Set(authorization.grants('refresh_token').map(({ status }) => status))).toEqual(new Set([400]));
+  });
+
+  test('let it in too where they are made by hand', async () => {
+    const peers = await handMadePeers();
+    const provider = memoryProvider();
+    const transport = (): StreamableHTTPClientTransport =>
+      new StreamableHTTPClientTransport(new URL(peers.url), { authProvider: provider });
+    const first = transport();
+    await expect(new Client({ name: 'tester', version: '1' }).connect(first)).rejects.toThrow(UnauthorizedError);
+    const browser = scriptedBrowser();
+    await expect(browser.open(String(provider.kept['url']))).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+    await first.finishAuth(new URL(browser.lastTried()).searchParams);
+    const client = new Client({ name: 'tester', version: '1' });
+    await client.connect(transport());
+    onTestFinished(() => client.close());
+    expect(await client.callTool({ name: 'whoami', arguments: {} })).toMatchObject({ content: [{ text: 'account: somebody' }] });
   });
 });
