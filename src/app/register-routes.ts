@@ -14,7 +14,7 @@ import { approvalPageRoutes } from '../http/routes/approval-page.ts';
 import { approvalRoutes } from '../http/routes/approvals.ts';
 import { chatRoutes } from '../http/routes/chat.ts';
 import { connectPageRoutes } from '../http/routes/connect-page.ts';
-import { credentialRoutes } from '../http/routes/credentials.ts';
+import { credentialRoutes, othersCredentialRoutes } from '../http/routes/credentials.ts';
 import { descriptionRoutes } from '../http/routes/description.ts';
 import { gatewayRoutes } from '../http/routes/gateway.ts';
 import type { ShownSetting } from '../http/routes/gateway.ts';
@@ -138,6 +138,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
   await app.register(toolRoutes, { tools, invoke });
   await app.register(openApiToolRoutes, { tools, invoke, version, gatewayId });
+  await app.register(othersCredentialRoutes, { credentials: tools.credentials });
   await app.register(credentialRoutes, { credentials: tools.credentials, signIns, publicUrl: config.publicUrl });
   await app.register(connectPageRoutes, { signIns, callers: authenticator, publicUrl: config.publicUrl });
   await app.register(mcpRoute, {

@@ -114,6 +114,10 @@ export interface OwnCredentials {
   keepSignIn(caller: Caller, server: string, credential: OAuthCredential): Promise<ShownCredential>;
   /** Also for a server that the caller may no longer use. @throws GatewayError `not_found` */
   forget(caller: Caller, server: string): Promise<void>;
+  /** For administrators: what a caller has stored, also for servers that are disabled, gone, or no longer open to them. Nothing is checked about the id. */
+  listStored(callerId: string): Promise<ShownCredential[]>;
+  /** For administrators: as `forget`. @throws GatewayError `not_found` */
+  forgetStored(callerId: string, server: string): Promise<void>;
   /** Undefined for a server that asks nobody, or that the caller may not use. */
   stateOf(caller: Caller, server: string): Promise<ShownCredential['state'] | undefined>;
   /** Calls `onConnected` whenever this process stores a credential of the caller for the server, until the returned function is called. */

@@ -498,3 +498,46 @@ describe('an MCP server that each person uses with their own key', () => {
     expect(called[0]?.['mcp-session-id']).not.toBe(called[1]?.['mcp-session-id']);
   });
 });
+
+describe('an administrator', () => {
+  test('sees what people have connected without any secret, and disconnects one of them alone', async () => {
+    const gateway = await credentialGateway();
+    const { id, key } = await gateway.keyFor();
+    const alone = await gateway.keyFor(null);
+    await gateway.connect({ key, user: 'ada/1' }, 'CANARY-ada-key');
+    await gateway.connect({ key, user: 'bob' }, 'CANARY-bob-key');
+    await gateway.connect({ key: alone.key }, 'CANARY-other-ada');
+    const shown = { data: [{ server: 'mail', name: 'Mail', kind: 'key', state: 'connected' }] };
+    const ofAda = `/api/users/${id}/ada%2F1/credentials`;
+    const ofAlone = `/api/keys/${alone.id}/credentials`;
+    for (const path of [ofAda, ofAlone]) expect((await gateway.call(`GET ${path}`, { key: adminKey })).body).toEqual(shown);
+    expect((await gateway.call(`DELETE ${ofAda}/mail`, { key: adminKey })).body).toEqual({ id: 'mail', deleted: true });
+    expect((await gateway.call(`DELETE ${ofAda}/mail`, { key: adminKey })).status).toBe(404);
+    expect(await Promise.all(['ada/1', 'bob'].map((user) => stateOf(gateway, { key, user })))).toEqual(['missing', 'connected']);
+    expect((await gateway.call(`DELETE ${ofAlone}/mail`, { key: adminKey })).status).toBe(200);
+    expect(await stateOf(gateway, { key: alone.key })).toBe('missing');
+    expect(gateway.app.logLines.join('')).toContain('credential deleted by an administrator');
+    expect(gateway.app.logLines.join('')).not.toContain('CANARY');
+  });
+
+  test('sees credentials for servers that are disabled', async () => {
+    const gateway = await credentialGateway();
+    const { id, key } = await gateway.keyFor();
+    await gateway.connect({ key, user: 'ada' }, 'CANARY-ada-key');
+    await gateway.call('PATCH /api/tool-servers/mail', { key: adminKey }, { config: { enable: false } });
+    const { body } = await gateway.call(`GET /api/users/${id}/ada/credentials`, { key: adminKey });
+    expect(body['data']).toMatchObject([{ server: 'mail' }]);
+  });
+
+  test('alone does so', async () => {
+    const gateway = await credentialGateway();
+    const { id, key } = await gateway.keyFor();
+    await gateway.connect({ key, user: 'ada' }, 'CANARY-ada-key');
+    for (const path of [`/api/users/${id}/ada/credentials`, `/api/keys/${id}/credentials`]) {
+      expect((await gateway.call(`GET ${path}`, { key, user: 'bob' })).status).toBe(403);
+      expect((await gateway.call(`DELETE ${path}/mail`, { key, user: 'ada' })).status).toBe(403);
+    }
+    expect((await gateway.call(`GET /api/keys/${id}%2Fada/credentials`, { key: adminKey })).status).toBe(404);
+    expect(await stateOf(gateway, { key, user: 'ada' })).toBe('connected');
+  });
+});

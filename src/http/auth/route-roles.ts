@@ -123,6 +123,10 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /api/usage': 'user',
   'GET /api/users': 'admin-read',
   'DELETE /api/users/:key/:id': 'admin-change',
+  'GET /api/keys/:id/credentials': 'admin-read',
+  'DELETE /api/keys/:id/credentials/:server': 'admin-change',
+  'GET /api/users/:key/:id/credentials': 'admin-read',
+  'DELETE /api/users/:key/:id/credentials/:server': 'admin-change',
   'GET /metrics': 'metrics',
 };
 

@@ -8,7 +8,7 @@ const credentialShape = z
   .object({
     server: z.string().describe('The id of the tool server.'),
     name: z.string(),
-    kind: z.enum(['key']),
+    kind: z.enum(['key', 'oauth']),
     state: z.enum(['missing', 'connected', 'expired']),
     scopes: z.array(z.string()).optional(),
     expires: isoTime.optional(),
@@ -16,6 +16,8 @@ const credentialShape = z
   .meta({ id: 'Credential', description: 'What the caller has given for a tool server; never the secret itself.' });
 
 const params = { server: 'The id of the tool server.' };
+const keyParams = { id: 'The id of the key.' };
+const personParams = { key: 'The id of the key.', id: 'The id of the person, percent-encoded.' };
 
 export const credentialDescriptions: RouteDescriptions = {
   'GET /api/credentials': {
@@ -49,5 +51,32 @@ export const credentialDescriptions: RouteDescriptions = {
     summary: 'Delete your credential for a tool server',
     params,
     answers: { 200: json('It is gone.', deletedShape) },
+  },
+  'GET /api/keys/:id/credentials': {
+    tag: 'Keys',
+    summary: 'List what a key has connected',
+    description: 'For a key that is one caller. No secret is shown. Servers that are gone or disabled are listed too.',
+    params: keyParams,
+    answers: { 200: json('All of them.', z.object({ data: z.array(credentialShape) })) },
+  },
+  'DELETE /api/keys/:id/credentials/:server': {
+    tag: 'Keys',
+    summary: 'Disconnect a key from a tool server',
+    params: { ...keyParams, ...params },
+    answers: { 200: json('It is deleted.', deletedShape) },
+  },
+  'GET /api/users/:key/:id/credentials': {
+    tag: 'Usage',
+    summary: 'List what a person has connected',
+    description: 'No secret is shown. Servers that are gone or disabled are listed too.',
+    params: personParams,
+    answers: { 200: json('All of them.', z.object({ data: z.array(credentialShape) })) },
+  },
+  'DELETE /api/users/:key/:id/credentials/:server': {
+    tag: 'Usage',
+    summary: 'Disconnect a person from a tool server',
+    description: 'For somebody who has left, or lost a device.',
+    params: { ...personParams, ...params },
+    answers: { 200: json('It is deleted.', deletedShape) },
   },
 };

@@ -1,7 +1,9 @@
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { OwnCredentials, ShownCredential } from '../../core/credentials.ts';
+import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
+import { keyIdOf, personCallerId } from '../../core/people.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { SignIns } from '../../core/sign-in.ts';
 import { parseInput } from '../parse-input.ts';
@@ -45,6 +47,39 @@ export const credentialRoutes: FastifyPluginAsync<CredentialRouteOptions> = asyn
     return { id: server, deleted: true };
   });
 };
+
+type WithKey = { Params: { id: string; server: string } };
+type WithPerson = { Params: { key: string; id: string; server: string } };
+
+/**
+ * What others have connected, for administrators: of a key that is one caller, and of one of the people behind a key. They see no secret, and can only
+ * disconnect.
+ */
+export const othersCredentialRoutes: FastifyPluginAsync<Pick<CredentialRouteOptions, 'credentials'>> = async (app, { credentials }) => {
+  const list = async (callerId: string): Promise<JsonObject> => ({ data: (await credentials.listStored(callerId)).map(toWire) });
+  async function disconnect(
+    callerId: string,
+    { params: { server }, caller, log }: FastifyRequest<{ Params: { server: string } }>,
+  ): Promise<JsonObject> {
+    await credentials.forgetStored(callerId, server);
+    log.info({ server, caller_id: callerId, by: caller.id }, 'credential deleted by an administrator');
+    return { id: server, deleted: true };
+  }
+
+  app.get<WithKey>('/api/keys/:id/credentials', ({ params: { id } }) => list(requireKeyId(id)));
+  app.delete<WithKey>('/api/keys/:id/credentials/:server', (request) => disconnect(requireKeyId(request.params.id), request));
+  app.get<WithPerson>('/api/users/:key/:id/credentials', ({ params: { key, id } }) => list(personCallerId(requireKeyId(key), id)));
+  app.delete<WithPerson>('/api/users/:key/:id/credentials/:server', (request) => {
+    const { key, id } = request.params;
+    return disconnect(personCallerId(requireKeyId(key), id), request);
+  });
+};
+
+/** No key has a slash in its id: such a text would begin the id of a person. @throws GatewayError `not_found` */
+function requireKeyId(id: string): string {
+  if (keyIdOf(id) === id) return id;
+  throw new GatewayError('not_found', `There is no key "${id.slice(0, 100)}".`);
+}
 
 function toWire({ server, name, kind, state, scopes, expires }: ShownCredential): JsonObject {
   return {

@@ -89,8 +89,9 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   const { ownRecord, ...credentials } = createOwnCredentials({
     store: options.credentials,
     serversOf: async ({ tools }) => permittedServers(await listRecords(), serverIdsIn(tools)).map(({ record }) => record),
+    allServers: listRecords,
     now,
-    onChanged: ({ id }, server) => mcp.forgetOwn(id, server),
+    onChanged: (callerId, server) => mcp.forgetOwn(callerId, server),
   });
   const mcp = createMcpServers({
     send,

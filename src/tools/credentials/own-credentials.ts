@@ -3,16 +3,18 @@ import type { Credential, CredentialStore, OwnCredentials, ShownCredential } fro
 import { GatewayError } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { originOf } from '../../shared/document-url.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 
 export interface OwnCredentialsOptions {
   store: CredentialStore;
   /** The registered servers that a caller may use. */
   serversOf: (caller: Caller) => Promise<readonly ToolServerRecord[]>;
+  allServers: () => MaybePromise<readonly ToolServerRecord[]>;
   /** Milliseconds since 1970. */
   now: () => number;
   /** The caller's credential for a server is gone, or another one. */
-  onChanged: (caller: Caller, server: string) => void;
+  onChanged: (callerId: string, server: string) => void;
 }
 
 /**
@@ -22,7 +24,7 @@ export interface OwnCredentialsOptions {
 export type OwnRecord = (record: ToolServerRecord, caller: Caller) => Promise<ToolServerRecord | undefined>;
 
 export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredentials & { ownRecord: OwnRecord } {
-  const { store, serversOf, now, onChanged } = options;
+  const { store, serversOf, allServers, now, onChanged } = options;
 
   /** By caller and server; as many as there are sockets and requests that wait. */
   const watchers = new Map<string, Set<() => void>>();
@@ -66,9 +68,16 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
 
   async function keepFor(caller: Caller, record: ToolServerRecord, credential: Credential): Promise<ShownCredential> {
     await store.keep(caller.id, record.id, credential);
-    onChanged(caller, record.id);
+    onChanged(caller.id, record.id);
     for (const onConnected of watchers.get(JSON.stringify([caller.id, record.id])) ?? []) onConnected();
     return toShown(record, credential);
+  }
+
+  /** False if there was none. */
+  async function forgetFor(callerId: string, server: string): Promise<boolean> {
+    if ((await store.forget(callerId, server)) === undefined) return false;
+    onChanged(callerId, server);
+    return true;
   }
 
   return {
@@ -103,9 +112,21 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
     },
 
     async forget(caller, server) {
-      if ((await store.forget(caller.id, server)) === undefined)
+      if (!(await forgetFor(caller.id, server)))
         throw new GatewayError('not_found', `You have no credential for a tool server "${server.slice(0, 100)}".`);
-      onChanged(caller, server);
+    },
+
+    async listStored(callerId) {
+      const records = new Map((await allServers()).map((record) => [record.id, record]));
+      return Array.from(await store.listOf(callerId), ([server, credential]): ShownCredential => {
+        const record = records.get(server);
+        return record === undefined ? { server, name: server, kind: credential.kind, state: 'missing' } : toShown(record, credential);
+      });
+    },
+
+    async forgetStored(callerId, server) {
+      if (!(await forgetFor(callerId, server)))
+        throw new GatewayError('not_found', `There is no credential of theirs for a tool server "${server.slice(0, 100)}".`);
     },
 
     async stateOf(caller, server) {

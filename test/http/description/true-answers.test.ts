@@ -177,6 +177,11 @@ test('answers are as the document says, on every route', async () => {
     expect((await call(connect, { url: '/api/credentials/mail/connect', headers: { host } })).status).toBe(status);
   expect((await call(connect, { url: '/api/credentials/bank/connect' })).status).toBe(404);
   for (const status of [200, 404]) expect((await call('DELETE /api/credentials/{server}', ofMail)).status).toBe(status);
+  for (const owner of ['keys/admin', 'users/admin/ada']) {
+    const route = owner.startsWith('keys') ? 'keys/{id}' : 'users/{key}/{id}';
+    expect((await call(`GET /api/${route}/credentials`, { url: `/api/${owner}/credentials` })).status).toBe(200);
+    expect((await call(`DELETE /api/${route}/credentials/{server}`, { url: `/api/${owner}/credentials/mail` })).status).toBe(404);
+  }
   for (const url of ['/api/tools/mail/read/invoke', '/api/tools/read/invoke'])
     expect((await call(invoke, { url, payload: given })).status).toBe(409);
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
