@@ -75,17 +75,29 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
 
   // What a chat needs: approvals, models, tools. A preset is a model, and also a tool that runs a chat itself: hence the lazy `services`.
-  const approvals = composeApprovals(context, { storage, sendElicitation: relay.sendElicitation });
+  const approvals = composeApprovals(context, {
+    storage,
+    sendElicitation: relay.sendElicitation,
+    connections: () => ({ credentials: tools.credentials, signIns }),
+  });
   const extensions = await composeExtensions(context, { store: storage.noteStores.state, load: parts.importModule });
   const { models, passOn } = composeModels(context, { presets, send, backends: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);
   const tools = composeTools(context, { storage, extensions, runSubAgent, send, callBrowser: relay.callBrowser, gatewayId });
+  const signIns = composeSignIns(context, { storage, tools });
   const services = composeChat(context, { storage, models, tools, approvals, extensions });
 
   // Runs, who may start them, and HTTP.
   const metrics = createPrometheusMetrics();
   const usage = createUsageCounter({ store: storage.usage, now, logger });
-  const runs = composeRuns(context, { services, storage, approvals, relay, metrics: countingBoth(metrics, usage) });
+  const runs = composeRuns(context, {
+    services,
+    storage,
+    approvals,
+    relay,
+    credentials: tools.credentials,
+    metrics: countingBoth(metrics, usage),
+  });
   const { endAllOf } = runs;
   const { onOpened } = parts;
   const access = composeAccess(context, { registry, endAllOf, relay, send, onPerson: usage.notePerson, onOpened });
@@ -113,7 +125,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     models,
     passOn,
     tools,
-    signIns: composeSignIns(context, { storage, tools }),
+    signIns,
     relay,
     limiter,
     metrics,

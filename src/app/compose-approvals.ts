@@ -3,6 +3,9 @@ import { objectionTo } from '../chat/tool-calls/prepare-tool-call.ts';
 import type { AppContext } from './app-context.ts';
 import type { Storage } from './compose-storage.ts';
 import type { RunSuspensions } from '../core/suspended-run.ts';
+import type { MakeConnectLink } from '../core/connect.ts';
+import type { OwnCredentials } from '../core/credentials.ts';
+import type { SignIns } from '../core/sign-in.ts';
 import type { SendElicitation } from '../core/send-elicitation.ts';
 import { createApprovalDecisions } from '../runs/approval-decisions.ts';
 import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
@@ -15,14 +18,15 @@ import type { ApprovalLinks } from '../policy/approvals/approval-links.ts';
 import { createApprovalTokens } from '../policy/approvals/approval-tokens.ts';
 import type { ApprovalTokens } from '../policy/approvals/approval-tokens.ts';
 import { createApprovalGate } from '../policy/approvals/approval-gate.ts';
+import { createConnectGate } from '../policy/connect-gate.ts';
 import { createRememberedApprovals } from '../policy/approvals/remembered-approvals.ts';
 import { createRunTranscripts } from '../chat/suspend/run-transcripts.ts';
 import type { RunTranscripts } from '../chat/suspend/run-transcripts.ts';
 import { createRunSuspensions } from '../chat/suspend/run-suspensions.ts';
 
 export interface Approvals {
-  /** Requests approvals for tool calls, and input for functions. */
-  runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'elicitations'>;
+  /** Requests approvals for tool calls, and input for functions, and has people connect to tool servers. */
+  runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'connecting' | 'elicitations'>;
   runLog: WritingRunLog;
   tokens: ApprovalTokens;
   links: ApprovalLinks;
@@ -33,10 +37,16 @@ export interface Approvals {
   decisionsFor(runs: ActiveRuns): ApprovalDecisions;
 }
 
-/** Approvals, and the run log, which also lists the runs that wait for one. */
+/** How people connect to tool servers. */
+export interface Connections {
+  credentials: OwnCredentials;
+  signIns: Pick<SignIns, 'makeLink'>;
+}
+
+/** Approvals, sign-ins in chats, and the run log, which also lists the runs that wait for one. */
 export function composeApprovals(
   { config, logger, now, newId }: AppContext,
-  { storage, sendElicitation }: { storage: Storage; sendElicitation: SendElicitation },
+  { storage, sendElicitation, connections }: { storage: Storage; sendElicitation: SendElicitation; connections: () => Connections },
 ): Approvals {
   const { waitingRuns: store, noteStores } = storage;
   // Without a secret suspended runs are in memory, so their tokens need a secret for this process only.
@@ -52,10 +62,19 @@ export function composeApprovals(
   const prompts = createPromptLog({ store: noteStores.prompt, isRecording: config.recordPrompts, now, logger });
   const runLog = createRunLog({ store: storage.runs, prompts, now, logger, waitingIds: () => store.openIds(now()) });
 
+  const makeConnectLink: MakeConnectLink = async (caller, server, address) =>
+    address === undefined ? undefined : (await connections().signIns.makeLink(caller, server, address)).url;
+
   const transcripts = createRunTranscripts({
     store: noteStores.transcript,
     waits: store,
     log: runLog,
+    async giveUp(runId, message) {
+      await runLog.find(runId);
+      if (!(await store.close(runId))) return;
+      const recorder = await runLog.resume(runId);
+      recorder?.end({ status: 'cancelled', error: { code: 'run_cancelled', message } });
+    },
     now,
     onFault: (error) =>
       logger.error({ err: error }, 'what came of approvals cannot be stored or read at the moment; later requests of their chats lack it'),
@@ -76,6 +95,12 @@ export function composeApprovals(
   return {
     runtime: {
       approvals: createApprovalGate({ sendElicitation, remembered, objectionTo, timeoutMs }),
+      connecting: createConnectGate({
+        sendElicitation,
+        credentials: () => connections().credentials,
+        makeLink: makeConnectLink,
+        timeoutMs,
+      }),
       elicitations: { ask: sendElicitation, timeoutMs },
     },
     runLog,
@@ -86,6 +111,7 @@ export function composeApprovals(
       store,
       tokens,
       links,
+      makeConnectLink,
       transcripts,
       flushLog: () => runLog.flush(),
       onGivenUp: failGivenUp,

@@ -1,4 +1,5 @@
 import type { PresetServices } from '../chat/loop/run-as-preset.ts';
+import type { OwnCredentials } from '../core/credentials.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { storeCompletions } from '../http/dialects/chat-completions/store-completions.ts';
 import { createStoredResponses } from '../http/dialects/responses/stored/stored-responses.ts';
@@ -10,6 +11,8 @@ import { createActiveInvocations } from '../runs/active-invocations.ts';
 import { createActiveRuns } from '../runs/active-runs.ts';
 import type { ActiveRuns } from '../runs/active-runs.ts';
 import type { ApprovalDecisions } from '../runs/approval-decisions.ts';
+import { createConnectedRuns } from '../runs/connected-runs.ts';
+import type { ConnectedRuns } from '../runs/connected-runs.ts';
 import { createFollowedRuns } from '../runs/followed-runs.ts';
 import type { FollowedRuns } from '../runs/followed-runs.ts';
 import { createInterruptChat } from '../runs/interrupt-chat.ts';
@@ -34,6 +37,7 @@ export interface Runs {
   draining: AbortSignal;
   decisions: ApprovalDecisions;
   linked: LinkedApprovals;
+  connected: ConnectedRuns;
   /** Decisions that come with a request. */
   decidedRuns: DecidedRuns;
   storedResponses: StoredResponses;
@@ -49,16 +53,28 @@ export interface RunParts {
   storage: Storage;
   approvals: Approvals;
   relay: BrowserRelay;
+  credentials: OwnCredentials;
   metrics: Metrics;
 }
 
 /** Active work: runs, function calls outside of chats, and decisions on suspended runs. */
-export function composeRuns({ config, logger, now, newId }: AppContext, { services, storage, approvals, relay, metrics }: RunParts): Runs {
+export function composeRuns(
+  { config, logger, now, newId }: AppContext,
+  { services, storage, approvals, relay, credentials, metrics }: RunParts,
+): Runs {
   const { runLog, suspensions, tokens, links, transcripts } = approvals;
   const sessionEvents = createSessionEvents(relay);
   const active = createActiveRuns({ services, newRunId: newId, log: runLog, suspensions, sessionEvents, metrics });
   const stored = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
-  const { runs, follow, stopWaiting } = createFollowedRuns(stored);
+  const { runs, follow, stopWaiting } = createFollowedRuns(stored, (run, servers) => connected.resumeWhenConnected(run, servers));
+  const connected = createConnectedRuns({
+    store: storage.waitingRuns,
+    tokens,
+    credentials,
+    log: runLog,
+    runs,
+    onFault: (error, runId) => logger.error({ err: error, run_id: runId }, 'a run cannot go on although its user has connected'),
+  });
   const calls = createActiveInvocations();
   const { tools, runtime } = services;
   const decided = approvals.decisionsFor(runs);
@@ -82,6 +98,7 @@ export function composeRuns({ config, logger, now, newId }: AppContext, { servic
     invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, metrics, now }),
     draining: calls.draining,
     decisions,
+    connected,
     linked: createLinkedApprovals({ store: storage.waitingRuns, links, transcripts, decisions, runs, log: runLog, now }),
     async endAllOf(ownerId, cause) {
       const why =

@@ -28,6 +28,7 @@ import { ollamaRoutes } from '../http/routes/ollama.ts';
 import { openWebUiConfigRoutes } from '../http/routes/open-webui-config.ts';
 import { passedRoutes } from '../http/routes/passed.ts';
 import { presetRoutes } from '../http/routes/presets.ts';
+import { resumeRoute } from '../http/routes/resume.ts';
 import { runRoutes } from '../http/routes/runs.ts';
 import { socketRoute } from '../http/routes/socket.ts';
 import { storedChatRoutes } from '../http/routes/stored-chats.ts';
@@ -135,6 +136,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(storedResponseRoutes, { stored: parts.storedResponses, stallMs });
   await app.register(runRoutes, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });
   await app.register(approvalRoutes, { decisions, runs, decidedRuns: parts.decidedRuns, stallMs, now });
+  await app.register(resumeRoute, { connected: parts.connected, runs, decidedRuns: parts.decidedRuns, stallMs, now });
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
   await app.register(toolRoutes, { tools, invoke });
   await app.register(openApiToolRoutes, { tools, invoke, version, gatewayId });

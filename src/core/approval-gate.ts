@@ -1,6 +1,7 @@
 import type { JsonObject } from '../shared/json.ts';
 import type { RunContext } from './run.ts';
 import type { RunEvent } from './run-event.ts';
+import type { DecidedCall } from './suspended-run.ts';
 import type { Tool } from './tool.ts';
 
 /** A call that is ready to run: its function is found and its arguments are valid. */
@@ -15,9 +16,12 @@ export interface ApprovalRequest {
   emit(event: RunEvent): void;
 }
 
-/** `args`: edited by a human; they are validated like a model's before the call runs. */
+/**
+ * `args`: edited by a human; they are validated like a model's before the call runs. `decided`: the decision with which the run was resumed, for a call
+ * that cannot run all the same.
+ */
 export type ApprovalDecision =
-  | { type: 'approved'; args?: JsonObject }
+  | { type: 'approved'; args?: JsonObject; decided?: DecidedCall }
   /** The decision will come in another request, so the run has to be suspended. `definition` identifies the function: only what was approved may run later. */
   | { type: 'waiting'; definition: string }
   | { type: 'refused'; code: 'approval_required' | 'approval_rejected' | 'approval_expired' | 'definition_changed'; message: string };

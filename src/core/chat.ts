@@ -1,5 +1,6 @@
 import type { CallerWarning } from './caller-warning.ts';
 import type { ApprovalRule, PendingApproval } from './approval.ts';
+import type { PendingConnect } from './connect.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { RunEvent } from './run-event.ts';
 
@@ -91,6 +92,7 @@ export type ChatEvent =
   | ModelEvent
   | { type: 'source'; source: Source }
   | { type: 'approval'; approval: PendingApproval }
+  | { type: 'connect'; connect: PendingConnect }
   | { type: 'tool-list'; list: McpToolList };
 
 /** A frontend's own function, offered beside the gateway's and never executed by it. */
@@ -162,6 +164,8 @@ export interface ChatRequest {
    * and `options` are for that alone. `address`: where people reach the gateway, without a slash at the end; absent if that is not known.
    */
   reply?: { dialect: string; options: JsonObject; readonly address?: string | undefined };
+  /** The same address, for an answer over a socket. */
+  address?: string;
   /** Present with `store: true`: the answer is to be stored. `metadata` is not validated. */
   store?: { metadata: JsonValue };
 }

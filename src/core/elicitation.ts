@@ -1,8 +1,8 @@
 import type { JsonObject } from '../shared/json.ts';
 
-/** An elicitation, without its id. Fields as in the frames `confirmation` and `input`. */
+/** An elicitation, without its id. Fields as in the frames `confirmation`, `input` and `connect`. */
 export interface ElicitationRequest {
-  type: 'confirmation' | 'input';
+  type: 'confirmation' | 'input' | 'connect';
   data: JsonObject;
 }
 

@@ -469,6 +469,8 @@ export const limits = {
   transcriptsPerRequest: 32,
   /** How often a session is asked about one call while the edited arguments do not match the schema. */
   approvalTries: 3,
+  /** How often one call has its caller connect, to a server that refuses what they have given. */
+  connectTries: 3,
   /** The id of a waiting call is part of the URL of its decision; some backends put kilobytes of signatures into call ids. */
   waitingCallIdCharacters: 256,
   /** How long a decision waits for the end of the answer that requested it. */

@@ -10,6 +10,8 @@ export type EventType =
   | 'tool.result'
   | 'approval.request'
   | 'approval.response'
+  | 'connect.request'
+  | 'connect.response'
   | 'config.update'
   | 'limit.reached'
   | 'warning'
@@ -22,6 +24,7 @@ export type EventType =
  * `model.response` `{question, finish_reason, calls, characters, duration_ms}` with `reasoning_characters`, `usage`, `stopped`, or `error:{code, message}` · `selection` `{model, asked:{query, functions, questions}, found, dropped:[{name, reason}], repaired}`, with `unreadable`, `cut` or `error` where it failed · `tool.call` `{id, tool, args, server}` ·
  * `tool.progress` `{id, tool}` with `status`, or with `progress` and perhaps `total` ·
  * `approval.request` `{id, tool, args, server}` · `approval.response` `{id, tool, decision}`, with `message`, `edited` or `remembered` ·
+ * `connect.request` `{id, tool, server, name}` · `connect.response` `{id, tool, server, outcome}` (`connected`, `cancelled`, `expired`, `unavailable`) ·
  * `tool.result` `{id, tool, response, duration_ms}` with `truncated`, `cached`, `attempts` where they apply, or with `error:{code, message, state?}`
  * (`CallState`) · `limit.reached` `{limit, value}`, where `limit` is `tool_rounds`, `reasks`, `calls_per_round`, `calls_per_run`, `tool_phase_ms`,
  * `said_characters` with the `id` of the call, or `result_bytes` with the `id` of the call and its `bytes` before the cut · `warning` `{code, message}` ·

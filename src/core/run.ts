@@ -17,6 +17,8 @@ export interface RunContext {
   readonly model?: string;
   /** The websocket session that executes browser tools; it may have ended or belong to another caller. */
   readonly sessionId: string | undefined;
+  /** Where people reach the gateway, for links; undefined if that is not known. Absent where nobody is shown a link. */
+  readonly address?: (() => string | undefined) | undefined;
   /** Present if the client that started the run answers questions itself. */
   readonly askClient?: AskClient | undefined;
   /** Headers of the request that the run answers, for tool servers that may have them; absent where no request of the caller is there. */
@@ -42,7 +44,7 @@ export interface RunContext {
   readonly conversation?: Conversation;
   /** `notify` is called once when the run has ended, in whatever way. Absent when a single function is invoked. */
   readonly whenOver?: (notify: () => void) => void;
-  /** Present if the run can be suspended until calls are approved; absent if its answer could not return approval tokens. */
+  /** Present if the run can be suspended until calls are approved, or its caller has connected; absent if its answer could not return tokens. */
   readonly suspension?: RunSuspension | undefined;
   /**
    * The messages that this run has added to its conversation so far: complete rounds of calls, and the answer. Absent when a single function is
@@ -78,5 +80,5 @@ export interface CallRegistry {
   register(callId: string, cancel: () => void): () => void;
 }
 
-/** `waiting`: for an approval, possibly while other calls run. The last three are final. */
+/** `waiting`: for an approval or a sign-in, possibly while other calls run. The last three are final. */
 export type RunStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';

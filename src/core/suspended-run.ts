@@ -1,5 +1,7 @@
 import type { ApprovalAnswer, PendingApproval } from './approval.ts';
+import type { Caller } from './caller.ts';
 import type { ChatMessage, ChatRequest, Source } from './chat.ts';
+import type { ConnectingCall, PendingConnect } from './connect.ts';
 import type { JsonObject } from '../shared/json.ts';
 
 /** A call that waits for a decision in another request. */
@@ -30,11 +32,14 @@ export interface InnerRun {
   loop: JsonObject;
   /** The text of its answer so far. */
   text: string;
+  /** As in `WaitingRun`. */
+  decided?: DecidedCall[];
 }
 
-/** The waiting calls within a call of a preset, and the state of that preset. */
+/** The waiting calls within a call of a preset, and the state of that preset. `connect`: as in `WaitingRun`. */
 export interface InnerSuspension {
   calls: WaitingCall[];
+  connect?: ConnectingCall[];
   run: InnerRun;
 }
 
@@ -56,8 +61,12 @@ export interface WaitingRun {
   /** As the request named it, whatever preset it was handed off to. */
   model: string;
   request: ChatRequest;
-  /** At least one. */
+  /** Those that wait for an approval: at least one, or none where `connect` is present. */
   calls: WaitingCall[];
+  /** Present if the run waits until its caller has connected to tool servers: the calls that need that, at least one. */
+  connect?: ConnectingCall[];
+  /** Decisions on calls that were not used before the run was suspended again. */
+  decided?: DecidedCall[];
   /** Sources so far, for the answer. */
   sources: Source[];
   /** The checkpoint, which only the loop reads. */
@@ -125,8 +134,8 @@ export interface WaitingRunStore {
   find(id: string): Promise<FoundWait | undefined>;
   /** Stores a decision, at most one for each call, even with concurrent requests. */
   decide(call: { id: string; waitId: string; callId: string }, answer: ApprovalAnswer): Promise<DecisionEffect>;
-  /** Closes a run, so that it cannot be resumed; false when it is not open. */
-  close(id: string): Promise<boolean>;
+  /** Closes a run, so that it cannot be resumed; false when it is not open. `waitId`: only if it is still open in this suspension. */
+  close(id: string, waitId?: string): Promise<boolean>;
   /** Ids of open runs that have not expired at this time. */
   openIds(time: number): Promise<string[]>;
   /** Ids of this caller's open runs of a chat. `chatId` must not be empty. */
@@ -144,7 +153,7 @@ export interface SuspendedRound {
   said: string;
 }
 
-/** Suspends a run whose caller can be asked for approvals only in its answer: it is stored, its answer ends, and another request resumes it. */
+/** Suspends a run whose caller can be asked for approvals, or to connect, only in its answer: it is stored, its answer ends, and another request resumes it. */
 export interface RunSuspension {
   /** Present in a resumed run. */
   readonly resumed?: ResumedRun;
@@ -155,6 +164,8 @@ export interface RunSuspension {
    * @throws GatewayError `overloaded`, `storage_unavailable`
    */
   suspend(calls: readonly WaitingCall[], loop: JsonObject, round: SuspendedRound): Promise<PendingApproval>;
+  /** The same until the caller has connected to tool servers. Decisions of the resumed run that were not used are kept for these calls. */
+  suspendToConnect(calls: readonly ConnectingCall[], loop: JsonObject, round: SuspendedRound): Promise<PendingConnect>;
   /** To be called at the end of a resumed run: stores what it has done, for later requests of the chat. Never rejects. */
   settle(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void>;
   /** Stores a run that failed after its calls were decided, so that sending the decision again resumes it; false if there is nothing to store. */
@@ -170,6 +181,10 @@ export interface ResumedRun {
   takeCheckpoint(): { loop: JsonObject; sources: readonly Source[] } | undefined;
   /** The decision on a call of this id with these arguments; each decision is returned once, and for no other call. */
   takeDecision(callId: string, args: JsonObject): DecidedCall | undefined;
+  /** Takes back a decision whose call could not run. */
+  putBack(decision: DecidedCall): void;
+  /** The decisions that no call has taken. */
+  unused(): DecidedCall[];
   /** The decisions on calls within the preset that was called at this index of the turn, with the ids that the preset uses; returned once. */
   takeInnerDecisions(index: number): DecidedCall[];
   /** Sets the checkpoint to retry from if the run fails; undefined while calls run, which must not run again. */
@@ -184,6 +199,7 @@ export interface RunProgress {
 
 /** Creates the `RunSuspension` of new and resumed runs. */
 export interface RunSuspensions {
-  begin(run: { id: string; callerId: string; request: ChatRequest } & RunProgress): RunSuspension;
-  resume(run: WaitingRun, decided: readonly DecidedCall[], progress: RunProgress): RunSuspension;
+  begin(run: { id: string; caller: Caller; request: ChatRequest } & RunProgress): RunSuspension;
+  /** @param caller whom the run belongs to */
+  resume(run: WaitingRun, decided: readonly DecidedCall[], resumption: RunProgress & { caller: Caller }): RunSuspension;
 }

@@ -1,3 +1,4 @@
+import type { ServerToConnect } from './connect.ts';
 import type { InnerSuspension, ResumedInner } from './suspended-run.ts';
 import type { Caller } from './caller.ts';
 import type { ChatRequest, McpToolList, Usage } from './chat.ts';
@@ -87,7 +88,16 @@ export type ToolOutcome =
       offers?: string[];
       usage?: Usage;
     }
-  | { type: 'error'; code: ToolErrorCode; message: string; detail?: JsonValue; state?: CallState; usage?: Usage };
+  /** `connect`: once the person has connected to this server, the call can run; until then nothing of it was done. */
+  | {
+      type: 'error';
+      code: ToolErrorCode;
+      message: string;
+      detail?: JsonValue;
+      state?: CallState;
+      usage?: Usage;
+      connect?: ServerToConnect;
+    };
 
 /** Thrown by a tool; its message is for the model. Messages of other exceptions are masked. */
 export class ToolError extends Error {
@@ -157,7 +167,10 @@ export interface ToolContext {
   updateTools(toolIds: readonly string[] | undefined): Promise<void>;
   /** The same with a text in place of the preset's system prompt. @throws ToolError above `limits.presetSystemCharacters`, and outside of a chat */
   updateInstructions(instructions: string | undefined): Promise<void>;
-  /** Suspends the call until calls within it are decided. It must then return the error `approval_required`, which a model reads if its run cannot wait. */
+  /**
+   * Suspends the call until calls within it are decided, or can be run. It must then return the error `approval_required` or `credential_required`,
+   * which a model reads if its run cannot wait.
+   */
   waitFor(inner: InnerSuspension): void;
 }
 

@@ -18,7 +18,7 @@ const statuses: readonly string[] = ['running', 'waiting', 'completed', 'failed'
 
 /**
  * Logs a run's events within the limits; the end is always logged. A run is `waiting` from an
- * `approval.request` until every one has its `approval.response` (with the same `id`), and after a `run.end` with that status.
+ * `approval.request` or `connect.request` until every one has its response (with the same `id`), and after a `run.end` with that status.
  */
 export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { events?: LoggedEvent[] }): RunRecord {
   const run: LoggedRun = { ...start, status: 'running', events: [...(start.events ?? [])] };
@@ -65,8 +65,8 @@ export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { 
   }
 
   function noteApproval(type: RunEvent['type'], { id }: RunEvent['data']): void {
-    if (type === 'approval.request') awaited.add(id);
-    else if (type === 'approval.response') awaited.delete(id);
+    if (type === 'approval.request' || type === 'connect.request') awaited.add(id);
+    else if (type === 'approval.response' || type === 'connect.response') awaited.delete(id);
     // The end of a call ends the calls within it, whose ids begin with its id.
     else if (type === 'tool.result') for (const other of awaited) if (other === id || isWithin(other, id)) awaited.delete(other);
   }

@@ -34,7 +34,7 @@ const sessionMessage = z.discriminatedUnion('type', [
     callerId: id,
     runId: id,
     timeoutMs: z.number().positive().max(longestTimerMs),
-    elicitation: z.enum(['confirmation', 'input']),
+    elicitation: z.enum(['confirmation', 'input', 'connect']),
     data: object,
   }),
   /** Cancel the call or elicitation `id`. */

@@ -181,7 +181,8 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     const ids = { runId, chatId, messageId, sessionId, model };
     const whenOver = end.whenOver;
     const { signal } = controller;
-    const run: RunContext = { ...ids, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests };
+    const address = (): string | undefined => request.reply?.address ?? request.address;
+    const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests };
     running.set(runId, { callerId: caller.id, request, transcript, controller, calls, end });
     function finish(): void {
       running.delete(runId);
@@ -233,7 +234,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
       const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });
       // Only an answer over HTTP can carry approval tokens.
       const suspensionWith = (progress: RunProgress): RunSuspension | undefined =>
-        request.reply === undefined ? undefined : suspensions?.begin({ id: runId, callerId: caller.id, request, ...progress });
+        request.reply === undefined ? undefined : suspensions?.begin({ id: runId, caller, request, ...progress });
       return launch(request, { runId, caller, controller, readHeader, recorder, transcript: [], suspensionWith, model });
     },
     async resume(run, decided, { caller, controller, readHeader }) {
@@ -254,7 +255,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         // The decision is recorded and must not be lost: sending it again resumes the run.
         recorder?.end({ status: 'waiting' });
         const { sources, transcript = [] } = run;
-        await suspensions?.resume(run, decided, { sources, transcript }).keepForRetry();
+        await suspensions?.resume(run, decided, { caller, sources, transcript }).keepForRetry();
         throw error;
       }
       return launch(request, {
@@ -266,7 +267,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         model,
         earlier: logged?.events,
         transcript: [...(run.transcript ?? [])],
-        suspensionWith: (progress) => suspensions?.resume(run, decided, progress),
+        suspensionWith: (progress) => suspensions?.resume(run, decided, { caller, ...progress }),
       });
     },
     requireReady,

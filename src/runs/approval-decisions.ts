@@ -54,6 +54,11 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
       throw new GatewayError('not_found', `No run ${runId.slice(0, longestShownId)} is waiting for approval. A run waits for 24 hours.`);
     }
     if (found.type === 'closed') throw alreadyDecided();
+    if (found.run.connect !== undefined)
+      throw new GatewayError(
+        'conflict',
+        'This run waits until its user has connected: POST /api/runs/{id}/resume with its token resumes it.',
+      );
     const call = found.run.calls.find(({ id }) => id === callId);
     if (call !== undefined) return { run: found.run, call };
     const open = found.run.calls.map(({ id }) => id).join(', ');

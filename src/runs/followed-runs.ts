@@ -1,7 +1,10 @@
 import type { ChatEvent } from '../core/chat.ts';
+import { connectResponse } from '../chat/suspend/suspend-run.ts';
+import type { RunContext } from '../core/run.ts';
 import { isWithin } from '../core/people.ts';
 import { waitAtMost, waitUnlessAborted } from '../shared/wait-for.ts';
 import type { Emit } from '../shared/emit.ts';
+import type { ConnectingCall } from '../core/connect.ts';
 import type { DecidedCall } from '../core/suspended-run.ts';
 import type { ActiveRuns, StartedRun } from './active-runs.ts';
 import { decisionData } from './approval-decisions.ts';
@@ -13,7 +16,12 @@ export interface FollowOptions {
   timeoutMs: number;
 }
 
-/** Lets the stream of a suspended run stay open, and go on with what the run emits once another request has resumed it. */
+/** Resumes a run as soon as its caller has connected to all servers that it waits for; until the returned function is called. Must not throw. */
+export type ResumeWhenConnected = (run: RunContext, servers: readonly string[]) => () => void;
+
+/**
+ * Lets the stream of a suspended run stay open, and go on with what the run emits once another request has resumed it, or its caller has connected.
+ */
 export interface FollowedRuns {
   /** The runs; each resumed one is also emitted to the stream that follows it. */
   runs: ActiveRuns;
@@ -23,7 +31,7 @@ export interface FollowedRuns {
   stopWaiting: (runId?: string) => void;
 }
 
-export function createFollowedRuns(active: ActiveRuns): FollowedRuns {
+export function createFollowedRuns(active: ActiveRuns, resumeWhenConnected: ResumeWhenConnected): FollowedRuns {
   const followers = new Map<string, Follower>();
 
   async function streamParts(follower: Follower, started: StartedRun, { signal, timeoutMs }: FollowOptions): Promise<void> {
@@ -33,8 +41,13 @@ export function createFollowedRuns(active: ActiveRuns): FollowedRuns {
         await waitUnlessAborted(part, signal);
         continue;
       }
-      const isOver = !(await waitUnlessAborted(follower.untilNext(timeoutMs), signal));
-      if (isOver) return follower.finish();
+      const leave = follower.servers.length === 0 ? undefined : resumeWhenConnected(started.run, follower.servers);
+      try {
+        const isOver = !(await waitUnlessAborted(follower.untilNext(timeoutMs), signal));
+        if (isOver) return await follower.finish();
+      } finally {
+        leave?.();
+      }
     }
   }
 
@@ -48,7 +61,9 @@ export function createFollowedRuns(active: ActiveRuns): FollowedRuns {
       async resume(run, decided, who) {
         const started = await active.resume(run, decided, who);
         const follower = followers.get(started.run.runId);
-        return follower === undefined ? started : { ...started, stream: (emit) => follower.share(started.stream, { decided, emit }) };
+        return follower === undefined
+          ? started
+          : toShared(started, follower, { decided: run.connect === undefined ? decided : [], connected: run.connect ?? [] });
       },
       cancelEvery(callerId, message) {
         const ended = active.cancelEvery(callerId, message);
@@ -83,6 +98,14 @@ export function createFollowedRuns(active: ActiveRuns): FollowedRuns {
   };
 }
 
+function toShared(
+  started: StartedRun,
+  follower: Follower,
+  told: { decided: readonly DecidedCall[]; connected: readonly ConnectingCall[] },
+): StartedRun {
+  return { ...started, stream: (emit) => follower.share(started.stream, { ...told, emit }) };
+}
+
 /** One stream over all parts of its run: from its start, and from each time it was resumed. */
 class Follower {
   readonly callerId: string;
@@ -104,7 +127,10 @@ class Follower {
     this.#emit = emit;
   }
 
-  /** Whether a link to decide with was emitted last. Without a link nobody who reads this stream can decide. */
+  /** The servers to connect to, if that is what is waited for. */
+  servers: readonly string[] = [];
+
+  /** Whether a link to decide or connect with was emitted last. Without a link nobody who reads this stream can do so. */
   get isWaiting(): boolean {
     return this.#isWaiting;
   }
@@ -142,12 +168,21 @@ class Follower {
   }
 
   /** Streams a resumed run to its own reader and into this stream, whose fate does not concern the run, and which first tells the decisions. */
-  async share(stream: StartedRun['stream'], { decided, emit }: { decided: readonly DecidedCall[]; emit: Emit<ChatEvent> }): Promise<void> {
+  async share(
+    stream: StartedRun['stream'],
+    { decided, connected, emit }: { decided: readonly DecidedCall[]; connected: readonly ConnectingCall[]; emit: Emit<ChatEvent> },
+  ): Promise<void> {
     if (this.#hasLeft) return stream(emit);
     this.#isWaiting = false;
     this.#repeatedSources = this.#sources;
     this.#isBreakDue = true;
-    void this.#pass(decided.map((each) => ({ type: 'run-event', event: { type: 'approval.response', data: decisionData(each) } })));
+    void this.#pass([
+      ...decided.map((each): ChatEvent => ({ type: 'run-event', event: { type: 'approval.response', data: decisionData(each) } })),
+      ...connected.map((call): ChatEvent => ({
+        type: 'run-event',
+        event: { type: 'connect.response', data: connectResponse(call, 'connected') },
+      })),
+    ]);
     const over = stream((events) => {
       const [own, following] = [emit(events), this.#pass(events)];
       return own === undefined ? following : Promise.all([own, following]).then(() => undefined);
@@ -157,6 +192,11 @@ class Follower {
     this.#parts.push(over);
     this.#wake();
     return over;
+  }
+
+  #await(servers: readonly string[], hasLinks: boolean): void {
+    this.servers = servers;
+    this.#isWaiting = hasLinks;
   }
 
   #pass(events: readonly ChatEvent[]): Promise<void> | undefined {
@@ -170,7 +210,14 @@ class Follower {
   }
 
   #shown(event: ChatEvent): ChatEvent[] {
-    if (event.type === 'approval') this.#isWaiting = event.approval.url !== undefined;
+    if (event.type === 'approval') this.#await([], event.approval.url !== undefined);
+    if (event.type === 'connect') {
+      const { servers } = event.connect;
+      this.#await(
+        servers.map(({ server }) => server),
+        servers.every(({ url }) => url !== undefined),
+      );
+    }
     if (event.type === 'finish' && this.#isWaiting) {
       this.#heldFinish = event;
       return [];

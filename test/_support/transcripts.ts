@@ -8,6 +8,7 @@ export function memoryTranscripts(options: Partial<RunTranscriptsOptions> = {}):
     store: memoryNotes(),
     waits: memoryWaitingRuns(),
     log: { find: async () => undefined },
+    giveUp: async () => undefined,
     now: () => 0,
     onFault: (error) => {
       throw error;

@@ -123,6 +123,8 @@ const eventTypes: Record<EventType, true> = {
   'tool.result': true,
   'approval.request': true,
   'approval.response': true,
+  'connect.request': true,
+  'connect.response': true,
   'config.update': true,
   'limit.reached': true,
   warning: true,

@@ -205,16 +205,13 @@ describe('a tool server that each person uses with their own key', () => {
     expect(sent.filter(([path]) => path === '/openapi.json').length).toBeGreaterThan(1);
   });
 
-  test('tells the model and the caller how to connect, before anybody is asked to approve', async () => {
+  test('has the caller connect before anybody is asked to approve', async () => {
     const waiting = { ...mail, extra: { config: { needs_approval: true } } };
-    const gateway = await credentialGateway([calls(['whoami', {}]), says('Connect first.')], { servers: [waiting] });
+    const gateway = await credentialGateway([calls(['whoami', {}])], { servers: [waiting] });
     const { key } = await gateway.keyFor();
     const answer = await gateway.chat({ key, user: 'ada' });
     expect([answer.status, answer.body['approval']]).toEqual([200, undefined]);
-    expect(resultOf(gateway.model.requests[1])).toContain('PUT /api/credentials/mail');
-    const run = await gateway.call(`GET /api/runs/${String(answer.headers['x-toolwharf-run-id'])}`, { key, user: 'ada' });
-    const results = (run.body['events'] as { type: string; data: JsonObject }[]).filter(({ type }) => type === 'tool.result');
-    expect(results[0]?.data).toMatchObject({ error: { code: 'credential_required' } });
+    expect(answer.body['connect']).toMatchObject({ servers: [{ server: 'mail', name: 'Mail' }] });
     expect(gateway.sent).toEqual([]);
   });
 
@@ -241,7 +238,7 @@ describe('a tool server that each person uses with their own key', () => {
     const users = ['ada', 'bob', 'eve'];
     await gateway.connect({ key, user: 'ada' }, 'CANARY-ada-key');
     await gateway.connect({ key, user: 'bob' }, 'CANARY-bob-key');
-    const expected: Record<string, string> = { ada: '"Ada"', bob: '"Bob"', eve: 'PUT /api/credentials/mail' };
+    const expected: Record<string, string> = { ada: '"Ada"', bob: '"Bob"', eve: 'To go on, connect to Mail.' };
     await Promise.all(
       Array.from({ length: 30 }, async (_, index) => {
         const user = users[index % 3] ?? '';
@@ -277,7 +274,7 @@ describe('a tool server that each person uses with their own key', () => {
 
   test('is used with the credential of the run’s person when it goes on after an approval', async () => {
     const waiting = { ...mail, extra: { config: { needs_approval: ['send'] } } };
-    const gateway = await credentialGateway([calls(['send', {}]), says('Sent.'), calls(['send', {}]), says('It could not be sent.')], {
+    const gateway = await credentialGateway([calls(['send', {}]), says('Sent.'), calls(['send', {}])], {
       servers: [waiting],
     });
     const { key } = await gateway.keyFor();
@@ -287,19 +284,20 @@ describe('a tool server that each person uses with their own key', () => {
     ];
     await gateway.connect(ada, 'CANARY-ada-key');
     await gateway.connect(bob, 'CANARY-bob-key');
-    const decide = async (): Promise<void> => {
+    const decide = async (): Promise<JsonObject> => {
       const { approval } = (await gateway.chat(ada)).body as { approval?: { run_id: string; token: string; calls: { id: string }[] } };
       const route = `POST /api/runs/${approval?.run_id}/approvals/${approval?.calls[0]?.id}`;
       const payload = { decision: 'approve', token: approval?.token };
       expect((await gateway.call(route, bob, payload)).status).toBe(404);
       if (gateway.sent.length > 0) await gateway.call('DELETE /api/credentials/mail', ada);
-      expect((await gateway.call(route, ada, payload)).status).toBe(200);
+      const decided = await gateway.call(route, ada, payload);
+      expect(decided.status).toBe(200);
+      return decided.body;
     };
     await decide();
     expect(gateway.sent.map(keyIn)).toEqual(['CANARY-ada-key']);
-    await decide();
+    expect((await decide())['connect']).toMatchObject({ servers: [{ server: 'mail' }] });
     expect(gateway.sent).toHaveLength(1);
-    expect(resultOf(gateway.model.requests.at(-1))).toContain('PUT /api/credentials/mail');
   });
 
   test('is used with the credential of the run’s person, whoever decides by the link', async () => {

@@ -46,7 +46,10 @@ export interface ChatServices {
     toolTimeoutMs: number;
   };
   /** Services that tool calls of all runs share; each is optional. */
-  runtime?: Pick<ToolCallSettings, 'totalTimeoutMs' | 'approvals' | 'elicitations' | 'cache' | 'hooks' | 'onFault' | 'newFaultId'>;
+  runtime?: Pick<
+    ToolCallSettings,
+    'totalTimeoutMs' | 'approvals' | 'connecting' | 'elicitations' | 'cache' | 'hooks' | 'onFault' | 'newFaultId'
+  >;
   newCallId: () => string;
   now: () => number;
 }
@@ -138,7 +141,11 @@ function preparedMessages(
 ): MaybePromise<ChatMessage[]> {
   const { model = request.model } = run;
   const isInline = request.hasKeptCalls === true && !hasTools && request.callerFunctions.length === 0;
-  const telling = services.transcripts.restore(run.caller, withVariables(request.messages, variables), { model, hasTools });
+  const telling = services.transcripts.restore(run.caller, withVariables(request.messages, variables), {
+    model,
+    hasTools,
+    isTask: request.isTask,
+  });
   const restoring = whenThere(telling, (told) => services.continuations.restore(run.caller, told));
   return isInline ? whenThere(restoring, inlineToolResults) : restoring;
 }

@@ -50,6 +50,7 @@ function isForReader(event: ChatEvent, turn: Turn): boolean {
     case 'run-event':
     case 'source':
     case 'approval':
+    case 'connect':
     case 'tool-list':
       return true;
   }

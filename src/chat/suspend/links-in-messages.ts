@@ -1,12 +1,16 @@
 import { approvalPagePath } from '../../core/approval.ts';
+import { connectPagePath } from '../../core/connect.ts';
 import { textOf } from '../../core/chat.ts';
 import type { ChatMessage, ContentPart, MessageContent } from '../../core/chat.ts';
 
 /** Before the link in an answer, where it has a line of its own. */
 export const linkWords = 'Decide here: ';
 
-/** The secret part of a link, at the end of its path. */
-const secret = /[\w-]{1,64}\.[\w-]{43}(?![\w-])/y;
+/** The secret part of a link to each page, at the end of its path. */
+const secrets = [
+  { path: approvalPagePath, secret: /[\w-]{1,64}\.[\w-]{43}(?![\w-])/y },
+  { path: connectPagePath, secret: /[\w-]{43}(?![\w-])/y },
+];
 /** Where an address in a text begins at the latest: a person's address of the gateway is shorter. */
 const longestAddress = 2_048;
 const notInAddress = /[\s<>"'`()[\]]/;
@@ -20,39 +24,58 @@ interface FoundLink {
 /** Takes linear time, because anybody may send the text. */
 function* linksIn(text: string): Generator<FoundLink> {
   let from = 0;
-  for (let at = text.indexOf(approvalPagePath); at >= 0; at = text.indexOf(approvalPagePath, at + 1)) {
-    const link = secretAt(text, at);
-    if (link === undefined) continue;
+  const places = secrets.map(({ path }) => text.indexOf(path));
+  for (;;) {
+    const at = Math.min(...places.filter((place) => place >= 0));
+    if (at === Number.POSITIVE_INFINITY) return;
+    const which = places.indexOf(at);
+    places[which] = text.indexOf(secrets[which]?.path ?? '', at + 1);
+    const found = secretAt(text, at);
+    if (found === undefined || at < from) continue;
     let start = at;
     while (start > from && at - start < longestAddress && !notInAddress.test(text.charAt(start - 1))) start -= 1;
-    from = at + approvalPagePath.length + link.length;
-    yield { start, end: from, link };
+    from = at + found.path.length + found.link.length;
+    yield { start, end: from, link: found.link };
   }
 }
 
-/** `at`: where the path of the page begins. */
-function secretAt(text: string, at: number): string | undefined {
-  secret.lastIndex = at + approvalPagePath.length;
-  return secret.exec(text)?.[0];
-}
-
-/** Whether there may be one in a message. Fast, because it is asked for every message. */
-export function hasLink({ content }: ChatMessage): boolean {
-  if (typeof content === 'string') return content.includes(approvalPagePath);
-  return content?.some((part) => typeof part['text'] === 'string' && part['text'].includes(approvalPagePath)) === true;
-}
-
-/** The secret part of the last link in a message. */
-export function lastLinkIn({ content }: ChatMessage): string | undefined {
-  const text = textOf(content);
-  for (let at = text.lastIndexOf(approvalPagePath); at >= 0; at = at === 0 ? -1 : text.lastIndexOf(approvalPagePath, at - 1)) {
-    const link = secretAt(text, at);
-    if (link !== undefined) return link;
+/** `at`: where the path of a page begins. */
+function secretAt(text: string, at: number): { path: string; link: string } | undefined {
+  for (const { path, secret } of secrets) {
+    if (!text.startsWith(path, at)) continue;
+    secret.lastIndex = at + path.length;
+    const link = secret.exec(text)?.[0];
+    if (link !== undefined) return { path, link };
   }
   return undefined;
 }
 
-/** The message without links to pages of approvals: a model that can send requests must not be able to decide. The same object if it has none. */
+const mentionsPage = (text: string): boolean => text.includes(approvalPagePath) || text.includes(connectPagePath);
+
+/** Whether there may be one in a message. Fast, because it is asked for every message. */
+export function hasLink({ content }: ChatMessage): boolean {
+  if (typeof content === 'string') return mentionsPage(content);
+  return content?.some((part) => typeof part['text'] === 'string' && mentionsPage(part['text'])) === true;
+}
+
+/** The secret part of the last link in a message. */
+export function lastLinkIn({ content }: ChatMessage): string | undefined {
+  let text = textOf(content);
+  let link: string | undefined;
+  for (const { path } of secrets) {
+    for (let at = text.lastIndexOf(path); at >= 0; at = at === 0 ? -1 : text.lastIndexOf(path, at - 1)) {
+      const found = secretAt(text, at);
+      if (found === undefined) continue;
+      link = found.link;
+      // What ends later is behind it.
+      text = text.slice(at);
+      break;
+    }
+  }
+  return link;
+}
+
+/** The message without links to these pages: a model that can send requests must not be able to decide, or to connect for its user. The same object if it has none. */
 export function withoutLinks<Message extends ChatMessage>(message: Message): Message {
   const { content } = message;
   if (content === null) return message;
@@ -72,7 +95,7 @@ function contentWithoutLinks(content: MessageContent): MessageContent {
 
 /** For what a model may read in another chat. */
 export function textWithoutLinks(text: string): string {
-  if (!text.includes(approvalPagePath)) return text;
+  if (!mentionsPage(text)) return text;
   let kept = '';
   let from = 0;
   for (const { start, end } of linksIn(text)) {

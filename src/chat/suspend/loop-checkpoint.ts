@@ -1,4 +1,5 @@
 import { idWithin } from './nested-call-ids.ts';
+import type { ConnectingCall } from '../../core/connect.ts';
 import type { InnerRun, WaitingCall } from '../../core/suspended-run.ts';
 import type { ChatMessage, Source, ToolCall } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
@@ -109,8 +110,18 @@ export function resumedRound(
   }
   const inner = new Map<number, InnerCall>();
   for (const { index, args, run } of loop.inner ?? [])
-    inner.set(index, { args, run, decided: suspension?.resumed?.takeInnerDecisions(index) ?? [] });
+    inner.set(index, { args, run, decided: [...(run.decided ?? []), ...(suspension?.resumed?.takeInnerDecisions(index) ?? [])] });
   return { resumed, inner };
+}
+
+/** The calls that need their caller to connect, including nested ones. */
+export function toConnectingCalls(results: readonly ToolCallResult[]): ConnectingCall[] {
+  return results.flatMap(({ call, suspended }, index): ConnectingCall[] => {
+    if (suspended?.type === 'connect') return [suspended.connecting];
+    if (suspended?.type !== 'inner') return [];
+    const outer = { index, callId: call.id };
+    return (suspended.suspension.connect ?? []).map((inner) => ({ ...inner, within: [outer, ...(inner.within ?? [])] }));
+  });
 }
 
 /** The waiting calls, including nested ones, each with a unique id: some models restart their ids, or send none. */

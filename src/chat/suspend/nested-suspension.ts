@@ -8,21 +8,28 @@ export interface NestedSuspension extends RunSuspension {
 }
 
 /**
- * How a nested run is suspended: it is stored with the call that started it, and the outer run requests the decision. `textSoFar`: its text until
+ * How a nested run is suspended: it is stored with the call that started it, and the outer run requests the decision, or has its caller connect. `textSoFar`: its text until
  * now.
  */
 export function nestedSuspension(request: ChatRequest, resumed: ResumedInner | undefined, textSoFar: () => string): NestedSuspension {
   let answered = request;
   let waiting: InnerSuspension | undefined;
+  // The outer run keeps the sources.
+  const own = resumed && createResumedRun({ loop: resumed.run.loop, sources: [] }, resumed.decided);
   return {
-    // The outer run keeps the sources.
-    ...(resumed && { resumed: createResumedRun({ loop: resumed.run.loop, sources: [] }, resumed.decided) }),
+    ...(own && { resumed: own }),
     answers(now) {
       answered = now;
     },
     async suspend(calls, loop) {
       waiting = { calls: [...calls], run: { request: answered, loop, text: textSoFar() } };
       return { run_id: '', calls: [] };
+    },
+    async suspendToConnect(calls, loop) {
+      const decided = own?.unused() ?? [];
+      const run = { request: answered, loop, text: textSoFar(), ...(decided.length > 0 && { decided }) };
+      waiting = { calls: [], connect: [...calls], run };
+      return { run_id: '', servers: [], token: '' };
     },
     // Its failure is a tool result, with which the outer run continues.
     settle: async () => undefined,

@@ -30,6 +30,10 @@ export function createResumedRun(
       const index = left.findIndex(isFor);
       return index < 0 ? undefined : left.splice(index, 1)[0];
     },
+    putBack(decision) {
+      left.push(decision);
+    },
+    unused: () => [...left],
     takeInnerDecisions(index) {
       const isWithin = ({ call }: DecidedCall): boolean => call.within?.[0]?.index === index;
       const taken = left.filter(isWithin);

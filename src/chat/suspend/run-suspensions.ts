@@ -1,6 +1,8 @@
 import type { DecidedCall, RunSuspension, RunSuspensions, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
 import { approvalPagePath } from '../../core/approval.ts';
 import type { PendingApproval } from '../../core/approval.ts';
+import { serversOf } from '../../core/connect.ts';
+import type { ConnectingCall, MakeConnectLink, PendingConnect } from '../../core/connect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -23,6 +25,7 @@ export interface RunSuspensionsOptions {
   store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
   tokens: ApprovalTokenSigner;
   links: ApprovalLinkSigner;
+  makeConnectLink: MakeConnectLink;
   transcripts: Pick<RunTranscripts, 'keepSuspended' | 'keepEnded'>;
   /** Called with runs that were evicted because the store was full and their caller had the most in it. Never rejects. */
   onGivenUp: (runIds: readonly string[]) => Promise<void>;
@@ -37,6 +40,7 @@ export interface RunSuspensionsOptions {
 
 const missingAnswer = { cancelled: 'The answer after these calls was cancelled.', failed: 'The answer after these calls failed.' } as const;
 
+type KeptRound = Omit<Parameters<RunTranscripts['keepSuspended']>[2], 'before'>;
 type RunOnItsWay = Parameters<RunSuspensions['begin']>[0];
 
 /** Suspends runs until a decision: the run is stored first, then the tokens are emitted. */
@@ -48,6 +52,33 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
     let { request } = run;
     /** By another suspension. */
     let isAnswered = false;
+
+    async function keepWaiting(wait: Pick<WaitingRun, 'calls' | 'connect' | 'decided' | 'loop'>): Promise<WaitingRun> {
+      const { id, model, sources, transcript } = run;
+      const expires = options.now() + limits.approvalTokenMs;
+      const progress = { request, sources: [...sources], transcript: [...transcript] };
+      const waiting: WaitingRun = { id, callerId: run.caller.id, waitId: options.newId(), expires, model, ...progress, ...wait };
+      await keep(waiting, limits.waitingRunsPerCaller, options);
+      suspension.isSuspended = true;
+      isAnswered = true;
+      return waiting;
+    }
+
+    async function keepTranscript(waiting: WaitingRun, round: KeptRound, urls: readonly string[]): Promise<void> {
+      if (urls.length === 0) return;
+      const links = urls.map((url) => url.slice(url.lastIndexOf('/') + 1));
+      await options.transcripts.keepSuspended(waiting, links, { ...round, before: run.transcript });
+    }
+
+    async function linkedServers(calls: readonly ConnectingCall[]): Promise<PendingConnect['servers']> {
+      const linked: PendingConnect['servers'] = [];
+      for (const needed of serversOf(calls)) {
+        const url = await options.makeConnectLink(run.caller, needed.server, request.reply?.address);
+        linked.push({ ...needed, ...(url !== undefined && { url }) });
+      }
+      return linked;
+    }
+
     const suspension: RunSuspension & { isSuspended: boolean } = {
       ...(before !== undefined && { resumed: before.resumed }),
       isSuspended: false,
@@ -55,22 +86,28 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
         request = now;
       },
       async suspend(calls, loop, round) {
-        const { id, callerId, model, sources, transcript } = run;
-        const expires = options.now() + limits.approvalTokenMs;
-        const progress = { request, calls: [...calls], sources: [...sources], loop, transcript: [...transcript] };
-        const waiting: WaitingRun = { id, callerId, waitId: options.newId(), expires, model, ...progress };
-        await keep(waiting, limits.waitingRunsPerCaller, options);
-        suspension.isSuspended = true;
-        isAnswered = true;
+        const waiting = await keepWaiting({ calls: [...calls], loop });
         const approval = toPendingApproval(waiting, options);
-        const link = approval.url?.slice(approval.url.lastIndexOf('/') + 1);
-        if (link !== undefined) await options.transcripts.keepSuspended(waiting, link, { ...round, before: transcript });
+        await keepTranscript(waiting, round, approval.url === undefined ? [] : [approval.url]);
         return approval;
+      },
+      async suspendToConnect(calls, loop, round) {
+        const decided = before?.resumed.unused() ?? [];
+        const servers = await linkedServers(calls);
+        const waiting = await keepWaiting({ calls: [], connect: [...calls], loop, ...(decided.length > 0 && { decided }) });
+        const { id: runId, waitId, expires } = waiting;
+        const token = options.tokens.sign({ runId, waitId, ...connectScope }, expires);
+        await keepTranscript(
+          waiting,
+          { ...round, isToConnect: true },
+          servers.flatMap(({ url }) => url ?? []),
+        );
+        return { run_id: runId, servers, token };
       },
       async settle(outcome) {
         if (isAnswered) return;
         const end: ChatMessage[] = outcome === 'answered' ? [] : [{ role: 'assistant', content: missingAnswer[outcome], toolCalls: [] }];
-        await options.transcripts.keepEnded(run, [...run.transcript, ...end]);
+        await options.transcripts.keepEnded({ ...run, callerId: run.caller.id }, [...run.transcript, ...end]);
       },
       async keepForRetry() {
         const checkpoint = suspension.isSuspended ? undefined : before?.resumed.retryFrom();
@@ -113,18 +150,24 @@ async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
   const { waitingRunCharacters: maxRunCharacters, waitingRunsCharacters: maxCharacters } = limits;
   const kept = await store.keep(run, { maxRunCharacters, maxOfCaller, maxCharacters });
   if (kept.type === 'too_large') {
-    throw new GatewayError('overloaded', 'This run holds too much to wait for an approval. Send less, or ask over a websocket session.');
+    throw new GatewayError(
+      'overloaded',
+      'This run holds too much to wait for an approval or a sign-in. Send less, or ask over a websocket session.',
+    );
   }
   if (kept.type === 'refused') {
     throw new GatewayError(
       'overloaded',
-      'Too many runs wait for approvals. Decide or cancel some of them (GET /api/runs), then ask again.',
+      'Too many runs wait for approvals and sign-ins. Decide or cancel some of them (GET /api/runs), then ask again.',
     );
   }
   if (kept.givenUp.length > 0) await onGivenUp(kept.givenUp);
   // The run's log must be readable before anybody can decide.
   await flushLog();
 }
+
+/** What a token to go on once the caller has connected is valid for, beside the suspension. */
+export const connectScope = { callId: 'connect', args: {} } as const;
 
 /** What is needed to decide the calls that wait. */
 export function toPendingApproval(

@@ -21,15 +21,27 @@ export type TranscribedRun = Pick<WaitingRun, 'id' | 'callerId' | 'model'>;
  * decided nor what came of it.
  */
 export interface RunTranscripts {
-  /** `link`: the secret part of the link. `before`: the messages of earlier rounds. Never rejects. */
-  keepSuspended(run: TranscribedRun, link: string, suspended: SuspendedRound & { before: readonly ChatMessage[] }): Promise<void>;
+  /**
+   * `links`: the secret parts of the links in its answer. `before`: the messages of earlier rounds. `isToConnect`: until its caller has connected. Never
+   * rejects.
+   */
+  keepSuspended(
+    run: TranscribedRun,
+    links: readonly string[],
+    suspended: SuspendedRound & { before: readonly ChatMessage[]; isToConnect?: boolean },
+  ): Promise<void>;
   /** Replaces it by what the run has done until its end. Never rejects. */
   keepEnded(run: TranscribedRun, messages: readonly ChatMessage[]): Promise<void>;
   /**
    * Puts what a run did in the place of each answer of the assistant that has a link of a run of this caller, and removes the links from all messages.
-   * `model`: as the request names it. `hasTools`: whether calls may stand in the history. Never rejects.
+   * `model`: as the request names it. `hasTools`: whether calls may stand in the history. A run that still waits for its caller to connect is given up,
+   * because this request can make its calls: they must not be made twice. Not by one that `isTask`, which is none of the user's. Never rejects.
    */
-  restore(caller: Caller, messages: readonly ChatMessage[], request: { model: string; hasTools: boolean }): MaybePromise<ChatMessage[]>;
+  restore(
+    caller: Caller,
+    messages: readonly ChatMessage[],
+    request: { model: string; hasTools: boolean; isTask?: boolean },
+  ): MaybePromise<ChatMessage[]>;
   /** Whether an earlier suspension of the run had this link, and the answer of the run if it has ended. Never rejects. */
   find(run: Pick<TranscribedRun, 'id' | 'callerId'>, link: string): Promise<{ answer: string | undefined } | undefined>;
 }
@@ -38,6 +50,8 @@ export interface RunTranscriptsOptions {
   store: NoteStore;
   waits: Pick<WaitingRunStore, 'findHead'>;
   log: Pick<RunLog, 'find'>;
+  /** Closes a run that waits, if it still does, and ends it in its log. */
+  giveUp: (runId: string, why: string) => Promise<void>;
   /** Milliseconds since 1970. */
   now: () => number;
   onFault: (error: unknown) => void;
@@ -50,6 +64,7 @@ interface KeptTranscript {
   messages: ChatMessage[];
   open?: number[];
   said?: string;
+  isToConnect?: boolean;
 }
 
 /** What a model reads as the result of a call that had not run, and as the answer after it. */
@@ -63,7 +78,26 @@ const unrun = {
   },
 } as const;
 
-export function createRunTranscripts({ store, waits, log, now, onFault }: RunTranscriptsOptions): RunTranscripts {
+/** The same where the user had to connect to the server of the call first. */
+const unconnected = {
+  waiting: {
+    result: 'This call waits until the user has connected to its server, which they do on a page and never in the chat. It has not run.',
+  },
+  expired: { result: 'The user did not connect to its server in time, so this call was not run.', said: 'It was not run.' },
+  cancelled: {
+    result:
+      'This call had to wait until the user had connected to its server, and was not run. If the user still wants it, call it again: that also tells whether they have connected meanwhile.',
+  },
+  decided: {
+    result:
+      'The user has connected, and this call goes on. What came of it is not known here: it is running, or was cut off. Do not call it again.',
+    said: 'The user has connected, but there is no result yet.',
+  },
+} as const;
+
+const goneOn = 'The chat went on with another message before its user had connected.';
+
+export function createRunTranscripts({ store, waits, log, giveUp, now, onFault }: RunTranscriptsOptions): RunTranscripts {
   async function read(run: Pick<TranscribedRun, 'id' | 'callerId'>): Promise<KeptTranscript | undefined> {
     try {
       const value = await store.find(noteIdOf(run), now());
@@ -74,17 +108,33 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
     }
   }
 
+  /** Links to connect do not name their run. */
+  async function findRunOf(callerId: string, link: string): Promise<string> {
+    const [runId = ''] = link.split('.', 1);
+    if (runId !== link) return runId;
+    try {
+      return (await store.find(linkIdOf(callerId, link), now())) ?? '';
+    } catch (error) {
+      onFault(error);
+      return '';
+    }
+  }
+
   async function write(run: TranscribedRun, transcript: KeptTranscript): Promise<void> {
     const bounded = withinBounds(transcript);
-    const time = now();
-    const bounds = { time, maxNotes: limits.transcripts, maxCharacters: limits.transcriptsCharacters };
     const id = noteIdOf(run);
     try {
       if (bounded === undefined) await store.forget(id);
-      else await store.keep({ id, callerId: run.callerId, value: JSON.stringify(bounded), expires: time + limits.transcriptMs }, bounds);
+      else await keep(run, id, JSON.stringify(bounded));
     } catch (error) {
       onFault(error);
     }
+  }
+
+  async function keep({ callerId }: TranscribedRun, id: string, value: string): Promise<void> {
+    const time = now();
+    const bounds = { time, maxNotes: limits.transcripts, maxCharacters: limits.transcriptsCharacters };
+    await store.keep({ id, callerId, value, expires: time + limits.transcriptMs }, bounds);
   }
 
   async function stateOf(runId: string): Promise<keyof typeof unrun> {
@@ -99,9 +149,14 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
     }
   }
 
-  async function messagesOf(runId: string, { messages, open, said = '' }: KeptTranscript): Promise<ChatMessage[]> {
+  async function messagesOf(
+    runId: string,
+    { messages, open, said = '', isToConnect }: KeptTranscript,
+    mayGiveUp: boolean,
+  ): Promise<ChatMessage[]> {
     if (open === undefined) return messages;
-    const state = unrun[await stateOf(runId)];
+    if (isToConnect === true && mayGiveUp && (await stateOf(runId)) === 'waiting') await giveUp(runId, goneOn).catch(onFault);
+    const state = (isToConnect === true ? unconnected : unrun)[await stateOf(runId)];
     const completed = messages.map((message, index): ChatMessage =>
       message.role === 'tool' && open.includes(index) ? { ...message, content: JSON.stringify({ error: state.result }) } : message,
     );
@@ -109,10 +164,14 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
   }
 
   return {
-    async keepSuspended(run, link, { before, messages, open, said }) {
-      const links = [...((await read(run))?.links ?? []), link];
+    async keepSuspended(run, added, { before, messages, open, said, isToConnect }) {
+      const links = [...((await read(run))?.links ?? []), ...added];
       const shifted = open.map((index) => index + before.length);
-      await write(run, { links, model: run.model, messages: [...before, ...messages], open: shifted, said });
+      const transcript = { links, model: run.model, messages: [...before, ...messages], open: shifted, said };
+      await write(run, { ...transcript, ...(isToConnect === true && { isToConnect }) });
+      // The last one of an answer finds its run (`lastLinkIn`).
+      const last = added.at(-1);
+      if (isToConnect === true && last !== undefined) await keep(run, linkIdOf(run.callerId, last), run.id).catch(onFault);
     },
 
     async keepEnded(run, messages) {
@@ -136,14 +195,14 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
   async function restoreLinked(
     messages: readonly ChatMessage[],
     linked: ReadonlySet<ChatMessage>,
-    { caller, model, hasTools }: { caller: Caller; model: string; hasTools: boolean },
+    { caller, model, hasTools, isTask = false }: { caller: Caller; model: string; hasTools: boolean; isTask?: boolean },
   ): Promise<ChatMessage[]> {
     let restored: ChatMessage[] = [];
     let answerBefore: string | undefined;
     let next = 0;
     for (const [index, message] of messages.entries()) {
       if (index < next) continue;
-      const found = linked.has(message) ? await findFor(message, caller) : undefined;
+      const found = linked.has(message) ? await findFor(message, caller, !isTask) : undefined;
       if (found === undefined) {
         // A client that got the rest of the answer from the decision has it in its history, too, perhaps with the calls before it.
         if (answerBefore === undefined || message.role !== 'assistant' || textOf(message.content).trim() !== answerBefore)
@@ -161,18 +220,25 @@ export function createRunTranscripts({ store, waits, log, now, onFault }: RunTra
     return restored;
   }
 
-  async function findFor(message: ChatMessage, caller: Caller): Promise<{ model: string; messages: ChatMessage[] } | undefined> {
+  async function findFor(
+    message: ChatMessage,
+    caller: Caller,
+    mayGiveUp: boolean,
+  ): Promise<{ model: string; messages: ChatMessage[] } | undefined> {
     const link = lastLinkIn(message) ?? '';
-    const runId = link.split('.', 1)[0] ?? '';
+    const runId = await findRunOf(caller.id, link);
     const transcript = await read({ id: runId, callerId: caller.id });
     if (transcript?.links.includes(link) !== true) return undefined;
-    return { model: transcript.model, messages: repairHistory(await messagesOf(runId, transcript)) };
+    return { model: transcript.model, messages: repairHistory(await messagesOf(runId, transcript, mayGiveUp)) };
   }
 }
 
-/** Cancelled, or given up because the store was full. A run that was interrupted may have been decided before. */
+/** Cancelled, or given up. A run that was interrupted may have gone on before. */
 function isUndecided(run: LoggedRun | undefined): boolean {
-  return run?.status === 'cancelled' || (run?.status === 'failed' && !run.events.some(({ type }) => type === 'approval.response'));
+  return (
+    run?.status === 'cancelled' ||
+    (run?.status === 'failed' && !run.events.some(({ type }) => type === 'approval.response' || type === 'connect.response'))
+  );
 }
 
 function mayBeAnswer(message: ChatMessage): message is AssistantMessage {
@@ -192,6 +258,10 @@ function unlessHandedOver(told: ChatMessage[], next: ChatMessage | undefined): C
 
 function spoken(text: string): AssistantMessage {
   return { role: 'assistant', content: text, toolCalls: [] };
+}
+
+function linkIdOf(callerId: string, link: string): string {
+  return hash('sha256', JSON.stringify(['connect', callerId, link]), 'base64url');
 }
 
 /** The text at the end of a run. */

@@ -2,6 +2,10 @@ import type { ChatEvent, ToolCall } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { eventIdOf, withinOf } from './nested-call-ids.ts';
 import type { PendingApproval } from '../../core/approval.ts';
+import { serversOf } from '../../core/connect.ts';
+import type { ConnectingCall, PendingConnect, ServerToConnect } from '../../core/connect.ts';
+import type { RunEvent } from '../../core/run-event.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { RunSuspension, SuspendedRound, WaitingCall } from '../../core/suspended-run.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { Turn } from '../loop/request-model.ts';
@@ -10,7 +14,7 @@ import { messagesOfRound } from '../loop/round-messages.ts';
 import { resultEvents, usageEvents } from '../tool-calls/run-round.ts';
 import type { TurnSeparator } from '../loop/separate-turns.ts';
 import { linkWords } from './links-in-messages.ts';
-import { amidRound, toWaitingCalls } from './loop-checkpoint.ts';
+import { amidRound, toConnectingCalls, toWaitingCalls } from './loop-checkpoint.ts';
 import type { LoopState } from './loop-checkpoint.ts';
 
 export interface RoundToSuspend {
@@ -24,15 +28,28 @@ export interface RoundToSuspend {
 }
 
 const noLink = 'There is no link to decide with, because the gateway does not know its own address: its operator has to set PUBLIC_URL.';
+const noConnectLink =
+  'There is no link to connect with, because the gateway does not know its own address: its operator has to set PUBLIC_URL.';
 
 /** Characters of arguments that the message shows; the approval shows all of them. */
 const shownCharacters = 200;
 
 /**
- * Suspends a run whose round has waiting calls, and emits that. Returns false if it cannot be stored: then those calls are reported as not run, and
- * the run continues.
+ * Suspends a run whose round has waiting calls, and emits that. If some need their caller to connect, that comes first: the others are asked about when the
+ * run goes on. Returns false if it cannot be stored: then those calls are reported as not run, and the run continues.
  */
-export async function suspendRun({ suspension, loop, separator, ...round }: RoundToSuspend, emit: Emit<ChatEvent>): Promise<boolean> {
+export async function suspendRun(round: RoundToSuspend, emit: Emit<ChatEvent>): Promise<boolean> {
+  const connecting = toConnectingCalls(round.results);
+  if (connecting.length > 0) return suspendToConnect(connecting, round, emit);
+  await emit(
+    round.results.flatMap(({ suspended }): ChatEvent[] =>
+      suspended?.type === 'approval' && suspended.request !== undefined ? [{ type: 'run-event', event: suspended.request }] : [],
+    ),
+  );
+  return suspendForApproval(round, emit);
+}
+
+async function suspendForApproval({ suspension, loop, separator, ...round }: RoundToSuspend, emit: Emit<ChatEvent>): Promise<boolean> {
   const calls = toWaitingCalls(round.results);
   let approval: PendingApproval;
   try {
@@ -40,7 +57,11 @@ export async function suspendRun({ suspension, loop, separator, ...round }: Roun
     approval = await suspension.suspend(calls, amidRound(loop, round), { ...roundSoFar(round), said: announcement(calls) });
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    await emit(refusalEvents(error, calls, round.results));
+    const responses = calls.map((call): RunEvent => {
+      const data = { id: eventIdOf(call), tool: call.tool, decision: 'unavailable', ...withinOf(call) };
+      return { type: 'approval.response', data };
+    });
+    await emit(refusalEvents(error, responses, round.results));
     return false;
   }
   await emit(usageEvents(round.results));
@@ -59,13 +80,50 @@ export async function suspendRun({ suspension, loop, separator, ...round }: Roun
   return true;
 }
 
-function refusalEvents({ code, message }: GatewayError, calls: readonly WaitingCall[], results: readonly ToolCallResult[]): ChatEvent[] {
-  const responses = calls.map((call): ChatEvent => {
-    const data = { id: eventIdOf(call), tool: call.tool, decision: 'unavailable', ...withinOf(call) };
-    return { type: 'run-event', event: { type: 'approval.response', data } };
-  });
+async function suspendToConnect(
+  calls: readonly ConnectingCall[],
+  { suspension, loop, separator, ...round }: RoundToSuspend,
+  emit: Emit<ChatEvent>,
+): Promise<boolean> {
+  const said = connectWords(serversOf(calls));
+  let connect: PendingConnect;
+  try {
+    if (suspension === undefined) throw new GatewayError('conflict', 'This run cannot wait.');
+    connect = await suspension.suspendToConnect(calls, amidRound(loop, round), { ...roundSoFar(round), said });
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    const responses = calls.map((call): RunEvent => ({ type: 'connect.response', data: connectResponse(call, 'unavailable') }));
+    await emit(refusalEvents(error, responses, round.results));
+    return false;
+  }
+  await emit(usageEvents(round.results));
+  const links = connect.servers.flatMap(({ name, url }) => (url === undefined ? [] : [`Connect to ${oneLine(name)}: ${url}`]));
+  await separator.separate(emit)([{ type: 'text', text: `${said}\n\n${links.length === 0 ? noConnectLink : links.join('\n\n')}` }]);
+  await emit([
+    { type: 'connect', connect },
+    { type: 'finish', reason: 'stop' },
+  ]);
+  return true;
+}
+
+function refusalEvents({ code, message }: GatewayError, responses: readonly RunEvent[], results: readonly ToolCallResult[]): ChatEvent[] {
+  const told: RunEvent[] = [{ type: 'warning', data: { code, message } }, ...responses];
   const unrun = results.filter(({ suspended }) => suspended !== undefined);
-  return [{ type: 'run-event', event: { type: 'warning', data: { code, message } } }, ...responses, ...unrun.flatMap(resultEvents)];
+  return [...told.map((event): ChatEvent => ({ type: 'run-event', event })), ...unrun.flatMap(resultEvents)];
+}
+
+/** The data of `connect.response`. */
+export function connectResponse(call: ConnectingCall, outcome: 'connected' | 'unavailable'): JsonObject {
+  return { id: eventIdOf(call), tool: call.tool, server: call.server, outcome, ...withinOf(call) };
+}
+
+function connectWords(servers: readonly ServerToConnect[]): string {
+  const names = servers.map(({ name }) => oneLine(name)).join(' and ');
+  return `To go on, connect to ${names}. When that is done, the answer goes on here, or after your next message.`;
+}
+
+function oneLine(name: string): string {
+  return name.replaceAll(/\s+/g, ' ');
 }
 
 /** Blocked calls wait as well as those that need an approval. */

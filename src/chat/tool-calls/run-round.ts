@@ -3,6 +3,7 @@ import type { ChatEvent, ToolCall } from '../../core/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
+import { canBeAsked } from '../../core/run.ts';
 import type { Tool, ToolFile } from '../../core/tool.ts';
 import type { ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
 import { sourceOf } from '../results/cite-sources.ts';
@@ -51,6 +52,7 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
   const end = new AbortController();
   const scope: ToolCallScope = {
     ...round.scope,
+    holdsRequests: isSuspendable(settings) && prepared.some(({ type, tool }) => type === 'ready' && tool.whyNotReady !== undefined),
     signal: AbortSignal.any([settings.run.signal, end.signal]),
     emit: (event) => queue.emit([{ type: 'run-event', event }]),
     ...(toParagraph && { say: (text) => queue.emit(toParagraph(text)) }),
@@ -109,7 +111,7 @@ async function prepareInRound(
   if (resumed === undefined) return prepared;
   if (prepared.type === 'ready') return { ...prepared, args: inner?.get(index)?.args ?? prepared.args };
   if (prepared.code !== 'tool_not_found') return prepared;
-  const message = `'${call.name}' is no longer offered, so its call, which waited for approval, was not run.`;
+  const message = `'${call.name}' is no longer offered, so its call, which waited, was not run.`;
   return { ...prepared, message };
 }
 
@@ -124,7 +126,7 @@ export function limitReached(limit: string, value: number, more: JsonObject = {}
   return { type: 'run-event', event: { type: 'limit.reached', data: { limit, value, ...more } } };
 }
 
-/** Calls behind one that a human may have to approve may wait with it, unless they only read. */
+/** Calls behind one that may need a human may wait with it, unless they only read. */
 function callEvents(calls: readonly PreparedCall[], settings: ToolCallSettings): ChatEvent[] {
   let isBehind = false;
   return calls.map((prepared) => {
@@ -143,9 +145,16 @@ function callEvent(prepared: PreparedCall, mayWait: boolean): ChatEvent {
   return { type: 'run-event', event: { type: 'tool.call', data }, ...(mayWait && { mayWait: true }) };
 }
 
-/** Whether the gate may ask for an approval: by a rule of the run, or by the tool's own. */
-function needsHuman({ type, tool }: PreparedCall, { approvals, run }: ToolCallSettings): boolean {
-  if (type !== 'ready' || approvals === undefined) return false;
+/** Whether the run is suspended where a human is needed. */
+function isSuspendable({ run }: ToolCallSettings): boolean {
+  return run.suspension !== undefined && !canBeAsked(run);
+}
+
+/** Whether a gate may need a human: to approve the call, by a rule of the run or the tool's own, or to connect to its server. */
+function needsHuman({ type, tool }: PreparedCall, { approvals, connecting, run }: ToolCallSettings): boolean {
+  if (type !== 'ready') return false;
+  if (connecting !== undefined && tool?.whyNotReady !== undefined) return true;
+  if (approvals === undefined) return false;
   const { approvalRule = false } = run;
   return approvalRule !== false || (tool?.needsApproval ?? false) !== false;
 }

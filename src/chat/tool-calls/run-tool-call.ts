@@ -1,19 +1,21 @@
 import { limits } from '../../core/limits.ts';
-import type { InnerSuspension, WaitingCall } from '../../core/suspended-run.ts';
+import type { DecidedCall, InnerSuspension, WaitingCall } from '../../core/suspended-run.ts';
+import type { RunEvent } from '../../core/run-event.ts';
 import type { ConfigChange } from '../../core/chat-config.ts';
 import { wholeParameters } from '../../core/tool.ts';
-import type { FollowUp, ToolContext, ToolOutcome } from '../../core/tool.ts';
+import type { FollowUp, ToolContext, ToolErrorCode, ToolOutcome } from '../../core/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
 import { createConfigChanges } from './change-config.ts';
 import { createElicitation } from './elicit-input.ts';
 import { executeToolCall, maskFault } from './execute-tool-call.ts';
+import type { Execution } from './execute-tool-call.ts';
 import { prepareEditedCall } from './prepare-tool-call.ts';
 import type { PreparedCall, ReadyCall, RefusedCall } from './prepare-tool-call.ts';
 import { superviseCall } from './supervise-call.ts';
 import type { Supervision } from './supervise-call.ts';
 import { timeoutOf, toToolCallResult } from './tool-call-result.ts';
-import type { ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
+import type { Suspension, ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
 import { onlyTurn } from './take-turns.ts';
 import type { Turn } from './take-turns.ts';
 
@@ -47,6 +49,7 @@ interface Circumstances {
 async function runInSteps(given: PreparedCall, circumstances: Circumstances): Promise<ToolCallResult> {
   const { settings, scope, turn, supervision } = circumstances;
   let prepared = given;
+  let decided: DecidedCall | undefined;
   let hasBegun = false;
   const notRun = (outcome: ToolOutcome): ToolCallResult => toToolCallResult({ prepared, outcome, durationMs: 0 }, scope);
   const refuse = ({ code, message }: Pick<RefusedCall, 'code' | 'message'>): ToolCallResult => {
@@ -77,15 +80,19 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
       if (prepared.type === 'refused') return notRun(refusalOf(prepared));
 
       // Nobody is asked to approve what could not run.
-      const hindrance = prepared.tool.whyNotReady && (await unlessEnded(hindranceOf(prepared, settings)));
-      if (hindrance !== undefined) return notRun(hindrance);
+      const hindrance = prepared.tool.whyNotReady && (await unlessEnded(hindranceOf(prepared, circumstances)));
+      if (hindrance !== undefined) return { ...notRun(hindrance.outcome), ...(hindrance.suspended && { suspended: hindrance.suspended }) };
 
       // 5. Ask for approval, which may change the arguments too.
       const approved = await unlessEnded(approve(prepared, circumstances));
-      if (approved.type === 'waiting')
-        return { ...notRun(notDecided(prepared)), suspended: { type: 'approval', waiting: waitingCall(prepared, approved.definition) } };
+      if (approved.type === 'waiting') {
+        const { definition, request } = approved;
+        const waiting = waitingCall(prepared, definition);
+        return { ...notRun(notDecided(prepared)), suspended: { type: 'approval', waiting, ...(request && { request }) } };
+      }
       if (approved.type === 'error') return notRun(approved);
-      prepared = approved;
+      prepared = approved.prepared;
+      decided = approved.decided;
       if (prepared.type === 'refused') return notRun(refusalOf(prepared));
     }
 
@@ -95,7 +102,9 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
     if (objection !== undefined) return refuse(objection);
 
     hasBegun = true;
-    return await runReady(prepared, circumstances);
+    const result = await runReady(prepared, circumstances);
+    if (decided !== undefined && result.suspended?.type === 'connect') settings.run.suspension?.resumed?.putBack(decided);
+    return result;
   } catch (error) {
     if (hasBegun || !supervision.signal.aborted) throw error;
     return notRun(notStarted);
@@ -117,20 +126,64 @@ function endFromOutside(
   };
 }
 
-async function hindranceOf(prepared: ReadyCall, settings: ToolCallSettings): Promise<Extract<ToolOutcome, { type: 'error' }> | undefined> {
+type Failure = Extract<ToolOutcome, { type: 'error' }>;
+
+/** Why a call cannot run. `suspended`: it can once its caller has connected. */
+interface Hindrance {
+  outcome: Failure;
+  suspended?: Suspension;
+}
+
+/** A missing credential is waited for where somebody can be asked to connect. */
+async function hindranceOf(prepared: ReadyCall, circumstances: Circumstances): Promise<Hindrance | undefined> {
+  const { settings, supervision } = circumstances;
   try {
-    return await prepared.tool.whyNotReady?.(settings.run);
+    for (let tries = 1; ; tries += 1) {
+      const outcome = await prepared.tool.whyNotReady?.(settings.run);
+      if (outcome === undefined) return undefined;
+      const hindrance = await unlessConnected(prepared, outcome, circumstances);
+      if (hindrance !== undefined || tries >= limits.connectTries) return hindrance ?? { outcome };
+    }
   } catch (error) {
-    return { ...maskFault(error, prepared, settings), state: 'not_started' };
+    supervision.signal.throwIfAborted();
+    return { outcome: { ...maskFault(error, prepared, settings), state: 'not_started' } };
   }
 }
 
-type Approval = PreparedCall | Extract<ToolOutcome, { type: 'error' }> | { type: 'waiting'; definition: string };
+/** Undefined once the person has connected to the server that a failed call lacks; it can then be run. */
+async function unlessConnected(
+  { call, tool }: ReadyCall,
+  outcome: Failure,
+  { settings: { run, connecting }, scope, turn, supervision }: Circumstances,
+): Promise<Hindrance | undefined> {
+  const { connect: server } = outcome;
+  if (server === undefined || connecting === undefined) return { outcome };
+  const answer = await connecting.connect({
+    callId: call.id,
+    tool: tool.spec.name,
+    server,
+    run,
+    signal: supervision.signal,
+    emit(event) {
+      void scope.emit?.(event);
+      if (event.type === 'connect.request') turn.waitForHuman();
+    },
+  });
+  if (answer.type === 'connected') return undefined;
+  if (answer.type === 'refused') return { outcome: { ...outcome, message: answer.message ?? outcome.message } };
+  return { outcome, suspended: { type: 'connect', connecting: { ...server, callId: call.id, tool: tool.spec.name } } };
+}
+
+type Approval =
+  | { type: 'approved'; prepared: PreparedCall; decided?: DecidedCall | undefined }
+  | Failure
+  | { type: 'waiting'; definition: string; request?: RunEvent | undefined };
 
 async function approve(prepared: ReadyCall, { settings, scope, turn, supervision }: Circumstances): Promise<Approval> {
   const { call, tool, args } = prepared;
   const { run, approvals } = settings;
-  if (approvals === undefined) return prepared;
+  if (approvals === undefined) return { type: 'approved', prepared };
+  let request: RunEvent | undefined;
   try {
     const decision = await approvals.decide({
       callId: call.id,
@@ -139,13 +192,15 @@ async function approve(prepared: ReadyCall, { settings, scope, turn, supervision
       run,
       signal: supervision.signal,
       emit(event) {
-        void scope.emit?.(event);
+        if (event.type === 'approval.request' && scope.holdsRequests === true) request = event;
+        else void scope.emit?.(event);
         if (event.type === 'approval.request') turn.waitForHuman();
       },
     });
-    if (decision.type === 'waiting') return decision;
+    if (decision.type === 'waiting') return { ...decision, request };
     if (decision.type === 'refused') return { type: 'error', code: decision.code, message: decision.message, state: 'not_started' };
-    return decision.args === undefined ? prepared : await prepareEditedCall(prepared, decision.args, run);
+    const { args: edited, decided } = decision;
+    return { type: 'approved', prepared: edited === undefined ? prepared : await prepareEditedCall(prepared, edited, run), decided };
   } catch (error) {
     supervision.signal.throwIfAborted();
     return { ...maskFault(error, prepared, settings), state: 'not_started' };
@@ -167,10 +222,10 @@ async function runReady(prepared: ReadyCall, circumstances: Circumstances): Prom
   // 7. Run it, within its time limits.
   const cached = cache?.find(run.caller, tool, args);
   const { context, said } = createContext(prepared, circumstances);
-  const { outcome, attempts } =
+  const { outcome, attempts, suspended } =
     cached === undefined
-      ? await executeToolCall({ prepared, settings, scope, supervision, context, timeoutMs: timeoutOf(tool, settings) })
-      : { outcome: { type: 'result' as const, value: cached.value }, attempts: 0 };
+      ? await executeConnected({ prepared, settings, scope, supervision, context, timeoutMs: timeoutOf(tool, settings) }, circumstances)
+      : { outcome: { type: 'result' as const, value: cached.value }, attempts: 0, suspended: undefined };
   scope.guard?.settle(tool, args, outcome);
   const followUp: FollowUp | undefined = said.isStopped ? { type: 'stop' } : outcome.type === 'result' ? outcome.followUp : undefined;
   const mayKeep = cached === undefined && outcome.type === 'result' && outcome.isTruncated !== true && followUp === undefined;
@@ -186,9 +241,35 @@ async function runReady(prepared: ReadyCall, circumstances: Circumstances): Prom
     ...(outcome.type === 'result' && said.changes && { changes: said.changes }),
   };
   const result = toToolCallResult({ prepared, outcome: judged, durationMs, attempts, ...(followUp && { followUp }), ...spoken }, scope);
+  if (suspended !== undefined) return { ...result, suspended };
   // A call that was ended meanwhile does not wait for approval.
-  const suspension = judged.type === 'error' && judged.code === 'approval_required' ? said.inner : undefined;
+  const suspension = judged.type === 'error' && waitingCodes.has(judged.code) ? said.inner : undefined;
   return suspension === undefined ? result : { ...result, suspended: { type: 'inner', suspension } };
+}
+
+/** The errors of a call within which others wait (`ToolContext.waitFor`). */
+const waitingCodes: ReadonlySet<ToolErrorCode> = new Set(['approval_required', 'credential_required']);
+
+/** A server may refuse a credential only when it is used: then the person connects again, and the call is run again, since nothing of it was done. */
+async function executeConnected(
+  execution: Execution,
+  circumstances: Circumstances,
+): Promise<{ outcome: ToolOutcome; attempts: number; suspended?: Suspension | undefined }> {
+  for (let tries = 1; ; tries += 1) {
+    const executed = await executeToolCall(execution);
+    if (executed.outcome.type === 'result' || executed.outcome.connect === undefined || tries >= limits.connectTries) return executed;
+    const { prepared, supervision, settings } = execution;
+    const goOn = supervision.pause();
+    try {
+      const hindrance = await unlessConnected(prepared, executed.outcome, circumstances);
+      if (hindrance !== undefined) return { ...executed, ...hindrance };
+    } catch (error) {
+      if (supervision.signal.aborted) return { ...executed, outcome: notStarted };
+      return { ...executed, outcome: { ...maskFault(error, prepared, settings), state: 'not_started' } };
+    } finally {
+      goOn();
+    }
+  }
 }
 
 /** What a call has said through its context, beside its result. */

@@ -12,7 +12,7 @@ export interface Supervision {
   /** Ends the call, at once or after its critical sections. The first ending counts. */
   end(ending: Ending): void;
   /**
-   * Starts the time limits. The call is ended after `idleMs` without progress, and after `totalMs` in any case: not even a critical section may block
+   * Starts the time limits, anew if the call is run a second time. The call is ended after `idleMs` without progress, and after `totalMs` in any case: not even a critical section may block
    * a run forever.
    */
   startLimits(limits: { idleMs: number; totalMs: number }): void;
@@ -67,6 +67,7 @@ export function superviseCall(): Supervision {
     isOver: () => isOver || abort.signal.aborted,
     end,
     startLimits({ idleMs, totalMs }) {
+      stop();
       idleLimitMs = Math.min(idleMs, totalMs);
       totalLimitMs = totalMs;
       totalLeftMs = totalMs;

@@ -1,5 +1,7 @@
 import type { ToolCall } from '../../core/chat.ts';
 import type { ConfigChange } from '../../core/chat-config.ts';
+import type { ConnectingCall } from '../../core/connect.ts';
+import type { ConnectGate } from '../../core/connect-gate.ts';
 import type { InnerSuspension, ResumedInner, WaitingCall } from '../../core/suspended-run.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -18,10 +20,12 @@ import { extractDataUris } from '../results/extract-data-uris.ts';
 import type { RunHooks } from '../hooks/run-hooks.ts';
 
 /**
- * Why a call continues in another request. `approval`: it needs a decision. `inner`: nested calls need one. `blocked`: an earlier call is suspended.
+ * Why a call continues in another request. `approval`: it needs a decision; `request` is the event that says so, if it was not emitted yet. `connect`: its
+ * caller has to connect to a server. `inner`: nested calls need one of these. `blocked`: an earlier call is suspended.
  */
 export type Suspension =
-  | { type: 'approval'; waiting: Omit<WaitingCall, 'id'> }
+  | { type: 'approval'; waiting: Omit<WaitingCall, 'id'>; request?: RunEvent }
+  | { type: 'connect'; connecting: ConnectingCall }
   | { type: 'inner'; suspension: InnerSuspension }
   | { type: 'blocked' };
 
@@ -62,6 +66,8 @@ export interface ToolCallSettings {
   /** The total time limit of one call, even if it makes progress. Default: `limits.toolTotalTimeoutMs`. */
   totalTimeoutMs?: number;
   approvals?: ApprovalGate;
+  /** Absent: calls without their caller's credential fail. */
+  connecting?: ConnectGate;
   elicitations?: Elicitations;
   cache?: ResultCache;
   hooks?: RunHooks;
@@ -105,6 +111,8 @@ export interface ToolCallScope {
   signal?: AbortSignal;
   /** Its turn in the round; absent for a call without siblings. */
   turn?: Turn;
+  /** Requests for approval are not emitted yet, because another call of the round may have its caller connect first. */
+  holdsRequests?: boolean;
   /** The state of a resumed call, which was already approved. */
   inner?: ResumedInner;
 }

@@ -89,6 +89,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /api/tasks/stop/:id': 'user',
   // Only the caller's own runs, even for administrators.
   'POST /api/runs/:id/approvals/:call_id': 'user',
+  'POST /api/runs/:id/resume': 'user',
 
   // Only the caller's own, even for administrators.
   'GET /api/credentials': 'user',

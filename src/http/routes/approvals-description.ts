@@ -1,7 +1,14 @@
 import { z } from 'zod';
 import { json } from '../description/route-description.ts';
+import { errorShape } from '../description/shared-schemas.ts';
 import type { RouteDescriptions } from '../description/route-description.ts';
 import { decisionSchema } from './approvals.ts';
+import { resumeSchema } from './resume.ts';
+
+/** The answer of a run that goes on. */
+const resumedAnswer = {
+  content: { 'application/json': z.looseObject({}), 'text/event-stream': z.string(), 'application/x-ndjson': z.string() },
+};
 
 export const approvalDescriptions: RouteDescriptions = {
   'POST /api/runs/:id/approvals/:call_id': {
@@ -20,11 +27,22 @@ export const approvalDescriptions: RouteDescriptions = {
       },
     },
     answers: {
-      200: {
-        about: 'The last decision: the answer of the chat.',
-        content: { 'application/json': z.looseObject({}), 'text/event-stream': z.string(), 'application/x-ndjson': z.string() },
-      },
+      200: { about: 'The last decision: the answer of the chat.', ...resumedAnswer },
       202: json('Other calls of the run still wait.', z.object({ waiting: z.array(z.string()) })),
+    },
+  },
+  'POST /api/runs/:id/resume': {
+    tag: 'Runs',
+    summary: 'Go on after connecting to tool servers',
+    description: 'Resumes a run that waited until its caller had connected; its answer is the chat’s, in the wire format of the chat.',
+    params: { id: 'The id of the run.' },
+    body: {
+      schema: resumeSchema,
+      fields: { token: 'The token from `connect` of the chat’s answer. It stays good while a server is missing.' },
+    },
+    answers: {
+      200: { about: 'The answer of the chat.', ...resumedAnswer },
+      409: json('The caller has not connected to every server yet (`credential_required`), or the run was resumed before.', errorShape),
     },
   },
 };

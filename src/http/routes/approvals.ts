@@ -5,18 +5,12 @@ import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { parseInput } from '../parse-input.ts';
 import { limits } from '../../core/limits.ts';
-import { readRequestHeader } from '../auth/read-request-header.ts';
-import { createAnswerRun } from '../dialects/answer-run.ts';
-import type { AnswerOptions } from '../dialects/answer-run.ts';
-import type { DecidedRuns } from '../dialects/decided-runs.ts';
-import { storedReply } from '../dialects/dialects.ts';
+import { createAnswerResumed } from '../dialects/answer-resumed.ts';
+import type { AnswerResumedOptions } from '../dialects/answer-resumed.ts';
 import type { ApprovalDecisions, SubmittedDecision } from '../../runs/approval-decisions.ts';
-import type { ActiveRuns } from '../../runs/active-runs.ts';
 
-export interface ApprovalRouteOptions extends AnswerOptions {
+export interface ApprovalRouteOptions extends AnswerResumedOptions {
   decisions: Pick<ApprovalDecisions, 'decide'>;
-  runs: Pick<ActiveRuns, 'resume'>;
-  decidedRuns: Pick<DecidedRuns, 'resume'>;
 }
 
 /**
@@ -24,7 +18,7 @@ export interface ApprovalRouteOptions extends AnswerOptions {
  * the last decision resumes the run, and its answer is the chat's.
  */
 export const approvalRoutes: FastifyPluginAsync<ApprovalRouteOptions> = async (app, options) => {
-  const answerRun = createAnswerRun(options);
+  const answerResumed = createAnswerResumed(options);
   app.post<{ Params: { id: string; call_id: string } }>('/api/runs/:id/approvals/:call_id', async (request, reply) => {
     const { caller, params } = request;
     const { id: runId, call_id: callId } = params;
@@ -32,13 +26,7 @@ export const approvalRoutes: FastifyPluginAsync<ApprovalRouteOptions> = async (a
     const decision = await options.decisions.decide({ runId, callId }, submitted, caller);
     request.log.info({ run_id: runId, call_id: callId, decision: submitted.answer.decision, by: caller.id }, 'call decided');
     if (decision.type === 'recorded') return reply.code(202).send({ waiting: decision.waiting });
-    const controller = new AbortController();
-    const { run, decided } = decision;
-    const { dialect, options: told } = storedReply(run.request.reply);
-    const runs = dialect.showsCalls === true ? options.decidedRuns : options.runs;
-    const started = await runs.resume(run, decided, { caller, controller, readHeader: readRequestHeader(request) });
-    const format = dialect.format(told, request.headers);
-    return answerRun({ request, reply, controller }, started, { model: run.model, stream: run.request.stream, format });
+    return answerResumed({ request, reply }, decision.run, decision.decided);
   });
 };
 

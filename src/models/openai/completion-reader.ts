@@ -40,7 +40,7 @@ const maxChoices = 128;
 /** Fields that the gateway writes itself, and `obfuscation`, which is padding. */
 const gatewayFields = ['id', 'object', 'created', 'model', 'choices', 'usage', 'error', 'obfuscation'];
 /** The gateway's own extensions: a backend must not speak to the client as the gateway, at any level. */
-const extensionFields = ['event', 'sources', 'approval'];
+const extensionFields = ['event', 'sources', 'approval', 'connect'];
 const ownDeltaFields = new Set(['role', 'content', 'tool_calls', 'function_call', 'thinking', ...extensionFields]);
 const ownChoiceFields = new Set(['index', 'delta', 'message', 'finish_reason', ...extensionFields]);
 const ownResponseFields = new Set([...gatewayFields, ...extensionFields]);

@@ -72,7 +72,7 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
       // Before any `await`, so that calls with the same id take their decisions in order.
       const decided = run.suspension?.resumed?.takeDecision(callId, args);
       if (decided !== undefined) {
-        if (decided.call.definition === definitionOf(tool)) return toDecision(decided.answer, request);
+        if (decided.call.definition === definitionOf(tool)) return { ...toDecision(decided.answer, request), decided };
         const message = `The function '${decided.call.tool}' has changed since its call was shown for approval, so it was not run. Call it again with its current definition.`;
         return { type: 'refused', code: 'definition_changed', message };
       }

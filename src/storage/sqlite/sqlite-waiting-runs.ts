@@ -107,8 +107,10 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
       }
     },
 
-    async close(id) {
-      const partsId = await connection.write((database) => close(database, id));
+    async close(id, waitId) {
+      const partsId = await connection.write((database) =>
+        waitId === undefined || findRow(database, id)?.waitId === waitId ? close(database, id) : undefined,
+      );
       if (partsId === undefined) return false;
       await removeParts(connection, [partsId]);
       return true;

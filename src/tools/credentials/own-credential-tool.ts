@@ -27,5 +27,7 @@ export function withOwnCredential(
 }
 
 function credentialRequired(record: ToolServerRecord): Extract<ToolOutcome, { type: 'error' }> {
-  return { type: 'error', code: 'credential_required', message: howToConnect(record), state: 'not_started' };
+  const { id, name = id } = record;
+  const message = howToConnect(record);
+  return { type: 'error', code: 'credential_required', message, state: 'not_started', connect: { server: id, name } };
 }

@@ -38,6 +38,7 @@ async function read(steps: Step[], { reason, count = 10, hasPlace = true, isSusp
     answers: () => undefined,
     settle: async () => undefined,
     suspend: () => Promise.reject(new Error('not here')),
+    suspendToConnect: () => Promise.reject(new Error('not here')),
     keepForRetry: async () => (seen.isKept = hasPlace),
     abandon: async () => undefined,
     isSuspended,

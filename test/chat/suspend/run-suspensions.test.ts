@@ -4,10 +4,11 @@ import { limits } from '../../../src/core/limits.ts';
 import { createRunSuspensions } from '../../../src/chat/suspend/run-suspensions.ts';
 import { memoryWaitingRuns } from '../../_support/memory-stores.ts';
 import { memoryTranscripts } from '../../_support/transcripts.ts';
+import { ann } from '../../_support/continuations.ts';
 import { chatRequest } from '../../_support/tools.ts';
 import { noBounds, waitingCall, waitingRun } from '../../storage/waiting-run-contract.ts';
 
-const nothing = { sources: [], transcript: [] };
+const nothing = { caller: { ...ann, id: 'ada' }, sources: [], transcript: [] };
 const round = { messages: [], open: [], said: '' };
 
 function openWaits() {
@@ -24,6 +25,7 @@ function openWaits() {
     },
     tokens: { sign: ({ callId }) => (steps.push(`sign ${callId}`), `token of ${callId}`) },
     links: { sign: ({ runId, waitId }) => `link to ${runId} ${waitId}` },
+    makeConnectLink: async () => undefined,
     transcripts: memoryTranscripts(),
     flushLog: async () => void steps.push('flush'),
     onGivenUp: async (ids) => void steps.push(`gave up ${ids.join(', ')}`),
@@ -36,7 +38,7 @@ function openWaits() {
 
 test('a run is written down, and its log too, before a token is made', async () => {
   const { suspensions, store, steps } = openWaits();
-  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), ...nothing });
+  const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   expect(suspension.isSuspended).toBe(false);
   const approval = await suspension.suspend([waitingCall('one')], { version: 1 }, round);
   expect(steps).toEqual(['keep wait', 'flush', 'sign one']);
@@ -51,7 +53,7 @@ test('a run is written down, and its log too, before a token is made', async () 
 
 test('a run that is too large, or one too many, is not kept and gets no token', async () => {
   const { suspensions, store, steps } = openWaits();
-  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), ...nothing });
+  const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   const huge = { text: 'x'.repeat(limits.waitingRunCharacters) };
   await expect(suspension.suspend([waitingCall('one')], huge, round)).rejects.toMatchObject({ code: 'overloaded' });
   expect([suspension.isSuspended, steps, await store.find('run-a')]).toEqual([false, ['keep wait'], undefined]);
@@ -59,7 +61,7 @@ test('a run that is too large, or one too many, is not kept and gets no token', 
 
 test('what was handed over is what goes on, under the model that was asked for', async () => {
   const { suspensions, store } = openWaits();
-  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), ...nothing });
+  const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   suspension.answers(chatRequest({ model: 'other' }));
   await suspension.suspend([waitingCall('one')], {}, round);
   expect(await store.find('run-a')).toMatchObject({ run: { model: 'model', request: { model: 'other' } } });
@@ -83,6 +85,6 @@ test('runs that have failed after their decision leave room for those that wait 
     await store.keep(waitingRun({ id: `run-${number}`, callerId: 'ada' }), bounds);
   await store.close('failed');
   expect([await failed().keepForRetry(), (await store.find('failed'))?.type]).toEqual([false, 'closed']);
-  const suspension = suspensions.begin({ id: 'run-a', callerId: 'ada', request: chatRequest(), ...nothing });
+  const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   expect((await suspension.suspend([waitingCall('one')], {}, round)).calls).toHaveLength(1);
 });

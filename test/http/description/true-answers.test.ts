@@ -35,6 +35,8 @@ test('answers are as the document says, on every route', async () => {
       calls(['caller_function', {}]),
       calls(['pay', { amount: 1 }], ['pay', { amount: 2 }]),
       says('Paid.'),
+      calls(['read', { amount: 1 }]),
+      says('Read.'),
       [new Error('broken')],
       [{ type: 'usage', usage }, ...calls(['look', { amount: 1 }])],
       says('Seven.'),
@@ -114,6 +116,12 @@ test('answers are as the document says, on every route', async () => {
     const url = `/api/runs/${runId}/approvals/${id}`;
     expect((await call(decide, { url, payload: { decision: 'approve', token } })).status).toBe(index === 0 ? 202 : 200);
   }
+  const unconnected = (await call(`POST ${paths[0]}`, { payload: chat }))['connect'] as { run_id: string; token: string };
+  const resume = { url: `/api/runs/${unconnected.run_id}/resume`, payload: { token: unconnected.token } };
+  expect((await call('POST /api/runs/{id}/resume', resume)).status).toBe(409);
+  await call('PUT /api/credentials/{server}', { url: '/api/credentials/mail', payload: { key: 'x' } });
+  expect((await call('POST /api/runs/{id}/resume', resume)).status).toBe(200);
+  await call('DELETE /api/credentials/{server}', { url: '/api/credentials/mail' });
   expect((await call(`POST ${paths[0]}`, { payload: chat })).status).toBe(500);
 
   const message = { ...chat, max_tokens: 10 };

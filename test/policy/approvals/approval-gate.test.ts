@@ -52,6 +52,7 @@ function resumedWith(answer: ApprovalAnswer, fields: { args?: JsonObject; defini
     answers: () => undefined,
     settle: async () => undefined,
     suspend: () => Promise.reject(new Error('not here')),
+    suspendToConnect: () => Promise.reject(new Error('not here')),
     keepForRetry: async () => false,
     abandon: async () => undefined,
     isSuspended: false,
@@ -134,7 +135,7 @@ describe('an answer over the socket', () => {
 
 describe('a decision of another request', () => {
   test('is taken for the call that was shown', async () => {
-    expect((await decideOn(guarded, resumedWith({ decision: 'approve' }))).decision).toEqual({ type: 'approved' });
+    expect((await decideOn(guarded, resumedWith({ decision: 'approve' }))).decision).toMatchObject({ type: 'approved' });
     const { decision } = await decideOn(guarded, resumedWith({ decision: 'reject', message: 'No.' }));
     expect(decision).toMatchObject({ code: 'approval_rejected', message: expect.stringContaining('No.') });
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { bodySchema } from './chat-body-schema.ts';
 import type { AnswerDescription, RouteDescription, RouteDescriptions } from '../../description/route-description.ts';
-import { anyObject, approvalShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
+import { anyObject, approvalShape, connectShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
 import { gatewayFieldWords } from '../gateway-fields-description.ts';
 
 export const completionShape = z
@@ -26,6 +26,7 @@ export const completionShape = z
     sources: z.array(sourceShape).optional(),
     warnings: warningsShape.optional(),
     approval: approvalShape.optional(),
+    connect: connectShape.optional(),
   })
   .meta({ id: 'ChatCompletion', description: 'OpenAI’s, with fields for what the gateway did.' });
 

@@ -105,6 +105,8 @@ function createChunkEncoder(
           return runEventChunk(event.event);
         case 'approval':
           return begin(0) + choiceChunk(0, {}, { approval: { ...event.approval } });
+        case 'connect':
+          return begin(0) + choiceChunk(0, {}, { connect: { ...event.connect } });
         case 'extra':
           if (event.level === 'delta') return deltaChunk(event.fields, choice);
           return event.level === 'choice' ? choiceChunk(choice, event.fields) : choiceChunk(0, {}, event.fields);

@@ -24,6 +24,8 @@ export function createStatusLine(): StatusLine {
   /** Names of functions by the ids of their calls. */
   const running = new Map<string, string>();
   const waiting = new Map<string, string>();
+  /** Names of servers by the ids of the calls that need their user to connect. */
+  const connecting = new Map<string, string>();
   let succeeded: string[] = [];
   /** Names of functions by what became of them. */
   let failed = new Map<string, string[]>();
@@ -35,7 +37,7 @@ export function createStatusLine(): StatusLine {
   let changes = 0;
 
   function begin(id: string, name: string): void {
-    if (running.size === 0 && waiting.size === 0) {
+    if (running.size === 0 && waiting.size === 0 && connecting.size === 0) {
       succeeded = [];
       failed = new Map();
     }
@@ -47,6 +49,7 @@ export function createStatusLine(): StatusLine {
   function settle(id: string, name: string, error: JsonValue | undefined): void {
     running.delete(id);
     waiting.delete(id);
+    connecting.delete(id);
     report = undefined;
     if (error === undefined) succeeded.push(name);
     else {
@@ -58,7 +61,7 @@ export function createStatusLine(): StatusLine {
   function noteRunEvent({ type, data }: RunEvent): void {
     const isNested = data['within'] !== undefined;
     // The call around a nested run reports what that run does.
-    if (isNested && type !== 'approval.response') return;
+    if (isNested && type !== 'approval.response' && type !== 'connect.response') return;
     const id = textIn(data['id']);
     const name = textIn(data['tool']);
     if (type === 'selection') isChoosing &&= Array.isArray(data['found']) && data['found'].length > 0;
@@ -74,6 +77,12 @@ export function createStatusLine(): StatusLine {
     } else if (type === 'approval.response') {
       waiting.delete(id);
       if (data['decision'] === 'approve' && !isNested) running.set(id, name);
+    } else if (type === 'connect.request') {
+      running.delete(id);
+      connecting.set(id, textIn(data['name']));
+    } else if (type === 'connect.response') {
+      connecting.delete(id);
+      if (data['outcome'] === 'connected' && !isNested) running.set(id, name);
     } else return;
     hasChanged = true;
   }
@@ -82,6 +91,7 @@ export function createStatusLine(): StatusLine {
     if (isChoosing) return { text: 'Choosing tools…', isDone: false };
     if (running.size > 0) return { text: report ?? `Calling ${listed(running.values())}…`, isDone: false };
     if (waiting.size > 0) return { text: `Waiting for approval of ${listed(waiting.values())}`, isDone: false };
+    if (connecting.size > 0) return { text: `Waiting for you to connect to ${listed(new Set(connecting.values()))}`, isDone: false };
     const ends = succeeded.length === 0 ? [] : [`Called ${listed(succeeded)}`];
     for (const [end, names] of failed) ends.push(`${ends.length === 0 ? capitalized(end) : end}: ${listed(names)}`);
     if (ends.length > 0) return { text: ends.join('; '), isDone: true };
@@ -98,6 +108,9 @@ export function createStatusLine(): StatusLine {
         // Calls behind those that wait for approval wait with them, as do calls around them.
         running.clear();
         for (const { id, tool } of event.approval.calls) waiting.set(id, tool);
+        hasChanged = true;
+      } else if (event.type === 'connect') {
+        running.clear();
         hasChanged = true;
       }
     },

@@ -60,7 +60,7 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
     let isWaiting = false;
     await started.stream((events) => {
       for (const event of events) {
-        isWaiting ||= event.type === 'approval';
+        isWaiting ||= event.type === 'approval' || event.type === 'connect';
         characters += charactersOf(event);
         if (characters > limits.storedChatCharacters) continue;
         collector.add(event);

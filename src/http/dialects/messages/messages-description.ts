@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { json } from '../../description/route-description.ts';
 import type { RouteDescriptions } from '../../description/route-description.ts';
-import { anyObject, approvalShape, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
+import { anyObject, approvalShape, connectShape, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
 import { gatewayFieldWords } from '../gateway-fields-description.ts';
 import { bodySchema, countedSchema } from './messages-body-schema.ts';
 
@@ -18,6 +18,7 @@ const messageShape = z
     sources: z.array(sourceShape).optional(),
     warnings: warningsShape.optional(),
     approval: approvalShape.optional(),
+    connect: connectShape.optional(),
   })
   .meta({ id: 'Message', description: 'Anthropic’s, with fields for what the gateway did.' });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RouteDescription, RouteDescriptions } from '../../description/route-description.ts';
-import { anyObject, approvalShape, isoTime, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
+import { anyObject, approvalShape, connectShape, isoTime, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
 import { gatewayFieldWords } from '../gateway-fields-description.ts';
 import { chatSchema, generateSchema } from './ollama-body-schema.ts';
 
@@ -28,6 +28,7 @@ const ending = {
   sources: z.array(sourceShape).optional(),
   warnings: warningsShape.optional(),
   approval: approvalShape.optional(),
+  connect: connectShape.optional(),
 };
 const head = { model: z.string(), created_at: isoTime };
 const callsShape = z

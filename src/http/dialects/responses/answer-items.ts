@@ -119,6 +119,7 @@ export class AnswerItems {
         return this.#addApprovals(event.approval);
       case 'tool-list':
         return this.#addToolList(event.list);
+      case 'connect':
       case 'source':
       case 'usage':
       case 'finish':

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RouteDescriptions } from '../../description/route-description.ts';
-import { anyObject, approvalShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
+import { anyObject, approvalShape, connectShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
 import { gatewayFieldWords } from '../gateway-fields-description.ts';
 import { bodySchema } from './request-schema.ts';
 
@@ -20,6 +20,7 @@ export const responseShape = z
     sources: z.array(sourceShape).optional(),
     warnings: warningsShape.optional(),
     approval: approvalShape.optional(),
+    connect: connectShape.optional(),
   })
   .meta({ id: 'Response', description: 'OpenAI’s, with fields for what the gateway did.' });
 

@@ -90,8 +90,9 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
         case 'finish':
           if (!isOtherChoice(event)) finishReason = event.reason;
           return [];
-        // Approval tokens are for clients without a session.
+        // Tokens are for clients without a session.
         case 'approval':
+        case 'connect':
         case 'selecting':
         case 'tool-list':
         case 'thought':

@@ -1,0 +1,116 @@
+import type { Caller } from '../core/caller.ts';
+import type { MakeConnectLink } from '../core/connect.ts';
+import type { ConnectGate, ConnectRequest } from '../core/connect-gate.ts';
+import type { OwnCredentials } from '../core/credentials.ts';
+import { canBeAsked } from '../core/run.ts';
+import type { SendElicitation } from '../core/send-elicitation.ts';
+import type { JsonObject } from '../shared/json.ts';
+import { ownValue } from '../shared/json.ts';
+import { waitUnlessAborted } from '../shared/wait-for.ts';
+
+export interface ConnectGateOptions {
+  sendElicitation: SendElicitation;
+  /** Late, because the servers are there only after the gate. */
+  credentials: () => Pick<OwnCredentials, 'stateOf' | 'watch'>;
+  makeLink: MakeConnectLink;
+  /** How long a person may take. */
+  timeoutMs: number;
+}
+
+/** `unavailable`: nobody could be asked. */
+type Asked = 'connected' | 'cancelled' | 'expired' | 'unavailable';
+
+interface Asking {
+  outcome: Promise<Asked>;
+  end: AbortController;
+  waiting: number;
+}
+
+/**
+ * Shows the run's session a link and goes on as soon as the person has connected, whichever way they did; where nobody can be asked, the run is
+ * suspended. Calls of one run that need the same server share one link.
+ */
+export function createConnectGate({ sendElicitation, credentials, makeLink, timeoutMs }: ConnectGateOptions): ConnectGate {
+  const asking = new Map<string, Asking>();
+
+  async function ask({ run, server: { server, name } }: ConnectRequest, signal: AbortSignal): Promise<Asked> {
+    const { caller } = run;
+    const { promise: connected, resolve } = Promise.withResolvers<Asked>();
+    const unwatch = credentials().watch(caller.id, server, () => resolve('connected'));
+    const answered = new AbortController();
+    try {
+      if (await isConnected(caller, server)) return 'connected';
+      const url = await makeLink(caller, server, run.address?.());
+      if (url === undefined) return 'unavailable';
+      const data = { run_id: run.runId, server, name, url, ...promptFor(name) };
+      const ends = AbortSignal.any([signal, answered.signal]);
+      const deadline = AbortSignal.timeout(timeoutMs);
+      const reply = sendElicitation({ type: 'connect', data }, { run, signal: ends, timeoutMs });
+      const answer = reply.then((given): Asked | undefined => {
+        if (given.type === 'expired') return 'expired';
+        if (given.type !== 'answered') return 'unavailable';
+        return ownValue(given.data, 'cancelled') === true ? 'cancelled' : undefined;
+      });
+      const first = await Promise.race([connected, answer]);
+      if (first !== undefined) return first;
+      // Whoever has opened the link may still be about to sign in.
+      const { promise: late, resolve: expire } = Promise.withResolvers<Asked>();
+      deadline.addEventListener('abort', () => expire('expired'), { once: true });
+      if (deadline.aborted) expire('expired');
+      return await waitUnlessAborted(Promise.race([connected, late]), signal);
+    } finally {
+      unwatch();
+      answered.abort(new Error('Nobody waits for this answer any more.'));
+    }
+  }
+
+  async function isConnected(caller: Caller, server: string): Promise<boolean> {
+    return (await credentials().stateOf(caller, server)) === 'connected';
+  }
+
+  async function askOnce(request: ConnectRequest): Promise<Asked> {
+    const key = JSON.stringify([request.run.runId, request.server.server]);
+    let shared = asking.get(key);
+    if (shared === undefined) {
+      const end = new AbortController();
+      const outcome = ask(request, end.signal).finally(() => asking.delete(key));
+      // Whoever waits for it may have left.
+      outcome.catch(() => undefined);
+      shared = { outcome, end, waiting: 0 };
+      asking.set(key, shared);
+    }
+    shared.waiting += 1;
+    try {
+      return await waitUnlessAborted(shared.outcome, request.signal);
+    } finally {
+      shared.waiting -= 1;
+      if (shared.waiting === 0) shared.end.abort(new Error('No call waits for this server any more.'));
+    }
+  }
+
+  return {
+    async connect(request) {
+      const { run, tool, callId, server } = request;
+      if (!canBeAsked(run) && run.suspension === undefined) return { type: 'refused' };
+      const data: JsonObject = { id: callId, tool, server: server.server };
+      request.emit({ type: 'connect.request', data: { ...data, name: server.name } });
+      const outcome = canBeAsked(run) ? await askOnce(request) : 'unavailable';
+      if (outcome === 'unavailable' && run.suspension !== undefined) return { type: 'waiting' };
+      request.emit({ type: 'connect.response', data: { ...data, outcome } });
+      if (outcome === 'connected') return { type: 'connected' };
+      return { type: 'refused', ...(outcome !== 'unavailable' && { message: refusal(request, outcome, timeoutMs) }) };
+    },
+  };
+}
+
+function promptFor(name: string): { title: string; message: string } {
+  return { title: `Connect to ${name}?`, message: `To go on, ${name} has to know that it is you who asks.` };
+}
+
+function refusal({ tool, server: { name } }: ConnectRequest, outcome: 'cancelled' | 'expired', timeoutMs: number): string {
+  const why =
+    outcome === 'cancelled'
+      ? `The user does not want to connect to "${name}"`
+      : `Nobody connected to "${name}" within ${timeoutMs / 1000}s`;
+  return `${why}, so '${tool}' was not run. Do not call it again unless the user asks for it.`;
+}
