@@ -188,7 +188,9 @@ function printChunk(chunk: Chunk, observed: Observed, printer: Printer): void {
 
 async function* readChunks(body: ReadableStream<Uint8Array>): AsyncGenerator<Chunk> {
   let rest = '';
-  for await (const text of body.pipeThrough(new TextDecoderStream())) {
+  const decoder = new TextDecoder();
+  for await (const piece of body) {
+    const text = decoder.decode(piece, { stream: true });
     const frames = (rest + text).split('\n\n');
     rest = frames.pop() ?? '';
     for (const frame of frames) {

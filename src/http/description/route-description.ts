@@ -66,7 +66,7 @@ export interface AnswerDescription {
 /** By route, as in the table of roles. */
 export type RouteDescriptions = Readonly<Record<string, RouteDescription>>;
 
-/** The usual answer. */
-export function json(about: string, schema: z.ZodType): AnswerDescription {
+/** The usual answer. Its schema keeps its type, from which the console has the types of the API. */
+export function json<Schema extends z.ZodType>(about: string, schema: Schema): { about: string; content: { 'application/json': Schema } } {
   return { about, content: { 'application/json': schema } };
 }

@@ -10,7 +10,7 @@ const resumedAnswer = {
   content: { 'application/json': z.looseObject({}), 'text/event-stream': z.string(), 'application/x-ndjson': z.string() },
 };
 
-export const approvalDescriptions: RouteDescriptions = {
+export const approvalDescriptions = {
   'POST /api/runs/:id/approvals/:call_id': {
     tag: 'Runs',
     summary: 'Approve or reject a waiting call',
@@ -45,4 +45,4 @@ export const approvalDescriptions: RouteDescriptions = {
       409: json('The caller has not connected to every server yet (`credential_required`), or the run was resumed before.', errorShape),
     },
   },
-};
+} satisfies RouteDescriptions;

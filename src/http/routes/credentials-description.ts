@@ -19,7 +19,7 @@ const params = { server: 'The id of the tool server.' };
 const keyParams = { id: 'The id of the key.' };
 const personParams = { key: 'The id of the key.', id: 'The id of the person, percent-encoded.' };
 
-export const credentialDescriptions: RouteDescriptions = {
+export const credentialDescriptions = {
   'GET /api/credentials': {
     tag: 'Tools',
     summary: 'List your own credentials',
@@ -79,4 +79,4 @@ export const credentialDescriptions: RouteDescriptions = {
     params: { ...personParams, ...params },
     answers: { 200: json('It is deleted.', deletedShape) },
   },
-};
+} satisfies RouteDescriptions;

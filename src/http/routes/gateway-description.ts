@@ -18,7 +18,7 @@ const readyShape = z.object({
 });
 
 /** The gateway itself: name, state, settings, and this document. */
-export const gatewayDescriptions: RouteDescriptions = {
+export const gatewayDescriptions = {
   'GET /': {
     tag: 'Gateway',
     summary: 'Name, version and main routes',
@@ -77,4 +77,4 @@ export const gatewayDescriptions: RouteDescriptions = {
     description: '`GET /docs` shows it to people.',
     answers: { 200: json('An OpenAPI 3.1 document.', z.looseObject({ openapi: z.string(), paths: anyObject })) },
   },
-};
+} satisfies RouteDescriptions;

@@ -50,7 +50,7 @@ const fields = {
 };
 const params = { id: 'The id of the key.' };
 
-export const keyDescriptions: RouteDescriptions = {
+export const keyDescriptions = {
   'GET /api/keys': { tag: 'Keys', summary: 'List the keys', answers: { 200: json('All keys.', z.object({ data: z.array(keyShape) })) } },
   'POST /api/keys': {
     tag: 'Keys',
@@ -73,4 +73,4 @@ export const keyDescriptions: RouteDescriptions = {
     params,
     answers: { 200: json('It is gone.', deletedShape) },
   },
-};
+} satisfies RouteDescriptions;

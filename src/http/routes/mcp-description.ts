@@ -8,7 +8,7 @@ const answers = {
 
 const noSession = { about: 'This key has no such session.', content: { 'application/json': message } };
 
-export const mcpDescriptions: RouteDescriptions = {
+export const mcpDescriptions = {
   'POST /mcp': {
     tag: 'Tools',
     summary: 'The same functions for MCP clients',
@@ -34,4 +34,4 @@ export const mcpDescriptions: RouteDescriptions = {
       405: { about: 'The request names no session.', content: { 'application/json': message } },
     },
   },
-};
+} satisfies RouteDescriptions;

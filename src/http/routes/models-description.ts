@@ -28,14 +28,14 @@ const modelPageShape = z.object({
 });
 const headers = { 'anthropic-version': 'With it the answer, and errors, have Anthropic’s shape.' };
 
-const list: RouteDescription = {
+const list = {
   tag: 'Models',
   summary: 'List the models',
   description: 'Models of every backend that answers within two seconds, and presets, as far as the key may use them.',
   answers: { 200: json('The models.', listShape) },
-};
+} satisfies RouteDescription;
 
-export const modelDescriptions: RouteDescriptions = {
+export const modelDescriptions = {
   'GET /v1/models': {
     ...list,
     headers,
@@ -59,4 +59,4 @@ export const modelDescriptions: RouteDescriptions = {
     headers,
     answers: { 200: json('The model.', z.union([modelShape, modelInfoShape])) },
   },
-};
+} satisfies RouteDescriptions;

@@ -23,16 +23,16 @@ const refusal = {
   about: 'The models of a backend are changed at that backend itself.',
   content: { 'application/json': ollamaErrorShape },
 };
-const refused: RouteDescription = {
+const refused = {
   tag: 'Models',
   summary: 'Refused, whatever the key',
   description: 'Here so that clients of Ollama are told why they cannot.',
   answers: { 403: refusal },
   errors,
-};
+} satisfies RouteDescription;
 const blob = { ...refused, params: { digest: 'The digest of a part of a model.' } };
 
-export const ollamaDescriptions: RouteDescriptions = {
+export const ollamaDescriptions = {
   'GET /api/version': {
     tag: 'Models',
     summary: 'The version',
@@ -109,4 +109,4 @@ export const ollamaDescriptions: RouteDescriptions = {
   'DELETE /api/delete': refused,
   'POST /api/blobs/:digest': blob,
   'GET /api/blobs/:digest': blob,
-};
+} satisfies RouteDescriptions;

@@ -10,7 +10,7 @@ const listShape = z.object({
 });
 
 /** `schema`: what checks a connection. */
-export function openWebUiConfigDescriptions(schema: z.ZodType): RouteDescriptions {
+export function openWebUiConfigDescriptions(schema: z.ZodType) {
   return {
     'GET /api/v1/configs/tool_servers': {
       tag: 'Tool servers',
@@ -38,5 +38,5 @@ export function openWebUiConfigDescriptions(schema: z.ZodType): RouteDescription
       },
       errors,
     },
-  };
+  } satisfies RouteDescriptions;
 }

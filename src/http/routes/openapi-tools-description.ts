@@ -4,7 +4,7 @@ import type { RouteDescriptions } from '../description/route-description.ts';
 import { anyObject, errorShape } from '../description/shared-schemas.ts';
 import { failureShape } from './tools-description.ts';
 
-export const openApiToolDescriptions: RouteDescriptions = {
+export const openApiToolDescriptions = {
   'GET /api/tools/openapi.json': {
     tag: 'Tools',
     summary: 'The functions as an OpenAPI document',
@@ -25,4 +25,4 @@ export const openApiToolDescriptions: RouteDescriptions = {
       504: json('It took too long.', failureShape),
     },
   },
-};
+} satisfies RouteDescriptions;

@@ -21,7 +21,7 @@ const transcription: RouteDescription['answers'] = {
   },
 };
 
-export const passedDescriptions: RouteDescriptions = {
+export const passedDescriptions = {
   'POST /v1/embeddings': passed('Embeddings', {
     schema: z.looseObject({ model: z.string(), input: z.unknown() }),
     fields: { input: 'A text, or a list of texts.' },
@@ -51,4 +51,4 @@ export const passedDescriptions: RouteDescriptions = {
     schema: z.looseObject({ model: z.string(), input: z.unknown() }),
     example: { model: 'omni-moderation-latest', input: 'Good morning.' },
   }),
-};
+} satisfies RouteDescriptions;

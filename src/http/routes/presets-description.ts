@@ -39,7 +39,7 @@ const fields = {
 const params = { id: 'The id of the preset.' };
 
 /** `schema`: what checks a preset. */
-export function presetDescriptions(schema: z.ZodType): RouteDescriptions {
+export function presetDescriptions(schema: z.ZodType) {
   return {
     'GET /api/presets': {
       tag: 'Presets',
@@ -62,7 +62,7 @@ export function presetDescriptions(schema: z.ZodType): RouteDescriptions {
       answers: { 200: json('The preset as it is now.', savedShape) },
     },
     'DELETE /api/presets/:id': { tag: 'Presets', summary: 'Delete a preset', params, answers: { 200: json('It is gone.', deletedShape) } },
-  };
+  } satisfies RouteDescriptions;
 }
 
 /** A change is merged into the preset first, and the whole is checked. */

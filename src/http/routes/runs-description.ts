@@ -24,15 +24,15 @@ const runShape = summaryShape
   })
   .meta({ id: 'RunWithEvents' });
 
-const cancel: RouteDescription = {
+const cancel = {
   tag: 'Runs',
   summary: 'Cancel a run',
   description: 'Its model request and its calls end at once. A run that is over stays as it is.',
   params: { id: 'The id of the run, the header `x-toolwharf-run-id` of its answer.' },
   answers: { 200: json('How the run ended.', z.object({ id: z.string(), status })) },
-};
+} satisfies RouteDescription;
 
-export const runDescriptions: RouteDescriptions = {
+export const runDescriptions = {
   'GET /api/runs': {
     tag: 'Runs',
     summary: 'List the runs of the last 24 hours',
@@ -55,4 +55,4 @@ export const runDescriptions: RouteDescriptions = {
     params: { id: 'The id of the run.', call_id: 'The id of a call that is running.' },
     answers: { 200: json('It is cancelled.', z.object({ id: z.string(), call_id: z.string(), cancelled: z.literal(true) })) },
   },
-};
+} satisfies RouteDescriptions;

@@ -30,7 +30,7 @@ const pageOf = (entry: z.ZodType): z.ZodType =>
 const params = { id: 'The id of the stored completion.' };
 const paging = { limit: 'Entries of a page.', order: 'By time.', after: 'The id of the last entry of the page before.' };
 
-export const storedChatDescriptions: RouteDescriptions = {
+export const storedChatDescriptions = {
   'GET /v1/chat/completions': {
     tag: 'Stored chats',
     summary: 'List your stored chats',
@@ -64,4 +64,4 @@ export const storedChatDescriptions: RouteDescriptions = {
       200: json('It is gone.', z.object({ object: z.literal('chat.completion.deleted'), id: z.string(), deleted: z.literal(true) })),
     },
   },
-};
+} satisfies RouteDescriptions;

@@ -7,7 +7,7 @@ import { inputItemsQuery, responseQuery } from './stored-responses.ts';
 const params = { id: 'The id of the stored response.' };
 const itemShape = z.looseObject({ id: z.string(), type: z.string() });
 
-export const storedResponseDescriptions: RouteDescriptions = {
+export const storedResponseDescriptions = {
   'GET /v1/responses/:id': {
     tag: 'Stored chats',
     summary: 'One stored response',
@@ -65,4 +65,4 @@ export const storedResponseDescriptions: RouteDescriptions = {
       200: json('It is gone.', z.object({ object: z.literal('response'), id: z.string(), deleted: z.literal(true) })),
     },
   },
-};
+} satisfies RouteDescriptions;

@@ -71,7 +71,7 @@ export const connectionFields = {
 const params = { id: 'The id of the tool server.' };
 
 /** `schema`: what checks a connection. */
-export function toolServerDescriptions(schema: z.ZodType): RouteDescriptions {
+export function toolServerDescriptions(schema: z.ZodType) {
   const body = { schema, fields: connectionFields, example: { url: 'http://127.0.0.1:8000' } };
   return {
     'GET /api/tool-servers': { tag: 'Tool servers', summary: 'List the tool servers', answers: { 200: json('All of them.', listShape) } },
@@ -133,5 +133,5 @@ export function toolServerDescriptions(schema: z.ZodType): RouteDescriptions {
       body,
       answers: { 200: json('What would become of it.', reportShape) },
     },
-  };
+  } satisfies RouteDescriptions;
 }

@@ -40,7 +40,7 @@ const resultShape = z
   })
   .meta({ id: 'ToolResult' });
 
-export const toolDescriptions: RouteDescriptions = {
+export const toolDescriptions = {
   'GET /api/tools': {
     tag: 'Tools',
     summary: 'List the functions that the key may use',
@@ -70,4 +70,4 @@ export const toolDescriptions: RouteDescriptions = {
       409: json('It needs an approval, and nobody can be asked here; or a credential that the caller has not given.', failureShape),
     },
   },
-};
+} satisfies RouteDescriptions;

@@ -28,7 +28,7 @@ const userShape = z
   })
   .meta({ id: 'User' });
 
-export const usageDescriptions: RouteDescriptions = {
+export const usageDescriptions = {
   'GET /api/usage': {
     tag: 'Usage',
     summary: 'What was used, by day',
@@ -51,4 +51,4 @@ export const usageDescriptions: RouteDescriptions = {
     params: { key: 'The id of the key.', id: 'The id of the person, percent-encoded.' },
     answers: { 200: json('The person is deleted.', z.object({ key: z.string(), id: z.string(), deleted: z.literal(true) })) },
   },
-};
+} satisfies RouteDescriptions;

@@ -1,3 +1,4 @@
+import { ReadableStream } from 'node:stream/web';
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
@@ -47,7 +48,8 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
     const isEventStream = (headers['content-type'] ?? '').includes('text/event-stream');
     const onEnd = isEventStream && typeof init.body === 'string' ? options.watchAnswer?.(init.body) : undefined;
     const pieces = boundedStream(body, { framing: isEventStream ? 'events' : 'body', ...(onEnd && { onEnd }) });
-    return new Response(ReadableStream.from(pieces), { status, headers });
+    // The types of the browser, which the console needs, know no `from`.
+    return new Response(ReadableStream.from(pieces) as unknown as BodyInit, { status, headers });
   };
 }
 

@@ -36,7 +36,7 @@ export const chatAnswer: AnswerDescription = {
   content: { 'application/json': completionShape, 'text/event-stream': z.string() },
 };
 
-const chat: RouteDescription = {
+const chat = {
   tag: 'Chat',
   summary: 'A chat completion',
   description:
@@ -52,10 +52,10 @@ const chat: RouteDescription = {
     example: { model: 'demo', messages: [{ role: 'user', content: 'What time is it in Osaka?' }] },
   },
   answers: { 200: chatAnswer },
-};
+} satisfies RouteDescription;
 
-export const chatCompletionDescriptions: RouteDescriptions = {
+export const chatCompletionDescriptions = {
   'POST /v1/chat/completions': chat,
   'POST /api/chat/completions': { ...chat, aliasOf: 'POST /v1/chat/completions' },
   'POST /api/v1/chat/completions': { ...chat, aliasOf: 'POST /v1/chat/completions' },
-};
+} satisfies RouteDescriptions;

@@ -22,7 +22,7 @@ const completionShape = z
   })
   .meta({ id: 'TextCompletion' });
 
-export const completionDescriptions: RouteDescriptions = {
+export const completionDescriptions = {
   'POST /v1/completions': {
     tag: 'Chat',
     summary: 'A completion of a bare prompt',
@@ -41,4 +41,4 @@ export const completionDescriptions: RouteDescriptions = {
       },
     },
   },
-};
+} satisfies RouteDescriptions;

@@ -41,7 +41,7 @@ const conversation = {
   ...gatewayFieldWords,
 };
 
-export const messagesDescriptions: RouteDescriptions = {
+export const messagesDescriptions = {
   'POST /v1/messages': {
     tag: 'Chat',
     summary: 'A message',
@@ -74,4 +74,4 @@ export const messagesDescriptions: RouteDescriptions = {
     answers: { 200: json('The estimate.', z.object({ input_tokens: z.number() })) },
     errors: messagesErrorShape,
   },
-};
+} satisfies RouteDescriptions;

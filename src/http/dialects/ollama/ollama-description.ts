@@ -65,7 +65,7 @@ const optionWords = {
   keep_alive: 'How long Ollama keeps the model loaded.',
 };
 
-export const ollamaChatDescriptions: RouteDescriptions = {
+export const ollamaChatDescriptions = {
   'POST /api/chat': {
     tag: 'Chat',
     summary: 'A chat in Ollama’s format',
@@ -91,4 +91,4 @@ export const ollamaChatDescriptions: RouteDescriptions = {
     answers: answersOf(generateShape),
     errors: ollamaErrorShape,
   },
-};
+} satisfies RouteDescriptions;

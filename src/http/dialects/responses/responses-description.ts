@@ -24,7 +24,7 @@ export const responseShape = z
   })
   .meta({ id: 'Response', description: 'OpenAI’s, with fields for what the gateway did.' });
 
-export const responseDescriptions: RouteDescriptions = {
+export const responseDescriptions = {
   'POST /v1/responses': {
     tag: 'Chat',
     summary: 'A response',
@@ -48,4 +48,4 @@ export const responseDescriptions: RouteDescriptions = {
       },
     },
   },
-};
+} satisfies RouteDescriptions;
