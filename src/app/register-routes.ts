@@ -21,6 +21,7 @@ import type { ShownSetting } from '../http/routes/gateway.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
 import { mcpRoute } from '../http/routes/mcp.ts';
 import { metricsRoute } from '../http/routes/metrics.ts';
+import { consoleRoutes } from '../http/routes/console.ts';
 import { countTokensRoute } from '../http/routes/count-tokens.ts';
 import { modelRoutes } from '../http/routes/models.ts';
 import { openApiToolRoutes } from '../http/routes/openapi-tools.ts';
@@ -48,6 +49,7 @@ import type { Access } from './compose-access.ts';
 import type { Models } from './compose-models.ts';
 import type { Runs } from './compose-runs.ts';
 import type { Storage } from './compose-storage.ts';
+import { createConsoleFolder } from './console-folder.ts';
 import { version } from './version.ts';
 
 export interface RouteParts extends Models, Runs, Access {
@@ -91,6 +93,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   const { inspector } = tools;
 
   await app.register(gatewayRoutes, { ...parts, version, isDraining: () => runs.isDraining(), registry });
+  await app.register(consoleRoutes, { version, findConsole: createConsoleFolder(context.logger) });
   await app.register(descriptionRoutes, { version, schemas: { connection: connectionSchema, preset: presetSchema } });
   await app.register(metricsRoute, { metrics: parts.metrics });
   const conversations = createKeptConversations({

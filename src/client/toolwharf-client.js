@@ -242,7 +242,7 @@ function findAccess(url, { servers = {}, allowServer }) {
 }
 
 function newPromise() {
-  const parts = /** @type {PromiseWithResolvers<any>} */ (Promise.withResolvers());
+  const parts = Promise.withResolvers();
   // Avoids an unhandled rejection if nobody awaits the promise.
   parts.promise.catch(() => undefined);
   return parts;

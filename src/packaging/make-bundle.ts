@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { makeConsole } from './make-console.ts';
 import { partsOfUndici } from './parts-of-undici.ts';
 import { writtenUrls } from './written-urls.ts';
 
@@ -26,7 +27,7 @@ const zodExports =
   /node_modules\/zod\/(?:index|v4\/index|v4\/(?:classic|mini)\/(?:index|external)|v4\/core\/index|v4\/locales\/(?!en\.)[\w-]+)\.js$/;
 
 /**
- * Writes the whole program into a folder: JavaScript, minified, with its packages and with source maps. What is imported on demand stays a file of its
+ * Writes the whole program into a folder, the console into `console/` in it: JavaScript, minified, with its packages and with source maps. What is imported on demand stays a file of its
  * own, loaded on demand. Functions and classes keep their names, which stacks, logs and Fastify's messages show.
  * @returns the files that it is made of
  * @throws Error when a module is missing or broken
@@ -60,5 +61,7 @@ export async function makeBundle(folder: string): Promise<string[]> {
   await build.close();
   for (const file of plainFiles) cpSync(join(sources, file), join(folder, file));
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n');
-  return output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : []));
+  // In the place of the template of its shell.
+  const consoleModules = await makeConsole(join(folder, 'console'));
+  return [...output.flatMap((file) => (file.type === 'chunk' ? file.moduleIds : [])), ...consoleModules];
 }

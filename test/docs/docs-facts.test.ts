@@ -157,6 +157,7 @@ describe('the API page', () => {
       route
         .replace('/api/tools/{id or name}/invoke', '/api/tools/*')
         .replace('/v1/models/{id}', '/v1/models/*')
+        .replace('/console/{page}', '/console/*')
         .replaceAll(/\{(\w+)\}/g, ':$1'),
     );
     expect(asRegistered.toSorted()).toEqual(

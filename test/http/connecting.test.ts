@@ -271,7 +271,7 @@ describe('a stream that is followed', () => {
     });
     let raw = '';
     const end = (async () => {
-      for await (const bytes of response.body ?? []) raw += new TextDecoder().decode(bytes as Uint8Array);
+      for await (const bytes of response.body ?? []) raw += new TextDecoder().decode(bytes);
     })();
     await vi.waitFor(() => expect(raw).toContain('"connect":{'));
     const frame = raw.split('\n\n').find((each) => each.includes('"connect":{')) ?? '';

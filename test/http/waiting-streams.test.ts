@@ -33,7 +33,7 @@ async function streamOf(
   });
   let raw = '';
   async function read(): Promise<void> {
-    for await (const bytes of response.body ?? []) raw += new TextDecoder().decode(bytes as Uint8Array);
+    for await (const bytes of response.body ?? []) raw += new TextDecoder().decode(bytes);
   }
   const approvals = (): Asked['approval'][] =>
     raw.split('\n\n').flatMap((frame) => (frame.includes('"approval":{') ? [(JSON.parse(frame.slice(6)) as Asked).approval] : []));
@@ -204,7 +204,7 @@ describe("in Open WebUI's other connections", () => {
     });
     let raw = '';
     async function read(): Promise<void> {
-      for await (const bytes of response.body ?? []) raw += new TextDecoder().decode(bytes as Uint8Array);
+      for await (const bytes of response.body ?? []) raw += new TextDecoder().decode(bytes);
     }
     return { raw: () => raw, end: read() };
   }

@@ -10,6 +10,10 @@ export type Access = 'public' | 'socket' | 'user' | 'admin-read' | 'admin-change
 /** Every route of the gateway and who may call it. The gateway does not start if a registered route is missing here. */
 export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /': 'public',
+  // The console's page and its files, which hold nothing of anybody: what it shows it asks for with a key.
+  'GET /console': 'public',
+  'GET /console/*': 'public',
+  'GET /console/assets/:file': 'public',
   'GET /health': 'public',
   'GET /ready': 'public',
   'GET /client.js': 'public',

@@ -30,8 +30,8 @@ export interface StoredSchemas {
   preset: z.ZodType;
 }
 
-/** Every route that programs call. A test compares it with the table of roles. */
-export function describedRoutes({ connection, preset }: StoredSchemas): RouteDescriptions {
+/** Every route that programs call, with its own schemas, from which the console has its types. A test compares it with the table of roles. */
+export function describedRoutes({ connection, preset }: StoredSchemas) {
   return {
     ...chatCompletionDescriptions,
     ...ollamaChatDescriptions,
@@ -56,7 +56,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas): RouteDes
     ...keyDescriptions,
     ...usageDescriptions,
     ...gatewayDescriptions,
-  };
+  } satisfies RouteDescriptions;
 }
 
 /** Routes that the document leaves out: pages for people, and the answer to a browser's preflight. */
@@ -65,6 +65,9 @@ export const undescribedRoutes: readonly string[] = [
   'POST /approvals/:link',
   'GET /connect/:link',
   'POST /connect/:link',
+  'GET /console',
+  'GET /console/*',
+  'GET /console/assets/:file',
   'GET /docs',
   'OPTIONS *',
 ];

@@ -49,7 +49,7 @@ const who: Readonly<Record<Access, string | undefined>> = {
 export async function makeGatewayDocument({ version, schemas }: DocumentOptions): Promise<JsonObject> {
   const components: Components = new Map();
   const paths: Record<string, JsonObject> = {};
-  for (const [route, description] of Object.entries(describedRoutes(schemas))) {
+  for (const [route, description] of Object.entries<RouteDescription>(describedRoutes(schemas))) {
     const { method, path, operation } = describeRoute(route, description, components);
     paths[path] = { ...paths[path], [method]: operation };
     await nextTurn();

@@ -25,22 +25,10 @@ export interface GatewayRouteOptions {
 /** How long tool servers may cache the public keys, which change only with the gateway's secret. */
 const keySetSeconds = 300;
 
-/** Routes about the gateway itself: name, health, readiness, settings, public keys, and the browser client. */
+/** Routes about the gateway itself: health, readiness, settings, public keys, and the browser client. */
 export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app, options) => {
   const { version, settings, isDraining, registry, models, tools, keySet } = options;
   const client = await readFile(new URL('../../client/toolwharf-client.js', import.meta.url), 'utf8');
-
-  app.get('/', () => ({
-    name: 'toolwharf',
-    version,
-    chat: 'POST /v1/chat/completions',
-    models: 'GET /v1/models',
-    tools: 'GET /api/tools',
-    socket: 'GET /ws',
-    client: 'GET /client.js',
-    state: 'GET /ready',
-    docs: 'GET /docs',
-  }));
 
   app.get('/health', () => ({ status: true }));
 

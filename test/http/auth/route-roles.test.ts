@@ -175,6 +175,9 @@ describe('the table', () => {
     const rowsOf = (access: Access): string[] => Object.keys(routeRoles).filter((row) => routeRoles[row] === access);
     expect(rowsOf('public')).toEqual([
       'GET /',
+      'GET /console',
+      'GET /console/*',
+      'GET /console/assets/:file',
       'GET /health',
       'GET /ready',
       'GET /client.js',

@@ -1,0 +1,105 @@
+import type { AnswerOf, BodyOf, Route } from './api-types.ts';
+import { askForKey, keepKey, key } from './key.ts';
+
+export interface CallOptions<Name extends Route> {
+  /** Values for `:name` in the path; `*` for its end. */
+  params?: Readonly<Record<string, string>>;
+  query?: Readonly<Record<string, string | number | undefined>>;
+  body?: BodyOf<Name>;
+  signal?: AbortSignal;
+}
+
+/** What the gateway said. `message` names the cure. */
+export class ApiError extends Error {
+  readonly code: string;
+  readonly status: number;
+  /** Names the line of the gateway's log. */
+  readonly requestId: string | undefined;
+  /** The field of the request at fault. */
+  readonly param: string | undefined;
+  /** The whole answer, for routes that tell more. */
+  readonly body: unknown;
+
+  constructor(
+    message: string,
+    details: { code: string; status: number; requestId?: string | undefined; param?: string | undefined; body?: unknown },
+  ) {
+    super(message);
+    this.name = 'ApiError';
+    this.code = details.code;
+    this.status = details.status;
+    this.requestId = details.requestId;
+    this.param = details.param;
+    this.body = details.body;
+  }
+}
+
+/**
+ * Asks the gateway: `call('GET /api/runs/:id', { params: { id } })`. Where it needs a key, or a better one, the person is asked for it and the request
+ * is sent again.
+ * @throws ApiError
+ */
+export async function call<Name extends Route>(route: Name, options: CallOptions<Name> = {}): Promise<AnswerOf<Name>> {
+  const sent = key.value;
+  const response = await send(route, options);
+  if (response.status !== 401) return read(response);
+  // Another request may have been given a key meanwhile.
+  if (key.value === sent && sent !== undefined) await dropDeadKey(sent);
+  if (key.value !== sent) {
+    const second = await send(route, options);
+    if (second.status !== 401) return read(second);
+  }
+  const error = await readError(response);
+  if (!(await askForKey(error.message))) throw error;
+  return read(await send(route, options));
+}
+
+/** A key of an earlier start is good for nothing, and the gateway may be open: then chats need none. */
+async function dropDeadKey(dead: string): Promise<void> {
+  const response = await fetch('/api/version', { headers: { authorization: `Bearer ${dead}` }, credentials: 'omit' }).catch(
+    () => undefined,
+  );
+  if (response?.status === 401 && key.value === dead) keepKey(undefined);
+}
+
+async function read<Value>(response: Response): Promise<Value> {
+  if (response.ok) return (await response.json()) as Value;
+  throw await readError(response);
+}
+
+async function send<Name extends Route>(route: Name, { params = {}, query = {}, body, signal }: CallOptions<Name>): Promise<Response> {
+  const [method = 'GET', pattern = ''] = route.split(' ', 2);
+  const path = pattern.replaceAll(/:(\w+)|\*/g, (_, name?: string) =>
+    name === undefined ? (params['*'] ?? '').split('/').map(encodeURIComponent).join('/') : encodeURIComponent(params[name] ?? ''),
+  );
+  const asked = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+  const search = asked.length === 0 ? '' : `?${new URLSearchParams(asked).toString()}`;
+  try {
+    return await fetch(path + search, {
+      method,
+      credentials: 'omit',
+      headers: {
+        accept: 'application/json',
+        ...(key.value !== undefined && { authorization: `Bearer ${key.value}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(signal !== undefined && { signal }),
+    });
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    throw new ApiError('The gateway does not answer. See whether it still runs, and try again.', { code: 'unreachable', status: 0 });
+  }
+}
+
+async function readError(response: Response): Promise<ApiError> {
+  const body: unknown = await response.json().catch(() => undefined);
+  const { error } = (body ?? {}) as { error?: { message?: string; code?: string; param?: string | null } };
+  return new ApiError(error?.message ?? `The gateway answered ${response.status} ${response.statusText}.`, {
+    code: error?.code ?? 'unknown',
+    status: response.status,
+    requestId: response.headers.get('x-request-id') ?? undefined,
+    param: error?.param ?? undefined,
+    body,
+  });
+}

@@ -1,0 +1,10 @@
+import { render } from 'preact';
+import { takeKeyFromAddress } from './api/key.ts';
+import { App } from './shell/app.tsx';
+import { applyTheme } from './shell/theme.ts';
+
+takeKeyFromAddress();
+// A second link of a start, followed in a tab that is open.
+addEventListener('hashchange', takeKeyFromAddress);
+applyTheme();
+render(<App />, document.body);

@@ -1,0 +1,133 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
+import { Button } from '../../parts/button.tsx';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { formatCount, formatDuration } from '../../parts/formats.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { Markdown } from '../../parts/markdown.tsx';
+import { CallCard } from './call-card.tsx';
+import { textOf } from './chat.ts';
+import type { Answer, ReasoningPart, Source } from './chat.ts';
+import { ResultView } from './result-view.tsx';
+
+export interface AnswerViewProps {
+  answer: Answer;
+  /** Changes when the answer has: its parts are changed in their place while it runs. */
+  revision: number;
+  onRetry: (() => void) | undefined;
+}
+
+export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.Element {
+  const { parts, state, runId, error, warnings, sources } = answer;
+  const isRunning = state === 'running';
+  return (
+    <div class="chat-answer" aria-busy={isRunning}>
+      {parts.map((part, index) => {
+        if (part.kind === 'text') return <Markdown key={index} text={part.text} />;
+        if (part.kind === 'call') return <CallCard key={index} part={part} runId={isRunning ? runId : undefined} revision={revision} />;
+        return <Reasoning key={index} part={part} length={part.text.length} />;
+      })}
+      {isRunning && parts.at(-1)?.kind !== 'call' && parts.length === 0 && (
+        <span class="chat-thinking" role="status" aria-label="Waiting for the model" />
+      )}
+      {error !== undefined && (
+        <div class="problem" role="alert">
+          <Icon name="alert" />
+          <div>{error.message}</div>
+          {onRetry !== undefined && (
+            <Button isSmall icon="refresh" onClick={onRetry}>
+              Try again
+            </Button>
+          )}
+        </div>
+      )}
+      {state === 'cancelled' && <p class="soft small">Stopped.</p>}
+      {warnings.map((warning) => (
+        <p key={warning} class="chat-warning small">
+          <Icon name="alert" size={15} /> {warning}
+        </p>
+      ))}
+      {sources.length > 0 && <Sources sources={sources} />}
+      {!isRunning && <AnswerFoot answer={answer} onRetry={onRetry} />}
+    </div>
+  );
+}
+
+function Reasoning({ part }: { part: ReasoningPart; length: number }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  const { finished, started, text } = part;
+  return (
+    <details
+      class="chat-reasoning"
+      open={isOpen}
+      onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}
+    >
+      <summary>
+        {finished === undefined && <span class="spinner" />}
+        {finished === undefined ? 'Thinking' : `Thought for ${formatDuration(finished - started)}`}
+        <Icon name="down" size={15} />
+      </summary>
+      {isOpen && <Markdown text={text} />}
+    </details>
+  );
+}
+
+function AnswerFoot({ answer, onRetry }: { answer: Answer; onRetry: (() => void) | undefined }): JSX.Element {
+  const { model, usage, started, finished, runId } = answer;
+  return (
+    <div class="chat-foot">
+      <CopyButton text={() => textOf(answer)} label="Copy this answer" />
+      {onRetry !== undefined && <Button kind="quiet" isSmall icon="refresh" label="Answer again" onClick={onRetry} />}
+      {runId !== undefined && (
+        <Link class="button quiet small" href={`/console/runs/${runId}`} title="What happened, step by step">
+          <Icon name="run" size={16} />
+          Run
+        </Link>
+      )}
+      <span class="soft small">
+        {[
+          model,
+          finished === undefined ? undefined : formatDuration(finished - started),
+          usage?.completion_tokens === undefined ? undefined : formatCount(usage.completion_tokens, 'token'),
+        ]
+          .filter(Boolean)
+          .join(' · ')}
+      </span>
+    </div>
+  );
+}
+
+function Sources({ sources }: { sources: readonly Source[] }): JSX.Element {
+  const [open, setOpen] = useState<Source>();
+  return (
+    <div class="chat-sources">
+      {sources.map((source, index) => (
+        <button key={index} type="button" class="chip" onClick={() => setOpen(source)}>
+          <Icon name="link" size={13} />
+          {source.source.name.replace(/^TOOL:/, '')}
+        </button>
+      ))}
+      {open !== undefined && (
+        <Dialog title={open.source.name.replace(/^TOOL:/, '')} kind="side" onClose={() => setOpen(undefined)}>
+          {open.metadata.map(
+            ({ parameters }, index) => parameters !== undefined && <JsonView key={index} value={parameters} label="Arguments" />,
+          )}
+          {open.document.map((text, index) => (
+            <ResultView key={index} value={parsed(text)} />
+          ))}
+        </Dialog>
+      )}
+    </div>
+  );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return text;
+  }
+}

@@ -1,0 +1,92 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { call as request } from '../../api/request.ts';
+import { Button } from '../../parts/button.tsx';
+import { formatDuration } from '../../parts/formats.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { sayProblem } from '../../parts/toasts.tsx';
+import type { CallPart } from './chat.ts';
+import { Files, ResultView } from './result-view.tsx';
+
+/** Of the arguments in its head. */
+const maxBrief = 90;
+
+/** One call of a function, as it happens. */
+export function CallCard({
+  part,
+  runId,
+  revision: _revision,
+}: {
+  part: CallPart;
+  runId: string | undefined;
+  revision: number;
+}): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  const { tool, args, state, progress, share, error, response, files, durationMs, isTruncated, decision } = part;
+  const pictures = files?.filter(({ type }) => type.startsWith('image/')) ?? [];
+  const isRunning = state === 'running';
+  return (
+    <div class={`call ${state}`}>
+      <details open={isOpen} onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}>
+        <summary>
+          <span class="call-state" aria-hidden="true">
+            {state === 'done' ? (
+              <Icon name="check" size={15} />
+            ) : state === 'failed' ? (
+              <Icon name="alert" size={15} />
+            ) : (
+              <span class="spinner" />
+            )}
+          </span>
+          <span class="call-name">{tool}</span>
+          <span class="call-brief cut">{progress ?? briefOf(args)}</span>
+          {decision !== undefined && (
+            <span class="chip">{decision === 'approve' ? 'approved' : decision === 'reject' ? 'rejected' : decision}</span>
+          )}
+          <span class="call-time">{state === 'waiting' ? 'waits' : isRunning ? '' : formatDuration(durationMs)}</span>
+          <span class="unseen">{state === 'done' ? 'done' : state === 'failed' ? 'failed' : 'running'}</span>
+          <Icon name="down" size={15} />
+        </summary>
+        {isOpen && (
+          <div class="call-content">
+            <h3>Arguments</h3>
+            <JsonView value={args ?? {}} label="Arguments" />
+            {error !== undefined && (
+              <>
+                <h3>Error</h3>
+                <p class="bad">
+                  {error.message} <span class="soft mono">{error.code}</span>
+                </p>
+              </>
+            )}
+            {response !== undefined && (
+              <>
+                <h3>Result{isTruncated === true && <span class="soft"> (cut for the model)</span>}</h3>
+                <ResultView value={response} />
+              </>
+            )}
+            {files !== undefined && files.length > pictures.length && <Files files={files.filter((file) => !pictures.includes(file))} />}
+          </div>
+        )}
+      </details>
+      {share !== undefined && <progress value={share} aria-label={`Progress of ${tool}`} />}
+      {isRunning && runId !== undefined && <CancelCall runId={runId} id={part.id} tool={tool} />}
+      {pictures.length > 0 && <Files files={pictures} />}
+    </div>
+  );
+}
+
+function CancelCall({ runId, id, tool }: { runId: string; id: string; tool: string }): JSX.Element {
+  const cancel = (): void =>
+    void request('POST /api/runs/:id/calls/:call_id/cancel', { params: { id: runId, call_id: id } }).catch(sayProblem);
+  return <Button class="call-cancel" kind="quiet" isSmall icon="close" label={`Cancel ${tool}`} onClick={cancel} />;
+}
+
+function briefOf(args: unknown): string {
+  if (typeof args !== 'object' || args === null) return '';
+  const brief = Object.entries(args)
+    .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join(', ');
+  return brief.length > maxBrief ? `${brief.slice(0, maxBrief)}…` : brief;
+}

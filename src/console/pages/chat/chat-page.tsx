@@ -1,0 +1,143 @@
+import type { JSX } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import { connection } from '../../api/session.ts';
+import { useAnswer } from '../../api/use-answer.ts';
+import type { PageProps } from '../../shell/page.ts';
+import { askFirst } from '../../parts/ask-first.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Empty, Loading } from '../../parts/states.tsx';
+import { sayProblem } from '../../parts/toasts.tsx';
+import { branchOf } from './chat.ts';
+import type { ChatSettings } from './chat.ts';
+import { Composer } from './composer.tsx';
+import { deleteChat } from './kept-chats.ts';
+import { MessageView } from './message-view.tsx';
+import { forgetChat, newChat, openChat } from './open-chats.ts';
+import type { OpenChat } from './open-chats.ts';
+import { Welcome } from './welcome.tsx';
+
+/** Chats with the models of the gateway. */
+export function ChatPage({ params: { id } }: PageProps): JSX.Element {
+  const [open, setOpen] = useState<OpenChat | 'missing'>();
+  useEffect(() => {
+    let isCurrent = true;
+    if (id === undefined) setOpen(newChat());
+    else if (typeof open !== 'object' || open.chat.value.id !== id)
+      openChat(id).then(
+        (found) => isCurrent && setOpen(found ?? 'missing'),
+        (error: unknown) => isCurrent && (setOpen('missing'), sayProblem(error)),
+      );
+    return () => void (isCurrent = false);
+  }, [id]);
+  if (open === undefined) return <Loading />;
+  if (open === 'missing')
+    return (
+      <Empty icon="chat" title="This chat is not in this browser">
+        <p>Chats are kept where they were held, and deleted there.</p>
+      </Empty>
+    );
+  return <OpenedChat key={open.chat.value.id} open={open} id={id} />;
+}
+
+function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): JSX.Element {
+  const [, go] = useLocation();
+  const chat = open.chat.value;
+  const [settings, setSettings] = useState<ChatSettings>(chat.settings);
+  const models = useAnswer('GET /api/models');
+  const isRunning = open.running.value !== undefined;
+  const branch = branchOf(chat);
+  const model = settings.model ?? models.data?.data[0]?.id;
+  const chosen = { ...settings, ...(model !== undefined && { model }) };
+  const send = (text: string): void => {
+    open.send(text, chosen);
+    if (id === undefined) go(`/console/chats/${chat.id}`);
+  };
+  const remove = async (): Promise<void> => {
+    const isMeant = await askFirst({
+      title: 'Delete this chat?',
+      text: 'It is deleted from this browser and cannot be brought back.',
+      action: 'Delete',
+      isDangerous: true,
+    });
+    if (!isMeant) return;
+    forgetChat(chat.id);
+    await deleteChat(chat.id);
+    go('/');
+  };
+  return (
+    <div class="chat">
+      {branch.length > 0 && (
+        <header class="chat-head">
+          <h1 class="cut">{chat.title}</h1>
+          <Button kind="quiet" icon="trash" label="Delete this chat" onClick={() => void remove().catch(sayProblem)} />
+          <Button kind="quiet" icon="add" label="New chat" onClick={() => go('/')} />
+        </header>
+      )}
+      <Scroll followed={`${branch.length} ${open.news.value} ${open.asks.value.length}`}>
+        {branch.length === 0 ? (
+          <Welcome onAsk={send} />
+        ) : (
+          <ol class="chat-messages">
+            {branch.map((message) => (
+              <MessageView key={message.id} message={message} open={open} settings={chosen} />
+            ))}
+          </ol>
+        )}
+      </Scroll>
+      <div class="chat-end">
+        {connection.value === 'waiting' && isRunning && (
+          <p class="chat-connection small" role="status">
+            <span class="spinner" /> The connection was lost; it is taken up again, and nothing is missing then.
+          </p>
+        )}
+        <Composer chatId={id} isRunning={isRunning} onSend={send} onCancel={() => open.cancel()}>
+          <select
+            class="chat-model"
+            aria-label="Model"
+            value={model ?? ''}
+            onChange={(event) => setSettings({ ...settings, model: event.currentTarget.value })}
+          >
+            {models.data?.data.map((entry) => (
+              <option key={entry.id} value={entry.id}>
+                {entry.name}
+              </option>
+            ))}
+          </select>
+        </Composer>
+      </div>
+    </div>
+  );
+}
+
+/** Close enough to the end to stay there, in pixels. */
+const nearEnd = 80;
+
+/** Stays at the end while more comes, unless the person has scrolled away from it. */
+function Scroll({ children, followed }: { children: JSX.Element; followed: string }): JSX.Element {
+  const frame = useRef<HTMLDivElement>(null);
+  const [isAtEnd, setAtEnd] = useState(true);
+  const toEnd = (): void => frame.current?.scrollTo({ top: frame.current.scrollHeight });
+  useLayoutEffect(() => {
+    if (isAtEnd) toEnd();
+  }, [followed]);
+  return (
+    <>
+      <div
+        ref={frame}
+        class="chat-scroll"
+        tabIndex={-1}
+        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) =>
+          setAtEnd(scrollHeight - scrollTop - clientHeight < nearEnd)
+        }
+      >
+        {children}
+      </div>
+      {!isAtEnd && (
+        <Button class="chat-to-end" isSmall icon="down" onClick={toEnd}>
+          To the end
+        </Button>
+      )}
+    </>
+  );
+}

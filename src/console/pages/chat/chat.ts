@@ -1,0 +1,120 @@
+/** What a chat consists of, as it is kept in this browser. Everything in it can be stored as JSON. */
+
+export interface Chat {
+  id: string;
+  title: string;
+  /** Milliseconds since 1970. */
+  updated: number;
+  settings: ChatSettings;
+  /** All messages; several with the same parent are versions of each other. */
+  messages: Readonly<Record<string, Message>>;
+  /** The last message of the branch that is shown. */
+  leaf: string | undefined;
+}
+
+export interface ChatSettings {
+  /** Undefined: the first model there is. */
+  model?: string;
+  /** Undefined: the gateway's default. */
+  mode?: string;
+  /** Undefined: the gateway's defaults. */
+  toolIds?: readonly string[];
+  system?: string;
+}
+
+export type Message = Question | Answer;
+
+export interface Question {
+  id: string;
+  parent: string | undefined;
+  role: 'user';
+  text: string;
+}
+
+export interface Answer {
+  id: string;
+  parent: string | undefined;
+  role: 'assistant';
+  model: string | undefined;
+  runId: string | undefined;
+  state: 'running' | 'done' | 'cancelled' | 'failed';
+  parts: Part[];
+  sources: Source[];
+  warnings: string[];
+  error?: { code: string; message: string };
+  usage?: { prompt_tokens?: number; completion_tokens?: number };
+  /** Milliseconds since 1970. */
+  started: number;
+  finished?: number;
+}
+
+export type Part = TextPart | ReasoningPart | CallPart;
+
+export interface TextPart {
+  kind: 'text';
+  text: string;
+}
+
+export interface ReasoningPart {
+  kind: 'reasoning';
+  text: string;
+  started: number;
+  finished?: number;
+}
+
+export interface CallPart {
+  kind: 'call';
+  id: string;
+  tool: string;
+  server: string | undefined;
+  args: unknown;
+  state: 'running' | 'waiting' | 'done' | 'failed';
+  /** The id of the call of a preset that it was made in. */
+  within?: string;
+  progress?: string;
+  /** From 0 to 1. */
+  share?: number;
+  response?: unknown;
+  error?: { code: string; message: string };
+  files?: readonly { type: string; url?: string; name?: string }[];
+  durationMs?: number;
+  isTruncated?: boolean;
+  decision?: string;
+}
+
+export interface Source {
+  source: { name: string };
+  document: readonly string[];
+  metadata: readonly Readonly<Record<string, unknown>>[];
+}
+
+/** No `randomUUID` in pages without TLS. */
+export function newId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** From the first message to the leaf. */
+export function branchOf({ messages, leaf }: Pick<Chat, 'messages' | 'leaf'>): Message[] {
+  const branch: Message[] = [];
+  for (let id = leaf; id !== undefined; id = messages[id]?.parent) {
+    const message = messages[id];
+    if (message === undefined || branch.includes(message)) break;
+    branch.unshift(message);
+  }
+  return branch;
+}
+
+/** A message and its other versions, in the order in which they were made. */
+export function versionsOf({ messages }: Pick<Chat, 'messages'>, { parent, role }: Message): Message[] {
+  return Object.values(messages).filter((message) => message.parent === parent && message.role === role);
+}
+
+/** The newest message below this one. */
+export function leafBelow({ messages }: Pick<Chat, 'messages'>, id: string): string {
+  const child = Object.values(messages).findLast(({ parent }) => parent === id);
+  return child === undefined ? id : leafBelow({ messages }, child.id);
+}
+
+export function textOf({ parts }: Answer): string {
+  return parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n\n');
+}

@@ -1,0 +1,92 @@
+import { signal } from '@preact/signals';
+import type { Chat } from './chat.ts';
+
+/** Chats that are kept in this browser; the oldest give way. */
+const maxChats = 200;
+const databaseName = 'toolwharf';
+const listPlace = 'toolwharf.chats';
+
+export interface KeptChat {
+  id: string;
+  title: string;
+  updated: number;
+}
+
+/** The newest first. */
+export const keptChats = signal<readonly KeptChat[]>(readList());
+
+function readList(): KeptChat[] {
+  try {
+    const list: unknown = JSON.parse(localStorage.getItem(listPlace) ?? '[]');
+    return Array.isArray(list) ? (list as KeptChat[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+// Another tab has changed it.
+addEventListener('storage', ({ key }) => {
+  if (key === listPlace) keptChats.value = readList();
+});
+
+function saveList(list: readonly KeptChat[]): void {
+  keptChats.value = list;
+  localStorage.setItem(listPlace, JSON.stringify(list));
+}
+
+/** Undefined when it is not in this browser. */
+export async function loadChat(id: string): Promise<Chat | undefined> {
+  return (await inStore('readonly', (store) => store.get(id))) as Chat | undefined;
+}
+
+export async function keepChat(chat: Chat): Promise<void> {
+  const { id, title, updated } = chat;
+  const list = [{ id, title, updated }, ...readList().filter((other) => other.id !== id)].toSorted(
+    (one, other) => other.updated - one.updated,
+  );
+  saveList(list.slice(0, maxChats));
+  await inStore('readwrite', (store) => store.put(chat));
+  for (const old of list.slice(maxChats)) await inStore('readwrite', (store) => store.delete(old.id));
+}
+
+export async function deleteChat(id: string): Promise<void> {
+  saveList(readList().filter((other) => other.id !== id));
+  localStorage.removeItem(draftPlace(id));
+  await inStore('readwrite', (store) => store.delete(id));
+}
+
+let opening: Promise<IDBDatabase> | undefined;
+
+function openDatabase(): Promise<IDBDatabase> {
+  opening ??= new Promise((resolve, reject) => {
+    const request = indexedDB.open(databaseName, 1);
+    request.addEventListener('upgradeneeded', () => request.result.createObjectStore('chats', { keyPath: 'id' }));
+    request.addEventListener('success', () => resolve(request.result));
+    request.addEventListener('error', () => reject(request.error ?? new Error('The browser keeps nothing for this page.')));
+  });
+  opening.catch(() => (opening = undefined));
+  return opening;
+}
+
+async function inStore(mode: IDBTransactionMode, ask: (store: IDBObjectStore) => IDBRequest): Promise<unknown> {
+  const database = await openDatabase();
+  return new Promise((resolve, reject) => {
+    const request = ask(database.transaction('chats', mode).objectStore('chats'));
+    request.addEventListener('success', () => resolve(request.result));
+    request.addEventListener('error', () => reject(request.error ?? new Error('The browser keeps nothing for this page.')));
+  });
+}
+
+const draftPlace = (id: string | undefined): string => `toolwharf.draft.${id ?? 'new'}`;
+/** More is not a draft but a document. */
+const maxDraftCharacters = 100_000;
+
+/** What was typed and not sent. */
+export function readDraft(id: string | undefined): string {
+  return localStorage.getItem(draftPlace(id)) ?? '';
+}
+
+export function keepDraft(id: string | undefined, text: string): void {
+  if (text === '') localStorage.removeItem(draftPlace(id));
+  else if (text.length <= maxDraftCharacters) localStorage.setItem(draftPlace(id), text);
+}

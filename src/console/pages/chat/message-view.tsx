@@ -1,0 +1,106 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { Button } from '../../parts/button.tsx';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { AnswerView } from './answer-view.tsx';
+import { leafBelow, versionsOf } from './chat.ts';
+import type { ChatSettings, Message, Question } from './chat.ts';
+import type { OpenChat } from './open-chats.ts';
+
+export interface MessageViewProps {
+  message: Message;
+  open: OpenChat;
+  settings: ChatSettings;
+}
+
+export function MessageView({ message, open, settings }: MessageViewProps): JSX.Element {
+  const isRunning = open.running.value !== undefined;
+  const isLive = open.running.value?.id === message.id;
+  return (
+    <li class={`chat-message ${message.role}`}>
+      <h2 class="unseen">{message.role === 'user' ? 'You' : 'Answer'}</h2>
+      {message.role === 'user' ? (
+        <QuestionView question={message} open={open} settings={settings} isRunning={isRunning} />
+      ) : (
+        <AnswerView
+          answer={isLive ? (open.running.value ?? message) : message}
+          revision={isLive ? open.news.value : 0}
+          onRetry={isRunning ? undefined : () => open.retry(message, settings)}
+        />
+      )}
+      <Versions message={message} open={open} isRunning={isRunning} />
+    </li>
+  );
+}
+
+function QuestionView({
+  question,
+  open,
+  settings,
+  isRunning,
+}: {
+  question: Question;
+  open: OpenChat;
+  settings: ChatSettings;
+  isRunning: boolean;
+}): JSX.Element {
+  const [draft, setDraft] = useState<string>();
+  if (draft === undefined)
+    return (
+      <>
+        <div class="chat-question">{question.text}</div>
+        <div class="chat-foot">
+          <CopyButton text={() => question.text} label="Copy this question" />
+          {!isRunning && <Button kind="quiet" isSmall icon="edit" label="Ask differently" onClick={() => setDraft(question.text)} />}
+        </div>
+      </>
+    );
+  return (
+    <form
+      class="chat-edit"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setDraft(undefined);
+        if (draft.trim() !== '') open.edit(question, draft, settings);
+      }}
+    >
+      <textarea aria-label="Your question" value={draft} rows={3} autofocus onInput={(event) => setDraft(event.currentTarget.value)} />
+      <div class="row">
+        <Button kind="main" isSmall type="submit">
+          Ask
+        </Button>
+        <Button isSmall onClick={() => setDraft(undefined)}>
+          Cancel
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** Goes to another version of a message, and to what followed it. */
+function Versions({ message, open, isRunning }: { message: Message; open: OpenChat; isRunning: boolean }): JSX.Element | null {
+  const versions = versionsOf(open.chat.value, message);
+  if (versions.length < 2) return null;
+  const at = versions.findIndex(({ id }) => id === message.id);
+  const show = (step: number): void => {
+    const other = versions[at + step];
+    if (other !== undefined) open.show(leafBelow(open.chat.value, other.id));
+  };
+  return (
+    <div class="chat-versions">
+      <Button kind="quiet" isSmall icon="back" label="Version before" isDisabled={isRunning || at === 0} onClick={() => show(-1)} />
+      <span>
+        {at + 1} of {versions.length}
+      </span>
+      <Button
+        kind="quiet"
+        isSmall
+        icon="back"
+        label="Version after"
+        class="chat-next"
+        isDisabled={isRunning || at === versions.length - 1}
+        onClick={() => show(1)}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,37 @@
+import { textOf } from './chat.ts';
+import type { Answer, CallPart, Message } from './chat.ts';
+
+/** Of a result that the model reads again. */
+const maxResultCharacters = 8_000;
+
+type ModelMessage = Readonly<Record<string, unknown>>;
+
+/** A branch as a model reads it: with the calls that were made for its answers, so that it need not make them again. */
+export function toModelMessages(branch: readonly Message[], system: string | undefined): ModelMessage[] {
+  const messages = branch.flatMap((message): ModelMessage[] =>
+    message.role === 'user' ? [{ role: 'user', content: message.text }] : answerMessages(message),
+  );
+  return system === undefined || system.trim() === '' ? messages : [{ role: 'system', content: system }, ...messages];
+}
+
+function answerMessages(answer: Answer): ModelMessage[] {
+  // What a preset called is its own affair.
+  const calls = answer.parts.filter((part): part is CallPart => part.kind === 'call' && part.within === undefined && part.state === 'done');
+  const text = textOf(answer);
+  const called: ModelMessage = {
+    role: 'assistant',
+    content: null,
+    tool_calls: calls.map(({ id, tool, args }) => ({
+      id,
+      type: 'function',
+      function: { name: tool, arguments: JSON.stringify(args ?? {}) },
+    })),
+  };
+  const results = calls.map(({ id, response }) => ({ role: 'tool', tool_call_id: id, content: asText(response) }));
+  return [...(calls.length === 0 ? [] : [called, ...results]), ...(text === '' ? [] : [{ role: 'assistant', content: text }])];
+}
+
+function asText(response: unknown): string {
+  const text = typeof response === 'string' ? response : JSON.stringify(response ?? null);
+  return text.length > maxResultCharacters ? `${text.slice(0, maxResultCharacters)}…` : text;
+}

@@ -1,0 +1,183 @@
+import { signal } from '@preact/signals';
+import type { Signal } from '@preact/signals';
+import { onAsk, startChat } from '../../api/session.ts';
+import type { Ask, SocketChat } from '../../api/session.ts';
+import { announce, sayProblem } from '../../parts/toasts.tsx';
+import { branchOf, newId } from './chat.ts';
+import type { Answer, Chat, ChatSettings, Message, Question } from './chat.ts';
+import { keepChat, loadChat } from './kept-chats.ts';
+import { toModelMessages } from './model-messages.ts';
+import { addFrame, failAnswer } from './read-frames.ts';
+
+/** A chat that is open in this page. Its answers go on while another page is shown. */
+export interface OpenChat {
+  readonly chat: Signal<Chat>;
+  /** Counts what has come for the running answer; it changes at most once a frame of the screen. */
+  readonly news: Signal<number>;
+  /** Undefined while none is running. */
+  readonly running: Signal<Answer | undefined>;
+  /** Questions of the gateway that wait for this person. */
+  readonly asks: Signal<readonly Ask[]>;
+  send(text: string, settings: ChatSettings): void;
+  /** Another answer to the same question. */
+  retry(answer: Answer, settings: ChatSettings): void;
+  /** Another question in the place of this one. */
+  edit(question: Question, text: string, settings: ChatSettings): void;
+  show(leaf: string): void;
+  cancel(): void;
+}
+
+/** Of a title. */
+const maxTitleCharacters = 80;
+/** A running answer is kept this often. */
+const keepEveryMs = 2_000;
+/** Chats that stay open; those that run do so always. */
+const maxOpen = 8;
+
+const opened = new Map<string, OpenChat>();
+
+onAsk((ask) => {
+  const chat = opened.values().find(({ running }) => running.value?.runId === ask.data['run_id']);
+  if (chat === undefined) return ask.answer(undefined);
+  const answer = (value: unknown): void => {
+    chat.asks.value = chat.asks.value.filter((other) => other.data['id'] !== ask.data['id']);
+    ask.answer(value);
+  };
+  chat.asks.value = [...chat.asks.value, { ...ask, answer }];
+  ask.signal.addEventListener('abort', () => (chat.asks.value = chat.asks.value.filter((other) => other.data['id'] !== ask.data['id'])));
+  announce(typeof ask.data['title'] === 'string' ? ask.data['title'] : 'A question waits for you.');
+});
+
+/** A new chat; it is kept with its first message. */
+export function newChat(): OpenChat {
+  return open({ id: newId(), title: 'New chat', updated: 0, settings: {}, messages: {}, leaf: undefined });
+}
+
+/** Undefined when it is not in this browser. */
+export async function openChat(id: string): Promise<OpenChat | undefined> {
+  const known = opened.get(id);
+  if (known !== undefined) return known;
+  const chat = await loadChat(id);
+  return chat === undefined ? undefined : (opened.get(id) ?? open(closeCutOff(chat)));
+}
+
+export function forgetChat(id: string): void {
+  opened.get(id)?.cancel();
+  opened.delete(id);
+}
+
+/** An answer that was running when its page was closed. */
+function closeCutOff(chat: Chat): Chat {
+  for (const message of Object.values(chat.messages))
+    if (message.role === 'assistant' && message.state === 'running')
+      failAnswer(message, { code: 'client_disconnected', message: 'The page was closed before this answer was complete.' }, chat.updated);
+  return chat;
+}
+
+function open(first: Chat): OpenChat {
+  const chat = signal(first);
+  const news = signal(0);
+  const running = signal<Answer | undefined>(undefined);
+  const asks = signal<readonly Ask[]>([]);
+  let stream: SocketChat | undefined;
+
+  const keep = (): void => void keepChat(chat.value).catch(sayProblem);
+
+  function add(message: Message): void {
+    const messages = { ...chat.value.messages, [message.id]: message };
+    chat.value = { ...chat.value, messages, leaf: message.id, updated: Date.now() };
+  }
+
+  function ask(text: string, parent: string | undefined, settings: ChatSettings): void {
+    if (chat.value.leaf === undefined) chat.value = { ...chat.value, title: titleOf(text) };
+    const question: Question = { id: newId(), parent, role: 'user', text };
+    add(question);
+    void answerTo(question.id, settings);
+  }
+
+  async function answerTo(parent: string, settings: ChatSettings): Promise<void> {
+    stream?.cancel();
+    chat.value = { ...chat.value, settings };
+    const messages = toModelMessages(branchOf({ messages: chat.value.messages, leaf: parent }), settings.system);
+    const answer: Answer = {
+      id: newId(),
+      parent,
+      role: 'assistant',
+      model: settings.model,
+      runId: undefined,
+      state: 'running',
+      parts: [],
+      sources: [],
+      warnings: [],
+      started: Date.now(),
+    };
+    add(answer);
+    running.value = answer;
+    keep();
+    const own = startChat({
+      messages,
+      chat_id: chat.value.id,
+      id: answer.id,
+      ...(settings.model !== undefined && { model: settings.model }),
+      ...(settings.mode !== undefined && { mode: settings.mode }),
+      ...(settings.toolIds !== undefined && { tool_ids: settings.toolIds }),
+    });
+    stream = own;
+    await follow(own, answer);
+    if (stream === own) {
+      stream = undefined;
+      running.value = undefined;
+      asks.value = [];
+      announce(answer.state === 'done' ? 'The answer is complete.' : (answer.error?.message ?? 'Stopped.'));
+    }
+    chat.value = { ...chat.value, messages: { ...chat.value.messages, [answer.id]: { ...answer } }, updated: Date.now() };
+    keep();
+  }
+
+  async function follow(frames: SocketChat, answer: Answer): Promise<void> {
+    let drawing: number | undefined;
+    let keptAt = Date.now();
+    const draw = (): void => {
+      drawing = undefined;
+      news.value += 1;
+    };
+    try {
+      for await (const frame of frames) {
+        addFrame(answer, frame, Date.now());
+        drawing ??= requestAnimationFrame(draw);
+        if (Date.now() - keptAt < keepEveryMs) continue;
+        keptAt = Date.now();
+        keep();
+      }
+    } catch (error) {
+      const { code = 'unknown', message } = error as { code?: string; message: string };
+      if (code === 'run_cancelled') answer.state = 'cancelled';
+      else failAnswer(answer, { code, message }, Date.now());
+    }
+    if (drawing !== undefined) cancelAnimationFrame(drawing);
+    draw();
+  }
+
+  const it: OpenChat = {
+    chat,
+    news,
+    running,
+    asks,
+    send: (text, settings) => ask(text, chat.value.leaf, settings),
+    retry: ({ parent }, settings) => void (parent !== undefined && answerTo(parent, settings)),
+    edit: ({ parent }, text, settings) => ask(text, parent, settings),
+    show(leaf) {
+      chat.value = { ...chat.value, leaf };
+      keep();
+    },
+    cancel: () => stream?.cancel(),
+  };
+  opened.set(first.id, it);
+  for (const [id, other] of opened) if (opened.size > maxOpen && other !== it && other.running.value === undefined) opened.delete(id);
+  return it;
+}
+
+function titleOf(text: string): string {
+  const [line = ''] = text.trim().split('\n', 1);
+  return line.length > maxTitleCharacters ? `${line.slice(0, maxTitleCharacters)}…` : line;
+}

@@ -1,0 +1,154 @@
+import type { Frame } from '../../api/session.ts';
+import type { Answer, CallPart, Source } from './chat.ts';
+
+/** Of a result that is kept with the chat. */
+const maxResultCharacters = 200_000;
+/** Calls of one answer that are shown. */
+const maxCalls = 500;
+
+type Data = Readonly<Record<string, unknown>>;
+
+/** Adds what a frame says to the answer. `now`: milliseconds since 1970. */
+export function addFrame(answer: Answer, { type, data }: Frame, now: number): void {
+  if (type === 'assistant_start') {
+    answer.runId = textIn(data, 'run_id');
+    answer.model = textIn(data, 'model') ?? answer.model;
+  } else if (type === 'assistant_chunk') addText(answer, textIn(data, 'content') ?? '', now);
+  else if (type === 'reasoning_chunk') addReasoning(answer, textIn(data, 'content') ?? '', now);
+  else if (type === 'event') addEvent(answer, { type: textIn(data, 'type') ?? '', data: objectIn(data, 'data') }, now);
+  else if (type === 'assistant_end') end(answer, data, now);
+}
+
+/** Nothing more comes. */
+export function failAnswer(answer: Answer, error: { code: string; message: string }, now: number): void {
+  answer.state = 'failed';
+  answer.error = error;
+  close(answer, now);
+}
+
+function addText(answer: Answer, text: string, now: number): void {
+  const last = answer.parts.at(-1);
+  if (last?.kind === 'text') last.text += text;
+  else {
+    endReasoning(answer, now);
+    answer.parts.push({ kind: 'text', text });
+  }
+}
+
+function addReasoning(answer: Answer, text: string, now: number): void {
+  const last = answer.parts.at(-1);
+  if (last?.kind === 'reasoning') last.text += text;
+  else answer.parts.push({ kind: 'reasoning', text, started: now });
+}
+
+function endReasoning({ parts }: Answer, now: number): void {
+  const last = parts.at(-1);
+  if (last?.kind === 'reasoning') last.finished ??= now;
+}
+
+function addEvent(answer: Answer, { type, data }: Frame, now: number): void {
+  if (type === 'tool.call') addCall(answer, data, now);
+  else if (type === 'warning') answer.warnings.push(textIn(data, 'message') ?? '');
+  else {
+    const id = textIn(data, 'id');
+    const call = answer.parts.find((part) => part.kind === 'call' && part.id === id) as CallPart | undefined;
+    if (call !== undefined) changeCall(call, type, data);
+  }
+}
+
+function addCall(answer: Answer, data: Data, now: number): void {
+  const id = textIn(data, 'id') ?? '';
+  const known = answer.parts.find((part) => part.kind === 'call' && part.id === id) as CallPart | undefined;
+  endReasoning(answer, now);
+  if (known !== undefined) known.args = data['args'];
+  else if (answer.parts.length < maxCalls) {
+    const within = textIn(data, 'within');
+    answer.parts.push({
+      kind: 'call',
+      id,
+      tool: textIn(data, 'tool') ?? '',
+      server: textIn(data, 'server'),
+      args: data['args'],
+      state: 'running',
+      ...(within !== undefined && { within }),
+    });
+  }
+}
+
+function changeCall(call: CallPart, type: string, data: Data): void {
+  if (type === 'tool.progress') {
+    const { status, progress, total } = data;
+    if (typeof status === 'string') call.progress = status;
+    if (typeof progress === 'number' && typeof total === 'number' && total > 0) call.share = Math.min(1, progress / total);
+  } else if (type === 'approval.request' || type === 'connect.request') call.state = 'waiting';
+  else if (type === 'approval.response' || type === 'connect.response') {
+    call.state = 'running';
+    const decision = textIn(data, 'decision');
+    if (decision !== undefined) call.decision = decision;
+  } else if (type === 'tool.result') endCall(call, data);
+}
+
+function endCall(call: CallPart, data: Data): void {
+  const error = data['error'] as { code?: string; message?: string } | undefined;
+  call.state = error === undefined ? 'done' : 'failed';
+  if (error !== undefined) call.error = { code: error.code ?? '', message: error.message ?? '' };
+  if (data['response'] !== undefined) call.response = bounded(data['response']);
+  if (typeof data['duration_ms'] === 'number') call.durationMs = data['duration_ms'];
+  if (data['truncated'] !== undefined) call.isTruncated = true;
+  if (Array.isArray(data['files'])) call.files = data['files'] as NonNullable<CallPart['files']>;
+  delete call.progress;
+  delete call.share;
+}
+
+/** Texts that hold JSON are shown as what they hold. */
+function bounded(response: unknown): unknown {
+  if (typeof response !== 'string') return response;
+  if (response.length > maxResultCharacters) return response.slice(0, maxResultCharacters);
+  if (!/^\s*[[{]/.test(response)) return response;
+  try {
+    return JSON.parse(response) as unknown;
+  } catch {
+    return response;
+  }
+}
+
+function end(answer: Answer, data: Data, now: number): void {
+  fillGap(answer, textIn(data, 'content'), now);
+  answer.state = data['finish_reason'] === 'cancelled' ? 'cancelled' : 'done';
+  if (Array.isArray(data['sources'])) answer.sources = data['sources'] as Source[];
+  if (typeof data['usage'] === 'object' && data['usage'] !== null) answer.usage = data['usage'];
+  const warnings = Array.isArray(data['warnings']) ? (data['warnings'] as { message?: string }[]) : [];
+  answer.warnings = [...new Set([...answer.warnings, ...warnings.map(({ message = '' }) => message)])].filter((text) => text !== '');
+  close(answer, now);
+}
+
+/** Chunks may have been lost with a connection; the end has the whole text. */
+function fillGap(answer: Answer, content: string | undefined, now: number): void {
+  const shown = answer.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('');
+  if (content === undefined || content === shown) return;
+  if (content.startsWith(shown)) addText(answer, content.slice(shown.length), now);
+  else {
+    answer.parts = answer.parts.filter(({ kind }) => kind !== 'text');
+    addText(answer, content, now);
+  }
+}
+
+function close(answer: Answer, now: number): void {
+  endReasoning(answer, now);
+  answer.finished = now;
+  for (const part of answer.parts)
+    if (part.kind === 'call' && (part.state === 'running' || part.state === 'waiting')) {
+      part.state = 'failed';
+      part.error ??= { code: 'tool_cancelled', message: 'The answer ended before this call did.' };
+    }
+}
+
+function textIn(data: Data, name: string): string | undefined {
+  const value = data[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+function objectIn(data: Data, name: string): Data {
+  const value = data[name];
+  return typeof value === 'object' && value !== null ? (value as Data) : {};
+}

@@ -1,0 +1,82 @@
+import type { JSX } from 'preact';
+import { JsonView } from '../../parts/json-view.tsx';
+import { Table } from '../../parts/table.tsx';
+import { safeAddress } from '../../parts/markdown.tsx';
+
+/** Beyond this a list is a tree. */
+const maxRows = 100;
+const maxColumns = 8;
+
+/** What a function gave: a text as text, a list of like objects as a table, anything else as a tree. */
+export function ResultView({ value }: { value: unknown }): JSX.Element {
+  const rows = rowsOf(value);
+  if (rows !== undefined) return <ResultTable rows={rows} />;
+  return <JsonView value={value} label="Result" />;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** The list itself, or the only list of an object. */
+function rowsOf(value: unknown): Row[] | undefined {
+  const list = Array.isArray(value) ? (value as unknown[]) : onlyList(value);
+  if (list === undefined || list.length < 2 || list.length > maxRows || !list.every(isFlat)) return undefined;
+  const names = new Set(list.flatMap(Object.keys));
+  return names.size > 0 && names.size <= maxColumns ? list : undefined;
+}
+
+function onlyList(value: unknown): unknown[] | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const entries = Object.values(value);
+  return entries.length === 1 && Array.isArray(entries[0]) ? (entries[0] as unknown[]) : undefined;
+}
+
+function isFlat(value: unknown): value is Row {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    Object.values(value).every((cell) => typeof cell !== 'object' || cell === null)
+  );
+}
+
+function ResultTable({ rows }: { rows: readonly Row[] }): JSX.Element {
+  const names = [...new Set(rows.flatMap(Object.keys))];
+  return (
+    <Table<Row>
+      label="Result"
+      rows={rows}
+      keyOf={(row) => rows.indexOf(row)}
+      columns={names.map((name) => ({
+        title: name,
+        isNumber: rows.every((row) => typeof row[name] === 'number'),
+        cell: (row) => cellOf(row[name]),
+      }))}
+    />
+  );
+}
+
+const picture = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,/i;
+
+export function Files({ files }: { files: readonly { type: string; url?: string; name?: string }[] }): JSX.Element {
+  return (
+    <div class="chat-files">
+      {files.map(({ url, name, type }, index) =>
+        url === undefined ? (
+          <span key={index} class="chip">
+            {name ?? type}
+          </span>
+        ) : picture.test(url) ? (
+          <img key={index} src={url} alt={name ?? 'Picture of the result'} />
+        ) : (
+          <a key={index} class="chip" href={url.startsWith('data:') ? url : safeAddress(url)} download={name ?? 'file'}>
+            {name ?? type}
+          </a>
+        ),
+      )}
+    </div>
+  );
+}
+
+function cellOf(value: unknown): string {
+  return typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value);
+}

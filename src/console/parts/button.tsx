@@ -1,0 +1,54 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { Icon } from './icon.tsx';
+import type { IconName } from './icon.tsx';
+
+export interface ButtonProps {
+  children?: ComponentChildren;
+  icon?: IconName;
+  /** For a button that shows an icon alone; it is its tooltip, too. */
+  label?: string;
+  /** Default: `plain`. One `main` button in a dialog or form. */
+  kind?: 'main' | 'plain' | 'quiet' | 'danger';
+  type?: 'button' | 'submit';
+  isDisabled?: boolean;
+  /** Under way: it cannot be pressed again. */
+  isBusy?: boolean;
+  isPressed?: boolean;
+  isSmall?: boolean;
+  onClick?: (event: MouseEvent) => void;
+  form?: string;
+  class?: string;
+}
+
+export function Button({
+  children,
+  icon,
+  label,
+  kind = 'plain',
+  type = 'button',
+  isDisabled,
+  isBusy,
+  isPressed,
+  isSmall,
+  onClick,
+  form,
+  class: extra,
+}: ButtonProps): JSX.Element {
+  const classes = ['button', kind, isSmall === true && 'small', children === undefined && 'bare', extra].filter(Boolean).join(' ');
+  return (
+    <button
+      type={type}
+      class={classes}
+      disabled={isDisabled === true || isBusy === true}
+      aria-busy={isBusy === true ? true : undefined}
+      aria-pressed={isPressed}
+      aria-label={label}
+      title={label}
+      form={form}
+      onClick={onClick}
+    >
+      {icon !== undefined && <Icon name={icon} size={isSmall === true ? 16 : 18} />}
+      {children}
+    </button>
+  );
+}

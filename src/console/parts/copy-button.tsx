@@ -1,0 +1,29 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { Button } from './button.tsx';
+import { announce, sayProblem } from './toasts.tsx';
+
+const shownMs = 1_500;
+
+/** Copies a text, which is made when it is pressed. */
+export function CopyButton({ text, label = 'Copy' }: { text: () => string; label?: string }): JSX.Element {
+  const [isDone, setDone] = useState(false);
+  const copy = async (): Promise<void> => {
+    // Absent in pages without TLS on other addresses than loopback.
+    const { clipboard } = navigator as { clipboard?: Clipboard };
+    if (clipboard === undefined) throw new Error('This browser lets pages copy over HTTPS or from this machine only.');
+    await clipboard.writeText(text());
+    setDone(true);
+    announce('Copied');
+    setTimeout(() => setDone(false), shownMs);
+  };
+  return (
+    <Button
+      kind="quiet"
+      isSmall
+      icon={isDone ? 'check' : 'copy'}
+      label={isDone ? 'Copied' : label}
+      onClick={() => void copy().catch(sayProblem)}
+    />
+  );
+}

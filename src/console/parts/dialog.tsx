@@ -1,0 +1,49 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import { Button } from './button.tsx';
+
+export interface DialogProps {
+  title: string;
+  children: ComponentChildren;
+  /** The buttons at its end. */
+  actions?: ComponentChildren;
+  /** Escape, the cross, or a click beside it. */
+  onClose: () => void;
+  /** `side`: on the right edge, for what is looked at beside the page. */
+  kind?: 'middle' | 'side';
+  isWide?: boolean;
+}
+
+/** A modal dialog for as long as it is rendered. Focus goes to `autofocus`, else to its first control, and back when it closes. */
+export function Dialog({ title, children, actions, onClose, kind = 'middle', isWide }: DialogProps): JSX.Element {
+  const element = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    element.current?.showModal();
+    return () => {
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={element}
+      class={`dialog ${kind}${isWide === true ? ' wide' : ''}`}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onMouseDown={(event) => event.target === element.current && onClose()}
+    >
+      <div class="dialog-frame">
+        <header>
+          <h2 id={id}>{title}</h2>
+          <Button kind="quiet" icon="close" label="Close" onClick={onClose} />
+        </header>
+        <div class="dialog-content">{children}</div>
+        {actions !== undefined && <footer>{actions}</footer>}
+      </div>
+    </dialog>
+  );
+}

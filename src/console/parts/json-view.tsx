@@ -1,0 +1,92 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { CopyButton } from './copy-button.tsx';
+
+/** Entries of a list or an object that are shown at once. */
+const pageSize = 50;
+/** Characters of a text that are shown at once. */
+const textSize = 2_000;
+
+interface JsonViewProps {
+  value: unknown;
+  /** Levels that are open at first. */
+  openTo?: number;
+  label?: string;
+}
+
+/** A value as a tree. What is folded is not in the document, and of long lists and texts only a part is until more is asked for. */
+export function JsonView({ value, openTo = 2, label = 'Value' }: JsonViewProps): JSX.Element {
+  return (
+    <div class="json" role="group" aria-label={label}>
+      <div class="json-copy">
+        <CopyButton text={() => (typeof value === 'string' ? value : JSON.stringify(value, null, 2))} label="Copy as JSON" />
+      </div>
+      <Node value={value} open={openTo} />
+    </div>
+  );
+}
+
+function Node({ name, value, open }: { name?: string; value: unknown; open: number }): JSX.Element {
+  if (typeof value === 'object' && value !== null) return <Branch {...(name !== undefined && { name })} value={value} open={open} />;
+  return (
+    <div class="json-line">
+      {name !== undefined && <span class="json-name">{name}</span>}
+      <Leaf value={value} />
+    </div>
+  );
+}
+
+function Branch({ name, value, open }: { name?: string; value: object; open: number }): JSX.Element {
+  const [isOpen, setOpen] = useState(open > 0);
+  const [shown, setShown] = useState(pageSize);
+  const isList = Array.isArray(value);
+  const keys = Object.keys(value);
+  if (keys.length === 0)
+    return (
+      <div class="json-line">
+        {name !== undefined && <span class="json-name">{name}</span>}
+        <span class="json-null">{isList ? '[ ]' : '{ }'}</span>
+      </div>
+    );
+  return (
+    <details
+      class="json-branch"
+      open={isOpen}
+      onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}
+    >
+      <summary>
+        {name !== undefined && <span class="json-name">{name}</span>}
+        <span class="json-size">
+          {isList ? `[${keys.length}]` : isOpen ? `{${keys.length}}` : `{ ${keys.slice(0, 4).join(', ')}${keys.length > 4 ? ', …' : ''} }`}
+        </span>
+      </summary>
+      {isOpen && (
+        <div class="json-entries">
+          {keys.slice(0, shown).map((entry) => (
+            <Node key={entry} name={entry} value={(value as Record<string, unknown>)[entry]} open={open - 1} />
+          ))}
+          {keys.length > shown && (
+            <button type="button" class="more" onClick={() => setShown(shown + pageSize * 4)}>
+              {keys.length - shown} more
+            </button>
+          )}
+        </div>
+      )}
+    </details>
+  );
+}
+
+function Leaf({ value }: { value: unknown }): JSX.Element {
+  const [shown, setShown] = useState(textSize);
+  if (typeof value !== 'string') return <span class={value === null ? 'json-null' : 'json-value'}>{String(value)}</span>;
+  return (
+    <span class="json-text">
+      {value.slice(0, shown)}
+      {value.length > shown && (
+        <button type="button" class="more" onClick={() => setShown(shown * 8)}>
+          {value.length - shown} more characters
+        </button>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,353 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useId, useState } from 'preact/hooks';
+import { Button } from './button.tsx';
+import { fieldOf, initialValue, resolveSchema } from './json-schema.ts';
+import type { Choice, Field, JsonSchema } from './json-schema.ts';
+
+export interface SchemaFormProps {
+  schema: JsonSchema;
+  value: unknown;
+  /** Undefined where a field is empty, or holds what is no JSON. */
+  onChange: (value: unknown) => void;
+}
+
+/**
+ * Fields for a value that fits a JSON Schema: for arguments of a function, and for questions. What it cannot show (alternatives, maps, deep nesting)
+ * is edited as JSON, and so can the whole be. The browser checks the fields when their `<form>` is sent; the gateway checks all.
+ */
+export function SchemaForm({ schema, value, onChange }: SchemaFormProps): JSX.Element {
+  const [isJson, setJson] = useState(false);
+  const root = resolveSchema(schema, schema);
+  const field = fieldOf(root, schema);
+  if (field.kind === 'object' && Object.keys(field.properties).length === 0) return <p class="soft">It takes no arguments.</p>;
+  return (
+    <div class="schema-form">
+      {isJson || field.kind === 'json' ? (
+        <JsonField value={value} onChange={onChange} label="Arguments as JSON" />
+      ) : field.kind === 'object' ? (
+        <Properties field={field} value={value} onChange={onChange} root={schema} depth={0} />
+      ) : (
+        <Entry name={root.title ?? 'Value'} schema={root} root={schema} value={value} onChange={onChange} isRequired depth={0} />
+      )}
+      {field.kind !== 'json' && (
+        <Button kind="quiet" isSmall isPressed={isJson} onClick={() => setJson(!isJson)}>
+          Edit as JSON
+        </Button>
+      )}
+    </div>
+  );
+}
+
+interface EntryProps {
+  name: string;
+  schema: JsonSchema;
+  root: JsonSchema;
+  value: unknown;
+  onChange: (value: unknown) => void;
+  isRequired: boolean;
+  depth: number;
+}
+
+function Properties({
+  field,
+  value,
+  onChange,
+  root,
+  depth,
+}: { field: Field & { kind: 'object' }; root: JsonSchema } & Pick<EntryProps, 'value' | 'onChange' | 'depth'>): JSX.Element {
+  const current = typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+  const change = (name: string, entry: unknown): void => {
+    const { [name]: _before, ...others } = current;
+    onChange(entry === undefined ? others : { ...current, [name]: entry });
+  };
+  const names = Object.keys(field.properties).toSorted(
+    (one, other) => Number(field.required.includes(other)) - Number(field.required.includes(one)),
+  );
+  return (
+    <>
+      {names.map((name) => (
+        <Entry
+          key={name}
+          name={name}
+          schema={field.properties[name] ?? {}}
+          root={root}
+          value={Object.hasOwn(current, name) ? current[name] : undefined}
+          onChange={(entry) => change(name, entry)}
+          isRequired={field.required.includes(name)}
+          depth={depth + 1}
+        />
+      ))}
+    </>
+  );
+}
+
+function Entry({ name, schema: given, root, value, onChange, isRequired, depth }: EntryProps): JSX.Element {
+  const id = useId();
+  const schema = resolveSchema(given, root);
+  const field = fieldOf(schema, root, depth);
+  const about = schema.description;
+  const shown = { id, name, schema, value, onChange, isRequired, describedBy: about === undefined ? undefined : `${id}-about` };
+  if (field.kind === 'object' || field.kind === 'list' || field.kind === 'choices')
+    return (
+      <fieldset class="field group">
+        <legend>
+          <Title name={name} schema={schema} isRequired={isRequired} />
+        </legend>
+        {about !== undefined && <p class="about">{about}</p>}
+        {field.kind === 'object' ? (
+          <Properties field={field} value={value} onChange={onChange} root={root} depth={depth} />
+        ) : field.kind === 'choices' ? (
+          <Choices choices={field.choices} value={value} onChange={onChange} />
+        ) : (
+          <List items={field.items} root={root} value={value} onChange={onChange} depth={depth} />
+        )}
+      </fieldset>
+    );
+  if (field.kind === 'flag')
+    return (
+      <div class="field flag">
+        <input
+          id={id}
+          type="checkbox"
+          checked={value === true}
+          aria-describedby={shown.describedBy}
+          onChange={(event) => onChange(event.currentTarget.checked)}
+        />
+        <label for={id}>
+          <Title name={name} schema={schema} isRequired={false} />
+        </label>
+        <About id={shown.describedBy}>{about}</About>
+      </div>
+    );
+  return (
+    <div class="field">
+      <label for={id}>
+        <Title name={name} schema={schema} isRequired={isRequired} />
+      </label>
+      {renderInput(field, shown)}
+      <About id={shown.describedBy}>{about}</About>
+    </div>
+  );
+}
+
+function Title({ name, schema, isRequired }: { name: string; schema: JsonSchema; isRequired: boolean }): JSX.Element {
+  return (
+    <>
+      {schema.title ?? name}
+      {isRequired && (
+        <span class="required" aria-hidden="true">
+          {' *'}
+        </span>
+      )}
+    </>
+  );
+}
+
+function About({ id, children }: { id: string | undefined; children: ComponentChildren }): JSX.Element | null {
+  return id === undefined ? null : (
+    <p class="about" id={id}>
+      {children}
+    </p>
+  );
+}
+
+interface InputProps {
+  id: string;
+  name: string;
+  schema: JsonSchema;
+  value: unknown;
+  onChange: (value: unknown) => void;
+  isRequired: boolean;
+  describedBy: string | undefined;
+}
+
+function renderInput(field: Field, { id, name, schema, value, onChange, isRequired, describedBy }: InputProps): JSX.Element {
+  const common = { id, name, required: isRequired, 'aria-describedby': describedBy };
+  if (field.kind === 'choice') return <ChoiceInput choices={field.choices} common={common} value={value} onChange={onChange} />;
+  if (field.kind === 'number')
+    return (
+      <input
+        {...common}
+        type="number"
+        step={field.isWhole ? 1 : 'any'}
+        min={schema.minimum}
+        max={schema.maximum}
+        value={typeof value === 'number' ? value : ''}
+        placeholder={exampleOf(schema)}
+        onInput={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.valueAsNumber)}
+      />
+    );
+  if (field.kind !== 'text') return <JsonField id={id} value={value} onChange={onChange} label={name} isRequired={isRequired} />;
+  const text = {
+    ...common,
+    // An empty text may be meant where one is required.
+    required: isRequired && (schema.minLength ?? 1) > 0,
+    minLength: schema.minLength,
+    maxLength: schema.maxLength,
+    value: typeof value === 'string' ? value : '',
+    placeholder: exampleOf(schema),
+    onInput: (event: { currentTarget: { value: string } }) =>
+      onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value),
+  };
+  return field.isLong ? (
+    <textarea {...text} rows={3} />
+  ) : (
+    <input {...text} type={schema.writeOnly === true ? 'password' : field.inputType} autoComplete="off" spellcheck={false} />
+  );
+}
+
+function exampleOf({ examples, default: usual }: JsonSchema): string | undefined {
+  const example = examples?.[0] ?? usual;
+  return typeof example === 'string' || typeof example === 'number' ? String(example) : undefined;
+}
+
+function ChoiceInput({
+  choices,
+  common,
+  value,
+  onChange,
+}: {
+  choices: readonly Choice[];
+  common: object;
+  value: unknown;
+  onChange: (value: unknown) => void;
+}): JSX.Element {
+  const chosen = choices.findIndex((choice) => JSON.stringify(choice.value) === JSON.stringify(value));
+  return (
+    <select
+      {...common}
+      value={chosen === -1 ? '' : String(chosen)}
+      onChange={(event) => onChange(choices[Number(event.currentTarget.value || -1)]?.value)}
+    >
+      <option value="" aria-label="Nothing chosen" />
+      {choices.map((choice, index) => (
+        <option key={index} value={String(index)}>
+          {choice.label}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Choices({
+  choices,
+  value,
+  onChange,
+}: {
+  choices: readonly Choice[];
+  value: unknown;
+  onChange: (value: unknown) => void;
+}): JSX.Element {
+  const chosen = Array.isArray(value) ? (value as unknown[]) : [];
+  return (
+    <div class="choices">
+      {choices.map((choice, index) => (
+        <label key={index}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(choice.value)}
+            onChange={(event) =>
+              onChange(event.currentTarget.checked ? [...chosen, choice.value] : chosen.filter((one) => one !== choice.value))
+            }
+          />
+          {choice.label}
+        </label>
+      ))}
+    </div>
+  );
+}
+
+function List({
+  items,
+  root,
+  value,
+  onChange,
+  depth,
+}: { items: JsonSchema; root: JsonSchema } & Pick<EntryProps, 'value' | 'onChange' | 'depth'>): JSX.Element {
+  const entries = Array.isArray(value) ? (value as unknown[]) : [];
+  return (
+    <div class="list">
+      {entries.map((entry, index) => (
+        <div key={index} class="list-entry">
+          <Entry
+            name={`${index + 1}`}
+            schema={items}
+            root={root}
+            value={entry}
+            onChange={(changed) => onChange(entries.with(index, changed ?? null))}
+            isRequired={false}
+            depth={depth + 1}
+          />
+          <Button
+            kind="quiet"
+            isSmall
+            icon="trash"
+            label={`Remove entry ${index + 1}`}
+            onClick={() => onChange(entries.toSpliced(index, 1))}
+          />
+        </div>
+      ))}
+      <Button isSmall icon="add" onClick={() => onChange([...entries, initialValue(items, root) ?? null])}>
+        Add
+      </Button>
+    </div>
+  );
+}
+
+/** A value as text. While it is no JSON, it says so, and the form is not sent. */
+export function JsonField({
+  id,
+  value,
+  onChange,
+  label,
+  isRequired,
+}: {
+  id?: string;
+  value: unknown;
+  onChange: (value: unknown) => void;
+  label: string;
+  isRequired?: boolean;
+}): JSX.Element {
+  const [draft, setDraft] = useState<{ text: string; of: unknown }>();
+  const text =
+    draft !== undefined && JSON.stringify(draft.of) === JSON.stringify(value)
+      ? draft.text
+      : value === undefined
+        ? ''
+        : JSON.stringify(value, null, 2);
+  const [problem, setProblem] = useState('');
+  const change = (element: HTMLTextAreaElement): void => {
+    try {
+      const parsed: unknown = element.value.trim() === '' ? undefined : JSON.parse(element.value);
+      element.setCustomValidity('');
+      setProblem('');
+      setDraft({ text: element.value, of: parsed });
+      onChange(parsed);
+    } catch (error) {
+      const said = `This is not JSON yet: ${(error as Error).message}`;
+      element.setCustomValidity(said);
+      setProblem(said);
+      setDraft({ text: element.value, of: value });
+    }
+  };
+  return (
+    <>
+      <textarea
+        id={id}
+        class="code"
+        rows={Math.min(16, Math.max(3, text.split('\n').length))}
+        spellcheck={false}
+        aria-label={id === undefined ? label : undefined}
+        aria-invalid={problem === '' ? undefined : true}
+        required={isRequired === true}
+        value={text}
+        onInput={(event) => change(event.currentTarget)}
+      />
+      {problem !== '' && (
+        <p class="about bad" role="status">
+          {problem}
+        </p>
+      )}
+    </>
+  );
+}

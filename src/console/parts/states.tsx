@@ -1,0 +1,78 @@
+import { Component } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
+import { ApiError } from '../api/request.ts';
+import type { Asked } from '../api/use-answer.ts';
+import { Button } from './button.tsx';
+import { Icon } from './icon.tsx';
+import type { IconName } from './icon.tsx';
+
+/** Shown after a moment only, so that what is quick does not flicker. */
+export function Loading({ label = 'Loading' }: { label?: string }): JSX.Element {
+  return (
+    <div class="loading" role="status" aria-label={label}>
+      <span />
+      <span />
+      <span />
+    </div>
+  );
+}
+
+/** Where nothing is yet: what would be here, and how it gets here. */
+export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }): JSX.Element {
+  return (
+    <div class="empty">
+      <Icon name={icon} size={28} />
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+/** What is wrong and what to do about it, in the gateway's words. */
+export function Problem({ error, retry }: { error: unknown; retry?: (() => void) | undefined }): JSX.Element {
+  const message = error instanceof Error ? error.message : String(error);
+  return (
+    <div class="problem" role="alert">
+      <Icon name="alert" />
+      <div>
+        <p>{message}</p>
+        {error instanceof ApiError && error.requestId !== undefined && <p class="soft small">Request {error.requestId}</p>}
+      </div>
+      {retry !== undefined && (
+        <Button isSmall icon="refresh" onClick={retry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** The answer of a route, or what stands in its place: `<Answered asked={useAnswer('GET /api/runs')}>{(runs) => …}</Answered>`. */
+export function Answered<Value>({ asked, children }: { asked: Asked<Value>; children: (value: Value) => ComponentChildren }): JSX.Element {
+  if (asked.data === undefined) return asked.error === undefined ? <Loading /> : <Problem error={asked.error} retry={asked.reload} />;
+  return (
+    <>
+      {asked.error !== undefined && <Problem error={asked.error} retry={asked.reload} />}
+      {children(asked.data)}
+    </>
+  );
+}
+
+/** Keeps a fault of one page from taking the others along. */
+export class ErrorBoundary extends Component<
+  { children: ComponentChildren; /** Another one tries again. */ place: string },
+  { error?: unknown }
+> {
+  static override getDerivedStateFromError(error: unknown): { error: unknown } {
+    return { error };
+  }
+
+  override componentDidUpdate({ place }: { place: string }): void {
+    if (place !== this.props.place && this.state.error !== undefined) this.setState({ error: undefined });
+  }
+
+  override render(): ComponentChildren {
+    const { error } = this.state;
+    return error === undefined ? this.props.children : <Problem error={error} retry={() => this.setState({ error: undefined })} />;
+  }
+}

@@ -1,0 +1,58 @@
+import type { ComponentChild, JSX } from 'preact';
+
+export interface Column<Row> {
+  title: string;
+  cell: (row: Row) => ComponentChild;
+  /** Numbers stand on the right. */
+  isNumber?: boolean;
+  /** Left out where the page is narrow. */
+  isMinor?: boolean;
+}
+
+export interface TableProps<Row> {
+  /** What the table holds, for screen readers. */
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  keyOf: (row: Row) => string | number;
+  /** Marks rows, such as `failed`. */
+  classOf?: (row: Row) => string | undefined;
+}
+
+/** Up to some hundred rows; more belong in a `VirtualList`. The first column names the row. */
+export function Table<Row>({ label, columns, rows, keyOf, classOf }: TableProps<Row>): JSX.Element {
+  const classesOf = ({ isNumber, isMinor }: Column<Row>): string | undefined =>
+    [isNumber === true && 'number', isMinor === true && 'minor'].filter(Boolean).join(' ') || undefined;
+  return (
+    <div class="table-frame" tabIndex={0} role="group" aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.title} scope="col" class={classesOf(column)}>
+                {column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={keyOf(row)} class={classOf?.(row)}>
+              {columns.map((column, index) =>
+                index === 0 ? (
+                  <th key={column.title} scope="row" class={classesOf(column)}>
+                    {column.cell(row)}
+                  </th>
+                ) : (
+                  <td key={column.title} class={classesOf(column)}>
+                    {column.cell(row)}
+                  </td>
+                ),
+              )}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,59 @@
+import { signal } from '@preact/signals';
+import type { JSX } from 'preact';
+import { Button } from './button.tsx';
+import { Icon } from './icon.tsx';
+
+interface Toast {
+  id: number;
+  text: string;
+  kind: 'done' | 'problem';
+}
+
+const shownMs = 5_000;
+/** More at a time nobody reads. */
+const maxToasts = 3;
+
+const toasts = signal<readonly Toast[]>([]);
+const announced = signal('');
+let next = 0;
+
+/** Says that something is done, or what went wrong. Problems stay until they are closed. */
+export function say(text: string, kind: Toast['kind'] = 'done'): void {
+  const toast = { id: next++, text, kind };
+  toasts.value = [...toasts.value.slice(1 - maxToasts), toast];
+  announce(text);
+  if (kind === 'done') setTimeout(() => close(toast), shownMs);
+}
+
+export function sayProblem(error: unknown): void {
+  say(error instanceof Error ? error.message : String(error), 'problem');
+}
+
+/** For screen readers alone. */
+export function announce(text: string): void {
+  announced.value = text;
+}
+
+function close(toast: Toast): void {
+  toasts.value = toasts.value.filter((other) => other !== toast);
+}
+
+/** Stands once, in the shell. */
+export function Toasts(): JSX.Element {
+  return (
+    <>
+      <div class="unseen" role="status" aria-live="polite">
+        {announced.value}
+      </div>
+      <div class="toasts">
+        {toasts.value.map((toast) => (
+          <div key={toast.id} class={`toast ${toast.kind}`}>
+            <Icon name={toast.kind === 'done' ? 'check' : 'alert'} />
+            <span>{toast.text}</span>
+            <Button kind="quiet" icon="close" label="Close this message" isSmall onClick={() => close(toast)} />
+          </div>
+        ))}
+      </div>
+    </>
+  );
+}

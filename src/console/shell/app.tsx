@@ -1,0 +1,108 @@
+import type { ComponentType, JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Route, Switch, useLocation } from 'wouter-preact';
+import { pages } from '../pages.ts';
+import type { ConsolePage, PageProps } from './page.ts';
+import { AskedFirst } from '../parts/ask-first.tsx';
+import { Button } from '../parts/button.tsx';
+import { Empty, ErrorBoundary, Loading, Problem } from '../parts/states.tsx';
+import { announce, Toasts } from '../parts/toasts.tsx';
+import { KeyDialog } from './key-dialog.tsx';
+import { Brand, Navigation } from './navigation.tsx';
+
+/** The frame around all pages. */
+export function App(): JSX.Element {
+  const [place] = useLocation();
+  const main = useRef<HTMLElement>(null);
+  const drawer = useRef<HTMLDialogElement>(null);
+  const isFirst = useRef(true);
+  // A page that was opened by a link is told to screen readers, and read from its start.
+  useEffect(() => {
+    drawer.current?.close();
+    if (!isFirst.current) main.current?.focus({ preventScroll: true });
+    isFirst.current = false;
+  }, [place]);
+  return (
+    <>
+      <a class="skip" href="#content" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
+        Skip to content
+      </a>
+      <div class="frame">
+        <div class="top-bar">
+          <Button kind="quiet" icon="menu" label="Menu" onClick={() => drawer.current?.showModal()} />
+          <Brand />
+        </div>
+        <aside class="side-bar">
+          <Navigation />
+        </aside>
+        <main id="content" ref={main} tabIndex={-1}>
+          <ErrorBoundary place={place}>
+            <Pages />
+          </ErrorBoundary>
+        </main>
+      </div>
+      <dialog ref={drawer} class="drawer" aria-label="Menu" onClick={(event) => event.target === drawer.current && drawer.current?.close()}>
+        <Navigation />
+      </dialog>
+      <KeyDialog />
+      <AskedFirst />
+      <Toasts />
+    </>
+  );
+}
+
+function Pages(): JSX.Element {
+  return (
+    <Switch>
+      {pages.map((page) => (
+        <Route key={page.path} path={patternOf(page)}>
+          {(params) => <LoadedPage page={page} params={params} />}
+        </Route>
+      ))}
+      <Route>
+        <Empty icon="search" title="There is no such page">
+          <p>
+            <a href="/">Start a chat</a>
+          </p>
+        </Empty>
+      </Route>
+    </Switch>
+  );
+}
+
+/** One pattern for all addresses of a page, so that going from one to another keeps it as it is. */
+function patternOf({ path, routes = [path] }: ConsolePage): RegExp {
+  const forms = routes.map((route) => route.replaceAll(/:(\w+)/g, '(?<$1>[^/]+)'));
+  // Names may stand in one form only.
+  return new RegExp(`^(?:${forms.join('|')})/?$`);
+}
+
+const loaded = new Map<string, ComponentType<PageProps>>();
+
+function LoadedPage({ page, params }: { page: ConsolePage; params: PageProps['params'] }): JSX.Element {
+  const [, setTurn] = useState(0);
+  const [error, setError] = useState<unknown>();
+  const Page = loaded.get(page.path);
+  useEffect(() => {
+    document.title = `${page.title} – toolwharf`;
+    announce(page.title);
+  }, [page]);
+  const load = (): void => {
+    setError(undefined);
+    page.load().then(
+      ({ Page }) => {
+        loaded.set(page.path, Page);
+        setTurn((turn) => turn + 1);
+      },
+      (failed: unknown) => {
+        console.error(failed);
+        setError(new Error('This page cannot be loaded: the gateway does not answer, or it was updated. Load the console again.'));
+      },
+    );
+  };
+  useEffect(() => {
+    if (Page === undefined) load();
+  }, [page]);
+  if (Page !== undefined) return <Page params={params} />;
+  return error === undefined ? <Loading /> : <Problem error={error} retry={() => location.reload()} />;
+}

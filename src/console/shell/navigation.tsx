@@ -1,0 +1,88 @@
+import type { JSX } from 'preact';
+import { Link, useLocation } from 'wouter-preact';
+import { key, keyQuestion, keepKey, askForKey } from '../api/key.ts';
+import { pages } from '../pages.ts';
+import type { ConsolePage } from './page.ts';
+import { RecentChats } from '../pages/chat/recent-chats.tsx';
+import { askFirst } from '../parts/ask-first.tsx';
+import { Button } from '../parts/button.tsx';
+import { Icon } from '../parts/icon.tsx';
+import { theme, themes } from './theme.ts';
+
+export function Brand(): JSX.Element {
+  return (
+    <Link href="/" class="brand">
+      <svg width="26" height="26" viewBox="0 0 32 32" aria-hidden="true">
+        <rect width="32" height="32" rx="8" />
+        <path d="M7 11.500h18M10.500 11.500v9M16 11.500v9M21.500 11.500v9M6.500 24.200c1.600 0 1.600-1.200 3.200-1.200s1.600 1.200 3.200 1.200 1.600-1.200 3.200-1.200 1.600 1.200 3.200 1.200 1.600-1.200 3.200-1.200 1.600 1.200 3.200 1.200" />
+      </svg>
+      toolwharf
+    </Link>
+  );
+}
+
+/** Side bar and drawer show the same. */
+export function Navigation(): JSX.Element {
+  const groups = (['use', 'run'] as const).map((group) => pages.filter((page) => page.group === group)).filter(({ length }) => length > 0);
+  return (
+    <>
+      <Brand />
+      <nav aria-label="Pages">
+        {groups.map((group, index) => (
+          <ul key={index}>
+            {group.map((page) => (
+              <li key={page.path}>
+                <PageLink page={page} />
+              </li>
+            ))}
+          </ul>
+        ))}
+      </nav>
+      <RecentChats />
+      <div class="side-end">
+        <KeyButton />
+        <ThemeButton />
+      </div>
+    </>
+  );
+}
+
+function PageLink({ page }: { page: ConsolePage }): JSX.Element {
+  const [place] = useLocation();
+  const isHere = page.path === '/' ? place === '/' : place === page.path || place.startsWith(`${page.path}/`);
+  return (
+    <Link href={page.path} class="page-link" aria-current={isHere ? 'page' : undefined}>
+      <Icon name={page.icon} />
+      {page.title}
+    </Link>
+  );
+}
+
+function KeyButton(): JSX.Element {
+  const hasKey = key.value !== undefined;
+  const forget = async (): Promise<void> => {
+    const isMeant = await askFirst({
+      title: 'Forget the key?',
+      text: 'This browser then asks for it again where one is needed.',
+      action: 'Forget it',
+    });
+    if (isMeant) keepKey(undefined);
+  };
+  return (
+    <Button
+      kind="quiet"
+      icon="key"
+      isDisabled={keyQuestion.value !== undefined}
+      onClick={() => void (hasKey ? forget() : askForKey('What you do here is then done with this key.'))}
+    >
+      {hasKey ? 'Forget key' : 'Enter key'}
+    </Button>
+  );
+}
+
+const labels = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' };
+
+function ThemeButton(): JSX.Element {
+  const next = themes[(themes.indexOf(theme.value) + 1) % themes.length] ?? 'system';
+  return <Button kind="quiet" icon={theme.value} label={labels[theme.value]} onClick={() => (theme.value = next)} />;
+}

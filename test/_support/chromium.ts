@@ -1,0 +1,101 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+import type { Browser, BrowserContextOptions, ConsoleMessage, Page, Request } from 'playwright-core';
+import { describe } from 'vitest';
+
+/** Where a Chromium is: nothing is looked for elsewhere, and nothing downloaded. */
+const path = process.env['CHROMIUM_PATH'];
+const isThere = path !== undefined && path !== '' && existsSync(path);
+
+/**
+ * Tests in a real browser. Without one they are skipped, and their title says why; with `REQUIRE_ALL=1` they fail instead.
+ */
+export function describeInChromium(title: string, tests: () => void): void {
+  if (isThere || process.env['REQUIRE_ALL'] === '1') describe(title, tests);
+  else describe.skip(`${title} (skipped: CHROMIUM_PATH names no Chromium)`, tests);
+}
+
+let browser: Promise<Browser> | undefined;
+
+/** One process for all tests of a file; each page has a profile of its own. */
+function launch(): Promise<Browser> {
+  if (!isThere) throw new Error('These tests need a Chromium: set CHROMIUM_PATH to its program, such as /usr/bin/chromium.');
+  browser ??= chromium.launch({ executablePath: path, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  return browser;
+}
+
+export async function closeChromium(): Promise<void> {
+  await (await browser)?.close();
+  browser = undefined;
+}
+
+export interface WatchedPage {
+  page: Page;
+  /** Breaches of the page's policy, faults of its scripts, and what it has logged as an error. */
+  faults: string[];
+  /** Requests to others than the gateway. */
+  foreign: string[];
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A page of a new profile at `url`, the address of a gateway. */
+export async function openPage(
+  url: string,
+  { path: at = '/', ...options }: BrowserContextOptions & { path?: string } = {},
+): Promise<WatchedPage> {
+  const context = await (await launch()).newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  const faults: string[] = [];
+  const foreign: string[] = [];
+  await context.addInitScript(() => {
+    addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
+      console.error(`policy: ${violatedDirective} ${blockedURI} ${sample}`),
+    );
+  });
+  const page = await context.newPage();
+  page.on('console', (message: ConsoleMessage) => {
+    if (message.type() === 'error' && !isExpected(message.text())) faults.push(message.text());
+  });
+  page.on('pageerror', (error) => faults.push(error.stack ?? error.message));
+  page.on('request', (request: Request) => {
+    if (!request.url().startsWith(url) && !/^(?:data|blob):/.test(request.url())) foreign.push(request.url());
+  });
+  page.setDefaultTimeout(10_000);
+  await page.goto(url + at);
+  return { page, faults, foreign, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** Chromium logs each answer that is an error; what the page makes of it is another matter. */
+function isExpected(text: string): boolean {
+  return text.startsWith('Failed to load resource') || text.startsWith('WebSocket connection to');
+}
+
+const axe = readFileSync(fileURLToPath(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
+
+/** What stands in the way of people with disabilities, a line each: rule and elements. */
+export async function findBarriers(page: Page): Promise<string[]> {
+  // Moving colours would be measured half-way.
+  await page
+    .evaluate(
+      () => Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => undefined))).then(() => undefined),
+      undefined,
+    )
+    .catch(() => undefined);
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const { axe: checker } = globalThis as unknown as {
+      axe: {
+        run(
+          options: object,
+        ): Promise<{ violations: { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }[] }>;
+      };
+    };
+    const { violations } = await checker.run({ resultTypes: ['violations'] });
+    return violations.flatMap(({ id, impact, nodes }) =>
+      ['serious', 'critical'].includes(impact)
+        ? nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`)
+        : [],
+    );
+  });
+}

@@ -1,0 +1,25 @@
+import { startTimeServer } from '../../src/demo/time-server.ts';
+import { listen, testApp } from './build-app.ts';
+import type { TestApp } from './build-app.ts';
+
+export interface FreshGateway {
+  app: TestApp;
+  url: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** A gateway as it starts for a newcomer: the demo model, and the time server; `parts` as for `testApp`. */
+export async function freshGateway(environment: NodeJS.ProcessEnv = {}, parts: Parameters<typeof testApp>[1] = {}): Promise<FreshGateway> {
+  const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
+  const connections = JSON.stringify([{ id: 'time', url: time.url }]);
+  const app = await testApp({ OLLAMA_BASE_URLS: ';', TOOLWHARF_DEMO: 'true', TOOL_SERVER_CONNECTIONS: connections, ...environment }, parts);
+  const url = await listen(app);
+  return {
+    app,
+    url,
+    async [Symbol.asyncDispose]() {
+      await app[Symbol.asyncDispose]();
+      await time.close();
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { makeConsole } from '../../src/packaging/make-console.ts';
+
+interface List {
+  shell: string;
+  entry: string[];
+  types: Record<string, string>;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'toolwharf-console-'));
+let list: List;
+let names: string[];
+
+beforeAll(async () => {
+  await makeConsole(folder);
+  list = JSON.parse(readFileSync(join(folder, 'console-files.json'), 'utf8')) as List;
+  names = Object.keys(list.types);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const read = (name: string): string => readFileSync(join(folder, name), 'utf8');
+
+describe('the console as it is made', () => {
+  test('loads at most 100 kB for the first page, the chat', () => {
+    const chat = names.filter((name) => name.startsWith('chat-page-'));
+    const first = [...new Set(['shell.html', ...list.entry, ...chat])];
+    const sizes = first.map((name) => statSync(join(folder, `${name}.br`)).size);
+    expect(chat).toHaveLength(1);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThanOrEqual(100_000);
+  });
+
+  test('has each file compressed, and its digest in its name', () => {
+    const found = readdirSync(folder);
+    for (const name of names) {
+      expect(name).toMatch(/-[\w-]{8}\.(?:js|css|svg)$/);
+      expect(found).toEqual(expect.arrayContaining([name, `${name}.br`, `${name}.gz`]));
+    }
+    expect(list.shell).toMatch(/^[\w-]{22}$/);
+  });
+
+  test('has nothing inline and nothing from elsewhere', () => {
+    const shell = read('shell.html');
+    expect(shell).not.toMatch(/<style|style=|<script(?![^>]* src="\/console\/assets\/)|\son\w+=|https?:/);
+    const addresses = [...shell.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address = '']) => address);
+    expect(addresses.length).toBeGreaterThanOrEqual(3);
+    expect(addresses.filter((address) => !names.includes(address.replace('/console/assets/', '')))).toEqual([]);
+  });
+
+  test('never parses a text as HTML', () => {
+    for (const name of names.filter((name) => name.endsWith('.js')))
+      // Preact would take `dangerouslySetInnerHTML`; nothing here gives it.
+      expect(read(name).replaceAll(/\w+\.innerHTML(?:=\w+\.__html|\|\||&&|!==|===)?/g, '')).not.toMatch(
+        /insertAdjacentHTML|document\.write|\beval\(|new Function/,
+      );
+  });
+});
