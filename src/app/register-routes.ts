@@ -107,6 +107,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     authenticateToken: authenticator.findByToken,
     openCaller: authenticator.findOpenCaller,
     allowedOrigins,
+    publicUrl: config.publicUrl,
     pingIntervalMs: config.wsPingIntervalMs,
     now,
     startChat: startSocketChat({ runs, conversations }),

@@ -7,7 +7,7 @@
  * @typedef {(question: any, signal: AbortSignal) => unknown} Ask
  * The options are documented in docs/browser-tools.md:
  * @typedef {{ url?: string, token?: string, user?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
- *   functions?: Record<string, PageFunction>, confirm?: Ask, input?: Ask,
+ *   functions?: Record<string, PageFunction>, confirm?: Ask, input?: Ask, connect?: Ask,
  *   onSession?: (sessionId: string, isResumed: boolean) => void, onFrame?: (frame: Frame) => void,
  *   onStatus?: (status: 'connecting' | 'open' | 'waiting' | 'closed', reason?: string) => void,
  *   maxResultBytes?: number, retryMs?: number }} ConnectOptions
@@ -77,15 +77,37 @@ export function connect(options = {}) {
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type, data }));
   }
 
+  /** @param {string} id */
+  function cancelCall(id) {
+    calls.get(id)?.abort();
+    calls.delete(id);
+  }
+
   /** @param {Frame} frame @param {string | undefined} resume */
   async function receive(frame, resume) {
     options.onFrame?.(frame);
     const { type, data } = frame;
     if (type === 'session') greet(data, resume);
     else if (type === 'execute:tool') await execute(data);
-    else if (type.endsWith(':cancel')) calls.get(data.id)?.abort();
+    else if (type.endsWith(':cancel')) cancelCall(data.id);
     else if (type === 'confirmation' || type === 'input') await ask(type, data);
+    else if (type === 'connect') await showLink(data);
     else feed(frame);
+  }
+
+  // Signing in is the answer; the gateway notices it itself.
+  /** @param {Record<string, any>} data */
+  async function showLink(data) {
+    const abort = new AbortController();
+    calls.set(data.id, abort);
+    const { connect: show = () => false } = options;
+    const isWanted = await attempt(
+      () => show(data, abort.signal),
+      () => false,
+    );
+    if (isWanted !== false || abort.signal.aborted) return;
+    calls.delete(data.id);
+    send('connect:result', { id: data.id, cancelled: true });
   }
 
   /** @param {'confirmation' | 'input'} type @param {Record<string, any>} data */

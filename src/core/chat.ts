@@ -164,8 +164,6 @@ export interface ChatRequest {
    * and `options` are for that alone. `address`: where people reach the gateway, without a slash at the end; absent if that is not known.
    */
   reply?: { dialect: string; options: JsonObject; readonly address?: string | undefined };
-  /** The same address, for an answer over a socket. */
-  address?: string;
   /** Present with `store: true`: the answer is to be stored. `metadata` is not validated. */
   store?: { metadata: JsonValue };
 }

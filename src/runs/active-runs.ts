@@ -93,6 +93,8 @@ export interface RunStarter {
   controller: AbortController;
   /** Of the request that does. It is not kept with a run that waits. */
   readHeader?: ReadRequestHeader | undefined;
+  /** Where people reach the gateway, for links; absent where the chat request says so (`reply`). */
+  address?: (() => string | undefined) | undefined;
 }
 
 /** Forwards the events of one run to the session that its chat names. Neither function throws or waits. */
@@ -159,6 +161,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     caller: Caller;
     controller: AbortController;
     readHeader?: ReadRequestHeader | undefined;
+    address?: (() => string | undefined) | undefined;
     recorder: RunRecorder;
     /** Of a resumed run: what it has added to the conversation before. */
     transcript: ChatMessage[];
@@ -171,6 +174,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
 
   function launch(request: ChatRequest, start: RunStart): StartedRun {
     const { runId, caller, controller, readHeader, recorder, transcript, suspensionWith, model, earlier } = start;
+    const { address = () => request.reply?.address } = start;
     const { chatId, messageId, sessionId } = request;
     const calls = createCancellableCalls();
     const end = new RunEnd();
@@ -181,7 +185,6 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     const ids = { runId, chatId, messageId, sessionId, model };
     const whenOver = end.whenOver;
     const { signal } = controller;
-    const address = (): string | undefined => request.reply?.address ?? request.address;
     const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests };
     running.set(runId, { callerId: caller.id, request, transcript, controller, calls, end });
     function finish(): void {
@@ -227,7 +230,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
   }
 
   return {
-    start(request, { caller, controller, readHeader }) {
+    start(request, { caller, controller, readHeader, address }) {
       requireReady(caller, request);
       const { model, mode } = request;
       const runId = newRunId();
@@ -235,7 +238,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
       // Only an answer over HTTP can carry approval tokens.
       const suspensionWith = (progress: RunProgress): RunSuspension | undefined =>
         request.reply === undefined ? undefined : suspensions?.begin({ id: runId, caller, request, ...progress });
-      return launch(request, { runId, caller, controller, readHeader, recorder, transcript: [], suspensionWith, model });
+      return launch(request, { runId, caller, controller, readHeader, address, recorder, transcript: [], suspensionWith, model });
     },
     async resume(run, decided, { caller, controller, readHeader }) {
       const { id: runId, model, request } = run;

@@ -3,12 +3,14 @@ import { listen } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { functionModule } from '../_support/tools-folder.ts';
 import { bankGateway, lastResults } from '../http/approval-fixture.ts';
+import { connect as connectServer, connectingGateway } from '../http/connecting-fixture.ts';
 import { functionGateway } from '../requirements/function-gateway.ts';
 
 interface Options {
   url?: string;
   confirm?: (question: unknown, signal: AbortSignal) => unknown;
   input?: (question: unknown, signal: AbortSignal) => unknown;
+  connect?: (question: { url: string }, signal: AbortSignal) => unknown;
 }
 const { connect } = (await import(new URL('../../src/client/toolwharf-client.js', import.meta.url).href)) as {
   connect: (options: Options) => { chat(message: object): { done: Promise<unknown> }; close(): void };
@@ -64,4 +66,34 @@ test.each<[Options, string]>([
   await client.chat({ content: 'Go.', model: 'model' }).done;
   client.close();
   expect(lastResults(gateway)).toEqual([expect.stringContaining(read)]);
+});
+
+describe('a page whose user has to connect to a server', () => {
+  const send = (): ReturnType<typeof turns> => [calls(['send', { to: 'bob' }]), says('So be it.')];
+
+  test('shows the link, and is told when they have', async () => {
+    await using gateway = await connectingGateway(send());
+    const show = vi.fn((_question: { url: string }, _signal: AbortSignal) => undefined);
+    const client = connect({ url: await listen(gateway.app), connect: show });
+    const { done } = client.chat({ content: 'Send it', model: 'model' });
+    await vi.waitFor(() => expect(show).toHaveBeenCalledOnce());
+    expect(show.mock.calls[0]?.[0].url).toContain('/connect/');
+    await connectServer(gateway);
+    await done;
+    await vi.waitFor(() => expect(show.mock.calls[0]?.[1].aborted).toBe(true));
+    client.close();
+    expect(gateway.sent).toHaveLength(1);
+  });
+
+  test.each<[string, Options]>([
+    ['cannot show one', {}],
+    ['says that they will not', { connect: () => false }],
+    ['throws', { connect: () => Promise.reject(new Error('broken')) }],
+  ])('and %s goes on without', async (_name, options) => {
+    await using gateway = await connectingGateway(send());
+    const client = connect({ url: await listen(gateway.app), ...options });
+    await client.chat({ content: 'Send it', model: 'model' }).done;
+    client.close();
+    expect(lastResults(gateway)).toEqual([expect.stringContaining('does not want to connect')]);
+  });
 });

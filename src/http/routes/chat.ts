@@ -37,7 +37,7 @@ export interface ChatRouteOptions extends AnswerOptions {
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
   runInBackground(
     parsed: ParsedRequest,
-    who: { caller: Caller; readHeader: ReadRequestHeader },
+    who: { caller: Caller; readHeader: ReadRequestHeader; address: () => string | undefined },
     release: Release,
   ): Promise<string | undefined>;
 }
@@ -147,7 +147,11 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
       throw sessionNeeded('background: true requires the session_id of an open websocket session, which receives the answer.');
     const runId = await options.runInBackground(
       parsed,
-      { caller: request.caller, readHeader: readRequestHeader(request) },
+      {
+        caller: request.caller,
+        readHeader: readRequestHeader(request),
+        address: () => publicAddress(request.headers, options.publicUrl),
+      },
       takeOverAdmission(request),
     );
     if (runId === undefined)

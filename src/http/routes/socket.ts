@@ -25,6 +25,8 @@ export interface SocketRouteOptions {
   openCaller(request: FastifyRequest): MaybePromise<Caller | undefined>;
   /** Origins of pages that may connect besides the gateway's own; `*` allows every page. */
   allowedOrigins: readonly string[];
+  /** `PUBLIC_URL`. */
+  publicUrl?: string | undefined;
   pingIntervalMs: number;
   /** Milliseconds since 1970. */
   now: () => number;

@@ -48,6 +48,9 @@ const frameSchemas = {
   'input:result': z
     .looseObject({ id })
     .transform((data): ClientFrame => ({ type: 'answer', elicitation: 'input', id: data.id, data: data as JsonObject })),
+  'connect:result': z
+    .looseObject({ id })
+    .transform((data): ClientFrame => ({ type: 'answer', elicitation: 'connect', id: data.id, data: data as JsonObject })),
 } as const;
 const knownTypes = Object.keys(frameSchemas);
 

@@ -27,6 +27,7 @@ export type StartChat = (options: {
   body: JsonObject;
   caller: Caller;
   readHeader: ReadRequestHeader | undefined;
+  address: SocketCaller['address'];
   controller: AbortController;
   conversation: ChatInConversation;
   /** Called once the run has ended, before its last frames are sent. */
@@ -63,10 +64,11 @@ export interface SocketChats {
   cancel(runId: string | undefined, session: RelaySession, caller: Caller): void;
 }
 
-/** `readHeader`: of the request that opened the socket. */
+/** `readHeader`, and `address`, where people reach the gateway: of the request that opened the socket. */
 export interface SocketCaller {
   caller: Caller;
   readHeader?: ReadRequestHeader | undefined;
+  address?: (() => string | undefined) | undefined;
 }
 
 export function createSocketChats(options: SocketChatsOptions): SocketChats {
@@ -106,21 +108,21 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
   }
 
   async function stream(body: JsonObject, chat: StartedChat, onOver: () => void): Promise<void> {
-    const { session, caller, readHeader, controller, conversation } = chat;
+    const { session, caller, readHeader, address, controller, conversation } = chat;
     controller.signal.throwIfAborted();
-    const { runId, stream: streamRun, stats } = await startChat({ body, caller, readHeader, controller, conversation, onOver });
+    const { runId, stream: streamRun, stats } = await startChat({ body, caller, readHeader, address, controller, conversation, onOver });
     chat.runId = runId;
     const head = { runId, model: textField(body, 'model') ?? '', chatId: textField(body, 'chat_id'), messageId: textField(body, 'id') };
     await streamToSession({ relay, sessionId: session.id, caller, head, stream: streamRun, stats, controller, log });
   }
 
   return {
-    async start(fields, session, { caller, readHeader }) {
+    async start(fields, session, { caller, readHeader, address }) {
       const controller = new AbortController();
       const id = conversationIn(fields, session, caller);
       const queued = queues.join(JSON.stringify([id.callerId, id.of, id.id]), controller);
       const conversation = { id, queued, isContinued: continuesIn(fields) };
-      const chat: StartedChat = { session, caller, readHeader, controller, conversation };
+      const chat: StartedChat = { session, caller, readHeader, address, controller, conversation };
       chats.add(chat);
       try {
         if (count(session.id, caller.id) > limits.chatsPerSession) {
@@ -161,6 +163,7 @@ interface StartedChat {
   session: RelaySession;
   caller: Caller;
   readHeader: ReadRequestHeader | undefined;
+  address: SocketCaller['address'];
   controller: AbortController;
   conversation: ChatInConversation;
   /** Absent until it has begun. */

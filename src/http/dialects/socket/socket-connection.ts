@@ -11,6 +11,7 @@ import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession, SessionSocket } from '../../../relay/session.ts';
 import type { PersonSource } from '../../auth/identify-person.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';
+import { publicAddress } from '../../public-address.ts';
 import type { ByteBudget } from './byte-budget.ts';
 import type { MaybePromise } from '../../../shared/maybe-promise.ts';
 import { readSocketFrame } from './parse-socket-frame.ts';
@@ -38,6 +39,8 @@ export interface ConnectionOptions {
   takeSlot(callerId: string): ByteBudget | undefined;
   /** Of the request that opened the socket. */
   headers: IncomingHttpHeaders;
+  /** `PUBLIC_URL`. */
+  publicUrl?: string | undefined;
   pingIntervalMs: number;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -246,10 +249,15 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     if (parsed.type === 'invalid') return refuse(parsed.message);
     const { frame } = parsed;
     if (frame.type === 'auth') return void authenticateAgain(frame, session, caller);
-    if (frame.type === 'message') void chats.start(frame.fields, session, { caller, readHeader: readRequestHeader({ headers, caller }) });
+    if (frame.type === 'message') startChat(frame.fields, session, caller);
     if (frame.type === 'cancel') chats.cancel(frame.runId, session, caller);
     if (frame.type === 'execute:tool:result') session.answer(answerOf(frame));
     if (frame.type === 'answer') session.answerElicitation(frame.elicitation, frame.id, frame.data);
+  }
+
+  function startChat(fields: JsonObject, current: RelaySession, by: Caller): void {
+    const address = (): string | undefined => publicAddress(headers, options.publicUrl);
+    void chats.start(fields, current, { caller: by, readHeader: readRequestHeader({ headers, caller: by }), address });
   }
 
   async function authenticate(parsed: ParsedFrame): Promise<void> {

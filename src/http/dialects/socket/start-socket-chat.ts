@@ -16,14 +16,14 @@ export interface SocketChatOptions {
 
 /** Starts a chat over a socket, with the same body and the same run as over HTTP, and with the messages that are kept of its conversation. */
 export function startSocketChat({ runs, conversations }: SocketChatOptions): StartChat {
-  return async ({ body, caller, readHeader, controller, conversation, onOver }) => {
+  return async ({ body, caller, readHeader, address, controller, conversation, onOver }) => {
     const { request: sent, hasSystemParameter } = parseChatBody(body);
     const prompts = sent.messages.slice(0, hasSystemParameter ? 1 : 0);
     const asked = sent.messages.slice(prompts.length);
     if (!conversation.isContinued) conversation.queued.replace();
     const history = conversation.isContinued ? await conversations.find(conversation.id, sent.model) : [];
     const request = { ...sent, messages: [...prompts, ...history, ...asked], ...(history.length > 0 && { hasKeptCalls: true as const }) };
-    const { run, stream, stats } = runs.start(request, { caller, controller, readHeader });
+    const { run, stream, stats } = runs.start(request, { caller, controller, readHeader, address });
     run.whenOver?.(onOver);
     const added = createAddedMessages();
 
@@ -67,12 +67,12 @@ export interface BackgroundRunsOptions {
 export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions) {
   return async (
     { request }: Pick<ParsedRequest, 'request'>,
-    { caller, readHeader }: SocketCaller,
+    { caller, readHeader, address }: SocketCaller,
     release: Release,
   ): Promise<string | undefined> => {
     const sessionId = request.sessionId ?? '';
     const controller = new AbortController();
-    const { run, stream, stats } = startOr(release, () => runs.start(request, { caller, controller, readHeader }));
+    const { run, stream, stats } = startOr(release, () => runs.start(request, { caller, controller, readHeader, address }));
     run.whenOver?.(release);
     const first = Promise.withResolvers<boolean>();
     const head = { runId: run.runId, model: request.model, chatId: request.chatId, messageId: request.messageId };
