@@ -1,9 +1,13 @@
 /**
  * How far a destination is trusted. There is no default: every caller of `SendOutbound` has to decide.
  * - `configured`: an operator entered this origin (a backend, a registered tool server); only it may be addressed, even on a private address.
+ * - `linked`: a registered tool server at the origin `from` leads there, as to its authorization server. A server on a public address leads nowhere private.
  * - `request`: a request, a model or a document supplied it; the egress rules decide.
  */
-export type Trust = { kind: 'configured'; origin: string } | { kind: 'request'; mayReachPrivate: boolean };
+export type Trust =
+  | { kind: 'configured'; origin: string }
+  | { kind: 'linked'; from: string }
+  | { kind: 'request'; mayReachPrivate: boolean };
 
 export interface OutboundRequest {
   method: string;

@@ -19,6 +19,9 @@ export type AddressClass = 'public' | 'private' | 'loopback' | 'link-local' | 'm
 /** How far one call may go: `private` means everything but link-local and metadata addresses. */
 export type Reach = 'public' | 'private';
 
+/** Trust whose reach is known: that of `linked` is found by the addresses of the server that leads there. */
+export type DecidedTrust = Exclude<Trust, { kind: 'linked' }> | { kind: 'linked'; reach: Reach };
+
 export type EgressDecision = { isAllowed: true; reach: Reach } | { isAllowed: false; message: string };
 
 /** Metadata services outside 169.254.0.0/16: Alibaba, Azure, Oracle, Volcengine. The last octets are hosts, not ranges. */
@@ -101,12 +104,34 @@ export function isReachable(addressClass: AddressClass, reach: Reach): boolean {
  * Whether a request may be sent, and to which addresses. The decision is final for a URL whose host is an IP address; for a name, its addresses must
  * be checked with `reach` (`isReachable`) once they are resolved. The message names the setting that would allow it.
  */
-export function decideEgress(url: URL, trust: Trust, rules: EgressRules): EgressDecision {
-  const decision = trust.kind === 'configured' ? decideConfigured(url, trust.origin) : decideRequested(url, trust.mayReachPrivate, rules);
+export function decideEgress(url: URL, trust: DecidedTrust, rules: EgressRules): EgressDecision {
+  const decision = decide(url, trust, rules);
   if (!decision.isAllowed) return decision;
   const addressClass = literalClass(url.hostname);
   if (addressClass === undefined || isReachable(addressClass, decision.reach)) return decision;
-  return { isAllowed: false, message: explainRefusal(url.origin, addressClass, rules) };
+  return { isAllowed: false, message: explainRefusal(url.origin, addressClass, { trust, rules }) };
+}
+
+function decide(url: URL, trust: DecidedTrust, rules: EgressRules): EgressDecision {
+  switch (trust.kind) {
+    case 'configured':
+      return decideConfigured(url, trust.origin);
+    case 'linked':
+      return decideLinked(url, trust.reach, rules);
+    case 'request':
+      return decideRequested(url, trust.mayReachPrivate, rules);
+  }
+}
+
+function decideLinked(url: URL, reach: Reach, rules: EgressRules): EgressDecision {
+  if (isAlwaysAllowed(url, rules)) return { isAllowed: true, reach: 'private' };
+  if (!isBlockedPort(url)) return { isAllowed: true, reach };
+  const reason = `A tool server leads to ${url.origin}, and its port belongs to another protocol than HTTP.`;
+  return { isAllowed: false, message: `${reason} ${cureFor(url.origin, rules)}` };
+}
+
+function isAlwaysAllowed(url: URL, rules: EgressRules): boolean {
+  return rules.allow.some((allowed) => originOf(allowed) === url.origin);
 }
 
 function decideConfigured(url: URL, configured: string): EgressDecision {
@@ -118,7 +143,7 @@ function decideConfigured(url: URL, configured: string): EgressDecision {
 }
 
 function decideRequested(url: URL, mayReachPrivate: boolean, rules: EgressRules): EgressDecision {
-  if (rules.allow.some((allowed) => originOf(allowed) === url.origin)) return { isAllowed: true, reach: 'private' };
+  if (isAlwaysAllowed(url, rules)) return { isAllowed: true, reach: 'private' };
   if (rules.mode === 'none') {
     const reason = `${url.origin} came with a request, and TOOL_SERVER_EGRESS=none refuses such servers.`;
     return { isAllowed: false, message: `${reason} ${cureFor(url.origin, rules)}` };
@@ -131,13 +156,21 @@ function decideRequested(url: URL, mayReachPrivate: boolean, rules: EgressRules)
 }
 
 /** Names the class but not the address behind a name: a refusal must not reveal the local network. */
-export function explainRefusal(origin: string, addressClass: AddressClass, rules: EgressRules): string {
+export function explainRefusal(
+  origin: string,
+  addressClass: AddressClass,
+  { trust, rules }: { trust: Pick<Trust, 'kind'>; rules: EgressRules },
+): string {
   if (addressClass === 'link-local' || addressClass === 'metadata') {
     const kind = addressClass === 'metadata' ? 'cloud metadata' : 'link-local';
     return `${origin} leads to a ${kind} address, where credentials can be read. So it is always refused, and no setting allows it.`;
   }
   const kind = addressClass === 'other' ? 'reserved' : addressClass;
-  return `${origin} leads to a ${kind} address, and servers that come with a request may only have public ones. ${cureFor(origin, rules)}`;
+  const rule =
+    trust.kind === 'linked'
+      ? 'a tool server on a public address leads to public ones only'
+      : 'servers that come with a request may only have public ones';
+  return `${origin} leads to a ${kind} address, and ${rule}. ${cureFor(origin, rules)}`;
 }
 
 function cureFor(origin: string, rules: EgressRules): string {
@@ -149,6 +182,12 @@ function cureFor(origin: string, rules: EgressRules): string {
 export function originOf(url: string): string | undefined {
   const parsed = URL.parse(url);
   return parsed?.protocol === 'http:' || parsed?.protocol === 'https:' ? parsed.origin : undefined;
+}
+
+/** Where a server at these addresses leads: to private ones only if it is on none that is public. */
+export function reachFrom(addresses: readonly string[]): Reach {
+  const classes = addresses.map(classifyAddress);
+  return classes.length > 0 && classes.every((found) => found === 'private' || found === 'loopback') ? 'private' : 'public';
 }
 
 /**

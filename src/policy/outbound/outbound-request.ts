@@ -1,4 +1,5 @@
 import { lookup as lookupByDns } from 'node:dns';
+import { isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 
@@ -11,10 +12,11 @@ import { limits } from '../../core/limits.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders } from './check-request.ts';
 import type { CheckedHeaders } from './check-request.ts';
-import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from './egress.ts';
-import type { AddressClass, EgressDecision, EgressRules, Reach } from './egress.ts';
+import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf, reachFrom } from './egress.ts';
+import type { AddressClass, DecidedTrust, EgressDecision, EgressRules, Reach } from './egress.ts';
 import { explainFailedRequest } from './explain-failure.ts';
 import { laterLimit } from '../../shared/later-limit.ts';
+import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { ResponseReceiver } from './response-receiver.ts';
 
 export interface OutboundOptions {
@@ -79,7 +81,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
     return agent;
   }
 
-  function destinationOf({ url: text, trust }: OutboundRequest): Destination {
+  function destinationOf(text: string, trust: DecidedTrust): Destination {
     const key = trust.kind === 'configured' && text.length <= longestDecided ? `${trust.origin} ${text}` : undefined;
     const known = key === undefined ? undefined : decided.get(key);
     if (known !== undefined) return known;
@@ -90,12 +92,23 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
   }
 
   /** @throws OutboundError `denied`, `unreachable`, `invalid_request`; the signal's reason */
-  function routeOf(request: OutboundRequest): Route {
+  function routeOf(request: OutboundRequest, trust: DecidedTrust): Route {
     request.signal.throwIfAborted();
-    const { url, decision } = destinationOf(request);
+    const { url, decision } = destinationOf(request.url, trust);
     if (!decision.isAllowed) throw new OutboundError('denied', decision.message);
     if (isClosed) throw new OutboundError('unreachable', `${url.origin} was not called, because the gateway is shutting down.`);
     return { agent: agentFor(request.trust, decision.reach), url, egress: options.egress };
+  }
+
+  /** @throws as `routeOf` */
+  async function sendLinked(request: OutboundRequest, from: string): Promise<OutboundResponse> {
+    const reach = reachFrom(await waitUnlessAborted(addressesOf(from, options.lookup ?? lookupByDns), request.signal));
+    return exchange(request, () => routeOf(request, { kind: 'linked', reach }));
+  }
+
+  function send(request: OutboundRequest): Promise<OutboundResponse> {
+    const { trust } = request;
+    return trust.kind === 'linked' ? sendLinked(request, trust.from) : exchange(request, () => routeOf(request, trust));
   }
 
   async function close(): Promise<void> {
@@ -103,7 +116,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
     await Promise.all([...agents.values()].map((agent) => agent.destroy()));
   }
 
-  return { send: (request) => exchange(request, routeOf), close };
+  return { send, close };
 }
 
 interface Destination {
@@ -117,8 +130,8 @@ interface Route {
   egress: EgressRules;
 }
 
-async function exchange(request: OutboundRequest, routeOf: (request: OutboundRequest) => Route): Promise<OutboundResponse> {
-  const { agent, url, egress } = routeOf(request);
+async function exchange(request: OutboundRequest, findRoute: () => Route): Promise<OutboundResponse> {
+  const { agent, url, egress } = findRoute();
   const method = checkMethod(request.method);
   const headers = prepareHeaders(request.headers ?? {});
   const firstByteTimeoutMs = checkTimeLimit(request.firstByteTimeoutMs);
@@ -149,7 +162,8 @@ async function exchange(request: OutboundRequest, routeOf: (request: OutboundReq
   } catch (error) {
     receiver.fail(error);
     if (request.signal.aborted) throw request.signal.reason;
-    if (error instanceof AddressRefused) throw new OutboundError('denied', explainRefusal(url.origin, error.addressClass, egress));
+    if (error instanceof AddressRefused)
+      throw new OutboundError('denied', explainRefusal(url.origin, error.addressClass, { trust: request.trust, rules: egress }));
     throw explainFailedRequest(error, url.origin);
   } finally {
     clearTimeout(timer);
@@ -278,6 +292,17 @@ function createConnector(reach: Reach, options: OutboundOptions): buildConnector
 function markResets<T extends Socket>(socket: T): T {
   return socket.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ECONNRESET') error.code = 'UND_ERR_SOCKET';
+  });
+}
+
+/** All addresses of an origin's host; none if it cannot be resolved. */
+function addressesOf(origin: string, lookup: LookupFunction): Promise<string[]> {
+  const host = URL.parse(origin)?.hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>') ?? '';
+  if (isIP(host) !== 0) return Promise.resolve([host]);
+  return new Promise((resolve) => {
+    lookup(host, { all: true }, (error, answers) => {
+      resolve(error !== null || typeof answers === 'string' ? [] : answers.map(({ address }) => address));
+    });
   });
 }
 

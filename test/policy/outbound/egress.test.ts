@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
-import type { Trust } from '../../../src/core/outbound.ts';
 import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from '../../../src/policy/outbound/egress.ts';
-import type { AddressClass, EgressRules } from '../../../src/policy/outbound/egress.ts';
+import type { AddressClass, DecidedTrust, EgressRules } from '../../../src/policy/outbound/egress.ts';
 
 const addresses: Record<AddressClass, string[]> = {
   public: [
@@ -151,13 +150,14 @@ describe('isReachable', () => {
   });
 });
 
-const user: Trust = { kind: 'request', mayReachPrivate: false };
-const admin: Trust = { kind: 'request', mayReachPrivate: true };
-const configured = (origin: string): Trust => ({ kind: 'configured', origin });
+const user: DecidedTrust = { kind: 'request', mayReachPrivate: false };
+const admin: DecidedTrust = { kind: 'request', mayReachPrivate: true };
+const linked = (reach: 'public' | 'private'): DecidedTrust => ({ kind: 'linked', reach });
+const configured = (origin: string): DecidedTrust => ({ kind: 'configured', origin });
 const rules = (mode: EgressRules['mode'], ...allow: string[]): EgressRules => ({ mode, allow });
 
 describe('decideEgress', () => {
-  it.each<[string, string, Trust, EgressRules]>([
+  it.each<[string, string, DecidedTrust, EgressRules]>([
     ['a public address for a request', 'https://1.1.1.1/x', user, rules('public')],
     ['a private address for an administrator', 'http://10.0.0.5:8000/', admin, rules('public')],
     ['this host for an administrator', 'http://127.0.0.1:8000/', admin, rules('public')],
@@ -165,13 +165,16 @@ describe('decideEgress', () => {
     ['a listed private origin', 'http://192.168.1.5:8000/x?y', user, rules('public', 'http://192.168.1.5:8000')],
     ['a listed origin with "none"', 'http://192.168.1.5:8000/', user, rules('none', 'http://a.example', 'http://192.168.1.5:8000/')],
     ['a listed origin with its default port written', 'http://intranet.example/', user, rules('none', 'http://INTRANET.example:80')],
+    ['a private address where a server in a private network leads', 'http://10.0.0.5:8000/', linked('private'), rules('none')],
+    ['a public address where any server leads', 'https://1.1.1.1/x', linked('public'), rules('none')],
+    ['a listed private origin where a public server leads', 'http://10.0.0.5/', linked('public'), rules('none', 'http://10.0.0.5')],
     ['the configured private origin', 'http://192.168.1.5:8000/x', configured('http://192.168.1.5:8000'), rules('none')],
     ['the origin of a configured base URL', 'http://127.0.0.1:11434/api/chat', configured('http://127.0.0.1:11434/v1'), rules('none')],
   ])('allows %s', (_, url, trust, given) => {
     expect(decideEgress(new URL(url), trust, given).isAllowed).toBe(true);
   });
 
-  it.each<[string, string, Trust, EgressRules]>([
+  it.each<[string, string, DecidedTrust, EgressRules]>([
     ['a private address for a request', 'http://10.0.0.5:8000/', user, rules('public')],
     ['this host for a request', 'http://[::1]:8000/', user, rules('public')],
     ['a reserved address for a request', 'http://198.18.0.1/', user, rules('public')],
@@ -183,6 +186,10 @@ describe('decideEgress', () => {
     ['metadata although it is listed', 'http://169.254.169.254/', admin, rules('any', 'http://169.254.169.254')],
     ['metadata although it is configured', 'http://169.254.169.254/', configured('http://169.254.169.254'), rules('any')],
     ['link-local although it is configured', 'http://[fe80::1]/', configured('http://[fe80::1]'), rules('any')],
+    ['a private address where a public server leads', 'http://10.0.0.5:8000/', linked('public'), rules('any')],
+    ['this host where a public server leads', 'http://127.0.0.1:8000/', linked('public'), rules('any')],
+    ['metadata where a server in a private network leads', 'http://169.254.169.254/', linked('private'), rules('any')],
+    ['the port of another protocol where a server leads', 'http://10.0.0.5:25/', linked('private'), rules('any')],
     ['another port than the configured one', 'http://127.0.0.1:8001/', configured('http://127.0.0.1:8000'), rules('any')],
     ['another scheme than the configured one', 'https://a.example/', configured('http://a.example'), rules('any')],
     ['another host than the configured one', 'http://b.example/', configured('http://a.example'), rules('any')],
@@ -217,8 +224,12 @@ describe('decideEgress', () => {
   });
 
   it('offers no setting for metadata and link-local addresses', () => {
-    expect(explainRefusal('http://metadata.example', 'metadata', rules('public'))).not.toContain('TOOL_SERVER_ALLOW');
-    expect(explainRefusal('http://printer.example', 'link-local', rules('public'))).not.toContain('TOOL_SERVER_ALLOW');
+    expect(explainRefusal('http://metadata.example', 'metadata', { trust: user, rules: rules('public') })).not.toContain(
+      'TOOL_SERVER_ALLOW',
+    );
+    expect(explainRefusal('http://printer.example', 'link-local', { trust: user, rules: rules('public') })).not.toContain(
+      'TOOL_SERVER_ALLOW',
+    );
   });
 });
 

@@ -2,8 +2,8 @@ import type { LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-
 import type { OutboundError } from '../../../src/core/errors.ts';
+import type { Trust } from '../../../src/core/outbound.ts';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 import { closeAll, openDoor, requested, settle, startPeer, startServer, textOf, type Peer } from './peers.ts';
 
@@ -146,6 +146,44 @@ describe('addresses that a request supplies', () => {
     await expect(byName).rejects.toThrow(`TOOL_SERVER_ALLOW=http://localhost:${canaryPort()}`);
     const byAddress = openDoor().send({ url: `http://127.1:${canaryPort()}/x`, trust: requested });
     await expect(byAddress).rejects.toThrow(`TOOL_SERVER_ALLOW=http://127.0.0.1:${canaryPort()}`);
+  });
+});
+
+describe('where a registered server leads', () => {
+  const target = (): string => `http://127.0.0.2:${canaryPort()}/`;
+  const from = (host: string): Trust => ({ kind: 'linked', from: `https://${host}` });
+
+  it('is a private address only if the server itself has no public one', async () => {
+    const addresses: Record<string, string[]> = {
+      'home.test': ['10.0.0.1'],
+      'public.test': ['1.1.1.1'],
+      'both.test': ['10.0.0.1', '1.1.1.1'],
+    };
+    const lookup: LookupFunction = (host, _options, callback) => {
+      const found = addresses[host];
+      if (found === undefined) callback(new Error('unknown'), []);
+      else
+        callback(
+          null,
+          found.map((address) => ({ address, family: 4 })),
+        );
+    };
+    const door = openDoor({ lookup, egress: { mode: 'none', allow: [] } });
+    for (const host of ['home.test', '10.0.0.1', '[fd12::1]'])
+      expect(await textOf(await door.send({ url: target(), trust: from(host) }))).toBe('hello');
+    expect(visits()).toBe(3);
+    for (const host of ['public.test', 'both.test', 'unknown.test', '1.1.1.1', '169.254.169.254', '[2606:4700::1]']) {
+      const refused = door.send({ url: target(), trust: from(host) });
+      await expect(refused).rejects.toThrow(
+        `a tool server on a public address leads to public ones only. To allow it, set: TOOL_SERVER_ALLOW=`,
+      );
+    }
+    expect(visits()).toBe(3);
+  });
+
+  it('is listed by the operator otherwise', async () => {
+    const door = openDoor({ egress: { mode: 'none', allow: [new URL(target()).origin] } });
+    expect(await textOf(await door.send({ url: target(), trust: from('1.1.1.1') }))).toBe('hello');
   });
 });
 
