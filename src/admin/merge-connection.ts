@@ -9,8 +9,8 @@ import { findHidden, redactSecretFields, restoreSecretFields, withoutSecretField
 import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-server-wire.ts';
 
 /**
- * Merges a change into a connection. Omitted fields stay, but secrets only if the origin of `url` stays; `config`, `info` and `headers` are merged one
- * level deeper. `key: ""` and `key: null` remove the key. `""` removes a header, `null` keeps it, because answers show it so; `headers: null` removes
+ * Merges a change into a connection. Omitted fields stay, but secrets only if the origin of `url` stays; `config`, `info`, `oauth` and `headers` are merged
+ * one level deeper. `key: ""` and `key: null` remove the key. `""` removes a header, `null` keeps it, because answers show it so; `headers: null` removes
  * all.
  */
 export function mergeConnection(known: ToolServerRecord, change: JsonObject): JsonObject {
@@ -24,6 +24,7 @@ export function mergeConnection(known: ToolServerRecord, change: JsonObject): Js
     ...(isJsonObject(given['config']) && { config: { ...(before['config'] as JsonObject), ...given['config'] } }),
     ...(isJsonObject(given['info']) && { info: { ...(before['info'] as JsonObject), ...given['info'] } }),
     ...(isJsonObject(headers) && { headers: mergeHeaders(record, headers, record.headers) }),
+    ...(isJsonObject(given['oauth']) && { oauth: withClientSecret(record, { ...asObject(before['oauth']), ...given['oauth'] }) }),
     ...(isFirstKey(before, given) && { auth_type: 'bearer' }),
   };
 }
@@ -42,11 +43,13 @@ export function droppedSecrets(before: ToolServerRecord, after: ToolServerRecord
 function secretsSourceFor(record: ToolServerRecord, change: JsonObject): ToolServerRecord {
   const url = ownValue(change, 'url');
   if (typeof url !== 'string' || originOf(url) === originOf(record.url)) return record;
-  const { key: _key, ...rest } = record;
+  const { key: _key, oauth, ...rest } = record;
+  const { clientSecret: _secret, ...shownOAuth } = oauth ?? {};
   const { unreadable_secrets: _mark, ...extra } = record.extra;
   const isDocumentMoved = documentOrigin({ url, path: record.path }) !== documentOrigin(record);
   return {
     ...rest,
+    ...(oauth && { oauth: shownOAuth }),
     headers: {},
     extra: withoutSecretFields(extra),
     path: isDocumentMoved ? withoutSecretsInUrl(record.path) : record.path,
@@ -74,6 +77,7 @@ function secretsOf(record: ToolServerRecord): string[] {
   const secrets = [
     ...(record.key === undefined ? [] : ['key']),
     ...Object.keys(record.headers).map((name) => `headers.${name}`),
+    ...(record.oauth?.clientSecret === undefined ? [] : ['oauth.client_secret']),
     ...(isSecretUrl(record.path) ? ['path'] : []),
     ...hidden.flatMap((name) => (name === 'config' || name === 'info' ? inside(name) : [name])),
   ];
@@ -121,7 +125,26 @@ export function keepSecrets(known: ToolServerRecord, sent: JsonObject): JsonObje
     ...(headers === undefined && { headers: { ...record.headers } }),
     ...(isJsonObject(headers) && { headers: mergeHeaders(record, headers, {}) }),
     ...(ownValue(entry, 'key') === undefined && keyOf(record, entry)),
+    ...oauthOf(record, entry),
   };
+}
+
+/** Where the entry keeps `oauth` as it is shown, or leaves it out. */
+function oauthOf(record: ToolServerRecord, entry: JsonObject): JsonObject {
+  const { oauth } = entry;
+  if (isJsonObject(oauth)) return { oauth: withClientSecret(record, oauth) };
+  return oauth === undefined && entry['auth_type'] === 'oauth' && record.oauth ? { oauth: toConnection(record)['oauth'] } : {};
+}
+
+/** Left out or as it is shown, `client_secret` stays, but only that of the same client; `""` removes it. */
+function withClientSecret({ oauth = {} }: ToolServerRecord, { client_secret: given, ...fields }: JsonObject): JsonObject {
+  if (given !== undefined && given !== null) return { ...fields, client_secret: given };
+  const isSame = oauth.clientSecret !== undefined && fields['client_id'] === oauth.clientId;
+  return isSame ? { ...fields, client_secret: oauth.clientSecret } : fields;
+}
+
+function asObject(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {};
 }
 
 function keyOf(record: ToolServerRecord, entry: JsonObject): JsonObject {

@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
-import type { ToolServerRecord } from '../core/registry.ts';
+import { withoutUndefined } from '../shared/without-undefined.ts';
+import type { OAuthSettings, ToolServerRecord } from '../core/registry.ts';
 import { redactUrl } from '../shared/secrets/secret-urls.ts';
 import { redactSecretFields } from '../shared/secrets/secret-fields.ts';
 import type { ToolServerReport } from '../core/tool-server-report.ts';
@@ -10,18 +11,24 @@ const shownOnly = new Set(['has_key', 'origin', 'report', 'unreadable_secrets'])
 
 /**
  * A connection as every endpoint shows it: all fields, including unknown ones, and instead of secrets `has_key` and the
- * names of the headers, `{"x-token": null}`. An unknown field that looks like a secret is `null` too, and `[secret]` replaces
+ * names of the headers, `{"x-token": null}`; `client_secret` is null too. An unknown field that looks like a secret is `null` too, and `[secret]` replaces
  * one within a URL. Sending it back unchanged changes nothing.
  */
 export function toConnectionWire(record: ToolServerRecord): JsonObject {
   const unreadable = unreadableSecretsOf(record);
   const { unreadable_secrets: mark, ...extra } = record.extra;
-  const { key: _key, headers, ...rest } = toConnection({ ...record, extra: redactSecretFields(extra), path: redactUrl(record.path) });
+  const {
+    key: _key,
+    headers,
+    oauth,
+    ...rest
+  } = toConnection({ ...record, extra: redactSecretFields(extra), path: redactUrl(record.path) });
   const lost = unreadable.flatMap((field) => (field.startsWith('headers.') ? [field.slice('headers.'.length)] : []));
   const names = [...Object.keys(isJsonObject(headers) ? headers : {}), ...lost];
   return {
     ...rest,
     ...(mark !== undefined && { unreadable_secrets: mark }),
+    ...(isJsonObject(oauth) && { oauth: { ...oauth, ...(isSecretClient(record) && { client_secret: null }) } }),
     headers: Object.fromEntries(names.map((name) => [name, null])),
     has_key: record.key !== undefined || unreadable.includes('key'),
     origin: record.origin,
@@ -52,7 +59,9 @@ export function toConnection(record: ToolServerRecord): JsonObject {
     auth_type: record.authType,
     ...(record.authName !== undefined && { auth_name: record.authName }),
     ...(record.key !== undefined && { key: record.key }),
-    ...(record.isPerUser === true && { per_user: true }),
+    // Of `oauth` it follows, and would outlast a change of `auth_type`.
+    ...(record.isPerUser === true && record.authType !== 'oauth' && { per_user: true }),
+    ...(record.oauth && { oauth: toOAuth(record.oauth) }),
     headers: { ...record.headers },
     ...(record.forwardedHeaders !== undefined && { forward_headers: [...record.forwardedHeaders] }),
     config: {
@@ -66,6 +75,22 @@ export function toConnection(record: ToolServerRecord): JsonObject {
     },
     info: { ...(isJsonObject(info) ? info : {}), id: record.id, name: record.name ?? '', description: record.description ?? '' },
   };
+}
+
+function toOAuth({ clientId, clientSecret, scopes, authorizeUrl, tokenUrl, resource, grant }: OAuthSettings): JsonObject {
+  return withoutUndefined({
+    client_id: clientId,
+    client_secret: clientSecret,
+    scopes,
+    authorize_url: authorizeUrl,
+    token_url: tokenUrl,
+    resource,
+    grant,
+  });
+}
+
+function isSecretClient(record: ToolServerRecord): boolean {
+  return record.oauth?.clientSecret !== undefined || unreadableSecretsOf(record).includes('oauth.client_secret');
 }
 
 /** Removes the fields that only answers have. Anything but an object is left to the parser, which refuses it. */

@@ -66,11 +66,11 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const context = { config, logger, now, newId };
   const gatewayId = newId();
 
-  // Storage, and outgoing connections: to the network and to browsers.
-  const storage = composeStorage(context, parts);
-  const { registry, presets } = storage;
+  // Outgoing connections, to the network and to browsers, and storage.
   const egress = composeEgress(context, { send: parts.send, boundPort: () => boundPortOf(server) });
   const { send, keySet } = egress;
+  const storage = composeStorage(context, { ...parts, send });
+  const { registry, presets } = storage;
   const bus = createInProcessBus();
   const relay = createBrowserRelay({ bus, replicaId: newId(), newId, now, graceMs: limits.sessionGraceMs });
 

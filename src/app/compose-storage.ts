@@ -2,6 +2,7 @@ import type { NoteStores, NoteStore } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import type { CredentialStore } from '../core/credentials.ts';
 import type { OAuthClientStore } from '../core/oauth-clients.ts';
+import type { SendOutbound } from '../core/outbound.ts';
 import type { Registry } from '../core/registry.ts';
 import type { ResponseStore } from '../core/response-store.ts';
 import type { RunStore } from '../core/run-log.ts';
@@ -12,6 +13,7 @@ import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { openStores } from '../storage/open-stores.ts';
 import { createPresetStore } from '../storage/preset-store.ts';
 import type { PresetStore } from '../storage/preset-store.ts';
+import { withRevocation } from '../tools/credentials/revoke-tokens.ts';
 import type { AppContext } from './app-context.ts';
 
 /** Stores to use instead of stores in memory. */
@@ -48,10 +50,11 @@ export interface Storage {
 /** How old the list of presets may be before it is read again. */
 const presetCacheMs = 200;
 
-/** Stores that were not opened are replaced by stores in memory. */
-export function composeStorage({ config, now, newId }: AppContext, opened: OpenedStores): Storage {
+/** Stores that were not opened are replaced by stores in memory. `send`: for tokens that are revoked when they are deleted. */
+export function composeStorage({ config, now, newId }: AppContext, { send, ...opened }: OpenedStores & { send: SendOutbound }): Storage {
   const { connection, ...inProcess } = openStores({ file: ':memory:', secret: newId(), now });
-  const { credentials = inProcess.credentials, signIns = inProcess.signIns } = opened;
+  const { signIns = inProcess.signIns } = opened;
+  const credentials = withRevocation(opened.credentials ?? inProcess.credentials, send);
   const plainRegistry = opened.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
   const registry = forgetWithServers(plainRegistry, [credentials, signIns]);
   const noteStores = { ...inProcess.noteStores, ...opened.noteStores };

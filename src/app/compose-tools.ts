@@ -28,6 +28,8 @@ export function composeTools({ config, logger, now }: AppContext, parts: ToolPar
   return createToolCatalog({
     registry: storage.registry,
     credentials: storage.credentials,
+    oauthClients: storage.oauthClients,
+    publicUrl: config.publicUrl,
     send,
     clientVersion: version,
     gatewayId,

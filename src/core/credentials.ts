@@ -31,10 +31,14 @@ export interface OAuthCredential {
   scopes?: readonly string[];
   /** When the access token expires, in milliseconds since 1970; absent: the authorization server has not said. */
   expires?: number;
+  /** When it is time for another access token, in milliseconds since 1970. */
+  refreshFrom?: number;
   /** Why it is of no use any more: the authorization server refuses to refresh it (`expired`), or the tool server refuses a new token too (`missing`). */
   ended?: 'expired' | 'missing';
   /** Whom the tokens were given to, and where they are refreshed and revoked. */
   client: OAuthClientCredentials;
+  /** The redirect address for which the gateway has registered as this client; absent: it has not. */
+  registeredFor?: string;
   tokenEndpoint: string;
   revocationEndpoint?: string;
   /** For whom tokens are requested (RFC 8707). */

@@ -505,6 +505,17 @@ export const limits = {
   credentialsPerKey: 20_000,
   /** A personal access token has a hundred, a signed token some thousands. */
   credentialCharacters: 4_096,
+  /** Metadata, registration and tokens of an authorization server take far less, in time and size. */
+  oauthAnswerMs: 10_000,
+  oauthAnswerBytes: 1024 * 1024,
+  /** A token that is a signed document with many claims has some thousands. It is stored for each person, and sent with every call. */
+  oauthTokenCharacters: 16_384,
+  /** A token is refreshed this long before it expires, so that none expires on its way. */
+  oauthRefreshAheadMs: 30_000,
+  /** One process has this long to refresh a token before another tries: longer than any answer takes. */
+  oauthLeaseMs: 15_000,
+  /** For all tokens of a deletion together; those that are not revoked by then expire by themselves. */
+  oauthRevocationMs: 15_000,
   /** Registrations with authorization servers: far more than an operator connects to. Beyond it the oldest is forgotten, and made again when needed. */
   oauthClients: 1_000,
   /** How long a link to connect is good: a day, as one to decide. */

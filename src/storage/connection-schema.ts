@@ -16,7 +16,7 @@ const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const reservedHeaders = new Set(['host', 'connection', 'content-length', 'transfer-encoding', 'upgrade', 'te', 'trailer', 'keep-alive']);
 
 /** With these `auth_type`s each person can have a key of their own. */
-const perUserTypes: ReadonlySet<string> = new Set(['bearer', 'basic', 'header', 'query']);
+const perUserTypes: ReadonlySet<string> = new Set(['bearer', 'basic', 'header', 'query', 'oauth']);
 
 /** Every call reads each of them. */
 const maxForwardedHeaders = 50;
@@ -45,6 +45,9 @@ function urlProblem(value: string): string | undefined {
 }
 
 const serverUrl = httpUrl.refine((value) => !/[?#]/.test(value), 'must not have a query or fragment; auth_type "query" adds a key');
+
+/** A fragment belongs to no address that is requested (RFC 6749, section 3.1; RFC 8707, section 2). */
+const endpoint = httpUrl.refine((value) => !value.includes('#'), 'must not have a fragment');
 
 /** A path relative to the server's URL, or an absolute URL. */
 const documentPath = z
@@ -100,6 +103,32 @@ const config = z.looseObject({
   execution: z.enum(['gateway', 'browser']).nullish(),
 });
 
+/** What is left out is discovered. Unknown fields are refused: a misspelt one would be asked of an authorization server in vain. */
+const oauth = z
+  .strictObject({
+    client_id: optionalLine,
+    client_secret: optionalLine,
+    scopes: z
+      .array(z.string().regex(/^[\x21\x23-\x5b\x5d-\x7e]{1,1000}$/, 'must be a scope, without spaces and quotes'))
+      .max(100)
+      .nullish(),
+    authorize_url: endpoint.nullish(),
+    token_url: endpoint.nullish(),
+    resource: endpoint.nullish(),
+    grant: z.enum(['authorization_code', 'client_credentials']).nullish(),
+  })
+  .superRefine(({ client_id: id, client_secret: secret, authorize_url: authorize, token_url: token, grant }, context) => {
+    const refuse = (path: string, message: string): void => context.addIssue({ code: 'custom', path: [path], message });
+    if (secret && !id) refuse('client_id', 'is needed with client_secret');
+    if (grant === 'client_credentials') {
+      if (!id) refuse('client_id', 'is needed with grant "client_credentials": register the gateway at the authorization server');
+      if (!secret) refuse('client_secret', 'is needed with grant "client_credentials": register the gateway at the authorization server');
+      return;
+    }
+    if (authorize && !token) refuse('token_url', 'is needed with authorize_url');
+    if (token && !authorize) refuse('authorize_url', 'is needed with token_url');
+  });
+
 const info = z.looseObject({ id: text, name: text, description: text });
 
 /** A connection as an operator writes it: Open WebUI's fields plus the gateway's. Unknown fields are accepted. */
@@ -112,10 +141,11 @@ export const connectionSchema = z
     type: z.enum(['openapi', 'mcp']).nullish(),
     spec: document.nullish(),
     spec_type: z.string().nullish(),
-    auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query', 'session']).nullish(),
+    auth_type: z.enum(['none', 'bearer', 'basic', 'header', 'query', 'session', 'oauth']).nullish(),
     auth_name: optionalLine,
     key: optionalLine,
     per_user: z.boolean().nullish(),
+    oauth: oauth.nullish(),
     headers: headers.nullish(),
     forward_headers: forwardedNames.nullish(),
     config: config.nullish(),
@@ -134,6 +164,20 @@ export const connectionSchema = z
     if (connection.per_user === true && !perUserTypes.has(connection.auth_type ?? 'bearer')) {
       const types = [...perUserTypes].join(', ');
       context.addIssue({ code: 'custom', path: ['per_user'], message: `needs an auth_type that sends a key: one of ${types}` });
+    }
+    if (connection.auth_type === 'oauth' && connection.key) {
+      context.addIssue({
+        code: 'custom',
+        path: ['key'],
+        message: 'is not used with auth_type "oauth"; a secret of the client is oauth.client_secret',
+      });
+    }
+    if (connection.auth_type === 'oauth' && connection.per_user === true && connection.oauth?.grant === 'client_credentials') {
+      context.addIssue({
+        code: 'custom',
+        path: ['per_user'],
+        message: 'contradicts oauth.grant "client_credentials", with which the gateway signs in for everybody',
+      });
     }
     if (connection.auth_type === 'header' && connection.auth_name && !headerName.test(connection.auth_name)) {
       context.addIssue({ code: 'custom', path: ['auth_name'], message: 'is not a header name' });

@@ -1,7 +1,7 @@
 import { toDocumentUrl, usualDocumentPath } from '../shared/document-url.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { Origin, ToolServerRecord } from '../core/registry.ts';
+import type { OAuthSettings, Origin, ToolServerRecord } from '../core/registry.ts';
 import { connectionSchema, processSchema } from './connection-schema.ts';
 import type { Connection } from './connection-schema.ts';
 import { filledFields, invalidField, parseRecord } from './parse-record.ts';
@@ -39,6 +39,7 @@ const knownKeys = new Set([
   'auth_name',
   'key',
   'per_user',
+  'oauth',
   'headers',
   'forward_headers',
   'config',
@@ -128,6 +129,11 @@ function parseProcess({ command, args, env, ...fields }: JsonObject, context: Co
   const connection = parseFields({ ...fields, id, url: placeholderUrl }, context);
   if (connection.per_user === true)
     throw invalidField([...path, 'per_user'], 'needs a server with a url: a process is the same for everybody');
+  if (connection.auth_type === 'oauth')
+    throw invalidField(
+      [...path, 'auth_type'],
+      '"oauth" needs a server with a url: nobody signs in at a process. Give it what it needs in env',
+    );
   if (connection.forward_headers?.length)
     throw invalidField([...path, 'forward_headers'], 'needs a server with a url: a process gets no headers');
   return { ...connection, process: { ...started, environment } };
@@ -167,7 +173,8 @@ function freeId(wanted: string, used: Set<string>): string {
 
 function toRecord(connection: ParsedConnection, id: string, origin: Origin): ToolServerRecord {
   const { config, info, process } = connection;
-  const isPerUser = connection.per_user === true;
+  const isOAuth = connection.auth_type === 'oauth';
+  const isPerUser = isOAuth ? connection.oauth?.grant !== 'client_credentials' : connection.per_user === true;
   const named = connection.id || info?.id;
   // Open WebUI may send both a URL and the text of a document; `spec_type` says which of the two applies.
   const spec = connection.spec_type === 'url' ? undefined : connection.spec;
@@ -190,13 +197,28 @@ function toRecord(connection: ParsedConnection, id: string, origin: Origin): Too
       basePath: connection.base_path,
       spec: spec as JsonObject | string | undefined,
       authName: connection.auth_name,
-      key: isPerUser ? undefined : connection.key,
+      key: isPerUser || isOAuth ? undefined : connection.key,
+      oauth: isOAuth && connection.oauth ? toOAuthSettings(connection.oauth) : undefined,
       isPerUser: isPerUser ? (true as const) : undefined,
       forwardedHeaders: connection.forward_headers?.length ? connection.forward_headers : undefined,
       name: info?.name,
       description: info?.description,
       timeoutMs: config?.timeout_ms,
       maxResultBytes: config?.max_result_bytes,
+    }),
+  };
+}
+
+function toOAuthSettings(oauth: NonNullable<Connection['oauth']>): OAuthSettings {
+  return {
+    ...filledFields({
+      clientId: oauth.client_id,
+      clientSecret: oauth.client_secret,
+      scopes: oauth.scopes,
+      authorizeUrl: oauth.authorize_url,
+      tokenUrl: oauth.token_url,
+      resource: oauth.resource,
+      grant: oauth.grant === 'client_credentials' ? oauth.grant : undefined,
     }),
   };
 }

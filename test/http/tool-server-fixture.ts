@@ -63,6 +63,7 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   const tools = createToolCatalog({
     registry,
     credentials: memoryStores().credentials,
+    oauthClients: memoryStores().oauthClients,
     send: script.send,
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 1_000,

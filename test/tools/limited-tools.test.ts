@@ -23,6 +23,7 @@ function catalog(): ToolCatalog {
   const made = createToolCatalog({
     registry: memoryRegistry(records),
     credentials: memoryStores().credentials,
+    oauthClients: memoryStores().oauthClients,
     send,
     callBrowser,
     browserToolTimeoutMs: 1_000,

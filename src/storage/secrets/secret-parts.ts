@@ -11,8 +11,10 @@ export type StoredRecord = Omit<ToolServerRecord, 'key' | 'headers'>;
 const nestedFields = new Set(['config', 'info']);
 /** The document's path is encrypted as a whole, because a query parameter in it may be an API key. */
 const pathField = partField('path');
+/** Belongs to the id of the client. */
+const clientSecretField = partField('oauth', 'client_secret');
 
-/** Separates the secrets, by field: `key`, `header:<name>`, and `part:<JSON of the path>` with the value as JSON. */
+/** Separates the secrets, by field: `key`, `header:<name>`, `clientSecretField`, and `part:<JSON of the path>` with the value as JSON. */
 export function splitSecrets({ key, headers, ...record }: ToolServerRecord): { shown: StoredRecord; secrets: Map<string, string> } {
   const secrets = new Map(Object.entries(headers).map(([name, value]) => [`header:${name}`, value]));
   if (key !== undefined) secrets.set('key', key);
@@ -25,7 +27,9 @@ export function splitSecrets({ key, headers, ...record }: ToolServerRecord): { s
     for (const [field, child] of inner ?? []) secrets.set(partField(name, field), JSON.stringify(child));
   }
   if (isSecretUrl(record.path)) secrets.set(pathField, JSON.stringify(record.path));
-  return { shown: { ...record, path: redactUrl(record.path), extra }, secrets };
+  const { clientSecret, ...oauth } = record.oauth ?? {};
+  if (clientSecret !== undefined) secrets.set(clientSecretField, JSON.stringify(clientSecret));
+  return { shown: { ...record, ...(record.oauth && { oauth }), path: redactUrl(record.path), extra }, secrets };
 }
 
 /** The record with its secrets back in their fields. */
@@ -37,6 +41,7 @@ export function joinSecrets(shown: StoredRecord, secrets: ReadonlyMap<string, st
     if (field === 'key') record.key = text;
     else if (field.startsWith('header:')) headers.push([nameOf(field), text]);
     else if (field === pathField) record.path = String(JSON.parse(text));
+    else if (field === clientSecretField) record.oauth = { ...record.oauth, clientSecret: String(JSON.parse(text)) };
     else {
       const [first = '', second] = pathOf(field);
       const value = JSON.parse(text) as JsonValue;
@@ -80,6 +85,7 @@ function redactedFields(fields: JsonObject, shown: JsonObject): [string, JsonVal
 
 function partOf(record: StoredRecord, field: string): JsonValue | undefined {
   if (field === pathField) return record.path;
+  if (field === clientSecretField) return record.oauth?.clientId;
   const [first = '', second] = pathOf(field);
   const value = ownValue(record.extra, first);
   if (second === undefined) return value;

@@ -4,7 +4,9 @@ import type { ChatMessage, ChatRequest } from '../../core/chat.ts';
 import type { CallBrowser } from '../../core/browser-call.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { CredentialStore, OwnCredentials } from '../../core/credentials.ts';
+import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
+import type { OAuthClientStore } from '../../core/oauth-clients.ts';
 import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { ContentsAsker, ServerContents } from '../../core/server-contents.ts';
@@ -24,7 +26,10 @@ import type { Opening } from '../servers/open-registered-server.ts';
 import { refuseItself } from '../servers/refuse-itself.ts';
 import { createServerReconnector } from '../servers/reconnect-servers.ts';
 import type { ServerNews } from '../servers/reconnect-servers.ts';
-import { createOwnCredentials } from '../credentials/own-credentials.ts';
+import { createOAuthClient } from '../credentials/oauth-client.ts';
+import type { OAuthClient } from '../credentials/oauth-client.ts';
+import { revokeTokens } from '../credentials/revoke-tokens.ts';
+import { asksForCredential, createOwnCredentials, refusesCredential } from '../credentials/own-credentials.ts';
 import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestMcpServers } from '../servers/request-mcp-servers.ts';
 import { openRequestServers } from '../servers/request-servers.ts';
@@ -51,6 +56,10 @@ export interface ToolCatalogOptions {
   createMcpTransports?: CreateTransports;
   /** Of people, for servers that ask each for their own. */
   credentials: CredentialStore;
+  /** Registrations with authorization servers. */
+  oauthClients: OAuthClientStore;
+  /** PUBLIC_URL. */
+  publicUrl?: string | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
   /** Called once per change: a registered server becomes unusable or usable again, was given another id, and so on. */
@@ -72,6 +81,7 @@ export interface ToolCatalog extends ToolFinder {
   servers(): Promise<ToolServerState[]>;
   inspector: ToolServerInspector;
   credentials: OwnCredentials;
+  oauth: OAuthClient;
   /** What MCP servers have beside tools. */
   contents: ServerContents;
   /** Starts opening every enabled server, so that the first chat need not wait, and retries those that fail. */
@@ -86,8 +96,21 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   const { createMcpTransports, onServerNews } = options;
   const closing = new AbortController();
   const send = gatewayId === undefined ? options.send : refuseItself(options.send, gatewayId);
+  const oauth = createOAuthClient({
+    send,
+    clients: options.oauthClients,
+    publicUrl: options.publicUrl,
+    now,
+    async signInOf(record) {
+      const opening = await registered.open(record, closing.signal, true);
+      if (opening.type === 'opened') return opening.server.signIn;
+      throw new GatewayError('upstream_unreachable', `The document of the tool server "${record.id}" cannot be read at the moment.`);
+    },
+  });
   const { ownRecord, ...credentials } = createOwnCredentials({
     store: options.credentials,
+    oauth,
+    revoke: (credential) => revokeTokens(send, [credential]),
     serversOf: async ({ tools }) => permittedServers(await listRecords(), serverIdsIn(tools)).map(({ record }) => record),
     allServers: listRecords,
     now,
@@ -129,20 +152,25 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
 
   const openFor: OpenFor = (record, asker, isNeeded) =>
     whenThere(registered.open(record, asker.signal, isNeeded), (opening) =>
-      opening.type !== 'opened' && record.isPerUser === true && record.type === 'mcp' ? openOwn(record, asker, opening) : opening,
+      opening.type !== 'opened' && asksForCredential(record) && record.type === 'mcp' ? openOwn(record, asker, opening) : opening,
     );
 
   /** The functions that a server lists to this caller where it does not list them to everybody; `otherwise`: for a caller without a credential. */
   async function openOwn(record: ToolServerRecord, { caller, signal }: Parameters<OpenFor>[1], otherwise: Opening): Promise<Opening> {
-    const own = await ownRecord(record, caller);
+    let own;
+    try {
+      own = await ownRecord(record, caller);
+    } catch (error) {
+      if (error instanceof GatewayError) return { type: 'unreachable', reason: error.message };
+      throw error;
+    }
     if (own === undefined) return otherwise;
     const opening = await waitAtMost(limits.requestMcpOpenMs, waitUnlessAborted(mcp.openOwn(own, caller.id), signal), (): Opening => ({
       type: 'unreachable',
       reason: `it did not list its tools within ${limits.requestMcpOpenMs / 1_000} seconds`,
     }));
     if (opening.type !== 'unreachable' || opening.isRefused !== true) return opening;
-    const reason = `it refuses the credential that you have given (PUT /api/credentials/${record.id} replaces it)`;
-    return { type: 'unsupported', reason, needsCredential: true };
+    return { type: 'unsupported', reason: refusesCredential(record), needsCredential: true };
   }
 
   function offerFor(request: ChatRequest, run: RunContext): MaybePromise<ToolOffer> {
@@ -225,7 +253,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   }
 
   async function openMcpSession(record: ToolServerRecord, { caller, signal }: ContentsAsker): Promise<McpSession | undefined> {
-    if (record.isPerUser === true) return mcp.ownSession(record, caller.id);
+    if (asksForCredential(record)) return mcp.ownSession(record, caller.id);
     const opening = await registered.open(record, signal, true);
     return opening.type === 'opened' ? mcp.find(record) : undefined;
   }
@@ -237,6 +265,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       return (await listRecords()).map((record) => toState(record, registered.stateOf(record)));
     },
     credentials,
+    oauth,
     inspector: createServerInspector({ servers: registered, send, mcp, gatewayId }),
     contents: loadedContents({
       serversOf: listWholeMcpServers,

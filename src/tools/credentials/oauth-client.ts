@@ -1,10 +1,41 @@
+import { randomUUID } from 'node:crypto';
+import {
+  authorizationCodeGrantRequest,
+  calculatePKCECodeChallenge,
+  clientCredentialsGrantRequest,
+  generateRandomCodeVerifier,
+  processAuthorizationCodeResponse,
+  processClientCredentialsResponse,
+  processRefreshTokenResponse,
+  refreshTokenGrantRequest,
+  skipStateCheck,
+  validateAuthResponse,
+} from 'oauth4webapi';
+import type { AuthorizationServer, TokenEndpointResponse } from 'oauth4webapi';
 import type { OAuthClientCredentials, OAuthCredential } from '../../core/credentials.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import type { OAuthClientStore } from '../../core/oauth-clients.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
+import { originOf } from '../../shared/document-url.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import { withoutUndefined } from '../../shared/without-undefined.ts';
+import type { DocumentSignIn } from '../openapi/load/read-sign-in.ts';
+import { discoverForApi, discoverForMcp } from './discover-authorization.ts';
+import type { FoundAuthorization } from './discover-authorization.ts';
+import { explainOAuthFailure, oauthErrorOf } from './oauth-failure.ts';
+import { createOAuthFetch } from './oauth-fetch.ts';
+import type { OAuthFetch } from './oauth-fetch.ts';
+import { configuredClient, createClientRegistrar } from './register-client.ts';
+import { clientAuthOf, requestSettings } from './request-settings.ts';
 
 /** What the exchange of a code needs. Plain JSON, and secret: it holds the verifier, and with some servers the secret of the client. */
 export interface PendingAuthorization {
   verifier: string;
   issuer: string;
+  /** The issuer is the server's own word; otherwise `iss` of its answer has nothing to be compared with. */
+  isIssuerKnown: boolean;
   tokenEndpoint: string;
   revocationEndpoint?: string;
   /** The authorization server announces that its answers name it (RFC 9207). */
@@ -27,11 +58,11 @@ export interface BegunAuthorization {
   pending: PendingAuthorization;
 }
 
-/** Signs people in at the authorization servers of tool servers (OAuth 2.1: authorization code with PKCE). */
+/** Signs people in at the authorization servers of tool servers (OAuth 2.1: authorization code with PKCE), and keeps their tokens good. */
 export interface OAuthClient {
   /**
-   * Discovery, and registration if need be. `redirectUri`: `<address of the gateway>/oauth/callback`.
-   * @throws GatewayError `upstream_unreachable`, `upstream_invalid_response`, `conflict`, which say what is wrong with the server or the connection
+   * Discovery, and registration if need be. `redirectUri`: the address of the gateway and `redirectPath`.
+   * @throws GatewayError `upstream_…`, `egress_denied` and `conflict`, which say what is wrong with the server or the connection
    */
   begin(record: ToolServerRecord, redirectUri: string, state: string): Promise<BegunAuthorization>;
   /**
@@ -39,4 +70,259 @@ export interface OAuthClient {
    * @throws GatewayError `forbidden` if the person or the server refused, `conflict` if the connection has changed, and as `begin`
    */
   complete(record: ToolServerRecord, pending: PendingAuthorization, callback: URLSearchParams): Promise<OAuthCredential>;
+  /** `refused`: the authorization server says that the refresh token, or the client, is no longer good. @throws GatewayError when it cannot be asked */
+  refresh(record: ToolServerRecord, credential: OAuthCredential): Promise<OAuthCredential | 'refused'>;
+  /** A token for the gateway itself (`grant: client_credentials`). @throws GatewayError */
+  ownToken(record: ToolServerRecord): Promise<SharedToken>;
+}
+
+export interface SharedToken {
+  accessToken: string;
+  /** In milliseconds since 1970. */
+  expires?: number;
+}
+
+export interface OAuthClientOptions {
+  send: SendOutbound;
+  clients: OAuthClientStore;
+  /** PUBLIC_URL. */
+  publicUrl: string | undefined;
+  /** How the document of an OpenAPI server describes sign-in. @throws GatewayError if it cannot be read now */
+  signInOf: (record: ToolServerRecord) => Promise<DocumentSignIn | undefined>;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** No answer may say more: dates end somewhere. */
+const longestLifeMs = 10 * 365 * 24 * 60 * 60 * 1_000;
+/** What a header may carry (RFC 6750, section 2.1, and whatever else is visible). */
+const sendableToken = /^[\x21-\x7e]+$/;
+
+export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: OAuthClientOptions): OAuthClient {
+  const registrar = createClientRegistrar({ store: clients, publicUrl, now });
+
+  async function discover(record: ToolServerRecord, fetch: OAuthFetch): Promise<FoundAuthorization> {
+    const { oauth = {}, type, url } = record;
+    const { authorizeUrl, tokenUrl } = oauth;
+    const configured: DocumentSignIn | undefined =
+      tokenUrl === undefined ? undefined : { type: 'oauth2', authorizeUrl: authorizeUrl ?? '', tokenUrl, scopes: [] };
+    const found = await (configured === undefined && type === 'mcp'
+      ? discoverForMcp(record, fetch)
+      : discoverForApi(record, configured ?? (await documentSignIn(record)), fetch));
+    // Without a resource a token for one MCP server would be good for the others of its authorization server.
+    const resource = oauth.resource ?? (type === 'mcp' ? (found.resource ?? url) : undefined);
+    const scopes = oauth.scopes ?? found.scopes;
+    return { server: found.server, isIssuerKnown: found.isIssuerKnown, ...withoutUndefined({ resource, scopes }) };
+  }
+
+  async function documentSignIn(record: ToolServerRecord): Promise<DocumentSignIn> {
+    const signIn = await signInOf(record);
+    const resolved = (address: string): string => URL.parse(address, record.url)?.href ?? address;
+    if (signIn?.type === 'openIdConnect') return { ...signIn, url: resolved(signIn.url) };
+    if (signIn !== undefined) return { ...signIn, authorizeUrl: resolved(signIn.authorizeUrl), tokenUrl: resolved(signIn.tokenUrl) };
+    throw new GatewayError(
+      'conflict',
+      `The document of the tool server "${record.id}" does not say where people sign in (a security scheme "oauth2" with the flow authorizationCode, or "openIdConnect"). Set authorize_url and token_url in oauth.`,
+    );
+  }
+
+  /** @throws GatewayError for a token that cannot be kept or sent */
+  function tokensIn(
+    answer: TokenEndpointResponse,
+    who: string,
+  ): Pick<OAuthCredential, 'accessToken' | 'refreshToken' | 'expires' | 'refreshFrom' | 'scopes'> {
+    const { access_token: accessToken, refresh_token: refreshToken, token_type: type, expires_in: seconds, scope } = answer;
+    const isFine = [accessToken, refreshToken ?? 'none'].every(
+      (token) => token.length <= limits.oauthTokenCharacters && sendableToken.test(token),
+    );
+    if (!isFine || type !== 'bearer')
+      throw new GatewayError(
+        'upstream_invalid_response',
+        isFine
+          ? `${who} gave a token that is no bearer token. The gateway can use no other.`
+          : `${who} gave a token that cannot be sent in a header, or has more than ${limits.oauthTokenCharacters} characters.`,
+      );
+    const lifeMs = seconds === undefined ? undefined : Math.min(seconds * 1_000, longestLifeMs);
+    return {
+      accessToken,
+      ...withoutUndefined({
+        refreshToken,
+        expires: lifeMs && now() + lifeMs,
+        refreshFrom: lifeMs && now() + lifeMs - Math.min(limits.oauthRefreshAheadMs, lifeMs / 5),
+        scopes: scope?.split(' ').filter((entry) => entry !== ''),
+      }),
+    };
+  }
+
+  return {
+    async begin(record, redirectUri, state) {
+      const origin = originOf(record.url) ?? '';
+      const fetch = createOAuthFetch(send, { origin }, record.oauth);
+      const { server, isIssuerKnown, resource, scopes } = await discover(record, fetch);
+      const endpoint = requireEndpoint(record, server);
+      const settings = requestSettings(fetch, record.url);
+      const { client, isRegistered } = await registrar.clientFor(record, server, { redirectUri, settings });
+      const verifier = generateRandomCodeVerifier();
+      const wanted = withOfflineAccess(record, server, scopes);
+      const url = new URL(endpoint.authorize);
+      const parameters = {
+        response_type: 'code',
+        client_id: client.id,
+        redirect_uri: redirectUri,
+        state,
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        ...withoutUndefined({
+          scope: wanted === undefined || wanted.length === 0 ? undefined : wanted.join(' '),
+          resource,
+          // OpenID Connect Core 1.0, section 11: refresh tokens for later need consent.
+          prompt: wanted?.includes('offline_access') === true ? 'consent' : undefined,
+        }),
+      };
+      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+      return {
+        authorizationUrl: url.href,
+        authorizationServer: url.origin,
+        pending: {
+          verifier,
+          issuer: server.issuer,
+          isIssuerKnown,
+          tokenEndpoint: endpoint.token,
+          namesIssuer: server.authorization_response_iss_parameter_supported === true,
+          client,
+          isRegistered,
+          redirectUri,
+          origin,
+          ...withoutUndefined({ revocationEndpoint: server.revocation_endpoint, resource, scopes: wanted }),
+        },
+      };
+    },
+
+    async complete(record, pending, callback) {
+      const { issuer, client, origin, redirectUri, resource, tokenEndpoint, revocationEndpoint } = pending;
+      if (origin !== originOf(record.url) || record.authType !== 'oauth')
+        throw new GatewayError('conflict', `The tool server "${record.id}" was changed since this sign-in began. Begin again.`);
+      const who = `The authorization server ${issuer}`;
+      const server: AuthorizationServer = {
+        issuer,
+        token_endpoint: tokenEndpoint,
+        authorization_response_iss_parameter_supported: pending.namesIssuer,
+      };
+      const parameters = new URLSearchParams(callback);
+      if (!pending.isIssuerKnown) parameters.delete('iss');
+      const asClient = { client_id: client.id };
+      const settings = requestSettings(createOAuthFetch(send, { origin }, record.oauth), record.url);
+      try {
+        const checked = validateAuthResponse(server, asClient, parameters, skipStateCheck);
+        const answer = await authorizationCodeGrantRequest(server, asClient, clientAuthOf(client), checked, redirectUri, pending.verifier, {
+          ...settings,
+          additionalParameters: { ...withoutUndefined({ resource }) },
+        });
+        const tokens = await processAuthorizationCodeResponse(server, asClient, await withoutIdToken(answer));
+        return {
+          kind: 'oauth',
+          grant: randomUUID(),
+          ...withoutUndefined({ scopes: pending.scopes, revocationEndpoint, resource }),
+          ...tokensIn(tokens, who),
+          client,
+          ...(pending.isRegistered && { registeredFor: redirectUri }),
+          tokenEndpoint,
+          binding: { origin, authType: record.authType, issuer },
+        };
+      } catch (error) {
+        const isUnknown = isUnknownClient(oauthErrorOf(error));
+        if (isUnknown && pending.isRegistered) {
+          await registrar.forget({ issuer, redirectUri }, client.id);
+          throw new GatewayError('conflict', `${who} does not know the gateway any more. It will register again: begin again.`);
+        }
+        throw explainOAuthFailure(error, who);
+      }
+    },
+
+    async refresh(record, credential) {
+      const { client, binding, tokenEndpoint, refreshToken, resource } = credential;
+      if (refreshToken === undefined) return 'refused';
+      const server = { issuer: binding.issuer, token_endpoint: tokenEndpoint };
+      const asClient = { client_id: client.id };
+      const settings = requestSettings(createOAuthFetch(send, binding, record.oauth), record.url);
+      const who = `The authorization server ${binding.issuer}`;
+      try {
+        const answer = await refreshTokenGrantRequest(server, asClient, clientAuthOf(client), refreshToken, {
+          ...settings,
+          additionalParameters: { ...withoutUndefined({ resource }) },
+        });
+        const { expires: _expires, refreshFrom: _refreshFrom, ...rest } = credential;
+        return { ...rest, ...tokensIn(await processRefreshTokenResponse(server, asClient, await withoutIdToken(answer)), who) };
+      } catch (error) {
+        const code = oauthErrorOf(error);
+        if (isUnknownClient(code) && credential.registeredFor !== undefined)
+          await registrar.forget({ issuer: binding.issuer, redirectUri: credential.registeredFor }, client.id);
+        if (code === 'invalid_grant' || isUnknownClient(code)) return 'refused';
+        throw explainOAuthFailure(error, who);
+      }
+    },
+
+    async ownToken(record) {
+      const fetch = createOAuthFetch(send, { origin: originOf(record.url) ?? '' }, record.oauth);
+      const { server, resource, scopes } = await discover(record, fetch);
+      const client = configuredClient(record, server);
+      if (client === undefined)
+        throw new GatewayError('conflict', `Set client_id and client_secret in oauth of the tool server "${record.id}".`);
+      const parameters = {
+        ...withoutUndefined({ resource, scope: scopes === undefined || scopes.length === 0 ? undefined : scopes.join(' ') }),
+      };
+      const who = `The authorization server ${server.issuer}`;
+      const asClient = { client_id: client.id };
+      try {
+        const answer = await clientCredentialsGrantRequest(
+          server,
+          asClient,
+          clientAuthOf(client),
+          parameters,
+          requestSettings(fetch, record.url),
+        );
+        const { accessToken, expires } = tokensIn(await processClientCredentialsResponse(server, asClient, answer), who);
+        return { accessToken, ...withoutUndefined({ expires }) };
+      } catch (error) {
+        throw explainOAuthFailure(error, who);
+      }
+    },
+  };
+}
+
+/** Both addresses, checked: a document could name any scheme, and a browser would follow. @throws GatewayError */
+function requireEndpoint(record: ToolServerRecord, server: AuthorizationServer): { authorize: string; token: string } {
+  const { authorization_endpoint: authorize = '', token_endpoint: token = '' } = server;
+  const schemes = record.url.startsWith('http:') ? ['https:', 'http:'] : ['https:'];
+  if ([authorize, token].every((address) => schemes.includes(URL.parse(address)?.protocol ?? ''))) return { authorize, token };
+  throw new GatewayError(
+    'upstream_invalid_response',
+    `The authorization server ${server.issuer} of the tool server "${record.id}" has no address with https to sign in at. Set authorize_url and token_url in oauth.`,
+  );
+}
+
+/** Where a server offers tokens that last longer than the sign-in and the operator has not chosen, they are asked for. */
+function withOfflineAccess(
+  { oauth = {} }: ToolServerRecord,
+  { scopes_supported: offered }: AuthorizationServer,
+  scopes: readonly string[] | undefined,
+): readonly string[] | undefined {
+  const isOffered = Array.isArray(offered) && offered.includes('offline_access');
+  if (!isOffered || oauth.scopes !== undefined || scopes?.includes('offline_access') === true) return scopes;
+  return [...(scopes ?? []), 'offline_access'];
+}
+
+function isUnknownClient(code: string | undefined): boolean {
+  return code === 'invalid_client' || code === 'unauthorized_client';
+}
+
+/** Without the word of the server about who has signed in, which the gateway does not use and would have to check. */
+async function withoutIdToken(response: Response): Promise<Response> {
+  const json: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined);
+  if (!isJsonObject(json) || json['id_token'] === undefined) return response;
+  const { id_token: _unused, ...tokens } = json;
+  return Response.json(tokens, { status: response.status });
 }

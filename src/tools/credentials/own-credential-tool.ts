@@ -1,33 +1,74 @@
 import type { Caller } from '../../core/caller.ts';
+import { GatewayError } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { Tool, ToolOutcome } from '../../core/tool.ts';
-import { howToConnect } from './own-credentials.ts';
-import type { OwnRecord } from './own-credentials.ts';
+import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
+import { asksForCredential, howToConnect } from './own-credentials.ts';
+import type { OwnRecord, OwnToolServer } from './own-credentials.ts';
+
+/** The function over the connection as this caller uses it. `onRefused`: called when the server answers with 401. */
+export type ToolFor = (own: OwnToolServer, caller: Caller, onRefused: () => void) => Tool | Promise<Tool>;
+
+type Failed = Extract<ToolOutcome, { type: 'error' }>;
 
 /**
  * A function of a server that each person uses with a credential of their own. It is looked up for every call, by the caller of its run: whoever the
- * function was offered to, nobody calls it with another's. `toolFor`: the function over the connection as this caller uses it.
+ * function was offered to, nobody calls it with another's. A token that the server refuses is refreshed once.
  */
 export function withOwnCredential(
   tool: Tool,
   record: ToolServerRecord,
-  { ownRecord, toolFor }: { ownRecord: OwnRecord; toolFor: (own: ToolServerRecord, caller: Caller) => Tool | Promise<Tool> },
+  { ownRecord, toolFor }: { ownRecord: OwnRecord; toolFor: ToolFor },
 ): Tool {
-  if (record.isPerUser !== true) return tool;
+  if (!asksForCredential(record)) return tool;
+
+  async function run(invocation: ToolInvocation, context: ToolContext | undefined): Promise<ToolOutcome> {
+    const { caller } = invocation.run;
+    let isRefused = false;
+    const callWith = async (own: OwnToolServer): Promise<ToolOutcome> => {
+      isRefused = false;
+      return (await toolFor(own, caller, () => (isRefused = true))).run(invocation, context);
+    };
+    const own = await ownRecord(record, caller);
+    if (own === undefined) return credentialRequired(record);
+    const outcome = await callWith(own);
+    if (outcome.type !== 'error' || own.grant === undefined) return outcome;
+    if (!isRefused) {
+      // Sessions refresh by themselves.
+      const isGone = outcome.state === 'not_started' && (await ownRecord(record, caller)) === undefined;
+      return isGone ? credentialRequired(record) : outcome;
+    }
+    const renewed = await ownRecord(record, caller, { key: own.key ?? '' });
+    if (renewed === undefined) return credentialRequired(record);
+    const second = await callWith(renewed);
+    if (!isRefused) return second;
+    await ownRecord(record, caller, { key: renewed.key ?? '', isFinal: true });
+    return credentialRequired(record);
+  }
+
   return {
     ...tool,
-    whyNotReady: async ({ caller }) => ((await ownRecord(record, caller)) === undefined ? credentialRequired(record) : undefined),
-    async run(invocation, context) {
-      const { caller } = invocation.run;
-      const own = await ownRecord(record, caller);
-      if (own === undefined) return credentialRequired(record);
-      return (await toolFor(own, caller)).run(invocation, context);
+    async whyNotReady({ caller }) {
+      try {
+        return (await ownRecord(record, caller)) === undefined ? credentialRequired(record) : undefined;
+      } catch (error) {
+        return failedToAsk(error);
+      }
     },
+    run: (invocation, context) =>
+      run(invocation, context).catch((error: unknown) => {
+        invocation.signal.throwIfAborted();
+        return failedToAsk(error);
+      }),
   };
 }
 
-function credentialRequired(record: ToolServerRecord): Extract<ToolOutcome, { type: 'error' }> {
+/** An authorization server that cannot be asked now: the call was not made. */
+function failedToAsk(error: unknown): Failed {
+  if (!(error instanceof GatewayError)) throw error;
+  return { type: 'error', code: 'tool_error', message: `The call was not made: ${error.message}`, state: 'not_started' };
+}
+
+function credentialRequired(record: ToolServerRecord): Failed {
   const { id, name = id } = record;
-  const message = howToConnect(record);
-  return { type: 'error', code: 'credential_required', message, state: 'not_started', connect: { server: id, name } };
+  return { type: 'error', code: 'credential_required', message: howToConnect(record), state: 'not_started', connect: { server: id, name } };
 }

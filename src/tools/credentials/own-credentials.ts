@@ -5,9 +5,16 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import { originOf } from '../../shared/document-url.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
+import type { OAuthClient } from './oauth-client.ts';
+import { createTokenRefresher } from './refresh-tokens.ts';
+import type { Refusal } from './refresh-tokens.ts';
+import { createSharedTokens } from './shared-tokens.ts';
 
 export interface OwnCredentialsOptions {
   store: CredentialStore;
+  oauth: OAuthClient;
+  /** Never rejects. */
+  revoke: (credential: Credential) => Promise<void>;
   /** The registered servers that a caller may use. */
   serversOf: (caller: Caller) => Promise<readonly ToolServerRecord[]>;
   allServers: () => MaybePromise<readonly ToolServerRecord[]>;
@@ -17,22 +24,50 @@ export interface OwnCredentialsOptions {
   onChanged: (callerId: string, server: string) => void;
 }
 
+/** A connection as one caller uses it. */
+export interface OwnToolServer extends ToolServerRecord {
+  /** Where its key is a token: which sign-in it comes from, whose tokens change. */
+  grant?: string;
+}
+
 /**
  * A connection as this caller uses it: where each person has a credential of their own, with the caller's as its `key`; any other as it is. Undefined if
- * the caller has none, or only one that has expired.
+ * the caller has none, or none any more. `refusal`: the server does not take the key of before; another one is found if there can be one.
+ * @throws GatewayError when a token has to be refreshed, and the authorization server cannot be asked
  */
-export type OwnRecord = (record: ToolServerRecord, caller: Caller) => Promise<ToolServerRecord | undefined>;
+export type OwnRecord = (record: ToolServerRecord, caller: Pick<Caller, 'id'>, refusal?: Refusal) => Promise<OwnToolServer | undefined>;
+
+/** Whether calls carry a credential that the connection itself does not have. */
+export function asksForCredential({ isPerUser, authType }: Pick<ToolServerRecord, 'isPerUser' | 'authType'>): boolean {
+  return isPerUser === true || authType === 'oauth';
+}
 
 export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredentials & { ownRecord: OwnRecord } {
-  const { store, serversOf, allServers, now, onChanged } = options;
+  const { store, oauth, revoke, serversOf, allServers, now, onChanged } = options;
+  const sharedTokens = createSharedTokens(oauth, now);
+  const refresher = createTokenRefresher({
+    store,
+    oauth,
+    revoke,
+    now,
+    usable(record, stored) {
+      const credential = usable(record, stored?.credential);
+      return credential?.kind === 'oauth' ? credential : undefined;
+    },
+  });
 
   /** By caller and server; as many as there are sockets and requests that wait. */
   const watchers = new Map<string, Set<() => void>>();
 
-  /** Undefined for one that was given for another origin or `auth_type`. */
+  /** Undefined for one that was given for another origin, `auth_type`, authorization server or client. */
   function usable(record: ToolServerRecord, credential: Credential | undefined): Credential | undefined {
     const { origin, authType } = credential?.binding ?? {};
-    return origin === originOf(record.url) && authType === record.authType ? credential : undefined;
+    if (origin !== originOf(record.url) || authType !== record.authType) return undefined;
+    const { clientId, tokenUrl } = record.oauth ?? {};
+    const isForOther =
+      credential?.kind === 'oauth' &&
+      ((clientId !== undefined && clientId !== credential.client.id) || (tokenUrl !== undefined && tokenUrl !== credential.tokenEndpoint));
+    return isForOther ? undefined : credential;
   }
 
   function stateIn(credential: Credential | undefined): ShownCredential['state'] {
@@ -83,12 +118,15 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
   return {
     serverOf,
 
-    async ownRecord(record, caller) {
-      if (record.isPerUser !== true) return record;
-      const stored = await store.find(caller.id, record.id);
-      const credential = usable(record, stored?.credential);
-      if (credential === undefined || stateIn(credential) !== 'connected') return undefined;
-      return { ...record, key: credential.kind === 'key' ? credential.secret : credential.accessToken };
+    async ownRecord(record, caller, refusal) {
+      if (!asksForCredential(record)) return record;
+      if (record.isPerUser !== true) return { ...record, key: await sharedTokens.tokenFor(record, refusal), grant: 'shared' };
+      if (record.authType === 'oauth') {
+        const credential = await refresher.fresh(caller.id, record, refusal);
+        return credential && { ...record, key: credential.accessToken, grant: credential.grant };
+      }
+      const credential = usable(record, (await store.find(caller.id, record.id))?.credential);
+      return credential?.kind === 'key' ? { ...record, key: credential.secret } : undefined;
     },
 
     async list(caller) {
@@ -101,6 +139,11 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
     async keep(caller, server, key) {
       const record = await serverOf(caller, server);
       const { url, authType } = record;
+      if (authType === 'oauth')
+        throw new GatewayError(
+          'invalid_request',
+          `The tool server "${record.id}" takes no key: people sign in there. POST /api/credentials/${record.id}/connect gives the link.`,
+        );
       if (authType === 'basic' && !key.includes(':'))
         throw new GatewayError('invalid_request', `key: must be user:password for the tool server "${record.id}".`, { param: 'key' });
       const credential: Credential = { kind: 'key', secret: key, binding: { origin: originOf(url) ?? '', authType } };
@@ -152,11 +195,20 @@ function kindFor({ authType }: Pick<ToolServerRecord, 'authType'>): Credential['
 }
 
 /** What a caller without a credential for this server is told. */
-export function howToConnect({ id }: Pick<ToolServerRecord, 'id'>): string {
-  return `The tool server "${id}" needs a credential of your own, and you have given none. Connect with PUT /api/credentials/${id} {"key": "…"}, and ask again.`;
+export function howToConnect(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
+  return `The tool server "${record.id}" needs a credential of your own, and you have given none. Connect with ${wayToConnect(record)}, and ask again.`;
 }
 
 /** Why a server is left out for whoever has no credential; the end of a sentence. */
-export function listsToPeopleAlone({ id }: Pick<ToolServerRecord, 'id'>): string {
-  return `it shows its functions only to people who have given a credential of their own (PUT /api/credentials/${id} {"key": "…"})`;
+export function listsToPeopleAlone(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
+  return `it shows its functions only to people who have given a credential of their own (${wayToConnect(record)})`;
+}
+
+/** Why a server is left out for whoever has one that it does not take; the end of a sentence. */
+export function refusesCredential(record: Pick<ToolServerRecord, 'id' | 'authType'>): string {
+  return `it refuses the credential that you have given (${wayToConnect(record)} replaces it)`;
+}
+
+function wayToConnect({ id, authType }: Pick<ToolServerRecord, 'id' | 'authType'>): string {
+  return authType === 'oauth' ? `the link of POST /api/credentials/${id}/connect` : `PUT /api/credentials/${id} {"key": "…"}`;
 }

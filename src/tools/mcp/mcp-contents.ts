@@ -10,7 +10,7 @@ import { isDeeperThan } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { howToConnect } from '../credentials/own-credentials.ts';
-import type { OwnRecord } from '../credentials/own-credentials.ts';
+import type { OwnRecord, OwnToolServer } from '../credentials/own-credentials.ts';
 import { maskOfCredentials } from '../servers/secrets-to-mask.ts';
 import { readName, readUri } from './contents-names.ts';
 import type { OwnName } from './contents-names.ts';
@@ -105,9 +105,13 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
     async list(kind, { cursor, gateways }, asker) {
       // Gateways may be each other's MCP servers: none gets its own contents back, and the request ends somewhere.
       if (whyLooped(gateways, gatewayId) !== undefined) return { items: [] };
-      const records = (await Promise.all((await serversOf(asker.caller)).map((record) => ownRecord(record, asker.caller)))).filter(
-        (record) => record !== undefined,
-      );
+      const ofCaller = (record: ToolServerRecord): Promise<OwnToolServer | undefined> =>
+        ownRecord(record, asker.caller).catch((error: unknown) => {
+          // As with a server that cannot be reached.
+          if (error instanceof GatewayError) return undefined;
+          throw error;
+        });
+      const records = (await Promise.all((await serversOf(asker.caller)).map(ofCaller))).filter((record) => record !== undefined);
       const servers = records.map((record) => ({
         id: record.id,
         fetch: (ownCursor: string | undefined) => fetchPage(kind, record, { cursor: ownCursor, gateways, asker }),

@@ -64,9 +64,28 @@ function masksWith(record: ToolServerRecord, sent: Record<string, string>): Retu
   return { mask: maskOfEverythingSent(connection), credentialMask: maskOfCredentials(connection) };
 }
 
-/** A registered server as one person sees it, whose record has that person's key: what it lists is reviewed by nobody else. */
-export function ownPeer(own: ToolServerRecord): McpPeer {
-  return { ...registeredPeer(own), isReviewed: false };
+/** A registered server as one person sees it, whose record has that person's key, which may be refreshed: what it lists is reviewed by nobody else. */
+export function ownPeer(own: () => ToolServerRecord): McpPeer {
+  let known = own();
+  let peer = registeredPeer(known);
+  const latest = (): McpPeer => {
+    const record = own();
+    if (record !== known) [known, peer] = [record, registeredPeer(record)];
+    return peer;
+  };
+  return {
+    ...peer,
+    isReviewed: false,
+    get mask() {
+      return latest().mask;
+    },
+    get credentialMask() {
+      return latest().credentialMask;
+    },
+    headersFor: (run) => latest().headersFor(run),
+    query: () => latest().query(),
+    sessionUserFor: (run) => latest().sessionUserFor(run),
+  };
 }
 
 /** `mayReachPrivate`: of the caller. `schemasBytes`: its share of what the servers of the request may have together. */

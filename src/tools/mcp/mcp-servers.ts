@@ -5,8 +5,10 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { Opening, OpeningOptions } from '../servers/open-registered-server.ts';
 import { withOwnCredential } from '../credentials/own-credential-tool.ts';
-import { listsToPeopleAlone } from '../credentials/own-credentials.ts';
-import type { OwnRecord } from '../credentials/own-credentials.ts';
+import { asksForCredential, listsToPeopleAlone } from '../credentials/own-credentials.ts';
+import type { OwnRecord, OwnToolServer } from '../credentials/own-credentials.ts';
+import type { Refusal } from '../credentials/refresh-tokens.ts';
+import { withRenewedToken } from '../credentials/renewed-token.ts';
 import { configValue, whyWithheld } from '../servers/server-rules.ts';
 import type { McpFunction } from './convert-tools.ts';
 import type { CreateTransports } from './create-transports.ts';
@@ -29,9 +31,9 @@ export interface McpServers {
    * The tools that a server lists for one person; `own`: its record with that person's key. The session is opened with that key and nobody else's. Never
    * rejects.
    */
-  openOwn(own: ToolServerRecord, callerId: string): Promise<Opening>;
+  openOwn(own: OwnToolServer, callerId: string): Promise<Opening>;
   /** That session, for other requests of this person. */
-  ownSession(own: ToolServerRecord, callerId: string): Promise<McpSession>;
+  ownSession(own: OwnToolServer, callerId: string): Promise<McpSession>;
   /** Drops the session of a person whose credential was deleted or replaced. */
   forgetOwn(callerId: string, serverId: string): void;
   /** Like `open`, but closes the connection again and remembers nothing. */
@@ -106,16 +108,25 @@ export function createMcpServers(options: McpServersOptions): McpServers {
     own ??= createOwnSessions({
       signal: closing.signal,
       now,
-      createSession(record, onOwnListChanged) {
-        const { key: _key, ...shared } = record;
-        return createMcpSession(ownPeer(record), {
-          ...options,
-          ...silent,
-          onListChanged: onOwnListChanged,
-          checkDefinitions: unchanged,
-          whyWithheld: (fn) => whyNotOffered(fn, record),
-          toTool: toOwnTool(shared),
-        });
+      createSession(use, onOwnListChanged) {
+        const { key: _key, grant, ...record } = use.own;
+        async function renewFor(refusal: Refusal): Promise<string | undefined> {
+          const renewed = await ownRecord(record, { id: use.callerId }, refusal);
+          if (renewed !== undefined) use.own = renewed;
+          return renewed?.key;
+        }
+        return createMcpSession(
+          ownPeer(() => use.own),
+          {
+            ...options,
+            ...silent,
+            ...(grant !== undefined && { send: withRenewedToken(options.send, renewFor) }),
+            onListChanged: onOwnListChanged,
+            checkDefinitions: unchanged,
+            whyWithheld: (fn) => whyNotOffered(fn, record),
+            toTool: toOwnTool(record),
+          },
+        );
       },
     });
     return own;
@@ -134,7 +145,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
           onListChanged: () => onListChanged(record),
           onProcessEnded: (stderr) => onProcessEnded(record, stderr),
           onNotificationsDropped: () => onNotificationsDropped?.(record),
-          ...(record.isPerUser === true && { toTool: toOwnTool(record) }),
+          ...(asksForCredential(record) && { toTool: toOwnTool(record) }),
         });
         sessions.set(record.id, { record, session });
         return orForPeople(record, await session.open(opening));
@@ -192,7 +203,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
 
 /** A server that refuses whoever has no credential, where each person has their own, is there for those who have given theirs. */
 function orForPeople(record: ToolServerRecord, opening: Opening): Opening {
-  const isForPeople = record.isPerUser === true && opening.type === 'unreachable' && opening.isRefused === true;
+  const isForPeople = asksForCredential(record) && opening.type === 'unreachable' && opening.isRefused === true;
   return isForPeople ? { type: 'unsupported', reason: listsToPeopleAlone(record), needsCredential: true } : opening;
 }
 

@@ -1,18 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../core/limits.ts';
 import { keyIdOf } from '../../core/people.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
 import { FairMap } from '../../shared/fair-map.ts';
+import type { OwnToolServer } from '../credentials/own-credentials.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
 import { failureMemoryMs } from '../servers/registered-servers.ts';
 import type { McpSession } from './mcp-session.ts';
 
 /** Sessions with registered servers, each opened with one person's own credential and used for that person's calls alone. */
 export interface OwnSessions {
-  /** `own`: the record with the person's key. With another key, or a changed record, it is another session. */
-  sessionOf(own: ToolServerRecord, callerId: string): McpSession;
+  /** `own`: the record with the person's key. With another key, unless it is a token of the same sign-in, or a changed record, it is another session. */
+  sessionOf(own: OwnToolServer, callerId: string): McpSession;
   /** Reads the tool list once, until the server says that it has changed. Never rejects. */
-  list(own: ToolServerRecord, callerId: string): Promise<Opening>;
+  list(own: OwnToolServer, callerId: string): Promise<Opening>;
   /** Drops the person's session with a server; running calls finish first. */
   forget(callerId: string, serverId: string): void;
   /** Drops the sessions with all other servers. */
@@ -21,14 +21,21 @@ export interface OwnSessions {
 }
 
 export interface OwnSessionsOptions {
-  createSession: (own: ToolServerRecord, onListChanged: () => void) => McpSession;
+  createSession: (own: OwnSessionUse, onListChanged: () => void) => McpSession;
   signal: AbortSignal;
   /** Milliseconds of a monotonic clock. */
   now: () => number;
 }
 
+/** What a session is used with. */
+export interface OwnSessionUse {
+  readonly callerId: string;
+  /** With the latest key of the sign-in. */
+  own: OwnToolServer;
+}
+
 interface OwnSession {
-  own: ToolServerRecord;
+  use: OwnSessionUse;
   session: McpSession;
   usedAt: number;
   opening?: Promise<Opening> | undefined;
@@ -49,18 +56,20 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
     for (const [key, { usedAt }] of sessions) if (now() - usedAt >= limits.ownMcpSessionIdleMs) drop(key);
   }
 
-  function entryFor(own: ToolServerRecord, callerId: string): OwnSession {
+  function entryFor(own: OwnToolServer, callerId: string): OwnSession {
     const key = keyOf(callerId, own.id);
     const known = sessions.use(key);
-    if (known !== undefined && isDeepStrictEqual(known.own, own)) {
+    if (known !== undefined && isSame(known.use.own, own)) {
       known.usedAt = now();
+      if (known.use.own.key !== own.key) known.use.own = own;
       return known;
     }
     known?.session.retire();
+    const use: OwnSessionUse = { callerId, own };
     const entry: OwnSession = {
-      own,
+      use,
       usedAt: now(),
-      session: createSession(own, () => {
+      session: createSession(use, () => {
         entry.opening = undefined;
       }),
     };
@@ -82,7 +91,7 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
     },
     forget: (callerId, serverId) => drop(keyOf(callerId, serverId)),
     keepOnly(serverIds) {
-      for (const [key, { own }] of sessions) if (!serverIds.has(own.id)) drop(key);
+      for (const [key, { use }] of sessions) if (!serverIds.has(use.own.id)) drop(key);
     },
     async close() {
       clearInterval(sweeping);
@@ -90,6 +99,16 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
       await Promise.all(open.map((session) => session.close()));
     },
   };
+}
+
+/** Tokens of one sign-in are as one key: the session goes on with the new one. */
+function isSame(left: OwnToolServer, right: OwnToolServer): boolean {
+  const isOneSignIn = left.grant !== undefined && left.grant === right.grant;
+  return isDeepStrictEqual(left, isOneSignIn ? withKeyOf(right, left) : right);
+}
+
+function withKeyOf(record: OwnToolServer, { key }: OwnToolServer): OwnToolServer {
+  return { ...record, ...(key !== undefined && { key }) };
 }
 
 function keyOf(callerId: string, serverId: string): string {

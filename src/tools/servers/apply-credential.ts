@@ -22,6 +22,7 @@ export interface AppliedCredential {
 export function applyCredential(connection: Credential, security: readonly CredentialSet[] = []): AppliedCredential {
   const { authType, authName, key } = connection;
   if (key === undefined || key === '') return nothing();
+  if (authType === 'oauth') return inHeader('authorization', `Bearer ${key}`);
   // RFC 7617, section 2: user-id ":" password, here in UTF-8.
   if (authType === 'basic') return inHeader('authorization', `Basic ${Buffer.from(key, 'utf8').toString('base64')}`);
   if (authType === 'header' && authName !== undefined) return inHeader(authName, key);

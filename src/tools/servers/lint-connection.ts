@@ -62,7 +62,14 @@ const maxNamedSchemes = 4;
  */
 export function lintCredential(functions: readonly { security?: CredentialSet[] }[], record: ToolServerRecord): string[] {
   const { authType, key = '', headers, isPerUser } = record;
-  if (isPerUser === true || authType === 'session' || (authType !== 'none' && key !== '') || Object.keys(headers).length > 0) return [];
+  if (
+    isPerUser === true ||
+    authType === 'session' ||
+    authType === 'oauth' ||
+    (authType !== 'none' && key !== '') ||
+    Object.keys(headers).length > 0
+  )
+    return [];
   const schemes = [...new Set(functions.flatMap(({ security = [] }) => security.flat().map(nameOf)))].slice(0, maxNamedSchemes);
   if (!functions.some(({ security = [] }) => security.length > 0)) return [];
   return [

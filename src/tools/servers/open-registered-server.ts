@@ -6,11 +6,13 @@ import type { JsonObject } from '../../shared/json.ts';
 import { createOpenApiTool } from '../openapi/call/openapi-tool.ts';
 import type { OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import { createRegisteredBudget } from '../openapi/convert/conversion-budget.ts';
+import type { DocumentSignIn } from '../openapi/load/read-sign-in.ts';
 import type { DocumentVersion } from '../openapi/load/load-document.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';
 import { callHeaders, callQuery, sessionUserOf } from './connection-headers.ts';
 import { everythingSent, maskOfEverythingSent } from './secrets-to-mask.ts';
 import { withOwnCredential } from '../credentials/own-credential-tool.ts';
+import type { ToolFor } from '../credentials/own-credential-tool.ts';
 import type { OwnRecord } from '../credentials/own-credentials.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
 import { configValue, whyWithheld } from './server-rules.ts';
@@ -25,6 +27,8 @@ export interface OpenedServer {
   conversion: Conversion;
   /** The document's own information; a validator's remarks only if they were requested. */
   about: { info: JsonObject | undefined; version: string | undefined; remarks: string[] };
+  /** How people sign in, where the document says so. */
+  signIn?: DocumentSignIn;
   /** The version of the document; undefined if it has none, as with a document in several files. */
   loaded: DocumentVersion | undefined;
   isChecked: boolean;
@@ -101,7 +105,9 @@ function unreadableSecrets({ extra, authType }: ToolServerRecord): string[] {
   const marked = ownValue(extra, 'unreadable_secrets');
   const fields = Array.isArray(marked) ? marked.filter((field) => typeof field === 'string') : [];
   // Fields that the gateway does not know are never sent.
-  return fields.filter((field) => (field === 'key' ? authType !== 'none' : field === 'path' || field.startsWith('headers.')));
+  return fields.filter((field) =>
+    field === 'key' ? authType !== 'none' : field === 'path' || field === 'oauth.client_secret' || field.startsWith('headers.'),
+  );
 }
 
 /** Undefined if the document has not changed. */
@@ -129,15 +135,20 @@ async function loadRegistered(
     },
   );
   if (loaded === undefined) return undefined;
-  const { conversion, head, remarks } = loaded.opened;
+  const { conversion, head, remarks, signIn } = loaded.opened;
   const judged = conversion.operations.map((operation) => ({ operation, reason: whyWithheld(operation, record) }));
   const connection = toOpenApiConnection(record, head, {
     trust: { kind: 'configured', origin: new URL(url).origin },
     send,
     headersFor: (run, security) => callHeaders(record, run, security),
   });
-  const connectionOf = (own: ToolServerRecord): OpenApiConnection => ({
+  const connectionOf = (own: ToolServerRecord, onRefused: () => void): OpenApiConnection => ({
     ...connection,
+    async send(request) {
+      const response = await send(request);
+      if (response.status === 401) onRefused();
+      return response;
+    },
     headersFor: (run, security) => callHeaders(own, run, security),
     queryFor: (security) => callQuery(own, security),
     key: own.key,
@@ -150,11 +161,12 @@ async function loadRegistered(
     ),
     conversion,
     about: { info: isJsonObject(info) ? info : undefined, version: textAt(head, 'openapi') ?? textAt(head, 'swagger'), remarks },
+    ...(signIn && { signIn }),
     loaded: loaded.version,
     isChecked,
     createTool(operation, offeredName) {
       const fn = { operation, offeredName, label: `${id}/${operation.spec.name}`, server: id };
-      const toolFor = (own: ToolServerRecord): Tool => createOpenApiTool({ ...fn, connection: connectionOf(own) });
+      const toolFor: ToolFor = (own, _caller, onRefused) => createOpenApiTool({ ...fn, connection: connectionOf(own, onRefused) });
       return withOwnCredential(createOpenApiTool({ ...fn, connection }), record, { ownRecord, toolFor });
     },
   };

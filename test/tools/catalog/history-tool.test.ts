@@ -126,6 +126,7 @@ describe('search_chats', () => {
     const catalog = createToolCatalog({
       registry: memoryRegistry(),
       credentials: memoryStores().credentials,
+      oauthClients: memoryStores().oauthClients,
       send: neverSends,
       callBrowser: () => Promise.reject(new Error('not asked')),
       browserToolTimeoutMs: 1_000,

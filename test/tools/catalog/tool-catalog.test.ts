@@ -36,6 +36,7 @@ function catalogOf(records: ToolServerRecord[], script: ScriptedSend = documents
   const catalog = createToolCatalog({
     registry: memoryRegistry(records),
     credentials: memoryStores().credentials,
+    oauthClients: memoryStores().oauthClients,
     send: script.send,
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 60_000,

@@ -27,6 +27,7 @@ export function mcpCatalog({ records = [mcpRecord()], registry, send, transports
   const catalog = createToolCatalog({
     registry: registry ?? memoryRegistry(records),
     credentials: memoryStores().credentials,
+    oauthClients: memoryStores().oauthClients,
     send: send ?? scriptedSend().send,
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 60_000,

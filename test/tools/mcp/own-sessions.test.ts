@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
+import type { OwnToolServer } from '../../../src/tools/credentials/own-credentials.ts';
 import type { ToolServerRecord } from '../../../src/core/registry.ts';
 import type { McpSession } from '../../../src/tools/mcp/mcp-session.ts';
 import { createOwnSessions } from '../../../src/tools/mcp/own-sessions.ts';
@@ -28,14 +29,14 @@ function countedSessions(): Counted {
   const sessions = createOwnSessions({
     signal: new AbortController().signal,
     now: () => clock.time,
-    createSession(record, onListChanged) {
+    createSession(use, onListChanged) {
       changed = onListChanged;
       return {
         open: async () => {
           reads += 1;
           return clock.isDown ? { type: 'unreachable', reason: 'down' } : { type: 'opened', server: {} };
         },
-        retire: () => void retired.push(record.key ?? ''),
+        retire: () => void retired.push(use.own.key ?? ''),
         close: async () => undefined,
       } as unknown as McpSession;
     },
@@ -58,6 +59,19 @@ describe("a person's own session with an MCP server", () => {
     expect([second === first, retired]).toEqual([false, ['a']]);
     sessions.sessionOf(own('b', { url: 'http://moved.test/mcp' }), 'key/ada');
     expect(retired).toEqual(['a', 'b']);
+  });
+
+  test('goes on with a new token of the same sign-in, and not with one of another', () => {
+    const { sessions, retired } = countedSessions();
+    const token = (key: string, grant: string, fields: Partial<ToolServerRecord> = {}): OwnToolServer => ({ ...own(key, fields), grant });
+    const first = sessions.sessionOf(token('a', 'one'), 'key/ada');
+    expect(sessions.sessionOf(token('b', 'one'), 'key/ada')).toBe(first);
+    expect(sessions.sessionOf(token('b', 'one'), 'key/bob')).not.toBe(first);
+    expect(retired).toEqual([]);
+    expect(sessions.sessionOf(token('b', 'two'), 'key/ada')).not.toBe(first);
+    expect(retired).toEqual(['b']);
+    sessions.sessionOf(token('c', 'two', { url: 'http://moved.test/mcp' }), 'key/ada');
+    expect(retired).toEqual(['b', 'b']);
   });
 
   test('is dropped with the credential, and with the server', () => {

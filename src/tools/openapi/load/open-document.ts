@@ -6,6 +6,8 @@ import type { ConversionBudget } from '../convert/conversion-budget.ts';
 import { packOperations, type Conversion } from '../convert/convert-operations.ts';
 import { unpackConversion, type PackedConversion } from '../convert/packed-schemas.ts';
 import { gatherFiles, type FetchFile } from './gather-files.ts';
+import { readSignIn } from './read-sign-in.ts';
+import type { DocumentSignIn } from './read-sign-in.ts';
 import { checkDocumentKind, hidingSecrets, parseDocument, parseTree } from './parse-document.ts';
 
 /** What is to be made of a document. */
@@ -28,6 +30,8 @@ export interface OpenedDocument<Converted = Conversion> {
   conversion: Converted;
   /** The document without its schemas, and of its paths the names alone: `info`, `servers`, security. */
   head: JsonObject;
+  /** How people sign in, where the document says so. */
+  signIn?: DocumentSignIn;
   /** What a validator says about it, where that was wanted. */
   remarks: string[];
   /** Whether it is one file, so that an unchanged file is an unchanged document. */
@@ -64,6 +68,7 @@ export async function packDocument(job: DocumentJob, fetchFile: FetchFile): Prom
       : await gatherFiles(document, url, { fetchFile, parse: hidingSecrets(parseTree, mask.text) });
   const conversion = packOperations(document, { budget, mask, ...(gatewayId !== undefined && { gatewayId }) });
   const { renamed, omitted } = conversion;
+  const signIn = readSignIn(document);
   return {
     // Paths and the names of parameters stay: requests need them.
     conversion: {
@@ -73,6 +78,7 @@ export async function packDocument(job: DocumentJob, fetchFile: FetchFile): Prom
       warnings: mask.value([...gathered.warnings, ...conversion.warnings]),
     },
     head: headOf(document, mask),
+    ...(signIn && { signIn: mask.value(signIn) }),
     remarks: mask.value(remarks),
     isOneFile: gathered.files === 0,
   };

@@ -1,0 +1,99 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CredentialStore, OAuthCredential, StoredCredential } from '../../core/credentials.ts';
+import { limits } from '../../core/limits.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { OAuthClient } from './oauth-client.ts';
+
+/** The tool server has answered a request with 401. */
+export interface Refusal {
+  /** What was sent. */
+  key: string;
+  /** It is new, so that another one would help no more. */
+  isFinal?: boolean;
+}
+
+/** Keeps the tokens of people good: each is refreshed once for all who wait for it, in this process and in others on the same store. */
+export interface TokenRefresher {
+  /**
+   * The credential with a token that is good for now, as far as that is known, and is not the refused one. Undefined if there is none, or none any more.
+   * @throws GatewayError when the authorization server cannot be asked, which changes nothing
+   */
+  fresh(callerId: string, record: ToolServerRecord, refusal?: Refusal): Promise<OAuthCredential | undefined>;
+}
+
+export interface TokenRefresherOptions {
+  store: CredentialStore;
+  oauth: Pick<OAuthClient, 'refresh'>;
+  revoke: (credential: OAuthCredential) => Promise<void>;
+  /** Undefined for one that was given for something else. */
+  usable: (record: ToolServerRecord, stored: StoredCredential | undefined) => OAuthCredential | undefined;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** How often a process looks whether another one has refreshed. */
+const pollMs = 50;
+
+export function createTokenRefresher({ store, oauth, revoke, usable, now }: TokenRefresherOptions): TokenRefresher {
+  /** By caller and server. */
+  const refreshing = new Map<string, Promise<OAuthCredential | undefined>>();
+
+  const isGood = ({ accessToken, refreshFrom, expires }: OAuthCredential, refusal: Refusal | undefined): boolean =>
+    accessToken !== refusal?.key && (refreshFrom ?? expires ?? Infinity) > now();
+
+  /** Looks, refreshes where nobody else does, and looks again. */
+  async function refresh(callerId: string, record: ToolServerRecord, refusal: Refusal | undefined): Promise<OAuthCredential | undefined> {
+    const { id: server } = record;
+    for (;;) {
+      const stored = await store.find(callerId, server);
+      const credential = usable(record, stored);
+      if (stored === undefined || credential === undefined || credential.ended !== undefined) return undefined;
+      if (isGood(credential, refusal)) return credential;
+      const { revision } = stored;
+      const isRefused = credential.accessToken === refusal?.key;
+      if (isRefused && (refusal?.isFinal === true || credential.refreshToken === undefined)) {
+        await store.replace(callerId, server, { revision, credential: { ...credential, ended: 'missing' } });
+        return undefined;
+      }
+      const isExpired = credential.expires !== undefined && credential.expires <= now();
+      if (credential.refreshToken === undefined) return isExpired ? undefined : credential;
+      const lease = { revision, until: now() + limits.oauthLeaseMs };
+      if (!(await store.claim(callerId, server, { ...lease, now: now() }))) {
+        await sleep(pollMs);
+        continue;
+      }
+      let refreshed: OAuthCredential | 'refused';
+      try {
+        refreshed = await oauth.refresh(record, credential);
+      } catch (error) {
+        await store.release(callerId, server, lease);
+        if (isRefused || isExpired) throw error;
+        return credential;
+      }
+      const next: OAuthCredential = refreshed === 'refused' ? { ...credential, ended: 'expired' } : refreshed;
+      const isKept = await store.replace(callerId, server, { revision, credential: next });
+      if (isKept) return refreshed === 'refused' ? undefined : refreshed;
+      // Deleted or replaced meanwhile: nobody will use these tokens, or revoke them later.
+      if (refreshed !== 'refused') void revoke(refreshed);
+    }
+  }
+
+  async function shared(callerId: string, record: ToolServerRecord, refusal: Refusal | undefined): Promise<OAuthCredential | undefined> {
+    const key = JSON.stringify([callerId, record.id]);
+    for (let running = refreshing.get(key); running !== undefined; running = refreshing.get(key)) {
+      const found = await running;
+      if (found === undefined || isGood(found, refusal)) return found;
+    }
+    const started = refresh(callerId, record, refusal).finally(() => refreshing.delete(key));
+    refreshing.set(key, started);
+    return started;
+  }
+
+  return {
+    async fresh(callerId, record, refusal) {
+      const credential = usable(record, await store.find(callerId, record.id));
+      if (credential === undefined || credential.ended !== undefined) return undefined;
+      return isGood(credential, refusal) ? credential : shared(callerId, record, refusal);
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import { isDeepStrictEqual } from 'node:util';
+import { LRUCache } from 'lru-cache';
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { OAuthClient, SharedToken } from './oauth-client.ts';
+import type { Refusal } from './refresh-tokens.ts';
+
+/** The tokens with which the gateway signs in as itself (`oauth.grant: "client_credentials"`): one for each server, in memory, as a new one costs nobody a sign-in. */
+export interface SharedTokens {
+  /** @throws GatewayError when there is none to be had */
+  tokenFor(record: ToolServerRecord, refusal?: Refusal): Promise<string>;
+}
+
+interface Entry {
+  record: ToolServerRecord;
+  token: Promise<SharedToken>;
+}
+
+/** As many servers as one list of connections has. */
+const maxServers = 1_000;
+
+export function createSharedTokens(oauth: Pick<OAuthClient, 'ownToken'>, now: () => number): SharedTokens {
+  const tokens = new LRUCache<string, Entry>({ max: maxServers });
+
+  function request(record: ToolServerRecord): Entry {
+    const entry: Entry = { record, token: oauth.ownToken(record) };
+    tokens.set(record.id, entry);
+    entry.token.catch(() => {
+      if (tokens.peek(record.id) === entry) tokens.delete(record.id);
+    });
+    return entry;
+  }
+
+  /** Requests that stand in the same moment wait for the same token. */
+  async function good(record: ToolServerRecord, refused: string | undefined): Promise<string> {
+    for (;;) {
+      const known = tokens.get(record.id);
+      // A changed connection is another one.
+      const entry = known !== undefined && isDeepStrictEqual(known.record, record) ? known : request(record);
+      const { accessToken, expires = Infinity } = await entry.token;
+      const isNew = entry !== known;
+      if (accessToken !== refused && (isNew || expires - limits.oauthRefreshAheadMs > now())) return accessToken;
+      if (isNew) throw refusedToken(record);
+      if (tokens.peek(record.id) === entry) tokens.delete(record.id);
+    }
+  }
+
+  return {
+    tokenFor(record, refusal) {
+      if (refusal?.isFinal === true) throw refusedToken(record);
+      return good(record, refusal?.key);
+    },
+  };
+}
+
+function refusedToken({ id }: ToolServerRecord): GatewayError {
+  return new GatewayError(
+    'upstream_auth_failed',
+    `The tool server "${id}" refuses the token that its authorization server has just given the gateway. Check scopes and resource in oauth of its connection.`,
+  );
+}
