@@ -10,4 +10,20 @@ export const pages: readonly ConsolePage[] = [
     group: 'use',
     load: async () => ({ Page: (await import('./pages/chat/chat-page.tsx')).ChatPage }),
   },
+  {
+    path: '/console/tool-servers',
+    routes: ['/console/tool-servers', '/console/tool-servers/:id'],
+    title: 'Tool servers',
+    icon: 'plug',
+    group: 'use',
+    load: async () => ({ Page: (await import('./pages/tool-servers/tool-servers-page.tsx')).ToolServersPage }),
+  },
+  {
+    path: '/console/runs',
+    routes: ['/console/runs', '/console/runs/:id'],
+    title: 'Runs',
+    icon: 'run',
+    group: 'use',
+    load: async () => ({ Page: (await import('./pages/runs/runs-page.tsx')).RunsPage }),
+  },
 ];

@@ -27,4 +27,46 @@ export const scenes: readonly Scene[] = [
       await page.locator('.call summary').first().click();
     },
   },
+  { name: 'tool-servers', path: '/console/tool-servers' },
+  { name: 'tool-server', path: '/console/tool-servers/time' },
+  {
+    name: 'try-function',
+    path: '/console/tool-servers/time',
+    async prepare(page) {
+      await page.getByRole('button', { name: 'Try', exact: true }).first().click();
+      await page.getByRole('button', { name: 'Call it' }).click();
+      await page.getByText('Result').waitFor();
+    },
+  },
+  {
+    name: 'add-tool-server',
+    path: '/console/tool-servers',
+    async prepare(page) {
+      const address = await page.locator('.tool-servers-url').first().textContent();
+      await page.getByRole('button', { name: 'Add a tool server' }).click();
+      await page.getByLabel('Address').fill(address ?? '');
+      await page.getByText('which cost a model').waitFor();
+    },
+  },
+  {
+    name: 'runs',
+    path: '/',
+    async prepare(page) {
+      await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+      await page.locator('.chat-foot', { hasText: 'demo' }).waitFor();
+      await page.goto(new URL('/console/runs', page.url()).href);
+      await page.locator('tbody a').first().waitFor();
+    },
+  },
+  {
+    name: 'run',
+    path: '/',
+    async prepare(page) {
+      await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+      await page.locator('.chat-foot', { hasText: 'demo' }).waitFor();
+      await page.goto(new URL('/console/runs', page.url()).href);
+      await page.locator('tbody a').first().click();
+      await page.locator('.run-step').first().waitFor();
+    },
+  },
 ];

@@ -1,0 +1,194 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { Link, useLocation } from 'wouter-preact';
+import type { ToolServer } from '../../api/api-types.ts';
+import { call } from '../../api/request.ts';
+import { useAnswer } from '../../api/use-answer.ts';
+import { askFirst } from '../../parts/ask-first.tsx';
+import { Button } from '../../parts/button.tsx';
+import { formatCount } from '../../parts/formats.ts';
+import { JsonView } from '../../parts/json-view.tsx';
+import { Answered } from '../../parts/states.tsx';
+import { say, sayProblem } from '../../parts/toasts.tsx';
+import { textOf } from '../../parts/text-of.ts';
+import { ReportView } from './report-view.tsx';
+import { State } from './server-state.tsx';
+import { TryFunction } from './try-function.tsx';
+
+/** One tool server: what it offers, and how it may be used. */
+export function ServerView({ id }: { id: string }): JSX.Element {
+  const asked = useAnswer('GET /api/tool-servers/:id', { params: { id } });
+  return (
+    <div class="page tool-server">
+      <Answered asked={asked}>{(server) => <Server server={server} onChanged={asked.reload} />}</Answered>
+    </div>
+  );
+}
+
+function Server({ server, onChanged }: { server: ToolServer; onChanged: () => void }): JSX.Element {
+  const { id, url, type, config, info, report, origin } = server;
+  const [, go] = useLocation();
+  const [tried, setTried] = useState<ToolServer['report']['functions'][number]>();
+  const [isBusy, setBusy] = useState(false);
+  const params = { id };
+  const isOwn = origin === 'database' || origin === 'bundled';
+  const filter = namesIn(config['function_name_filter_list']);
+  const approvals = config['needs_approval'];
+
+  const act = async (work: () => Promise<unknown>, done: string): Promise<void> => {
+    setBusy(true);
+    try {
+      await work();
+      say(done);
+      onChanged();
+    } catch (error) {
+      sayProblem(error);
+    } finally {
+      setBusy(false);
+    }
+  };
+  const patch = (changed: Record<string, unknown>, done: string): void =>
+    void act(() => call('PATCH /api/tool-servers/:id', { params, body: { config: changed } }), done);
+  const remove = async (): Promise<void> => {
+    const isMeant = await askFirst({
+      title: `Delete ${id}?`,
+      text: 'Models lose its functions, and what people have connected to it is deleted.',
+      action: 'Delete',
+      isDangerous: true,
+    });
+    if (!isMeant) return;
+    await call('DELETE /api/tool-servers/:id', { params });
+    go('/console/tool-servers');
+  };
+  const isOn = config['enable'] !== false;
+  const isApproved = (name: string): boolean => approvals === true || namesIn(approvals).includes(name);
+  const names = report.functions.map(({ name }) => name);
+  const approve = (name: string, isNeeded: boolean): void => {
+    const now = names.filter((each) => (each === name ? isNeeded : isApproved(each)));
+    patch(
+      { needs_approval: now.length === names.length ? true : now.length === 0 ? false : now },
+      isNeeded ? `${name} now waits for a person.` : `${name} now runs at once.`,
+    );
+  };
+
+  return (
+    <>
+      <header>
+        <Link href="/console/tool-servers" class="soft">
+          Tool servers
+        </Link>
+        <h1 class="cut">{textOf(info['name']) || id}</h1>
+        <State server={server} />
+      </header>
+      <div class="row tool-server-head">
+        <span class="chip">{type === 'mcp' ? 'MCP' : 'OpenAPI'}</span>
+        {server.per_user === true && <span class="chip">a key of each person</span>}
+        {!isOwn && <span class="chip">from the {origin}</span>}
+        <span class="mono small cut grow">{url}</span>
+        <Button
+          icon="refresh"
+          isBusy={isBusy}
+          onClick={() => void act(() => call('POST /api/tool-servers/:id/refresh', { params }), 'The server was asked again.')}
+        >
+          Ask again
+        </Button>
+        {isOwn && (
+          <>
+            <Button onClick={() => patch({ enable: !isOn }, isOn ? `${id} is off.` : `${id} is on.`)}>
+              {isOn ? 'Switch off' : 'Switch on'}
+            </Button>
+            <Button kind="danger" icon="trash" onClick={() => void remove().catch(sayProblem)}>
+              Delete
+            </Button>
+          </>
+        )}
+      </div>
+      {report.held !== undefined && report.held.length > 0 && <Held server={server} held={report.held} onAccept={act} />}
+      <ReportView
+        report={report}
+        actions={(fn) => (
+          <span class="row">
+            {isOwn && (
+              <Button
+                isSmall
+                kind="quiet"
+                icon="lock"
+                isPressed={isApproved(fn.name)}
+                label={isApproved(fn.name) ? `${fn.name} waits for approval` : `Have ${fn.name} wait for approval`}
+                onClick={() => approve(fn.name, !isApproved(fn.name))}
+              />
+            )}
+            {isOwn && (
+              <Button
+                isSmall
+                kind="quiet"
+                icon="close"
+                label={`Leave out ${fn.name}`}
+                onClick={() => patch({ function_name_filter_list: [...filter, `!${fn.name}`] }, `${fn.name} is left out.`)}
+              />
+            )}
+            <Button isSmall onClick={() => setTried(fn)}>
+              Try
+            </Button>
+          </span>
+        )}
+      />
+      {isOwn && filter.length > 0 && (
+        <p class="row">
+          <span class="soft">
+            {formatCount(filter.length, 'entry', 'entries')} of its filter: <span class="mono small">{filter.join(', ')}</span>
+          </span>
+          <Button isSmall onClick={() => patch({ function_name_filter_list: [] }, 'All functions are offered again.')}>
+            Offer all
+          </Button>
+        </p>
+      )}
+      {tried !== undefined && <TryFunction server={id} fn={tried} onClose={() => setTried(undefined)} />}
+    </>
+  );
+}
+
+function Held({
+  server: { id },
+  held,
+  onAccept,
+}: {
+  server: ToolServer;
+  held: NonNullable<ToolServer['report']['held']>;
+  onAccept: (work: () => Promise<unknown>, done: string) => Promise<void>;
+}): JSX.Element {
+  const accept = (): void => {
+    const functions = Object.fromEntries(held.map(({ name, fingerprint }) => [name, fingerprint]));
+    void onAccept(
+      () => call('POST /api/tool-servers/:id/accept', { params: { id }, body: { functions } }),
+      'The new definitions are accepted.',
+    );
+  };
+  return (
+    <section class="card stack">
+      <h2>{formatCount(held.length, 'changed definition')}</h2>
+      <p class="soft">
+        The server describes these functions differently than when they were first seen. They are left out until you accept that: a changed
+        text can lead models astray.
+      </p>
+      {held.map(({ name, changed, description, parameters }) => (
+        <details key={name}>
+          <summary>
+            <span class="mono">{name}</span> <span class="soft small">{changed.join(', ')}</span>
+          </summary>
+          <p>{description}</p>
+          <JsonView value={parameters} label={`Parameters of ${name}`} />
+        </details>
+      ))}
+      <div>
+        <Button kind="main" onClick={accept}>
+          Accept
+        </Button>
+      </div>
+    </section>
+  );
+}
+
+function namesIn(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
+}

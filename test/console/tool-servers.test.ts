@@ -1,0 +1,63 @@
+import { afterAll, expect, test } from 'vitest';
+import { startTimeServer } from '../../src/demo/time-server.ts';
+import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+
+afterAll(closeChromium);
+
+const keyOf = ({ app }: Awaited<ReturnType<typeof freshGateway>>): string => `#key=${app.startKey ?? ''}`;
+
+describeInChromium('the page of tool servers', () => {
+  test('makes functions of a pasted address, which can be tried, in four actions', async () => {
+    const other = await startTimeServer({ host: '127.0.0.1', port: 0 });
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: `/console/tool-servers${keyOf(gateway)}` });
+    const { page } = it;
+    await page.getByRole('button', { name: 'Add a tool server' }).click();
+    await page.getByLabel('Address').fill(other.url);
+    await page.getByText('which cost a model').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Add 7 functions' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    const line = page.locator('.report-functions li', { hasText: 'format_current_time' });
+    await line.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByLabel('timezone').fill('Asia/Tokyo');
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('heading', { name: /^Result/ }).waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    expect(it.faults).toEqual([]);
+    await other.close();
+  });
+
+  test('leaves out what is not chosen, and has functions wait for approval', async () => {
+    const other = await startTimeServer({ host: '127.0.0.1', port: 0 });
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: `/console/tool-servers${keyOf(gateway)}` });
+    const { page } = it;
+    await page.getByRole('button', { name: 'Add a tool server' }).click();
+    await page.getByLabel('Address').fill(other.url);
+    await page.getByLabel('Offer list_time_zones_list_time_zones_get').uncheck();
+    await page.getByRole('button', { name: 'Add 6 functions' }).click();
+    await page.getByLabel('Have convert_time_convert_time_post wait for approval').click();
+    await page.getByLabel('convert_time_convert_time_post waits for approval').waitFor();
+    const headers = { 'x-api-key': gateway.app.startKey ?? '' };
+    const { data } = (await (await fetch(`${gateway.url}/api/tool-servers`, { headers })).json()) as { data: { config: object }[] };
+    expect(data.find(({ config }) => 'needs_approval' in config)?.config).toMatchObject({
+      needs_approval: ['convert_time_convert_time_post'],
+      function_name_filter_list: ['!list_time_zones_list_time_zones_get'],
+    });
+    await other.close();
+  });
+
+  test('says what is wrong with an address, and what to do about it', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: `/console/tool-servers${keyOf(gateway)}` });
+    const { page } = it;
+    await page.getByRole('button', { name: 'Add a tool server' }).click();
+    await page.getByLabel('Address').fill('127.0.0.1:1');
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByRole('alert').textContent()).toContain('127.0.0.1');
+    await page.getByRole('button', { name: 'Add anyway' }).waitFor();
+  });
+});
