@@ -1,3 +1,4 @@
+import type { PendingConnect } from '../../../../src/core/connect.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 
 /** A chat in nobody's wire format. */
@@ -49,6 +50,8 @@ export interface Answer {
   error: string | undefined;
   /** Calls that wait for an approval. */
   waiting: Waiting[];
+  /** What the caller has to connect to first. */
+  connect: Partial<PendingConnect>;
   /** Names of its sources. */
   sources: string[];
   /** Codes of its warnings. */
@@ -76,6 +79,7 @@ export const nothing: Omit<Answer, 'status'> = {
   finish: undefined,
   error: undefined,
   waiting: [],
+  connect: {},
   sources: [],
   warnings: [],
   tokens: undefined,
@@ -90,9 +94,10 @@ export function textIn(value: unknown): string {
 }
 
 /** The gateway's additions to an answer, which have the same names in every dialect. */
-export function additionsIn(...bodies: JsonObject[]): Pick<Answer, 'waiting' | 'sources' | 'warnings'> {
+export function additionsIn(...bodies: JsonObject[]): Pick<Answer, 'waiting' | 'connect' | 'sources' | 'warnings'> {
   return {
     waiting: bodies.flatMap((body) => waitingIn((body['approval'] ?? {}) as JsonObject)),
+    connect: Object.assign({}, ...bodies.map((body) => body['connect'])) as Partial<PendingConnect>,
     sources: bodies.flatMap((body) => objectsIn(body['sources'])).map((source) => textIn((source['source'] as JsonObject)['name'])),
     warnings: bodies.flatMap((body) => objectsIn(body['warnings'])).map((warning) => textIn(warning['code'])),
   };

@@ -23,9 +23,17 @@ interface Account {
 
 async function play(scenario: Scenario, client: DialectClient, stream: boolean): Promise<Account> {
   await using gateway = await gatewayOf({ turns: scenario.turns(), servers, answers: toolAnswers });
-  const { chat, next, approves } = scenario;
+  const { chat, next, approves, connects } = scenario;
   const first = await request(gateway, client, { path: client.path, body: client.write(chat, stream) });
   const answers = [first];
+  if (connects === true) {
+    const headers = { host: '127.0.0.1:8080' };
+    const payload = { key: 'a key' };
+    await gateway.app.server.inject({ method: 'PUT', url: '/api/credentials/mail', headers, payload });
+  }
+  const { run_id: runId = '', token = '' } = first.connect;
+  if (connects === true && next === undefined)
+    answers.push(await request(gateway, client, { path: `/api/runs/${runId}/resume`, body: { token } }));
   if (next !== undefined)
     answers.push(await request(gateway, client, { path: client.path, body: client.write(next(chat, first), stream) }));
   if (approves !== undefined)
@@ -104,7 +112,8 @@ function comparable({ answers, asked, sent }: Account, scenario: Scenario): Json
         calls: answer.calls.map(({ name, args }) => ({ name, args })),
         waiting: answer.waiting.map(({ tool, args }) => ({ tool, args })),
         // Its text may be a link to decide with, or nothing where the dialect has items for it.
-        text: isWaiting(answer) ? null : answer.text,
+        text: isWaiting(answer) ? null : answer.text.replaceAll(/[\w-]{43}/g, 'link'),
+        connect: answer.connect.servers?.map(({ server, name }) => ({ server, name })) ?? null,
         // What precedes a fault can be read in a stream alone.
         ...(scenario.answer.error !== undefined && { text: null, sources: null, tokens: null }),
         ...(scenario.answer.error !== undefined && scenario.failsEarly !== true && { status: null }),

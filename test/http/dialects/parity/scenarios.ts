@@ -19,6 +19,8 @@ export interface Scenario {
   next?: (chat: Chat, answer: Answer) => Chat;
   /** Decides on what waits, instead of a next request. */
   approves?: boolean;
+  /** The caller connects to the server `mail`, before the next request or, without one, before the run is resumed. */
+  connects?: true;
   /** Whether a stream has a status and a body of its own, because it fails before its first byte. */
   failsEarly?: boolean;
 }
@@ -33,6 +35,7 @@ export const servers: ToolServerRecord[] = [
   serverOf('bank', documentOf({ pay: object({ amount: { type: 'integer' } }, ['amount']) }), {
     extra: { config: { needs_approval: true } },
   }),
+  serverOf('mail', documentOf({ send: object({ to: { type: 'string' } }) }), { name: 'Mail', authType: 'bearer', isPerUser: true }),
 ];
 export const toolAnswers: Record<string, ScriptedAnswer | JsonObject> = {
   'http://town.test/weather': { degrees: 21 },
@@ -41,12 +44,14 @@ export const toolAnswers: Record<string, ScriptedAnswer | JsonObject> = {
   'http://town.test/slow': ({ signal }) =>
     new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason as Error))),
   'http://bank.test/pay': { paid: true },
+  'http://mail.test/send': { sent: true },
 };
 
 const ask = (text: string, more: Partial<Chat> = {}): Chat => ({ turns: [{ role: 'user', text }], ...more });
 const none = { fields: { tool_ids: [] } };
 const town = { fields: { tool_ids: ['server:town'] } };
 const bank = { fields: { tool_ids: ['server:bank'] } };
+const townAndMail = { fields: { tool_ids: ['server:town', 'server:mail'] } };
 const lookUp = { name: 'look_up', description: 'Looks a word up', parameters: object({ word: { type: 'string' } }, ['word']) };
 const called: Call = { id: 'call_earlier', name: 'look_up', args: { word: 'toll' } };
 const usage: ScriptStep = { type: 'usage', usage: { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 } };
@@ -193,6 +198,27 @@ export const scenarios: Record<string, Scenario> = {
     approves: true,
     answer: { text: 'Paid.', finish: 'stop', waiting: [], sources: ['TOOL:bank/pay'] },
     sent: ['/pay'],
+  },
+  'a call that waits until its caller has connected': {
+    turns: () => [calls(['weather', city], ['send', { to: 'bob' }]), says('Sent.')],
+    chat: ask('Send it', townAndMail),
+    connects: true,
+    answer: { text: 'Sent.', finish: 'stop', connect: {}, sources: ['TOOL:town/weather', 'TOOL:mail/send'] },
+    sent: ['/weather', '/send'],
+  },
+  'a call that waits until its caller has connected, who just writes on': {
+    turns: () => [calls(['weather', city], ['send', { to: 'bob' }]), calls(['send', { to: 'bob' }]), says('Sent.')],
+    chat: ask('Send it', townAndMail),
+    connects: true,
+    next: (chat, { text }) => ({ ...chat, turns: [...chat.turns, { role: 'assistant', text }, { role: 'user', text: 'done' }] }),
+    answer: { text: 'Sent.', finish: 'stop', connect: {}, sources: ['TOOL:mail/send'] },
+    sent: ['/weather', '/send'],
+  },
+  'a call that waits until its caller has connected, who writes on without': {
+    turns: () => [calls(['send', { to: 'bob' }]), says('Connect first.')],
+    chat: ask('Send it', townAndMail),
+    next: (chat, { text }) => ({ ...chat, turns: [...chat.turns, { role: 'assistant', text }, { role: 'user', text: 'Why?' }] }),
+    answer: { text: 'Connect first.', finish: 'stop', connect: {} },
   },
   'a rejected call': {
     turns: () => [calls(['pay', { amount: 5 }]), says('Then not.')],
