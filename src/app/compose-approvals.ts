@@ -28,6 +28,7 @@ export interface Approvals {
   /** Requests approvals for tool calls, and input for functions, and has people connect to tool servers. */
   runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'connecting' | 'elicitations'>;
   runLog: WritingRunLog;
+  makeConnectLink: MakeConnectLink;
   tokens: ApprovalTokens;
   links: ApprovalLinks;
   /** What suspended runs did, for later requests of their chats. */
@@ -104,6 +105,7 @@ export function composeApprovals(
       elicitations: { ask: sendElicitation, timeoutMs },
     },
     runLog,
+    makeConnectLink,
     tokens,
     links,
     transcripts,

@@ -62,7 +62,7 @@ export function composeRuns(
   { config, logger, now, newId }: AppContext,
   { services, storage, approvals, relay, credentials, metrics }: RunParts,
 ): Runs {
-  const { runLog, suspensions, tokens, links, transcripts } = approvals;
+  const { runLog, suspensions, tokens, links, transcripts, makeConnectLink } = approvals;
   const sessionEvents = createSessionEvents(relay);
   const active = createActiveRuns({ services, newRunId: newId, log: runLog, suspensions, sessionEvents, metrics });
   const stored = storeCompletions(active, { store: storage.chats, isStoring: config.storeChats, now, logger });
@@ -95,7 +95,7 @@ export function composeRuns(
     decidedRuns: createDecidedRuns({ decisions: requested, runs, log: runLog }),
     interruptChat: createInterruptChat({ runs, decisions, waitingRuns: storage.waitingRuns }),
     follow,
-    invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, runtime, metrics, now }),
+    invoke: createInvokeFunction({ tools, calls, newId, toolTimeoutMs: config.toolTimeoutMs, makeConnectLink, runtime, metrics, now }),
     draining: calls.draining,
     decisions,
     connected,

@@ -142,8 +142,8 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(approvalRoutes, { decisions, runs, decidedRuns: parts.decidedRuns, stallMs, now });
   await app.register(resumeRoute, { connected: parts.connected, runs, decidedRuns: parts.decidedRuns, stallMs, now });
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
-  await app.register(toolRoutes, { tools, invoke });
-  await app.register(openApiToolRoutes, { tools, invoke, version, gatewayId });
+  await app.register(toolRoutes, { tools, invoke, publicUrl: config.publicUrl });
+  await app.register(openApiToolRoutes, { tools, invoke, publicUrl: config.publicUrl, version, gatewayId });
   await app.register(othersCredentialRoutes, { credentials: tools.credentials });
   await app.register(credentialRoutes, { credentials: tools.credentials, signIns, publicUrl: config.publicUrl });
   await app.register(connectPageRoutes, { signIns, callers: authenticator, publicUrl: config.publicUrl });
@@ -157,6 +157,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     draining: parts.draining,
     now,
     allowedOrigins,
+    publicUrl: config.publicUrl,
   });
 
   await app.register(usageRoutes, { usage: storage.usage, flush: parts.usage.flush, deletePerson: parts.deletePerson, now });

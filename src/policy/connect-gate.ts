@@ -51,7 +51,8 @@ export function createConnectGate({ sendElicitation, credentials, makeLink, time
         if (given.type !== 'answered') return 'unavailable';
         return ownValue(given.data, 'cancelled') === true ? 'cancelled' : undefined;
       });
-      const first = await Promise.race([connected, answer]);
+      // A client that answers in another request reads the result with it, so the call must not run before.
+      const first = await (run.askClient === undefined ? Promise.race([connected, answer]) : answer);
       if (first !== undefined) return first;
       // Whoever has opened the link may still be about to sign in.
       const { promise: late, resolve: expire } = Promise.withResolvers<Asked>();

@@ -3,6 +3,7 @@ import { prepareToolCall } from '../chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../chat/tool-calls/run-tool-call.ts';
 import type { ToolCallScope } from '../chat/tool-calls/tool-call-result.ts';
 import type { Caller } from '../core/caller.ts';
+import type { MakeConnectLink, PendingConnect } from '../core/connect.ts';
 import type { AskClient } from '../core/elicitation.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
@@ -26,6 +27,8 @@ export interface FunctionInvoker {
   /** Of the request. */
   readHeader?: ReadRequestHeader | undefined;
   emit?: ToolCallScope['emit'];
+  /** Where people reach the gateway, for links. */
+  address?: (() => string | undefined) | undefined;
   /** Absent if the client cannot be asked. */
   askClient?: AskClient | undefined;
 }
@@ -35,6 +38,8 @@ export interface InvokedFunction {
   name: string;
   outcome: ToolOutcome;
   durationMs: number;
+  /** What the caller has to connect to before the function can run. */
+  connect?: Pick<PendingConnect, 'servers'>;
 }
 
 export interface InvokeOptions {
@@ -42,6 +47,7 @@ export interface InvokeOptions {
   calls: Pick<ActiveInvocations, 'run'>;
   newId: () => string;
   toolTimeoutMs: number;
+  makeConnectLink: MakeConnectLink;
   /** What all calls of all runs share, as in a chat: hooks, the result cache, and the log of masked exceptions. */
   runtime?: ChatServices['runtime'];
   metrics?: Pick<Metrics, 'countCall'>;
@@ -50,13 +56,22 @@ export interface InvokeOptions {
 
 const longestShownId = 200;
 
-export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runtime, metrics, now }: InvokeOptions): InvokeFunction {
+export function createInvokeFunction({
+  tools,
+  calls,
+  newId,
+  toolTimeoutMs,
+  makeConnectLink,
+  runtime,
+  metrics,
+  now,
+}: InvokeOptions): InvokeFunction {
   async function invoke(
     { idOrName, args }: { idOrName: string; args: JsonObject },
-    { caller, signal, readHeader, emit, askClient }: FunctionInvoker,
+    { caller, signal, readHeader, address, emit, askClient }: FunctionInvoker,
   ): Promise<InvokedFunction> {
     const without = { chatId: undefined, messageId: undefined, sessionId: undefined };
-    const run: RunContext = { runId: newId(), caller, ...without, readHeader, askClient, signal };
+    const run: RunContext = { runId: newId(), caller, ...without, readHeader, address, askClient, signal };
     const { id, helper } = await findListed(idOrName, run, tools);
     const offer: ToolOffer = helper === undefined ? await offerOf(id, run, tools) : { tools: new Map([[id, helper]]), warnings: [] };
     const tool = offer.tools.values().next().value;
@@ -74,7 +89,10 @@ export function createInvokeFunction({ tools, calls, newId, toolTimeoutMs, runti
       durationMs,
     });
     signal.throwIfAborted();
-    return { id: isToolId(id) ? id : label, name: spec.name, outcome, durationMs };
+    const needed = outcome.type === 'error' ? outcome.connect : undefined;
+    const url = needed && (await makeConnectLink(caller, needed.server, address?.()));
+    const connect = needed && { servers: [{ ...needed, ...(url !== undefined && { url }) }] };
+    return { id: isToolId(id) ? id : label, name: spec.name, outcome, durationMs, ...(connect && { connect }) };
   }
   return (call, invoker) => calls.run(invoker.caller, invoker.signal, (signal) => invoke(call, { ...invoker, signal }));
 }

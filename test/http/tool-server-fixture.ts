@@ -91,8 +91,15 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
   const calls = createActiveInvocations();
   if (options.isDraining === true) await calls.drain(0);
   const toolTimeoutMs = options.toolTimeoutMs ?? 5_000;
-  const invoke = createInvokeFunction({ tools, calls, newId: () => 'id-1', toolTimeoutMs, now: Date.now });
-  await server.register(toolRoutes, { tools, invoke });
+  const invoke = createInvokeFunction({
+    tools,
+    calls,
+    newId: () => 'id-1',
+    toolTimeoutMs,
+    makeConnectLink: async () => undefined,
+    now: Date.now,
+  });
+  await server.register(toolRoutes, { tools, invoke, publicUrl: undefined });
   return {
     server,
     registry,

@@ -170,7 +170,10 @@ async function unlessConnected(
     },
   });
   if (answer.type === 'connected') return undefined;
-  if (answer.type === 'refused') return { outcome: { ...outcome, message: answer.message ?? outcome.message } };
+  if (answer.type === 'refused') {
+    const { connect: _connect, ...refused } = outcome;
+    return { outcome: answer.message === undefined ? outcome : { ...refused, message: answer.message } };
+  }
   return { outcome, suspended: { type: 'connect', connecting: { ...server, callId: call.id, tool: tool.spec.name } } };
 }
 

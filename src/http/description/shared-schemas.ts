@@ -34,12 +34,9 @@ export const sourceShape = z
     tool_result: z.literal(true).optional(),
   })
   .meta({ id: 'Source', description: 'A result of a tool, or a file, behind an answer.' });
+export const serversToConnect = z.array(z.object({ server: z.string(), name: z.string(), url: z.string().optional() }));
 export const connectShape = z
-  .object({
-    run_id: z.string(),
-    servers: z.array(z.object({ server: z.string(), name: z.string(), url: z.string().optional() })),
-    token: z.string(),
-  })
+  .object({ run_id: z.string(), servers: serversToConnect, token: z.string() })
   .meta({ id: 'Connect', description: 'Tool servers to which the caller has to connect before the run goes on.' });
 export const approvalShape = z
   .looseObject({ run_id: z.string(), calls: z.array(z.looseObject({ id: z.string() })) })

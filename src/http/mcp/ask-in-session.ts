@@ -1,12 +1,12 @@
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/server';
-import type { ServerContext } from '@modelcontextprotocol/server';
+import type { ClientCapabilities, ServerContext } from '@modelcontextprotocol/server';
 import type { AskClient } from '../../core/elicitation.ts';
-import { toForm, toReply } from './elicitation-form.ts';
+import { toElicitation, toReply } from './elicitation-form.ts';
 
 /** Asks on the stream of the call; the answer comes as a request of the same session. */
-export function askInSession({ mcpReq }: ServerContext): AskClient {
+export function askInSession({ mcpReq }: ServerContext, capabilities: ClientCapabilities | undefined): AskClient {
   return async (request, { signal, timeoutMs }) => {
-    const params = toForm(request);
+    const params = toElicitation(request, capabilities);
     if (params === undefined) return { type: 'unavailable' };
     try {
       const result = await mcpReq.send({ method: 'elicitation/create', params }, { signal, timeout: timeoutMs });

@@ -1,14 +1,36 @@
+import { randomUUID } from 'node:crypto';
 import { isSpecType } from '@modelcontextprotocol/server';
-import type { ClientCapabilities, ElicitRequestFormParams, ElicitResult } from '@modelcontextprotocol/server';
+import type { ClientCapabilities, ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult } from '@modelcontextprotocol/server';
 import { limits } from '../../core/limits.ts';
 import type { ElicitationReply, ElicitationRequest } from '../../core/elicitation.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 /** Whether a client answers forms. Who names no mode means forms (MCP specification, client/elicitation). */
-export function answersForms(capabilities: ClientCapabilities | undefined): boolean {
+function answersForms(capabilities: ClientCapabilities | undefined): boolean {
   const { elicitation } = capabilities ?? {};
   return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+}
+
+/** Whether a client can be asked at all. */
+export function canBeAsked(capabilities: ClientCapabilities | undefined): boolean {
+  return answersForms(capabilities) || showsLinks(capabilities);
+}
+
+/** Whether a client shows links (URL mode). */
+function showsLinks(capabilities: ClientCapabilities | undefined): boolean {
+  return capabilities?.elicitation?.url !== undefined;
+}
+
+/** Undefined if this client cannot be asked in this way. */
+export function toElicitation(
+  request: ElicitationRequest,
+  capabilities: ClientCapabilities | undefined,
+): ElicitRequestFormParams | ElicitRequestURLParams | undefined {
+  if (request.type !== 'connect') return answersForms(capabilities) ? toForm(request) : undefined;
+  const { message, url } = request.data;
+  if (!showsLinks(capabilities) || typeof message !== 'string' || typeof url !== 'string') return undefined;
+  return { mode: 'url', message: visible(message), url, elicitationId: randomUUID() };
 }
 
 /** No default: whoever only confirms the form has decided nothing. */
@@ -27,7 +49,7 @@ const decisionSchema: JsonObject = {
 };
 
 /** An elicitation as a form; undefined if its schema is one that forms cannot have: MCP allows an object of plain values. */
-export function toForm({ type, data }: ElicitationRequest): ElicitRequestFormParams | undefined {
+function toForm({ type, data }: ElicitationRequest): ElicitRequestFormParams | undefined {
   const { title, message, params, schema } = data;
   const shown = [title, message, type === 'confirmation' && isJsonObject(params) ? JSON.stringify(params, null, 2) : undefined];
   const form = {
@@ -43,7 +65,7 @@ export function toForm({ type, data }: ElicitationRequest): ElicitRequestFormPar
   return isSpecType.ElicitRequestFormParams(form) ? form : undefined;
 }
 
-/** The answer of a client, as a session gives it. */
+/** The answer of a client, as a session gives it. Whoever accepts a link has not opened it yet. */
 export function toReply(request: ElicitationRequest, result: ElicitResult): ElicitationReply {
   return { type: 'answered', data: answerData(request, result) };
 }
@@ -56,6 +78,7 @@ function answerData({ type, data: { schema } }: ElicitationRequest, { action, co
     return { decision: isApproved ? 'approve' : 'reject', ...(typeof message === 'string' && { message }) };
   }
   if (action !== 'accept') return { cancelled: true };
+  if (type === 'connect') return {};
   const value = isJsonObject(schema) && schema['type'] === 'object' ? given : ownValue(given, 'value');
   return value === undefined ? { cancelled: true } : { value };
 }

@@ -4,7 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { handleContents } from './mcp-contents-handlers.ts';
-import { answersForms } from './elicitation-form.ts';
+import { canBeAsked } from './elicitation-form.ts';
 import { askInSession } from './ask-in-session.ts';
 import { askerOf } from './mcp-request.ts';
 import type { McpRequestInfo } from './mcp-request.ts';
@@ -18,8 +18,8 @@ import type { McpProgressChannel } from './mcp-progress.ts';
 import { listPage } from './mcp-tool-pages.ts';
 import { toMcpResult } from './mcp-result.ts';
 import type { ServerContents } from '../../core/server-contents.ts';
-import type { ToolFinder } from '../../core/tool.ts';
-import type { FunctionInvoker, InvokeFunction } from '../../runs/invoke-function.ts';
+import type { ToolFinder, ToolOutcome } from '../../core/tool.ts';
+import type { FunctionInvoker, InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
 
 export interface McpHandlerOptions {
   tools: ToolFinder;
@@ -88,16 +88,18 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts): Server
   });
   server.setRequestHandler('tools/call', ({ params }, context) => {
     const { name, arguments: args = {} } = params;
-    const { caller, readHeader, signal } = askerOf(context);
+    const { caller, readHeader, address, signal } = askerOf(context);
     // In the stateless protocol versions (`modern`) each request names its own log level, which the SDK applies.
     const isLogging = era === 'modern' || levels.includesInfo(caller.id, context.sessionId);
     const emit = createMcpProgress(progressChannel(context, name, isLogging));
     const call = (scope: Omit<FunctionInvoker, 'caller'>): Promise<CallToolResult> =>
-      callFunction(parts.invoke, { idOrName: name, args: args as JsonObject }, { caller, readHeader, ...scope });
+      callFunction(parts.invoke, { idOrName: name, args: args as JsonObject }, { caller, readHeader, address, ...scope });
     // Whether a client can be asked is part of each request in the newer versions, and of the session's first one in the others.
-    if (!answersForms(server.getClientCapabilities())) return call({ signal, emit });
-    if (era === 'legacy') return call({ signal, emit, askClient: askInSession(context) });
-    return callInRounds({ parked: parts.parked, run: call }, { owner: caller.id, name, reader: { signal, emit }, context });
+    const client = server.getClientCapabilities();
+    if (!canBeAsked(client)) return call({ signal, emit });
+    if (era === 'legacy') return call({ signal, emit, askClient: askInSession(context, client) });
+    const reader = { signal, emit };
+    return callInRounds({ parked: parts.parked, run: call }, { owner: caller.id, name, capabilities: client, reader, context });
   });
   return server;
 }
@@ -108,7 +110,8 @@ async function callFunction(
   invoker: FunctionInvoker,
 ): Promise<CallToolResult> {
   try {
-    return toMcpResult((await invoke(call, invoker)).outcome);
+    const { outcome, connect } = await invoke(call, invoker);
+    return toMcpResult(connect === undefined ? outcome : withLinks(outcome, connect));
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     const isUnknown = error.code === 'not_found' || error.code === 'forbidden';
@@ -116,13 +119,29 @@ async function callFunction(
   }
 }
 
+/** For a client that shows no links itself. */
+function withLinks(outcome: ToolOutcome, { servers }: NonNullable<InvokedFunction['connect']>): ToolOutcome {
+  if (outcome.type === 'result') return outcome;
+  const links = servers.flatMap(({ name, url }) => (url === undefined ? [] : [`Connect to ${name}: ${url}`]));
+  return { ...outcome, message: [outcome.message, ...links].join('\n') };
+}
+
 /** A call whose questions are the answer to its request, and their answers part of the next one. */
 function callInRounds(
   { parked, run }: { parked: ParkedCalls; run: CallToPark['run'] },
-  { owner, name, reader, context: { mcpReq } }: { owner: string; name: string; reader: CallReader; context: ServerContext },
+  {
+    owner,
+    name,
+    capabilities,
+    reader,
+    context: { mcpReq },
+  }: Pick<CallToPark, 'owner' | 'name' | 'capabilities'> & {
+    reader: CallReader;
+    context: ServerContext;
+  },
 ): Promise<CallToolResult | InputRequiredResult> {
   const state = mcpReq.requestState();
-  if (typeof state !== 'string') return parked.start({ owner, name, run }, reader);
+  if (typeof state !== 'string') return parked.start({ owner, name, capabilities, run }, reader);
   const resumed = parked.resume(state, { owner, name }, { answers: mcpReq.inputResponses ?? {}, reader });
   if (resumed !== undefined) return resumed;
   throw new ProtocolError(

@@ -7,6 +7,8 @@ export interface McpRequestInfo {
   caller: Caller;
   /** Of the request. */
   readHeader?: ReadRequestHeader;
+  /** Where people reach the gateway, for links. */
+  address?: () => string | undefined;
   /** Aborted when the client has left. */
   signal: AbortSignal;
 }
@@ -15,6 +17,6 @@ export interface McpRequestInfo {
 export function askerOf({ http, mcpReq }: ServerContext): McpRequestInfo {
   const info = http?.authInfo?.extra;
   if (info === undefined) throw new Error('The route did not say who asks.');
-  const { caller, readHeader, signal } = info as unknown as McpRequestInfo;
-  return { caller, ...(readHeader && { readHeader }), signal: AbortSignal.any([signal, mcpReq.signal]) };
+  const { caller, readHeader, address, signal } = info as unknown as McpRequestInfo;
+  return { caller, ...(readHeader && { readHeader }), ...(address && { address }), signal: AbortSignal.any([signal, mcpReq.signal]) };
 }

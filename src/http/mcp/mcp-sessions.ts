@@ -1,7 +1,7 @@
 import { isInitializeRequest, isSpecType, ProtocolErrorCode, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
 import type { McpHandlerRequestOptions, RequestId, Server } from '@modelcontextprotocol/server';
 import { limits } from '../../core/limits.ts';
-import { answersForms } from './elicitation-form.ts';
+import { canBeAsked } from './elicitation-form.ts';
 import { createOwnedEntries } from './owned-entries.ts';
 
 /** The header that names the session of a request (MCP specification, transports, session management). */
@@ -33,7 +33,7 @@ interface Session {
 
 /** Whether a message opens a session: it initializes one, and its client answers forms. */
 export function opensSession(message: unknown): boolean {
-  return isInitializeRequest(message) && answersForms(message.params.capabilities);
+  return isInitializeRequest(message) && canBeAsked(message.params.capabilities);
 }
 
 export function createMcpSessions({ createServer, newId, now }: McpSessionsOptions): McpSessions {

@@ -1,9 +1,17 @@
 import { inputRequired, isSpecType } from '@modelcontextprotocol/server';
-import type { CallToolResult, ElicitRequestFormParams, ElicitResult, InputRequiredResult } from '@modelcontextprotocol/server';
+import type {
+  CallToolResult,
+  ClientCapabilities,
+  ElicitRequestFormParams,
+  ElicitRequestURLParams,
+  ElicitResult,
+  InputRequest,
+  InputRequiredResult,
+} from '@modelcontextprotocol/server';
 import { limits } from '../../core/limits.ts';
 import type { AskClient, ElicitationReply, ElicitationRequest } from '../../core/elicitation.ts';
 import type { RunEvent } from '../../core/run-event.ts';
-import { toForm, toReply } from './elicitation-form.ts';
+import { toElicitation, toReply } from './elicitation-form.ts';
 import { createOwnedEntries } from './owned-entries.ts';
 
 /**
@@ -25,6 +33,8 @@ export interface CallToPark {
   owner: string;
   /** The function, which a client names again when it answers. */
   name: string;
+  /** Of its client. */
+  capabilities: ClientCapabilities | undefined;
   run: (scope: { signal: AbortSignal; emit: (event: RunEvent) => Promise<void>; askClient: AskClient }) => Promise<CallToolResult>;
 }
 
@@ -39,13 +49,14 @@ export type Answers = Readonly<Record<string, unknown>>;
 
 interface Question {
   request: ElicitationRequest;
-  form: ElicitRequestFormParams;
+  asked: ElicitRequestFormParams | ElicitRequestURLParams;
   settle(reply: ElicitationReply): void;
 }
 
 interface OngoingCall {
   owner: string;
   name: string;
+  capabilities: ClientCapabilities | undefined;
   controller: AbortController;
   outcome: Promise<CallToolResult>;
   questions: Map<string, Question>;
@@ -66,12 +77,13 @@ export function createParkedCalls({ newId, draining }: { newId: () => string; dr
   });
   draining.addEventListener('abort', () => parked.endWhere(() => true), { once: true });
 
-  function begin({ owner, name, run }: CallToPark): OngoingCall {
+  function begin({ owner, name, capabilities, run }: CallToPark): OngoingCall {
     const controller = new AbortController();
     const questions = new Map<string, Question>();
     const call: Omit<OngoingCall, 'outcome'> = {
       owner,
       name,
+      capabilities,
       controller,
       questions,
       askedCount: 0,
@@ -107,7 +119,7 @@ export function createParkedCalls({ newId, draining }: { newId: () => string; dr
     if (draining.aborted) call.controller.abort(draining.reason);
     const forget = (): void => parked.delete(requestState);
     call.outcome.then(forget, forget);
-    const inputRequests = Object.fromEntries(Array.from(call.questions, ([key, { form }]) => [key, inputRequired.elicit(form)]));
+    const inputRequests = Object.fromEntries(Array.from(call.questions, ([key, { asked }]) => [key, toInputRequest(asked)]));
     return inputRequired({ inputRequests, requestState });
   }
 
@@ -133,8 +145,8 @@ async function ask(
   request: ElicitationRequest,
   { signal, timeoutMs }: { signal: AbortSignal; timeoutMs: number },
 ): Promise<ElicitationReply> {
-  const form = toForm(request);
-  if (form === undefined) return { type: 'unavailable' };
+  const asked = toElicitation(request, call.capabilities);
+  if (asked === undefined) return { type: 'unavailable' };
   const { promise, resolve: settle, reject } = Promise.withResolvers<ElicitationReply>();
   call.askedCount += 1;
   const key = `question-${call.askedCount}`;
@@ -146,7 +158,7 @@ async function ask(
   }, timeoutMs);
   signal.addEventListener('abort', leave, { once: true });
   if (signal.aborted) leave();
-  call.questions.set(key, { request, form, settle });
+  call.questions.set(key, { request, asked, settle });
   call.asked.resolve();
   call.asked = Promise.withResolvers();
   try {
@@ -156,6 +168,10 @@ async function ask(
     signal.removeEventListener('abort', leave);
     call.questions.delete(key);
   }
+}
+
+function toInputRequest(asked: Question['asked']): InputRequest {
+  return asked.mode === 'url' ? inputRequired.elicitUrl({ message: asked.message, url: asked.url }) : inputRequired.elicit(asked);
 }
 
 async function untilAsked(call: OngoingCall): Promise<undefined> {

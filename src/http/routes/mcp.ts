@@ -7,11 +7,14 @@ import { foreignOrigin } from '../auth/authenticate.ts';
 import { readRequestHeader } from '../auth/read-request-header.ts';
 import type { McpHandler, McpHandlerOptions } from '../mcp/mcp-handler.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
+import { publicAddress } from '../public-address.ts';
 import { createRequestTurns } from '../request-turns.ts';
 
 export interface McpRouteOptions extends McpHandlerOptions {
   /** Pages of other origins that may call; `*`: all. */
   allowedOrigins: readonly string[];
+  /** `PUBLIC_URL`. */
+  publicUrl: string | undefined;
 }
 
 /**
@@ -19,7 +22,7 @@ export interface McpRouteOptions extends McpHandlerOptions {
  * its own credential; a session, where there is one, is bound to the key that has opened it.
  */
 export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options) => {
-  const { allowedOrigins, gatewayId } = options;
+  const { allowedOrigins, gatewayId, publicUrl } = options;
   let loading: Promise<McpHandler> | undefined;
   /** Created by the first request: loading the SDK takes time and memory, and most gateways never serve an MCP client. */
   const handler = (): Promise<McpHandler> => {
@@ -47,7 +50,7 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
       await (
         await handler()
       ).fetch(forwarded, {
-        info: { caller, readHeader: readRequestHeader(request), signal },
+        info: { caller, readHeader: readRequestHeader(request), address: () => publicAddress(request.headers, publicUrl), signal },
         ...(method === 'POST' && { parsedBody: body }),
       }),
     );

@@ -8,6 +8,7 @@ import { readRequestHeader } from '../auth/read-request-header.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
 import { bareResult, statusOfFailure } from '../openapi-tools/bare-result.ts';
 import { toToolDocument } from '../openapi-tools/tool-document.ts';
+import { publicAddress } from '../public-address.ts';
 import { sendInSlices } from '../send-in-slices.ts';
 import { toInvokedWire } from './tools.ts';
 import type { ToolRouteOptions } from './tools.ts';
@@ -22,7 +23,10 @@ export interface OpenApiToolRouteOptions extends ToolRouteOptions {
  * The gateway as an OpenAPI tool server: `GET /api/tools/openapi.json` describes every function that the caller may use, and
  * `POST /api/tools/{name}/call` takes its arguments and gives its bare result.
  */
-export const openApiToolRoutes: FastifyPluginAsync<OpenApiToolRouteOptions> = async (app, { tools, invoke, version, gatewayId }) => {
+export const openApiToolRoutes: FastifyPluginAsync<OpenApiToolRouteOptions> = async (
+  app,
+  { tools, invoke, publicUrl, version, gatewayId },
+) => {
   app.get('/api/tools/openapi.json', async ({ caller, headers }, reply) => {
     reply.header(gatewayHeader, gatewayId);
     // The list waits for its tool servers, and would wait for itself.
@@ -37,7 +41,7 @@ export const openApiToolRoutes: FastifyPluginAsync<OpenApiToolRouteOptions> = as
     const { caller, params, body } = request;
     const invoked = await invoke(
       { idOrName: params.name, args: argumentsIn(body) },
-      { caller, signal, readHeader: readRequestHeader(request) },
+      { caller, signal, readHeader: readRequestHeader(request), address: () => publicAddress(request.headers, publicUrl) },
     );
     const { outcome } = invoked;
     const status = outcome.type === 'result' ? 200 : statusOfFailure(outcome.code);

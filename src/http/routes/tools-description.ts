@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { json } from '../description/route-description.ts';
 import type { RouteDescriptions } from '../description/route-description.ts';
-import { anyObject, errorShape } from '../description/shared-schemas.ts';
+import { anyObject, errorShape, serversToConnect } from '../description/shared-schemas.ts';
 import { pageSchema } from './tools.ts';
 
 const kind = z.enum(['openapi', 'browser', 'function', 'mcp', 'preset']);
@@ -26,6 +26,7 @@ export const failureShape = z
       param: z.string().optional(),
       detail: z.unknown().optional(),
     }),
+    connect: z.object({ servers: serversToConnect }).optional(),
   })
   .meta({ id: 'ToolFailure', description: 'A call that has no result.' });
 const resultShape = z

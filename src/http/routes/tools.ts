@@ -9,19 +9,22 @@ import type { JsonObject } from '../../shared/json.ts';
 import { readRequestHeader } from '../auth/read-request-header.ts';
 import { disconnectSignal } from '../disconnect-signal.ts';
 import { parseInput } from '../parse-input.ts';
+import { publicAddress } from '../public-address.ts';
 import { sendInSlices } from '../send-in-slices.ts';
 import { pageLimit } from '../page-limit.ts';
 
 export interface ToolRouteOptions {
   tools: ToolFinder;
   invoke: InvokeFunction;
+  /** `PUBLIC_URL`. */
+  publicUrl: string | undefined;
 }
 
 /** Ids contain a slash, so the route takes the rest of the path, which is the id and `/invoke`. */
 const pathEnd = '/invoke';
 
 /** `GET /api/tools` lists the registered functions that the caller may use. `POST /api/tools/{id or name}/invoke` runs one, with the checks of a chat. */
-export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { tools, invoke }) => {
+export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { tools, invoke, publicUrl }) => {
   app.get('/api/tools', async ({ caller, query }, reply) => {
     const page = parseInput(pageSchema, query);
     const listed = await tools.list(caller, AbortSignal.timeout(2 * limits.documentTimeoutMs));
@@ -35,7 +38,12 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
     const path = params['*'];
     if (!path.endsWith(pathEnd)) throw new GatewayError('not_found', 'To call a function, send POST /api/tools/{id or name}/invoke.');
     const call = { idOrName: path.slice(0, -pathEnd.length), args: argumentsIn(body) };
-    const invoked = await invoke(call, { caller, signal, readHeader: readRequestHeader(request) });
+    const invoked = await invoke(call, {
+      caller,
+      signal,
+      readHeader: readRequestHeader(request),
+      address: () => publicAddress(request.headers, publicUrl),
+    });
     const status = statusOf(invoked);
     request.log.info({ tool: invoked.id, status, duration_ms: invoked.durationMs }, 'tool invoked');
     return reply.code(status).send(toInvokedWire(invoked));
@@ -98,7 +106,7 @@ function isCallersMistake(code: ToolErrorCode): boolean {
 }
 
 /** A call with its result, or with the error in its place. */
-export function toInvokedWire({ id, name, outcome, durationMs }: InvokedFunction): JsonObject {
+export function toInvokedWire({ id, name, outcome, durationMs, connect }: InvokedFunction): JsonObject {
   const head = { id, tool: name };
   if (outcome.type === 'result') {
     const { value, isTruncated, files = [] } = outcome;
@@ -112,7 +120,12 @@ export function toInvokedWire({ id, name, outcome, durationMs }: InvokedFunction
   }
   const { code, message, detail } = outcome;
   const envelope = isCallersMistake(code) ? { type: 'invalid_request_error', param: 'arguments' } : {};
-  return { ...head, error: { code, message, ...envelope, ...(detail !== undefined && { detail }) }, duration_ms: durationMs };
+  return {
+    ...head,
+    error: { code, message, ...envelope, ...(detail !== undefined && { detail }) },
+    ...(connect && { connect }),
+    duration_ms: durationMs,
+  };
 }
 
 /** The same fields as in the event of a result, but with the file itself however large it is. */
