@@ -34,18 +34,18 @@ export async function discoverForMcp(record: ToolServerRecord, fetch: OAuthFetch
   const { url } = record;
   const challenge = await challengeOf(url, fetch);
   const metadata = await resourceMetadata(url, challenge['resource_metadata'], fetch);
-  const resource = textAt(metadata, 'resource') ?? url;
-  if (!isResourceOf(resource, url))
+  const resource = metadata === undefined ? url : textAt(metadata, 'resource');
+  if (resource === undefined || !isResourceOf(resource, url))
     throw refused(
       record,
-      `its metadata is for the resource ${shown(resource)} instead of ${url}, so tokens for it could be meant for another server`,
+      `its metadata is for the resource ${shown(resource ?? 'without a name')} instead of ${url}, so tokens for it could be meant for another server`,
     );
-  const [issuer = new URL('/', url).href] = textsAt(metadata, 'authorization_servers');
+  const [issuer = new URL('/', url).href] = textsAt(metadata ?? {}, 'authorization_servers');
   const server = await serverMetadata(issuer, fetch);
   if (server === undefined)
     throw refused(record, `its authorization server ${shown(issuer)} has no metadata (RFC 8414). Set authorize_url and token_url in oauth`);
   requireS256(record, server, { isListNeeded: true });
-  const scopes = challenge['scope']?.split(' ').filter((scope) => scope !== '') ?? textsAt(metadata, 'scopes_supported');
+  const scopes = challenge['scope']?.split(' ').filter((scope) => scope !== '') ?? textsAt(metadata ?? {}, 'scopes_supported');
   return { server, isIssuerKnown: true, resource, scopes };
 }
 
@@ -71,10 +71,35 @@ export async function discoverForApi(record: ToolServerRecord, signIn: DocumentS
     if (error instanceof GatewayError && error.code === 'upstream_invalid_response') return undefined;
     throw error;
   });
-  const isSame = found?.token_endpoint === tokenUrl;
-  if (!isSame) return { server: { issuer, authorization_endpoint: authorizeUrl, token_endpoint: tokenUrl }, isIssuerKnown: false, scopes };
-  requireS256(record, found, { isListNeeded: false });
-  return { server: { ...found, authorization_endpoint: authorizeUrl }, isIssuerKnown: true, scopes };
+  const isSame = found?.token_endpoint === tokenUrl && originOf(found.authorization_endpoint ?? '') === originOf(authorizeUrl);
+  const server = isSame ? found : await metadataOfSignIn(record, { authorizeUrl, tokenUrl }, fetch);
+  if (server === undefined)
+    return { server: { issuer, authorization_endpoint: authorizeUrl, token_endpoint: tokenUrl }, isIssuerKnown: false, scopes };
+  requireS256(record, server, { isListNeeded: false });
+  return { server: { ...server, authorization_endpoint: authorizeUrl }, isIssuerKnown: true, scopes };
+}
+
+/**
+ * The metadata of the server where people sign in, if that is another one than takes the codes. A document that has the codes of a server sent to an
+ * address that is not this server's would get what people have at that server.
+ * @throws GatewayError unless an operator has named the address
+ */
+async function metadataOfSignIn(
+  record: ToolServerRecord,
+  { authorizeUrl, tokenUrl }: { authorizeUrl: string; tokenUrl: string },
+  fetch: OAuthFetch,
+): Promise<AuthorizationServer | undefined> {
+  const issuer = originOf(authorizeUrl);
+  if (issuer === undefined || issuer === originOf(tokenUrl)) return undefined;
+  // Only browsers may reach it.
+  const found = await serverMetadata(issuer, fetch).catch(() => undefined);
+  if (found?.authorization_endpoint !== authorizeUrl) return undefined;
+  if (found.token_endpoint === tokenUrl) return found;
+  if (record.oauth?.tokenUrl !== undefined) return undefined;
+  throw refused(
+    record,
+    `its document has people sign in at ${issuer}, and the codes of that server sent to ${shown(tokenUrl)}, which is not its token address. If that is meant so, set authorize_url and token_url in oauth`,
+  );
 }
 
 /** The parameters of the `Bearer` challenge with which the server refuses a request without a token; empty if it gives none. */
@@ -96,8 +121,8 @@ async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthentic
   return {};
 }
 
-/** From where the challenge says, else from the well-known addresses: by the path of the server, then at its root. Empty if there is none. */
-async function resourceMetadata(url: string, stated: string | undefined, fetch: OAuthFetch): Promise<JsonObject> {
+/** From where the challenge says, else from the well-known addresses: by the path of the server, then at its root. Undefined if there is none. */
+async function resourceMetadata(url: string, stated: string | undefined, fetch: OAuthFetch): Promise<JsonObject | undefined> {
   const { origin, pathname } = new URL(url);
   const wellKnown = `${origin}/.well-known/oauth-protected-resource`;
   const path = pathname.replace(/\/$/, '');
@@ -106,7 +131,7 @@ async function resourceMetadata(url: string, stated: string | undefined, fetch: 
     const metadata = await readJson(address, fetch);
     if (metadata !== undefined) return metadata;
   }
-  if (stated === undefined) return {};
+  if (stated === undefined) return undefined;
   throw new GatewayError(
     'upstream_invalid_response',
     `The MCP server ${url} names ${shown(stated)} as its metadata (RFC 9728), and there is none. Tell whoever runs it, or set authorize_url and token_url in oauth.`,

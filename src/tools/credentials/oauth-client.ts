@@ -34,8 +34,10 @@ import { clientAuthOf, requestSettings } from './request-settings.ts';
 export interface PendingAuthorization {
   verifier: string;
   issuer: string;
-  /** The issuer is the server's own word; otherwise `iss` of its answer has nothing to be compared with. */
+  /** The issuer is the server's own word; otherwise `iss` of its answer can only be compared with where it has been asked. */
   isIssuerKnown: boolean;
+  /** Where the person signs in. */
+  authorizeOrigin: string;
   tokenEndpoint: string;
   revocationEndpoint?: string;
   /** The authorization server announces that its answers name it (RFC 9207). */
@@ -187,6 +189,7 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
           verifier,
           issuer: server.issuer,
           isIssuerKnown,
+          authorizeOrigin: url.origin,
           tokenEndpoint: endpoint.token,
           namesIssuer: server.authorization_response_iss_parameter_supported === true,
           client,
@@ -209,7 +212,10 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
         authorization_response_iss_parameter_supported: pending.namesIssuer,
       };
       const parameters = new URLSearchParams(callback);
-      if (!pending.isIssuerKnown) parameters.delete('iss');
+      if (!pending.isIssuerKnown) {
+        requireAskedServer(pending, parameters);
+        parameters.delete('iss');
+      }
       const asClient = { client_id: client.id };
       const settings = requestSettings(createOAuthFetch(send, { origin }, record.oauth), record.url);
       try {
@@ -298,6 +304,16 @@ function requireEndpoint(record: ToolServerRecord, server: AuthorizationServer):
   throw new GatewayError(
     'upstream_invalid_response',
     `The authorization server ${server.issuer} of the tool server "${record.id}" has no address with https to sign in at. Set authorize_url and token_url in oauth.`,
+  );
+}
+
+/** The code of a server that was not asked must not go to the one that was (RFC 9700, section 4.4). @throws GatewayError `forbidden` */
+function requireAskedServer({ authorizeOrigin, tokenEndpoint }: PendingAuthorization, parameters: URLSearchParams): void {
+  const asked = [authorizeOrigin, originOf(tokenEndpoint)];
+  if (parameters.getAll('iss').every((issuer) => asked.includes(originOf(issuer)))) return;
+  throw new GatewayError(
+    'forbidden',
+    `The answer comes from another authorization server than ${authorizeOrigin}, which was asked, and is not used. Tell whoever runs this gateway.`,
   );
 }
 
