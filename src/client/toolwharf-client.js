@@ -264,6 +264,7 @@ function findAccess(url, { servers = {}, allowServer }) {
 }
 
 function newPromise() {
+  /** @type {PromiseWithResolvers<any>} */
   const parts = Promise.withResolvers();
   // Avoids an unhandled rejection if nobody awaits the promise.
   parts.promise.catch(() => undefined);

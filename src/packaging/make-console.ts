@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { brotliCompress, gzip } from 'node:zlib';
@@ -52,7 +52,7 @@ async function bundleScripts(): Promise<{ scripts: MadeFile[]; entry: string; pr
     tsconfig: false,
     transform: { typescript: { onlyRemoveTypeImports: true }, jsx: { runtime: 'automatic', importSource: 'preact' }, target: 'es2023' },
     input: { console: join(consoleSources, 'main.tsx') },
-    plugins: [writtenUrls(sources)],
+    plugins: [writtenUrls(sources, (path) => basename(path))],
     logLevel: 'warn',
   });
   const { output } = await build.generate({

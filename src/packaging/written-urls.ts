@@ -7,9 +7,9 @@ const packageUrl = /import\.meta\.resolve\(\s*'(?<name>[^']+)',?\s*\)/g;
 
 /**
  * Lets a bundle hold what the sources name by a URL instead of an import: `new URL('./job.ts', import.meta.url)` becomes an entry of its own,
- * for threads and for modules of operators, as does `import.meta.resolve('zod')`. Files that are no TypeScript are copied as they are.
+ * named after its path below the sources, for threads and for modules of operators, as does `import.meta.resolve('zod')`. Files that are no TypeScript are copied as they are.
  */
-export function writtenUrls(sources: string): Plugin {
+export function writtenUrls(sources: string, nameOf: (path: string) => string = (path) => path): Plugin {
   return {
     name: 'written-urls',
     transform: {
@@ -17,7 +17,7 @@ export function writtenUrls(sources: string): Plugin {
       handler(code, id) {
         if (!id.startsWith(sources)) return undefined;
         const addModule = (file: string): string => {
-          const name = relative(sources, file).replace(/\.ts$/, '');
+          const name = nameOf(relative(sources, file).replace(/\.ts$/, ''));
           if (file.endsWith('.ts')) return this.emitFile({ type: 'chunk', id: file, name });
           return this.emitFile({ type: 'asset', source: readFileSync(file), fileName: relative(sources, file) });
         };

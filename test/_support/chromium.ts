@@ -76,12 +76,10 @@ const axe = readFileSync(fileURLToPath(new URL('../../node_modules/axe-core/axe.
 /** What stands in the way of people with disabilities, a line each: rule and elements. */
 export async function findBarriers(page: Page): Promise<string[]> {
   // Moving colours would be measured half-way.
-  await page
-    .evaluate(
-      () => Promise.all(document.getAnimations().map((animation) => animation.finished.catch(() => undefined))).then(() => undefined),
-      undefined,
-    )
-    .catch(() => undefined);
+  await page.evaluate(async () => {
+    const ending = document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime !== Number.POSITIVE_INFINITY);
+    await Promise.allSettled(ending.map((animation) => animation.finished));
+  });
   await page.evaluate(axe);
   return page.evaluate(async () => {
     const { axe: checker } = globalThis as unknown as {

@@ -1,5 +1,5 @@
 import type { AnswerOf, BodyOf, Route } from './api-types.ts';
-import { askForKey, keepKey, key } from './key.ts';
+import { askForKey, key } from './key.ts';
 
 export interface CallOptions<Name extends Route> {
   /** Values for `:name` in the path; `*` for its end. */
@@ -44,7 +44,6 @@ export async function call<Name extends Route>(route: Name, options: CallOptions
   const response = await send(route, options);
   if (response.status !== 401) return read(response);
   // Another request may have been given a key meanwhile.
-  if (key.value === sent && sent !== undefined) await dropDeadKey(sent);
   if (key.value !== sent) {
     const second = await send(route, options);
     if (second.status !== 401) return read(second);
@@ -52,14 +51,6 @@ export async function call<Name extends Route>(route: Name, options: CallOptions
   const error = await readError(response);
   if (!(await askForKey(error.message))) throw error;
   return read(await send(route, options));
-}
-
-/** A key of an earlier start is good for nothing, and the gateway may be open: then chats need none. */
-async function dropDeadKey(dead: string): Promise<void> {
-  const response = await fetch('/api/version', { headers: { authorization: `Bearer ${dead}` }, credentials: 'omit' }).catch(
-    () => undefined,
-  );
-  if (response?.status === 401 && key.value === dead) keepKey(undefined);
 }
 
 async function read<Value>(response: Response): Promise<Value> {

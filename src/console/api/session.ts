@@ -1,23 +1,20 @@
 import { signal } from '@preact/signals';
-import { connect } from '../../client/toolwharf-client.js';
 import { key } from './key.ts';
+import type { Frame, FromSession, OwnServer, ToSession } from './session-messages.ts';
 
-/** A frame of the gateway; docs/browser-tools.md lists them. */
-export interface Frame {
-  type: string;
-  data: Readonly<Record<string, unknown>>;
-}
-
-/** What the gateway asks during a chat. `answer` may be called once; `signal` is aborted when the answer is no longer wanted. */
+/** What the gateway asks during a chat. */
 export interface Ask {
-  kind: 'confirmation' | 'input';
+  id: string;
+  kind: 'confirmation' | 'input' | 'connect';
   data: Readonly<Record<string, unknown>>;
-  signal: AbortSignal;
-  answer(value: unknown): void;
+  /** To be called once. */
+  answer: (value: unknown) => void;
 }
 
-export interface SocketChat extends AsyncIterable<Frame> {
-  cancel(): void;
+export interface ChatListener {
+  onFrame: (frame: Frame) => void;
+  /** Nothing more comes. */
+  onEnd: (error: { code: string; message: string } | undefined) => void;
 }
 
 export type Connection = 'idle' | 'connecting' | 'open' | 'waiting' | 'closed';
@@ -25,41 +22,106 @@ export type Connection = 'idle' | 'connecting' | 'open' | 'waiting' | 'closed';
 /** `waiting`: the connection was lost, and is taken up again in a moment. */
 export const connection = signal<Connection>('idle');
 
-type Client = ReturnType<typeof connect>;
-let client: { of: string | undefined; it: Client } | undefined;
-const listeners = new Set<(ask: Ask) => void>();
+/** What the gateway asks and nobody has answered. */
+export const asks = signal<readonly Ask[]>([]);
 
-/** Called with each question of the gateway. @returns what ends it */
-export function onAsk(listener: (ask: Ask) => void): () => void {
-  listeners.add(listener);
-  return () => void listeners.delete(listener);
+let session: { worker: Worker; of: string | undefined } | undefined;
+let servers: readonly OwnServer[] = [];
+const chats = new Map<string, ChatListener>();
+const readings = new Map<string, (read: { document?: unknown; error?: string }) => void>();
+
+/**
+ * Starts a chat over the session of this page, which is opened for the first one and taken up again when its connection drops.
+ * @param fields of the frame `message`; `id` names the chat here, too
+ * @returns what cancels it
+ */
+export function startChat(id: string, fields: Readonly<Record<string, unknown>>, listener: ChatListener): () => void {
+  const worker = openSession();
+  chats.set(id, listener);
+  send(worker, { type: 'chat', id, fields: { ...fields, id } });
+  return () => send(worker, { type: 'cancel', id });
 }
 
-/** Starts a chat over the session of this page, which is opened for the first one and taken up again when its connection drops. */
-export function startChat(fields: Readonly<Record<string, unknown>>): SocketChat {
-  const { it } = openClient();
-  return it.chat({ ...fields }) as SocketChat;
+/** Where calls of this browser may go. */
+export function allowServers(known: readonly OwnServer[]): void {
+  servers = known;
+  if (session !== undefined) send(session.worker, { type: 'servers', servers });
 }
 
-function openClient(): NonNullable<typeof client> {
-  if (client !== undefined && client.of === key.value && connection.value !== 'closed') return client;
-  client?.it.close();
-  const of = key.value;
-  const ask =
-    (kind: Ask['kind']) =>
-    (data: Ask['data'], signal: AbortSignal): Promise<unknown> =>
-      new Promise((answer) => {
-        for (const listener of listeners) listener({ kind, data, signal, answer });
-      });
-  const opened = { of, it: undefined as unknown as Client };
-  opened.it = connect({
-    ...(of !== undefined && { token: of }),
-    confirm: ask('confirmation'),
-    input: ask('input'),
-    onStatus: (status) => {
-      if (client === opened || client === undefined) connection.value = status;
-    },
+/** The OpenAPI document of a server that this browser reaches. @throws Error with the cure */
+export async function readOwnDocument(server: OwnServer): Promise<unknown> {
+  const worker = openSession();
+  const id = server.url;
+  const { document, error } = await new Promise<{ document?: unknown; error?: string }>((resolve) => {
+    readings.set(id, resolve);
+    send(worker, { type: 'read', id, server });
   });
-  client = opened;
-  return opened;
+  if (error !== undefined) throw new Error(error);
+  return document;
 }
+
+/** A session is bound to the key that it was opened with. */
+function openSession(): Worker {
+  if (session !== undefined && session.of === key.value && connection.value !== 'closed') return session.worker;
+  session?.worker.terminate();
+  endAll('The session was opened anew.');
+  const worker = createWorker();
+  session = { worker, of: key.value };
+  worker.addEventListener('message', ({ data }: MessageEvent<FromSession>) => receive(worker, data));
+  send(worker, { type: 'servers', servers });
+  send(worker, { type: 'open', token: key.value });
+  return worker;
+}
+
+function send(worker: Worker, message: ToSession): void {
+  worker.postMessage(message);
+}
+
+function receive(worker: Worker, message: FromSession): void {
+  if (worker !== session?.worker) return;
+  if (message.type === 'status') connection.value = message.status;
+  else if (message.type === 'frame') chats.get(message.id)?.onFrame(message.frame);
+  else if (message.type === 'end') {
+    const listener = chats.get(message.id);
+    chats.delete(message.id);
+    listener?.onEnd(message.error);
+  } else if (message.type === 'read') {
+    readings.get(message.id)?.(message);
+    readings.delete(message.id);
+  } else if (message.type === 'ask') addAsk(worker, message);
+  else dropAsk(message.id);
+}
+
+function addAsk(worker: Worker, { kind, data }: FromSession & { type: 'ask' }): void {
+  const id = data['id'] as string;
+  const answer = (value: unknown): void => {
+    dropAsk(id);
+    send(worker, { type: 'answer', id, value });
+  };
+  asks.value = [...asks.value, { id, kind, data, answer }];
+}
+
+function dropAsk(id: string): void {
+  asks.value = asks.value.filter((ask) => ask.id !== id);
+}
+
+function endAll(message: string): void {
+  const ended = [...chats.values()];
+  chats.clear();
+  asks.value = [];
+  for (const { onEnd } of ended) onEnd({ code: 'client_disconnected', message });
+}
+
+interface TrustedTypes {
+  createPolicy: (name: string, rules: { createScriptURL: (url: string) => string }) => { createScriptURL: (url: string) => string };
+}
+
+/** The one script that the page's policy lets it start by its address. */
+function createWorker(): Worker {
+  const url = new URL('./session-worker.ts', import.meta.url).href;
+  const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
+  policy ??= trustedTypes?.createPolicy('toolwharf', { createScriptURL: (asked) => (asked === url ? asked : '') });
+  return new Worker(policy?.createScriptURL(url) ?? url, { type: 'module' });
+}
+
+let policy: ReturnType<TrustedTypes['createPolicy']> | undefined;

@@ -31,7 +31,7 @@ const paths = {
   run: 'M3 10h3l2-6 4 12 2-6h3',
   search: 'M9 3a6 6 0 1 0 0 12A6 6 0 0 0 9 3zM13.500 13.500L17 17',
   settings: 'M4 5h12M4 10h12M4 15h12M7 3.500v3M13 8.500v3M8 13.500v3',
-  stop: 'M6 6h8v8H6z',
+  stop: 'M5 5h10v10H5z',
   system: 'M3 4h14v9H3zM7 17h6M10 13v4',
   tool: 'M12.500 3.500a4 4 0 0 0-4.500 5.500L3 14l3 3 5-5a4 4 0 0 0 5.500-4.500L14 10l-3-1-1-3z',
   trash: 'M4 6h12M8 6V4h4v2M6 6l1 11h6l1-11',

@@ -7,23 +7,20 @@ export interface Scene {
   prepare?: (page: Page) => Promise<unknown>;
 }
 
+async function askTheTime(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+  await page.locator('.chat-answer .chat-foot').waitFor();
+}
+
 /** A page adds what is worth a look: full, empty, and in trouble. */
 export const scenes: readonly Scene[] = [
   { name: 'welcome', path: '/' },
-  {
-    name: 'chat',
-    path: '/',
-    async prepare(page) {
-      await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
-      await page.locator('.chat-foot', { hasText: 'demo' }).waitFor();
-    },
-  },
+  { name: 'chat', path: '/', prepare: askTheTime },
   {
     name: 'chat-call',
     path: '/',
     async prepare(page) {
-      await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
-      await page.locator('.chat-foot', { hasText: 'demo' }).waitFor();
+      await askTheTime(page);
       await page.locator('.call summary').first().click();
     },
   },
@@ -67,6 +64,14 @@ export const scenes: readonly Scene[] = [
       await page.goto(new URL('/console/runs', page.url()).href);
       await page.locator('tbody a').first().click();
       await page.locator('.run-step').first().waitFor();
+    },
+  },
+  {
+    name: 'chat-options',
+    path: '/',
+    async prepare(page) {
+      await page.getByRole('button', { name: 'Tools and options' }).click();
+      await page.getByLabel('Only these').click();
     },
   },
 ];

@@ -12,6 +12,8 @@ import { Files, ResultView } from './result-view.tsx';
 /** Of the arguments in its head. */
 const maxBrief = 90;
 
+const decisions: Readonly<Record<string, string>> = { approve: 'approved', changed: 'approved with changes', reject: 'rejected' };
+
 /** One call of a function, as it happens. */
 export function CallCard({
   part,
@@ -41,9 +43,7 @@ export function CallCard({
           </span>
           <span class="call-name">{tool}</span>
           <span class="call-brief cut">{progress ?? briefOf(args)}</span>
-          {decision !== undefined && (
-            <span class="chip">{decision === 'approve' ? 'approved' : decision === 'reject' ? 'rejected' : decision}</span>
-          )}
+          {decision !== undefined && <span class="chip">{decisions[decision] ?? decision}</span>}
           <span class="call-time">{state === 'waiting' ? 'waits' : isRunning ? '' : formatDuration(durationMs)}</span>
           <span class="unseen">{state === 'done' ? 'done' : state === 'failed' ? 'failed' : 'running'}</span>
           <Icon name="down" size={15} />

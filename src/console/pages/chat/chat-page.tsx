@@ -1,13 +1,14 @@
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
-import { connection } from '../../api/session.ts';
+import { asks, connection } from '../../api/session.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import type { PageProps } from '../../shell/page.ts';
 import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Empty, Loading } from '../../parts/states.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
+import { ChatOptions } from './chat-options.tsx';
 import { branchOf } from './chat.ts';
 import type { ChatSettings } from './chat.ts';
 import { Composer } from './composer.tsx';
@@ -15,6 +16,8 @@ import { deleteChat } from './kept-chats.ts';
 import { MessageView } from './message-view.tsx';
 import { forgetChat, newChat, openChat } from './open-chats.ts';
 import type { OpenChat } from './open-chats.ts';
+import { ownServers } from './own-servers.ts';
+import { Questions } from './questions.tsx';
 import { Welcome } from './welcome.tsx';
 
 /** Chats with the models of the gateway. */
@@ -44,9 +47,12 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
   const [, go] = useLocation();
   const chat = open.chat.value;
   const [settings, setSettings] = useState<ChatSettings>(chat.settings);
+  const [isChoosing, setChoosing] = useState(false);
   const models = useAnswer('GET /api/models');
   const isRunning = open.running.value !== undefined;
   const branch = branchOf(chat);
+  const runId = open.running.value?.runId;
+  const waiting = asks.value.filter(({ data }) => runId !== undefined && data['run_id'] === runId);
   const model = settings.model ?? models.data?.data[0]?.id;
   const chosen = { ...settings, ...(model !== undefined && { model }) };
   const send = (text: string): void => {
@@ -74,7 +80,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
           <Button kind="quiet" icon="add" label="New chat" onClick={() => go('/')} />
         </header>
       )}
-      <Scroll followed={`${branch.length} ${open.news.value} ${open.asks.value.length}`}>
+      <Scroll followed={`${branch.length} ${open.news.value} ${waiting.length}`}>
         {branch.length === 0 ? (
           <Welcome onAsk={send} />
         ) : (
@@ -91,6 +97,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
             <span class="spinner" /> The connection was lost; it is taken up again, and nothing is missing then.
           </p>
         )}
+        <Questions asks={waiting} />
         <Composer chatId={id} isRunning={isRunning} onSend={send} onCancel={() => open.cancel()}>
           <select
             class="chat-model"
@@ -104,10 +111,20 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
               </option>
             ))}
           </select>
+          <Button kind="quiet" isSmall icon="tool" label="Tools and options" onClick={() => setChoosing(true)}>
+            {toolsLabel(settings)}
+          </Button>
         </Composer>
       </div>
+      {isChoosing && <ChatOptions settings={settings} onChange={setSettings} onClose={() => setChoosing(false)} />}
     </div>
   );
+}
+
+function toolsLabel({ toolIds }: ChatSettings): string {
+  const own = ownServers.value.filter(({ isOn }) => isOn).length;
+  const chosen = toolIds === undefined ? 'Tools' : toolIds.length === 0 ? 'No tools' : `Tools: ${toolIds.length}`;
+  return own === 0 ? chosen : `${chosen} + ${own} of this browser`;
 }
 
 /** Close enough to the end to stay there, in pixels. */

@@ -79,6 +79,7 @@ export interface CallPart {
   files?: readonly { type: string; url?: string; name?: string }[];
   durationMs?: number;
   isTruncated?: boolean;
+  /** `approve`, `reject`; `changed`: approved with other arguments, which its source has. */
   decision?: string;
 }
 

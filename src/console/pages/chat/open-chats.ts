@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
-import { onAsk, startChat } from '../../api/session.ts';
-import type { Ask, SocketChat } from '../../api/session.ts';
+import { startChat } from '../../api/session.ts';
 import { announce, sayProblem } from '../../parts/toasts.tsx';
 import { branchOf, newId } from './chat.ts';
 import type { Answer, Chat, ChatSettings, Message, Question } from './chat.ts';
 import { keepChat, loadChat } from './kept-chats.ts';
 import { toModelMessages } from './model-messages.ts';
-import { addFrame, failAnswer } from './read-frames.ts';
+import { ownToolServers } from './own-servers.ts';
+import { addFrame, cancelAnswer, failAnswer } from './read-frames.ts';
 
 /** A chat that is open in this page. Its answers go on while another page is shown. */
 export interface OpenChat {
@@ -16,8 +16,6 @@ export interface OpenChat {
   readonly news: Signal<number>;
   /** Undefined while none is running. */
   readonly running: Signal<Answer | undefined>;
-  /** Questions of the gateway that wait for this person. */
-  readonly asks: Signal<readonly Ask[]>;
   send(text: string, settings: ChatSettings): void;
   /** Another answer to the same question. */
   retry(answer: Answer, settings: ChatSettings): void;
@@ -35,18 +33,6 @@ const keepEveryMs = 2_000;
 const maxOpen = 8;
 
 const opened = new Map<string, OpenChat>();
-
-onAsk((ask) => {
-  const chat = opened.values().find(({ running }) => running.value?.runId === ask.data['run_id']);
-  if (chat === undefined) return ask.answer(undefined);
-  const answer = (value: unknown): void => {
-    chat.asks.value = chat.asks.value.filter((other) => other.data['id'] !== ask.data['id']);
-    ask.answer(value);
-  };
-  chat.asks.value = [...chat.asks.value, { ...ask, answer }];
-  ask.signal.addEventListener('abort', () => (chat.asks.value = chat.asks.value.filter((other) => other.data['id'] !== ask.data['id'])));
-  announce(typeof ask.data['title'] === 'string' ? ask.data['title'] : 'A question waits for you.');
-});
 
 /** A new chat; it is kept with its first message. */
 export function newChat(): OpenChat {
@@ -78,8 +64,7 @@ function open(first: Chat): OpenChat {
   const chat = signal(first);
   const news = signal(0);
   const running = signal<Answer | undefined>(undefined);
-  const asks = signal<readonly Ask[]>([]);
-  let stream: SocketChat | undefined;
+  let cancel: (() => void) | undefined;
 
   const keep = (): void => void keepChat(chat.value).catch(sayProblem);
 
@@ -96,73 +81,66 @@ function open(first: Chat): OpenChat {
   }
 
   async function answerTo(parent: string, settings: ChatSettings): Promise<void> {
-    stream?.cancel();
-    chat.value = { ...chat.value, settings };
+    cancel?.();
+    const answer = newAnswer(parent, settings.model);
     const messages = toModelMessages(branchOf({ messages: chat.value.messages, leaf: parent }), settings.system);
-    const answer: Answer = {
-      id: newId(),
-      parent,
-      role: 'assistant',
-      model: settings.model,
-      runId: undefined,
-      state: 'running',
-      parts: [],
-      sources: [],
-      warnings: [],
-      started: Date.now(),
-    };
+    chat.value = { ...chat.value, settings };
     add(answer);
     running.value = answer;
     keep();
-    const own = startChat({
+    const own = await ownToolServers();
+    answer.warnings.push(...own.missing.map((name) => `${name} does not answer this browser, so its functions are not here.`));
+    // Another question may have come meanwhile.
+    if (running.value !== answer) return;
+    const fields = {
       messages,
       chat_id: chat.value.id,
-      id: answer.id,
       ...(settings.model !== undefined && { model: settings.model }),
       ...(settings.mode !== undefined && { mode: settings.mode }),
       ...(settings.toolIds !== undefined && { tool_ids: settings.toolIds }),
-    });
-    stream = own;
-    await follow(own, answer);
-    if (stream === own) {
-      stream = undefined;
-      running.value = undefined;
-      asks.value = [];
-      announce(answer.state === 'done' ? 'The answer is complete.' : (answer.error?.message ?? 'Stopped.'));
-    }
-    chat.value = { ...chat.value, messages: { ...chat.value.messages, [answer.id]: { ...answer } }, updated: Date.now() };
-    keep();
+      ...(own.servers.length > 0 && { tool_servers: own.servers }),
+    };
+    follow(answer, fields);
   }
 
-  async function follow(frames: SocketChat, answer: Answer): Promise<void> {
+  function follow(answer: Answer, fields: Readonly<Record<string, unknown>>): void {
     let drawing: number | undefined;
     let keptAt = Date.now();
     const draw = (): void => {
       drawing = undefined;
       news.value += 1;
     };
-    try {
-      for await (const frame of frames) {
+    cancel = startChat(answer.id, fields, {
+      onFrame(frame) {
         addFrame(answer, frame, Date.now());
         drawing ??= requestAnimationFrame(draw);
-        if (Date.now() - keptAt < keepEveryMs) continue;
+        if (Date.now() - keptAt < keepEveryMs) return;
         keptAt = Date.now();
         keep();
-      }
-    } catch (error) {
-      const { code = 'unknown', message } = error as { code?: string; message: string };
-      if (code === 'run_cancelled') answer.state = 'cancelled';
-      else failAnswer(answer, { code, message }, Date.now());
+      },
+      onEnd(error) {
+        if (drawing !== undefined) cancelAnimationFrame(drawing);
+        if (error !== undefined) endWith(answer, error);
+        finish(answer);
+      },
+    });
+  }
+
+  function finish(answer: Answer): void {
+    chat.value = { ...chat.value, messages: { ...chat.value.messages, [answer.id]: { ...answer } }, updated: Date.now() };
+    if (running.value === answer) {
+      running.value = undefined;
+      cancel = undefined;
+      announce(answer.state === 'done' ? 'The answer is complete.' : (answer.error?.message ?? 'Stopped.'));
     }
-    if (drawing !== undefined) cancelAnimationFrame(drawing);
-    draw();
+    news.value += 1;
+    keep();
   }
 
   const it: OpenChat = {
     chat,
     news,
     running,
-    asks,
     send: (text, settings) => ask(text, chat.value.leaf, settings),
     retry: ({ parent }, settings) => void (parent !== undefined && answerTo(parent, settings)),
     edit: ({ parent }, text, settings) => ask(text, parent, settings),
@@ -170,11 +148,31 @@ function open(first: Chat): OpenChat {
       chat.value = { ...chat.value, leaf };
       keep();
     },
-    cancel: () => stream?.cancel(),
+    cancel: () => cancel?.(),
   };
   opened.set(first.id, it);
   for (const [id, other] of opened) if (opened.size > maxOpen && other !== it && other.running.value === undefined) opened.delete(id);
   return it;
+}
+
+function newAnswer(parent: string, model: string | undefined): Answer {
+  return {
+    id: newId(),
+    parent,
+    role: 'assistant',
+    model,
+    runId: undefined,
+    state: 'running',
+    parts: [],
+    sources: [],
+    warnings: [],
+    started: Date.now(),
+  };
+}
+
+function endWith(answer: Answer, error: { code: string; message: string }): void {
+  if (error.code === 'run_cancelled') cancelAnswer(answer, Date.now());
+  else failAnswer(answer, error, Date.now());
 }
 
 function titleOf(text: string): string {

@@ -1,4 +1,4 @@
-import type { Frame } from '../../api/session.ts';
+import type { Frame } from '../../api/session-messages.ts';
 import type { Answer, CallPart, Source } from './chat.ts';
 
 /** Of a result that is kept with the chat. */
@@ -23,6 +23,12 @@ export function addFrame(answer: Answer, { type, data }: Frame, now: number): vo
 export function failAnswer(answer: Answer, error: { code: string; message: string }, now: number): void {
   answer.state = 'failed';
   answer.error = error;
+  close(answer, now);
+}
+
+/** It was cancelled before it began. */
+export function cancelAnswer(answer: Answer, now: number): void {
+  answer.state = 'cancelled';
   close(answer, now);
 }
 
@@ -83,7 +89,7 @@ function changeCall(call: CallPart, type: string, data: Data): void {
   } else if (type === 'approval.request' || type === 'connect.request') call.state = 'waiting';
   else if (type === 'approval.response' || type === 'connect.response') {
     call.state = 'running';
-    const decision = textIn(data, 'decision');
+    const decision = data['edited'] === true ? 'changed' : textIn(data, 'decision');
     if (decision !== undefined) call.decision = decision;
   } else if (type === 'tool.result') endCall(call, data);
 }

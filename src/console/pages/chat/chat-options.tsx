@@ -1,0 +1,155 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Tool } from '../../api/api-types.ts';
+import { useAnswer } from '../../api/use-answer.ts';
+import { Button } from '../../parts/button.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { formatCount } from '../../parts/formats.ts';
+import { Answered, Problem } from '../../parts/states.tsx';
+import type { ChatSettings } from './chat.ts';
+import { addOwnServer, changeOwnServer, ownServers, removeOwnServer } from './own-servers.ts';
+
+const modes = [
+  { value: '', label: 'As the gateway has it' },
+  { value: 'auto', label: 'Automatic' },
+  { value: 'native', label: 'The model calls functions itself' },
+  { value: 'default', label: 'Functions are chosen by a prompt' },
+  { value: 'react', label: 'Step by step, in words' },
+  { value: 'simple', label: 'At most one call' },
+];
+
+export interface ChatOptionsProps {
+  settings: ChatSettings;
+  onChange: (settings: ChatSettings) => void;
+  onClose: () => void;
+}
+
+/** Tools, mode and instructions of a chat. They hold from the next question on. */
+export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): JSX.Element {
+  const tools = useAnswer('GET /api/tools');
+  const set = (changes: { [Name in keyof ChatSettings]?: ChatSettings[Name] | undefined }): void =>
+    onChange(Object.fromEntries(Object.entries({ ...settings, ...changes }).filter(([, value]) => value !== undefined)));
+  return (
+    <Dialog title="Tools and options" kind="side" onClose={onClose}>
+      <section class="stack">
+        <h3>Tools</h3>
+        <Answered asked={tools}>
+          {({ data }) => <ToolChoice tools={data} chosen={settings.toolIds} onChange={(toolIds) => set({ toolIds })} />}
+        </Answered>
+      </section>
+      <BrowserTools />
+      <section class="stack">
+        <h3>
+          <label for="chat-mode">How tools are chosen</label>
+        </h3>
+        <select
+          id="chat-mode"
+          value={settings.mode ?? ''}
+          onChange={({ currentTarget: { value } }) => set({ mode: value === '' ? undefined : value })}
+        >
+          {modes.map(({ value, label }) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </section>
+      <section class="stack">
+        <h3>
+          <label for="chat-system">Instructions for the model</label>
+        </h3>
+        <textarea
+          id="chat-system"
+          rows={4}
+          placeholder="Such as: answer in Dutch, and briefly."
+          value={settings.system ?? ''}
+          onInput={({ currentTarget: { value } }) => set({ system: value === '' ? undefined : value })}
+        />
+      </section>
+    </Dialog>
+  );
+}
+
+interface ToolChoiceProps {
+  tools: readonly Tool[];
+  chosen: readonly string[] | undefined;
+  onChange: (chosen: readonly string[] | undefined) => void;
+}
+
+/** By server. Nothing chosen is another thing than the defaults. */
+function ToolChoice({ tools, chosen, onChange }: ToolChoiceProps): JSX.Element {
+  const servers = Map.groupBy(tools, ({ kind, server, id }) => (kind === 'function' || kind === 'preset' ? id : `server:${server}`));
+  return (
+    <div class="stack">
+      <label class="row">
+        <input type="radio" name="tool-choice" checked={chosen === undefined} onChange={() => onChange(undefined)} /> Those that are on by
+        default
+      </label>
+      <label class="row">
+        <input type="radio" name="tool-choice" checked={chosen !== undefined} onChange={() => onChange([...servers.keys()])} /> Only these
+      </label>
+      {chosen !== undefined && (
+        <div class="tool-choice">
+          {[...servers].map(([id, functions]) => (
+            <label key={id}>
+              <input
+                type="checkbox"
+                checked={chosen.includes(id)}
+                onChange={({ currentTarget: { checked } }) => onChange(checked ? [...chosen, id] : chosen.filter((other) => other !== id))}
+              />
+              <span class="grow">{id.replace(/^server:/, '')}</span>
+              {id.startsWith('server:') && <span class="soft small">{formatCount(functions.length, 'function')}</span>}
+            </label>
+          ))}
+          {servers.size === 0 && <p class="soft">There is none yet.</p>}
+        </div>
+      )}
+    </div>
+  );
+}
+
+/** Servers that only this browser reaches. */
+function BrowserTools(): JSX.Element {
+  const [error, setError] = useState<unknown>();
+  const [isBusy, setBusy] = useState(false);
+  const add = async (form: HTMLFormElement): Promise<void> => {
+    const data = new FormData(form);
+    const [url, key] = ['url', 'key'].map((name) => data.get(name)).map((value) => (typeof value === 'string' ? value.trim() : ''));
+    setBusy(true);
+    setError(undefined);
+    await addOwnServer(url ?? '', key === '' ? undefined : key).then(() => form.reset(), setError);
+    setBusy(false);
+  };
+  return (
+    <section class="stack">
+      <h3>Tools of this browser</h3>
+      <p class="soft small">Servers in your own network, or signed in to by you. Calls go out from this browser, never from the gateway.</p>
+      {ownServers.value.map(({ url, name, isOn, functions }) => (
+        <div key={url} class="own-server">
+          <label>
+            <input type="checkbox" checked={isOn} onChange={({ currentTarget: { checked } }) => changeOwnServer(url, { isOn: checked })} />
+            <span class="grow">
+              {name} <span class="soft small">{url}</span>
+            </span>
+            <span class="soft small">{formatCount(functions, 'function')}</span>
+          </label>
+          <Button kind="quiet" isSmall icon="trash" label={`Remove ${name}`} onClick={() => removeOwnServer(url)} />
+        </div>
+      ))}
+      <form
+        class="own-server-form"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void add(event.currentTarget);
+        }}
+      >
+        <input name="url" type="url" required aria-label="Address of the server" placeholder="http://192.168.1.20:8000" />
+        <input name="key" type="password" aria-label="Its key, where it needs one" placeholder="Key, if it needs one" autoComplete="off" />
+        <Button type="submit" icon="add" isBusy={isBusy}>
+          Add
+        </Button>
+      </form>
+      {error !== undefined && <Problem error={error} />}
+    </section>
+  );
+}

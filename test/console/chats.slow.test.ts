@@ -1,0 +1,175 @@
+import type { Duplex } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Page } from 'playwright-core';
+import { afterAll, expect, test } from 'vitest';
+import type { ModelEvent } from '../../src/core/chat.ts';
+import { startTimeServer } from '../../src/demo/time-server.ts';
+import { backendOf } from '../_support/build-app.ts';
+import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+import { ScriptedModel } from '../_support/scripted-model.ts';
+import type { ScriptStep } from '../_support/scripted-model.ts';
+
+afterAll(closeChromium);
+
+const textOf = (text: string): ModelEvent => ({ type: 'text', text });
+const end: ModelEvent[] = [{ type: 'finish', reason: 'stop' }];
+
+function scripted(...turns: ScriptStep[][]) {
+  const model = new ScriptedModel(...turns);
+  return { model, parts: { backends: [backendOf(model)] } };
+}
+
+async function ask(page: Page, question: string): Promise<void> {
+  await page.getByLabel('Your question').fill(question);
+  await page.keyboard.press('Enter');
+}
+
+describeInChromium('a chat', () => {
+  test('goes on when its connection drops, and loses no text', async () => {
+    const more = Promise.withResolvers<void>();
+    const { parts } = scripted([textOf('One, '), more.promise, textOf('two, '), textOf('three.'), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    const sockets: Duplex[] = [];
+    gateway.app.server.server.on('upgrade', (_request, socket) => sockets.push(socket));
+    await using it = await openPage(gateway.url);
+    await ask(it.page, 'Count');
+    await it.page.getByText('One,').waitFor();
+    for (const socket of sockets) socket.destroy();
+    await it.page.getByText('The connection was lost').waitFor();
+    more.resolve();
+    await it.page.getByText('One, two, three.').waitFor();
+    await it.page.locator('.chat-answer .chat-foot').waitFor();
+    expect(it.faults).toEqual([]);
+  });
+
+  test('is stopped by Escape, and keeps what had come', async () => {
+    const { parts } = scripted([textOf('A long story'), new Promise(() => undefined)]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    await ask(it.page, 'Tell me a story');
+    await it.page.getByText('A long story').waitFor();
+    await it.page.getByLabel('Your question').press('Escape');
+    await it.page.locator('.chat-answer', { hasText: 'Stopped.' }).waitFor();
+    expect(await it.page.locator('.chat-answer').innerText()).toContain('A long story');
+  });
+
+  test('is kept in this browser, with its draft, and can be deleted', async () => {
+    const { parts } = scripted([textOf('Certainly.'), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    await ask(it.page, 'Remember this');
+    await it.page.locator('.chat-answer .chat-foot').waitFor();
+    await it.page.getByLabel('Your question').fill('A half thought');
+    await it.page.reload();
+    await it.page.getByText('Certainly.').waitFor();
+    expect(await it.page.getByLabel('Your question').inputValue()).toBe('A half thought');
+    await it.page.getByRole('button', { name: 'Delete this chat' }).click();
+    await it.page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await it.page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
+    expect(await it.page.getByRole('link', { name: 'Remember this' }).count()).toBe(0);
+  });
+
+  test('is answered again and asked differently, and shows each version with what followed it', async () => {
+    const { model, parts } = scripted([textOf('First.'), ...end], [textOf('Second.'), ...end], [textOf('Third.'), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'Say something');
+    await page.getByText('First.').waitFor();
+    await page.getByRole('button', { name: 'Answer again' }).click();
+    await page.getByText('Second.').waitFor();
+    await page.getByRole('button', { name: 'Version before' }).click();
+    await page.getByText('First.').waitFor();
+    await page.locator('.chat-message.user').hover();
+    await page.getByRole('button', { name: 'Ask differently' }).click();
+    await page.getByRole('textbox', { name: 'Your question' }).first().fill('Say something else');
+    await page.getByRole('button', { name: 'Ask', exact: true }).click();
+    await page.getByText('Third.').waitFor();
+    expect(model.requests.at(-1)?.messages).toMatchObject([{ role: 'user', content: 'Say something else' }]);
+  });
+
+  test('asks before a call that needs it: arguments can be changed, and the call rejected with a reason', async () => {
+    const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
+    const connections = [{ id: 'time', url: time.url, config: { needs_approval: true } }];
+    await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: JSON.stringify(connections) });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+    const question = page.getByLabel('A question waits for you');
+    await question.waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await question.getByRole('button', { name: 'Change arguments' }).click();
+    await question.getByRole('button', { name: 'Edit as JSON' }).click();
+    await question.locator('textarea').fill('{"timezone": "Europe/Oslo"}');
+    await question.getByRole('button', { name: 'Allow' }).click();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    await page.locator('.chat-sources .chip').click();
+    await page.getByRole('dialog').getByText('Europe/Oslo').first().waitFor();
+    await page.keyboard.press('Escape');
+
+    await ask(page, 'What time is it in Osaka?');
+    await question.getByRole('button', { name: 'Reject…' }).click();
+    await question.getByLabel('What the model should know').fill('Not now.');
+    await question.getByRole('button', { name: 'Reject' }).click();
+    await expect.poll(() => page.locator('.chip', { hasText: 'rejected' }).count()).toBe(1);
+    expect(it.faults).toEqual([]);
+    await time.close();
+  });
+
+  test('calls a server of this browser by itself, which the page itself may not ask', async () => {
+    const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
+    await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: '[]' });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByRole('button', { name: 'Tools and options' }).click();
+    await page.getByLabel('Address of the server').fill(time.url);
+    await page.getByRole('button', { name: 'Add' }).click();
+    await page.getByText(/\d+ functions/).waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
+    await ask(page, 'What time is it in Osaka?');
+    await page.locator('.call.done').waitFor();
+    expect(it.foreign.filter((url) => !url.startsWith(time.url))).toEqual([]);
+    expect(it.foreign.length).toBeGreaterThanOrEqual(2);
+    expect(it.faults).toEqual([]);
+    const isRefused = await page.evaluate(
+      (url) =>
+        fetch(url).then(
+          () => false,
+          () => true,
+        ),
+      time.url,
+    );
+    expect(isRefused).toBe(true);
+    await time.close();
+  });
+});
+
+describeInChromium('hostile text', () => {
+  const hostile = [
+    '<script>alert(1)</script><img src=x onerror=alert(2)> <style>*{display:none}</style> <iframe src=//evil.example></iframe>',
+    '![picture](https://evil.example/p.png) [link](javascript:alert(3)) [data](data:text/html,<script>alert(4)</script>) <https://evil.example>',
+    '<svg onload=alert(5)> &lt;script&gt; [x]: https://evil.example "t"\n\n![][x]\n\n| <b>a</b> | `<i>` |\n|---|---|\n| <img src=x> | [y](vbscript:z) |',
+    `${'>'.repeat(3_000)} deep\n\n${'- '.repeat(500)}list\n\n${'['.repeat(2_000)}`,
+  ].join('\n\n');
+
+  test.each([1, 7, 10_000])('of a model never becomes markup, script, a request or a style (%i characters at a time)', async (size) => {
+    const pieces = hostile.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+    const { parts } = scripted([...pieces.map(textOf), { type: 'reasoning', text: hostile }, ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    page.on('dialog', () => it.faults.push('a script ran'));
+    await ask(page, hostile.slice(0, 200));
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    await wait(100);
+    const found = await page.evaluate(() => ({
+      elements: document.querySelectorAll('main :is(script, style, iframe, img, svg[onload], [onerror], [style])').length,
+      links: [...document.querySelectorAll('main .markdown a')].map((link) => (link as HTMLAnchorElement).protocol),
+    }));
+    expect(found.elements).toBe(0);
+    expect(found.links.filter((protocol) => protocol !== 'https:')).toEqual([]);
+    expect(it.faults).toEqual([]);
+    expect(it.foreign).toEqual([]);
+  });
+});

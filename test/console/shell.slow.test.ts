@@ -1,0 +1,86 @@
+import { afterAll, expect, test } from 'vitest';
+import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+
+afterAll(closeChromium);
+
+describeInChromium('the shell', () => {
+  test('keeps the key of the link of a start, and takes it out of the address', async () => {
+    await using gateway = await freshGateway();
+    const { startKey = '' } = gateway.app;
+    await using it = await openPage(gateway.url, { path: `/#key=${startKey}` });
+    await it.page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
+    expect(it.page.url()).toBe(`${gateway.url}/`);
+    expect(await it.page.evaluate(() => localStorage.getItem('toolwharf.key'))).toBe(startKey);
+  });
+
+  test('asks for a key where the gateway needs one, once', async () => {
+    await using gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: 'sk-tw-secret' });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByLabel('Key', { exact: true }).fill('sk-tw-secret');
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Use this key' }).click();
+    await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    await page.reload();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    expect(await page.getByLabel('Key', { exact: true }).count()).toBe(0);
+  });
+
+  test.each(['light', 'dark'] as const)(
+    'fits into 360 pixels, has its pages in a drawer, and nothing serious for axe (%s)',
+    async (colorScheme) => {
+      await using gateway = await freshGateway();
+      await using it = await openPage(gateway.url, { viewport: { width: 360, height: 740 }, colorScheme, reducedMotion: 'reduce' });
+      const { page } = it;
+      await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+      await page.locator('.chat-answer .chat-foot').waitFor();
+      await page.locator('.call summary').click();
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+      expect(await findBarriers(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Menu' }).click();
+      await page.getByRole('dialog', { name: 'Menu' }).getByRole('link', { name: 'What time is it in Osaka?' }).waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Tools and options' }).click();
+      expect(await findBarriers(page)).toEqual([]);
+      expect(it.faults).toEqual([]);
+    },
+  );
+
+  test('is used by keyboard alone: a question, its call, its source', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByRole('button', { name: 'What time is it in Osaka?' }).waitFor();
+    await page.keyboard.type('What time is it in Osaka?');
+    await page.keyboard.press('Enter');
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    const focusOn = async (selector: string): Promise<void> => {
+      for (
+        let presses = 0;
+        presses < 40 && !(await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector));
+        presses++
+      )
+        await page.keyboard.press('Shift+Tab');
+      expect(await page.evaluate((wanted) => document.activeElement?.matches(wanted), selector)).toBe(true);
+    };
+    await focusOn('.chat-sources .chip');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByText('Asia/Tokyo').first().waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    await focusOn('.call summary');
+    await page.keyboard.press('Enter');
+    await page.locator('.call-content').waitFor();
+  });
+
+  test('shows an unknown page as such, and lets every address be opened directly', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: '/console/nowhere' });
+    await it.page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await it.page.getByRole('link', { name: 'Start a chat' }).click();
+    await it.page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
+  });
+});
