@@ -24,7 +24,9 @@ export function mergeConnection(known: ToolServerRecord, change: JsonObject): Js
     ...(isJsonObject(given['config']) && { config: { ...(before['config'] as JsonObject), ...given['config'] } }),
     ...(isJsonObject(given['info']) && { info: { ...(before['info'] as JsonObject), ...given['info'] } }),
     ...(isJsonObject(headers) && { headers: mergeHeaders(record, headers, record.headers) }),
-    ...(isJsonObject(given['oauth']) && { oauth: withClientSecret(record, { ...asObject(before['oauth']), ...given['oauth'] }) }),
+    ...(isJsonObject(given['oauth']) && {
+      oauth: withClientSecret(record, { ...withoutClientSecret(before['oauth']), ...given['oauth'] }),
+    }),
     ...(isFirstKey(before, given) && { auth_type: 'bearer' }),
   };
 }
@@ -136,15 +138,18 @@ function oauthOf(record: ToolServerRecord, entry: JsonObject): JsonObject {
   return oauth === undefined && entry['auth_type'] === 'oauth' && record.oauth ? { oauth: toConnection(record)['oauth'] } : {};
 }
 
-/** Left out or as it is shown, `client_secret` stays, but only that of the same client; `""` removes it. */
+/** Left out or as it is shown, `client_secret` stays, but only that of the same client and the same place to send it to; `""` removes it. */
 function withClientSecret({ oauth = {} }: ToolServerRecord, { client_secret: given, ...fields }: JsonObject): JsonObject {
   if (given !== undefined && given !== null) return { ...fields, client_secret: given };
-  const isSame = oauth.clientSecret !== undefined && fields['client_id'] === oauth.clientId;
+  const { token_url: tokenUrl } = fields;
+  const isSamePlace = originOf(oauth.tokenUrl ?? '') === originOf(typeof tokenUrl === 'string' ? tokenUrl : '');
+  const isSame = oauth.clientSecret !== undefined && isSamePlace && fields['client_id'] === oauth.clientId;
   return isSame ? { ...fields, client_secret: oauth.clientSecret } : fields;
 }
 
-function asObject(value: JsonValue | undefined): JsonObject {
-  return isJsonObject(value) ? value : {};
+function withoutClientSecret(oauth: JsonValue | undefined): JsonObject {
+  const { client_secret: _secret, ...fields } = isJsonObject(oauth) ? oauth : {};
+  return fields;
 }
 
 function keyOf(record: ToolServerRecord, entry: JsonObject): JsonObject {
