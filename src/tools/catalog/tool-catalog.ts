@@ -170,7 +170,9 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       reason: `it did not list its tools within ${limits.requestMcpOpenMs / 1_000} seconds`,
     }));
     if (opening.type !== 'unreachable' || opening.isRefused !== true) return opening;
-    return { type: 'unsupported', reason: refusesCredential(record), needsCredential: true };
+    // A token that could not be refreshed now is good again when its authorization server is.
+    const isStillThere = own.grant !== undefined && (await ownRecord(record, caller).catch(() => own)) !== undefined;
+    return isStillThere ? opening : { type: 'unsupported', reason: refusesCredential(record), needsCredential: true };
   }
 
   function offerFor(request: ChatRequest, run: RunContext): MaybePromise<ToolOffer> {

@@ -14,11 +14,12 @@ export function withRenewedToken(send: SendOutbound, renew: (refusal: Refusal) =
     const sent = headers['authorization'];
     const canRepeat = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
     if (response.status !== 401 || !canRepeat || sent?.startsWith(scheme) !== true) return response;
-    const key = await renew({ key: sent.slice(scheme.length) });
+    // Where the authorization server cannot be asked now, the answer stands.
+    const key = await renew({ key: sent.slice(scheme.length) }).catch(() => undefined);
     if (key === undefined) return response;
     response.body.close();
     const second = await send({ ...request, headers: { ...headers, authorization: `${scheme}${key}` } });
-    if (second.status === 401) await renew({ key, isFinal: true });
+    if (second.status === 401) await renew({ key, isFinal: true }).catch(() => undefined);
     return second;
   };
 }

@@ -47,7 +47,7 @@ export function createSharedTokens(oauth: Pick<OAuthClient, 'ownToken'>, now: ()
   }
 
   return {
-    tokenFor(record, refusal) {
+    async tokenFor(record, refusal) {
       if (refusal?.isFinal === true) throw refusedToken(record);
       return good(record, refusal?.key);
     },
