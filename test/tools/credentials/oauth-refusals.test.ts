@@ -1,0 +1,243 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { OAuthClientStore } from '../../../src/core/oauth-clients.ts';
+import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
+import { limits } from '../../../src/core/limits.ts';
+import { createOAuthClient } from '../../../src/tools/credentials/oauth-client.ts';
+import type { OAuthClient, PendingAuthorization } from '../../../src/tools/credentials/oauth-client.ts';
+import { clientMetadata } from '../../../src/tools/credentials/register-client.ts';
+import { revokeTokens } from '../../../src/tools/credentials/revoke-tokens.ts';
+import { handMadePeers, secrets, trap } from '../../_support/hand-made-authorization.ts';
+import type { Faults, HandMadePeers } from '../../_support/hand-made-authorization.ts';
+import { memoryStores } from '../../_support/memory-stores.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
+import { oauthRecord, redirectUri } from './oauth-fixture.ts';
+
+let door = createOutbound({ egress: { mode: 'none', allow: [] } });
+afterEach(async () => {
+  await door.close();
+  door = createOutbound({ egress: { mode: 'none', allow: [] } });
+});
+
+interface Setup {
+  peers: HandMadePeers;
+  clients: OAuthClientStore;
+  oauth: OAuthClient;
+  begin: () => ReturnType<OAuthClient['begin']>;
+  /** What the authorization server's answer in the browser holds. */
+  complete: (pending: PendingAuthorization, parameters?: Record<string, string>) => ReturnType<OAuthClient['complete']>;
+}
+
+async function setup(faults: Faults = {}, publicUrl?: string, fields: Parameters<typeof oauthRecord>[1] = {}): Promise<Setup> {
+  const peers = await handMadePeers(faults);
+  const clients = memoryStores().oauthClients;
+  const oauth = createOAuthClient({ send: door.send, clients, publicUrl, signInOf: async () => undefined, now: Date.now });
+  const record = oauthRecord(peers.url, fields);
+  return {
+    peers,
+    clients,
+    oauth,
+    begin: () => oauth.begin(record, publicUrl === undefined ? redirectUri : `${publicUrl}/oauth/callback`, 'state'),
+    complete: (pending, parameters = { iss: peers.issuer }) =>
+      oauth.complete(record, pending, new URLSearchParams({ code: secrets.code, state: 'state', ...parameters })),
+  };
+}
+
+const asJson = async (response: Response): Promise<JsonObject> => (await response.json()) as JsonObject;
+const changed =
+  (change: (json: JsonObject) => JsonObject): ((usual: Response) => Promise<Response>) =>
+  async (usual) =>
+    Response.json(change(await asJson(usual)), { status: usual.status });
+
+describe('beginning a sign-in', () => {
+  test('works where nothing is wrong, and the whole way', async () => {
+    const { peers, begin, complete } = await setup();
+    const { pending, authorizationUrl } = await begin();
+    expect(authorizationUrl.startsWith(`${peers.issuer}/authorize?`)).toBe(true);
+    expect(await complete(pending)).toMatchObject({ accessToken: secrets.access, refreshToken: secrets.refresh, scopes: ['read'] });
+    expect(peers.seenBy('token')[0]?.params).toMatchObject({
+      code: secrets.code,
+      code_verifier: pending.verifier,
+      redirect_uri: redirectUri,
+      resource: peers.url,
+    });
+  });
+
+  test.each<[string, Faults, RegExp]>([
+    [
+      'metadata for another resource',
+      { resource: changed((json) => ({ ...json, resource: 'http://127.0.0.1:9/mcp' })) },
+      /for the resource/,
+    ],
+    [
+      'metadata for a longer path',
+      { resource: changed((json) => ({ ...json, resource: `${String(json['resource'])}/other` })) },
+      /for the resource/,
+    ],
+    ['another issuer', { metadata: changed((json) => ({ ...json, issuer: 'https://evil.test' })) }, /evil\.test.* instead of/],
+    ['PKCE without S256', { metadata: changed((json) => ({ ...json, code_challenge_methods_supported: ['plain'] })) }, /PKCE with S256/],
+    ['no word of PKCE', { metadata: changed(({ code_challenge_methods_supported: _methods, ...json }) => json) }, /PKCE with S256/],
+    ['a script to sign in at', { metadata: changed((json) => ({ ...json, authorization_endpoint: 'javascript:alert(1)' })) }, /no address/],
+    ['no metadata', { metadata: () => new Response(null, { status: 404 }) }, /has no metadata .*Set authorize_url/],
+    ['no metadata where it points', { resource: () => new Response(null, { status: 404 }) }, /there is none/],
+    ['a failing server', { metadata: () => new Response(null, { status: 503 }) }, /HTTP 503/],
+    ['endless metadata', { metadata: () => new Response('x'.repeat(limits.oauthAnswerBytes + 1)) }, /more than 1048576 bytes/],
+    ['no registration', { metadata: changed(({ registration_endpoint: _endpoint, ...json }) => json) }, /set client_id/],
+    [
+      'a refused registration',
+      { registration: () => Response.json({ error: 'invalid_redirect_uri', error_description: 'CANARY' }, { status: 400 }) },
+      /"invalid_redirect_uri"/,
+    ],
+  ])('is refused with %s', async (_what, faults, message) => {
+    const { begin } = await setup(faults);
+    const error = (await begin().catch((thrown: unknown) => thrown)) as Error;
+    expect(error).toMatchObject({ name: 'GatewayError', message: expect.stringMatching(message) });
+    expect(error.message).not.toContain('CANARY');
+  });
+
+  test('follows no redirect, of metadata, registration or token', async () => {
+    const there = await trap();
+    const away = (): Response => new Response(null, { status: 307, headers: { location: `${there.url}/token` } });
+    for (const part of ['resource', 'metadata', 'registration'] as const) {
+      const { begin } = await setup({ [part]: away });
+      await expect(begin()).rejects.toThrow('Redirects are not followed');
+    }
+    const { begin, complete } = await setup({ token: away });
+    await expect(complete((await begin()).pending)).rejects.toThrow('Redirects are not followed');
+    expect(there.seen).toEqual([]);
+  });
+
+  test('from a public server leads nowhere private', async () => {
+    const there = await trap();
+    const requests: string[] = [];
+    const oauth = createOAuthClient({
+      clients: memoryStores().oauthClients,
+      publicUrl: undefined,
+      signInOf: async () => undefined,
+      now: Date.now,
+      send(request) {
+        requests.push(`${request.trust.kind} ${request.url}`);
+        if (request.url === 'https://1.1.1.1/mcp') {
+          const challenge = `Bearer resource_metadata="${there.url}/.well-known/oauth-protected-resource"`;
+          return Promise.resolve({ status: 401, headers: { 'www-authenticate': challenge }, body: emptyBody });
+        }
+        return door.send(request);
+      },
+    });
+    await expect(oauth.begin(oauthRecord('https://1.1.1.1/mcp'), redirectUri, 'state')).rejects.toMatchObject({ code: 'egress_denied' });
+    expect(requests).toHaveLength(2);
+    expect(there.seen).toEqual([]);
+  });
+
+  test('registers once for all who begin together, and as one with other processes', async () => {
+    const { peers, begin, clients } = await setup();
+    await Promise.all(Array.from({ length: 5 }, begin));
+    await begin();
+    expect(peers.seenBy('registration')).toHaveLength(1);
+    expect(JSON.parse(peers.seenBy('registration')[0]?.body ?? '')).toMatchObject({
+      redirect_uris: [redirectUri],
+      application_type: 'native',
+    });
+    expect(await clients.find({ issuer: peers.issuer, redirectUri })).toMatchObject({ id: 'client', secret: secrets.client });
+  });
+
+  test('registers again when its registration has expired, or the server does not know it any more', async () => {
+    let expires = 1;
+    const registration = changed((json) => ({ ...json, client_secret_expires_at: expires }));
+    let answers = 0;
+    const token = (usual: Response): Response => (answers++ === 0 ? Response.json({ error: 'invalid_client' }, { status: 401 }) : usual);
+    const { peers, begin, complete } = await setup({ registration, token });
+    await begin();
+    expires = 0;
+    const { pending } = await begin();
+    await begin();
+    expect(peers.seenBy('registration')).toHaveLength(2);
+    await expect(complete(pending)).rejects.toMatchObject({ code: 'conflict', message: expect.stringContaining('begin again') });
+    await complete((await begin()).pending);
+    expect(peers.seenBy('registration')).toHaveLength(3);
+  });
+
+  test('names itself by an address where the server takes one and PUBLIC_URL has https, and by client_id before all', async () => {
+    const metadata = changed((json) => ({ ...json, client_id_metadata_document_supported: true }));
+    const clientIn = async ({ begin }: Setup): Promise<string | null> =>
+      new URL((await begin()).authorizationUrl).searchParams.get('client_id');
+    const { client_id: address, redirect_uris } = clientMetadata('https://chat.test');
+    expect(await clientIn(await setup({ metadata }, 'https://chat.test'))).toBe(address);
+    expect(redirect_uris).toEqual(['https://chat.test/oauth/callback']);
+    expect(await clientIn(await setup({ metadata }, 'http://chat.test'))).toBe('client');
+    expect(await clientIn(await setup({}, 'https://chat.test'))).toBe('client');
+    expect(await clientIn(await setup({ metadata }, 'https://chat.test', { oauth: { clientId: 'mine' } }))).toBe('mine');
+  });
+});
+
+describe('completing a sign-in', () => {
+  test.each<[string, Record<string, string>, string]>([
+    ['the name of another server', { iss: 'https://evil.test' }, 'iss'],
+    ['no name although that is announced', {}, 'iss'],
+    ['a refusal', { error: 'access_denied', error_description: 'CANARY' }, '"access_denied"'],
+  ])('is refused with %s, and the code goes nowhere', async (_what, parameters, message) => {
+    const { peers, begin, complete } = await setup();
+    const given = 'error' in parameters ? { iss: peers.issuer, ...parameters } : parameters;
+    const error = (await complete((await begin()).pending, given).catch((thrown: unknown) => thrown)) as Error;
+    expect(error).toMatchObject({ name: 'GatewayError', message: expect.stringContaining(message) });
+    expect(error.cause).toBeUndefined();
+    expect(error.message).not.toContain('CANARY');
+    expect(peers.seenBy('token')).toEqual([]);
+  });
+
+  test.each<[string, () => Response]>([
+    [
+      'an error that repeats what was sent',
+      () => Response.json({ error: 'invalid_grant', error_description: secrets.code }, { status: 400 }),
+    ],
+    ['an error that is none', () => Response.json({ error: `${secrets.code} !` }, { status: 400 })],
+    ['no JSON', () => new Response(secrets.code)],
+    ['a token of another type', () => Response.json({ access_token: secrets.access, token_type: 'DPoP' })],
+    ['a token that breaks a header', () => Response.json({ access_token: `${secrets.access}\r\nx: y`, token_type: 'Bearer' })],
+    [
+      'a token without an end',
+      () => Response.json({ access_token: secrets.access + 'x'.repeat(limits.oauthTokenCharacters), token_type: 'Bearer' }),
+    ],
+  ])('is refused with %s, in words that hold nothing secret', async (_what, token) => {
+    const { begin, complete } = await setup({ token });
+    const { pending } = await begin();
+    const error = (await complete(pending).catch((thrown: unknown) => thrown)) as Error;
+    expect([error.name, error.cause]).toEqual(['GatewayError', undefined]);
+    for (const secret of [...Object.values(secrets), pending.verifier])
+      expect(`${error.message} ${error.stack ?? ''}`).not.toContain(secret);
+  });
+
+  test('is refused for a connection that leads elsewhere by now', async () => {
+    const { oauth, begin } = await setup();
+    const { pending } = await begin();
+    const moved = oauthRecord('http://127.0.0.1:9/mcp');
+    await expect(oauth.complete(moved, pending, new URLSearchParams({ code: secrets.code }))).rejects.toMatchObject({ code: 'conflict' });
+  });
+
+  test('ignores the word about who has signed in', async () => {
+    const token = changed((json) => ({ ...json, id_token: 'not.a.token' }));
+    const { begin, complete } = await setup({ token });
+    expect(await complete((await begin()).pending)).toMatchObject({ accessToken: secrets.access });
+  });
+});
+
+describe('revoking', () => {
+  test('ends both tokens, and fails nobody', async () => {
+    let status = 200;
+    const { peers, begin, complete } = await setup({ revocation: () => new Response(null, { status }) });
+    const credential = await complete((await begin()).pending);
+    await revokeTokens(door.send, [credential]);
+    expect(peers.seenBy('revocation').map(({ params }) => [params['token_type_hint'], params['token']])).toEqual([
+      ['refresh_token', secrets.refresh],
+      ['access_token', secrets.access],
+    ]);
+    status = 500;
+    await revokeTokens(door.send, [credential, { kind: 'key', secret: 'x', binding: { origin: 'o', authType: 'bearer' } }]);
+    expect(peers.seenBy('revocation')).toHaveLength(3);
+  });
+});
+
+const emptyBody = {
+  readEach: async () => ({}),
+  close: () => undefined,
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {},
+};
