@@ -6,5 +6,5 @@ import type { Storage } from './compose-storage.ts';
 
 /** Links with which people connect to tool servers. */
 export function composeSignIns({ now }: AppContext, { storage, tools }: { storage: Storage; tools: ToolCatalog }): SignIns {
-  return createSignIns({ store: storage.signIns, credentials: tools.credentials, now });
+  return createSignIns({ store: storage.signIns, credentials: tools.credentials, oauth: tools.oauth, now });
 }

@@ -520,6 +520,8 @@ export const limits = {
   oauthClients: 1_000,
   /** How long a link to connect is good: a day, as one to decide. */
   signInLinkMs: 24 * 60 * 60 * 1000,
+  /** How long a sign-in at an authorization server may take. */
+  signInStateMs: 10 * 60 * 1000,
   /** From the page of a link to the return from the authorization server: a person types a password, and a code from their telephone. */
   signInMs: 10 * 60 * 1000,
   /** Links of one caller. Each chat that waits has one; beyond it the oldest ends. */

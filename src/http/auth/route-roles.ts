@@ -26,6 +26,9 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   // Likewise, for one caller and one tool server. Where that caller has a key of their own, the page demands it.
   'GET /connect/:link': 'public',
   'POST /connect/:link': 'public',
+  // `state` and a cookie of the browser are the proof.
+  'GET /oauth/callback': 'public',
+  'GET /oauth/client-metadata.json': 'public',
   // The public key of session tokens, for tool servers.
   'GET /.well-known/jwks.json': 'public',
   // The answer to a browser's preflight, which never carries a key.

@@ -65,6 +65,8 @@ export const undescribedRoutes: readonly string[] = [
   'POST /approvals/:link',
   'GET /connect/:link',
   'POST /connect/:link',
+  'GET /oauth/callback',
+  'GET /oauth/client-metadata.json',
   'GET /console',
   'GET /console/*',
   'GET /console/assets/:file',

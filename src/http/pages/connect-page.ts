@@ -18,6 +18,8 @@ export interface ConnectPage {
   server: SignInServer;
   /** Milliseconds since 1970. */
   expires: number;
+  /** For OAuth: the origin where the person signs in. */
+  signsInAt?: string | undefined;
   /** Why what was sent could not be taken. */
   refused?: string;
 }
@@ -31,29 +33,39 @@ button.main { background: var(--focus); border-color: var(--focus); color: var(-
 `;
 
 /** A form that connects one person to one tool server. */
-export function connectPage({ who, server, expires, refused }: ConnectPage): Page {
+export function connectPage({ who, server, expires, signsInAt, refused }: ConnectPage): Page {
   const { person, keyName, proof } = who;
   const body = html`<h1>Connect to ${server.name}</h1>
-    <p>
-      What you enter here is used for calls of this tool server that are made for you, and for nobody else’s. The chat that sent you here
-      cannot read it.
-    </p>
+    <p>${introductionTo(server, signsInAt)}</p>
     <section class="card" aria-labelledby="whose">
       <h2 id="whose">${proof === 'asked' ? 'Is this you?' : 'Who is connected'}</h2>
       <dl>
         ${person !== undefined && facts({ Person: person.name ?? person.id, Address: person.email, Id: person.name === undefined ? undefined : person.id })}
         ${facts({ Key: proof === 'own machine' ? 'none: this gateway is open to its own machine' : keyName })}
-        ${facts({ 'Tool server': `${server.name} (${server.id})` })}
+        ${facts({ 'Tool server': `${server.name} (${server.id})`, 'Signs you in': signsInAt })}
       </dl>
       ${proof === 'asked' && html`<p><strong>Go on only if this is you, and if you have just asked for this link in your own chat.</strong> Otherwise close this page: somebody else would use the tool server with your account.</p>`}
     </section>
     ${refused !== undefined && html`<div class="problem" role="alert"><p>${refused}</p></div>`}
     <form method="post" autocomplete="off">
-      ${ownProofField(proof, keyName)} ${credentialFields(server)}
-      <div class="choices"><button type="submit" class="main">${proof === 'asked' ? 'This is me: connect' : 'Connect'}</button></div>
+      ${ownProofField(proof, keyName)} ${server.asks !== 'oauth' && credentialFields(server)}
+      <div class="choices"><button type="submit" class="main">${buttonText(proof, server)}</button></div>
     </form>
     <p class="soft">This page is good for one use, until ${timeOf(expires)}.</p>`;
-  return { title: `Connect to ${server.name}`, body, style };
+  // Beside the server itself https, because Chromium follows the whole way of a form: many authorization servers lead on to another one.
+  const formTargets = signsInAt === undefined ? undefined : [signsInAt, 'https:'];
+  return { title: `Connect to ${server.name}`, body, style, ...(formTargets && { formTargets }) };
+}
+
+function introductionTo({ asks, name }: SignInServer, signsInAt: string | undefined): string {
+  if (asks === 'oauth')
+    return `You will sign in at ${signsInAt ?? name}, and be asked what ${name} may let this gateway do for you. It is used for calls that are made for you, and for nobody else’s. Your password is not shown to the gateway.`;
+  return 'What you enter here is used for calls of this tool server that are made for you, and for nobody else’s. The chat that sent you here cannot read it.';
+}
+
+function buttonText(proof: ConnectingPerson['proof'], { asks }: SignInServer): string {
+  const action = asks === 'oauth' ? 'go on and sign in' : 'connect';
+  return proof === 'asked' ? `This is me: ${action}` : asks === 'oauth' ? 'Go on and sign in' : 'Connect';
 }
 
 function facts(values: Readonly<Record<string, string | undefined>>): Html[] {

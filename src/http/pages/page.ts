@@ -6,6 +6,8 @@ export interface Page {
   body: Html;
   /** The page is loaded again after this time. */
   refreshSeconds?: number;
+  /** Where forms may lead beside the gateway, as sources of the policy. Without foreign text. */
+  formTargets?: readonly string[];
   /** Style of this page alone, after that of all. Without foreign text, as the policy names its digest. */
   style?: string;
 }
@@ -60,7 +62,7 @@ const headers: Readonly<Record<string, string>> = {
 };
 
 /** A whole document and its headers. */
-export function renderPage({ title, body, refreshSeconds, style: own }: Page): {
+export function renderPage({ title, body, refreshSeconds, formTargets = [], style: own }: Page): {
   headers: Readonly<Record<string, string>>;
   document: string;
 } {
@@ -78,7 +80,7 @@ export function renderPage({ title, body, refreshSeconds, style: own }: Page): {
         <main>${body}</main>
       </body>
     </html> `;
-  const policy = `default-src 'none'; style-src ${digests.join(' ')}; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
+  const policy = `default-src 'none'; style-src ${digests.join(' ')}; form-action ${["'self'", ...formTargets].join(' ')}; base-uri 'none'; frame-ancestors 'none'`;
   return {
     headers: { ...headers, 'content-security-policy': policy, ...(refreshSeconds !== undefined && { refresh: String(refreshSeconds) }) },
     document: markup,

@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { hasToken, openCallerId } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
@@ -12,6 +12,8 @@ import { installFormPages, originsOf, refuseOtherSites, sendPage } from '../form
 import { connectedPage, connectPage } from '../pages/connect-page.ts';
 import type { ConnectingPerson } from '../pages/connect-page.ts';
 import { parseInput } from '../parse-input.ts';
+import { publicAddress } from '../public-address.ts';
+import { signInCookie } from './oauth-callback.ts';
 import { givenKey } from './credentials.ts';
 
 export interface ConnectPageOptions {
@@ -54,18 +56,33 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
 
   app.get<WithLink>('/connect/:link', async (request, reply) => {
     const { signIn, caller, server } = await open(request);
-    return sendPage(reply, connectPage({ who: whoIs(caller, signIn), server, expires: signIn.expires }));
+    const signsInAt = server.asks === 'oauth' ? await signIns.whereToSignIn(caller, server.id) : undefined;
+    return sendPage(reply, connectPage({ who: whoIs(caller, signIn), server, expires: signIn.expires, signsInAt }));
   });
 
   app.post<WithLink>('/connect/:link', async (request, reply) => {
     refuseOtherSites(request, ownOrigins, 'This form is taken from its own page alone. Open the link of the chat, and connect there.');
     const { signIn, caller, server } = await open(request);
     const who = whoIs(caller, signIn);
-    const refuse = (status: number, refused: string) =>
-      sendPage(reply.code(status), connectPage({ who, server, expires: signIn.expires, refused }));
+    const refuse = async (status: number, refused: string): Promise<FastifyReply> => {
+      const signsInAt = server.asks === 'oauth' ? await signIns.whereToSignIn(caller, server.id) : undefined;
+      return sendPage(reply.code(status), connectPage({ who, server, expires: signIn.expires, signsInAt, refused }));
+    };
     const form = parseForm(request.body);
     if ((who.proof === 'key' || who.proof === 'token') && !(await isProven(caller, request, form.own)))
       return refuse(403, `This is not the ${who.proof} that the link was made for. Nothing was stored.`);
+    if (server.asks === 'oauth') {
+      const address = publicAddress(request.headers, publicUrl);
+      const { location, cookie } = await signIns.begin(signIn, caller, address);
+      request.log.info({ server: server.id, caller_id: caller.id }, 'sign-in begun');
+      const headers = {
+        location,
+        'set-cookie': signInCookie(cookie, address),
+        'cache-control': 'no-store',
+        'referrer-policy': 'no-referrer',
+      };
+      return reply.code(303).headers(headers).send();
+    }
     const key = keyIn(form, server);
     if (typeof key !== 'string') return refuse(400, key.refused);
     await signIns.enterKey(signIn, caller, key);

@@ -62,6 +62,8 @@ export interface BegunAuthorization {
 
 /** Signs people in at the authorization servers of tool servers (OAuth 2.1: authorization code with PKCE), and keeps their tokens good. */
 export interface OAuthClient {
+  /** The origin of the page where people sign in, by discovery alone. @throws GatewayError as `begin` */
+  authorizationServerOf(record: ToolServerRecord): Promise<string>;
   /**
    * Discovery, and registration if need be. `redirectUri`: the address of the gateway and `redirectPath`.
    * @throws GatewayError `upstream_…`, `egress_denied` and `conflict`, which say what is wrong with the server or the connection
@@ -157,6 +159,12 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
   }
 
   return {
+    async authorizationServerOf(record) {
+      const fetch = createOAuthFetch(send, { origin: originOf(record.url) ?? '' }, record.oauth);
+      const { server } = await discover(record, fetch);
+      return new URL(requireEndpoint(record, server).authorize).origin;
+    },
+
     async begin(record, redirectUri, state) {
       const origin = originOf(record.url) ?? '';
       const fetch = createOAuthFetch(send, { origin }, record.oauth);

@@ -1,30 +1,36 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Caller } from '../../core/caller.ts';
 import type { OwnCredentials } from '../../core/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { OpenSignIn, SignIns } from '../../core/sign-in.ts';
+import type { OpenSignIn, SignIns, SignInServer } from '../../core/sign-in.ts';
 import type { SignInStore } from '../../core/sign-in-store.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { OAuthClient, PendingAuthorization } from './oauth-client.ts';
+import { redirectPath } from './register-client.ts';
 
 export interface SignInsOptions {
   store: SignInStore;
-  credentials: Pick<OwnCredentials, 'keep' | 'serverOf'>;
+  credentials: Pick<OwnCredentials, 'keep' | 'keepSignIn' | 'serverOf'>;
+  oauth: Pick<OAuthClient, 'authorizationServerOf' | 'begin' | 'complete'>;
   /** Milliseconds since 1970. */
   now: () => number;
 }
 
 /** 256 bits, which nobody can guess. */
-const linkBytes = 32;
+const secretBytes = 32;
+/** Of what comes back as `state`; those of the gateway are shorter. */
+const longestState = 200;
 
-export function createSignIns({ store, credentials, now }: SignInsOptions): SignIns {
+export function createSignIns({ store, credentials, oauth, now }: SignInsOptions): SignIns {
   const bounds = { maxOfCaller: limits.signInsPerCaller, max: limits.signIns, maxCharacters: limits.signInsCharacters };
 
   return {
     async makeLink(caller, server, address) {
       const record = await credentials.serverOf(caller, server);
       if (address === undefined) throw addressNeeded();
-      const link = randomBytes(linkBytes).toString('base64url');
+      const link = newSecret();
       const time = now();
       const expires = time + limits.signInLinkMs;
       const { name, email } = caller.person ?? {};
@@ -41,8 +47,7 @@ export function createSignIns({ store, credentials, now }: SignInsOptions): Sign
     },
 
     async serverOf(caller, server) {
-      const { id, name = id, authType } = await credentials.serverOf(caller, server);
-      return { id, name, asks: asksFor(authType) };
+      return toServer(await credentials.serverOf(caller, server));
     },
 
     async enterKey({ id, server }: OpenSignIn, caller: Caller, key: string) {
@@ -51,11 +56,65 @@ export function createSignIns({ store, credentials, now }: SignInsOptions): Sign
       if (!(await store.use(id, now()))) throw usedLink();
       await credentials.keep(caller, server, key);
     },
+
+    async whereToSignIn(caller, server) {
+      return oauth.authorizationServerOf(await credentials.serverOf(caller, server));
+    },
+
+    async begin({ id, server }, caller, address) {
+      const record = await credentials.serverOf(caller, server);
+      if (address === undefined) throw addressNeeded();
+      const [state, value] = [newSecret(), newSecret()];
+      const { authorizationUrl, pending } = await oauth.begin(record, `${address}${redirectPath}`, state);
+      const time = now();
+      const begun = {
+        state: idOf(state),
+        browser: idOf(value),
+        expires: time + limits.signInStateMs,
+        pending: pending as unknown as JsonObject,
+      };
+      if (!(await store.use(id, time, begun))) throw usedLink();
+      return { location: authorizationUrl, cookie: { name: cookieName(state, address), value } };
+    },
+
+    async finish(answer, { cookieOf, callerOf }) {
+      const [state = '', ...others] = answer.getAll('state');
+      if (state === '' || state.length > longestState || others.length > 0) throw unknownState();
+      const found = await store.findBegun(idOf(state), now());
+      if (found === undefined) throw unknownState();
+      const pending = found.begun.pending as unknown as PendingAuthorization;
+      // Before the state is used up: whoever has only seen it can neither finish nor spoil the sign-in.
+      if (!isSame(idOf(cookieOf(cookieName(state, pending.redirectUri)) ?? ''), found.begun.browser)) throw otherBrowser();
+      if (!(await store.finish(found.begun.state, now()))) throw unknownState();
+      const caller = await callerOf(found.callerId);
+      if (caller === undefined) throw new GatewayError('not_found', 'The key that this sign-in was begun for is no longer valid.');
+      const record = await credentials.serverOf(caller, found.server);
+      await credentials.keepSignIn(caller, found.server, await oauth.complete(record, pending, answer));
+      return { server: toServer(record), caller };
+    },
   };
 }
 
-function asksFor(authType: ToolServerRecord['authType']): 'key' | 'basic' {
-  return authType === 'basic' ? 'basic' : 'key';
+function toServer({ id, name = id, authType }: ToolServerRecord): SignInServer {
+  return { id, name, asks: authType === 'basic' || authType === 'oauth' ? authType : 'key' };
+}
+
+function newSecret(): string {
+  return randomBytes(secretBytes).toString('base64url');
+}
+
+/**
+ * One for each sign-in, so that two in one browser do not get in each other's way. With https no other host of the domain can set it (`__Host-`,
+ * draft-ietf-httpbis-rfc6265bis, section 4.1.3.2). `address`: of the gateway.
+ */
+function cookieName(state: string, address: string): string {
+  const name = `toolwharf-sign-in-${idOf(state).slice(0, 16)}`;
+  return address.startsWith('https:') ? `__Host-${name}` : name;
+}
+
+/** Of digests, which all have the same length. */
+function isSame(one: string, other: string): boolean {
+  return timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }
 
 function idOf(link: string): string {
@@ -74,6 +133,21 @@ function unknownLink(): GatewayError {
   return new GatewayError(
     'not_found',
     'Nothing can be connected by this link. It is complete only as it stands in the chat, and good for 24 hours. Ask for a new one there.',
+  );
+}
+
+/** The same for a `state` that was made up, used, or is too old. */
+function unknownState(): GatewayError {
+  return new GatewayError(
+    'not_found',
+    'No sign-in waits for this answer: it was finished, or began more than ten minutes ago. See in your chat whether you are connected, and ask for a new link there if not.',
+  );
+}
+
+function otherBrowser(): GatewayError {
+  return new GatewayError(
+    'forbidden',
+    'This sign-in was not begun in this browser, so nothing was stored. If you have followed a link of somebody else, close this page: it would have connected their chat with your account. Otherwise go on in the browser where you began.',
   );
 }
 

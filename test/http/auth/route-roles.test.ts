@@ -187,6 +187,8 @@ describe('the table', () => {
       'POST /approvals/:link',
       'GET /connect/:link',
       'POST /connect/:link',
+      'GET /oauth/callback',
+      'GET /oauth/client-metadata.json',
       'GET /.well-known/jwks.json',
       'OPTIONS *',
     ]);

@@ -1,0 +1,54 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
+import type { LeavingBrowser, SignIns } from '../../core/sign-in.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { Authenticator } from '../auth/authenticate.ts';
+import { installFormPages, sendPage } from '../form-pages.ts';
+import { connectedPage } from '../pages/connect-page.ts';
+
+export interface OAuthCallbackOptions {
+  signIns: Pick<SignIns, 'finish'>;
+  callers: Pick<Authenticator, 'findById'>;
+  /** What the gateway says of itself to authorization servers; undefined unless `PUBLIC_URL` is an https address. */
+  clientMetadata: JsonObject | undefined;
+}
+
+/**
+ * `GET /oauth/callback`: where authorization servers send people back to. It needs the cookie of the browser that began, and a `state` that is used once.
+ * `GET /oauth/client-metadata.json`: who the gateway is, for authorization servers that take such an address as the id of a client.
+ */
+export const oauthCallbackRoutes: FastifyPluginAsync<OAuthCallbackOptions> = async (app, { signIns, callers, clientMetadata }) => {
+  await app.register(async (pages) => {
+    installFormPages(pages, { not_found: 'Nothing to finish', forbidden: 'Not connected', conflict: 'Not connected' });
+    pages.get('/oauth/callback', async (request, reply) => {
+      const answer = new URLSearchParams(request.url.split('?', 2)[1] ?? '');
+      const cookies = cookiesIn(request.headers.cookie);
+      const { server, caller } = await signIns.finish(answer, {
+        cookieOf: (name) => cookies.get(name),
+        callerOf: (id) => callers.findById(id, request),
+      });
+      request.log.info({ server: server.id, caller_id: caller.id, over: 'oauth' }, 'credential stored');
+      return sendPage(reply, connectedPage(server));
+    });
+  });
+  app.get('/oauth/client-metadata.json', () => {
+    if (clientMetadata !== undefined) return clientMetadata;
+    throw new GatewayError('not_found', 'This gateway has no address with https (PUBLIC_URL), so it is known nowhere by this document.');
+  });
+};
+
+/** For the browser that goes to an authorization server. `address`: of the gateway. `Lax`: it is sent with the way back, which another site leads. */
+export function signInCookie({ name, value }: LeavingBrowser['cookie'], address: string | undefined): string {
+  const seconds = limits.signInStateMs / 1_000;
+  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${address?.startsWith('https:') === true ? '; Secure' : ''}`;
+}
+
+/** RFC 6265, section 4.2.1. Of two with one name the first counts, which has the longer path. */
+function cookiesIn(header = ''): ReadonlyMap<string, string> {
+  const pairs = header.split(';').map((pair): [string, string] => {
+    const [name = '', ...value] = pair.split('=');
+    return [name.trim(), value.join('=').trim()];
+  });
+  return new Map(pairs.toReversed());
+}
