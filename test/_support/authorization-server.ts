@@ -128,7 +128,10 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
     },
   };
   const provider = new Provider(url, configuration);
-  provider.on('access_token.issued', ({ jti, grantId }) => void grantOf.set(jti, grantId ?? ''));
+  const remember = ({ jti, grantId = '' }: { jti: string; grantId?: string | undefined }): void => void grantOf.set(jti, grantId);
+  // Those that are documents are not stored.
+  provider.on('access_token.issued', remember);
+  provider.on('access_token.saved', remember);
   provider.on('grant.revoked', (_context, grantId) => void ended.add(grantId));
 
   provider.use(async (context, next) => {
@@ -145,7 +148,7 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
   });
 
   async function interact({ req, res, method, request, response }: KoaContextWithOIDC): Promise<void> {
-    const { prompt, params, session } = await provider.interactionDetails(req, res);
+    const { prompt, params, session, grantId } = await provider.interactionDetails(req, res);
     if (method === 'GET') {
       response.type = 'html';
       response.body = prompt.name === 'login' ? loginPage('') : consentPage(session?.accountId ?? '', String(params['client_id']));
@@ -163,7 +166,8 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
       }
       result = { login: { accountId: account } };
     } else {
-      const grant = new provider.Grant({ accountId: session?.accountId ?? '', clientId: String(params['client_id']) });
+      const given = { accountId: session?.accountId ?? '', clientId: String(params['client_id']) };
+      const grant = (grantId === undefined ? undefined : await provider.Grant.find(grantId)) ?? new provider.Grant(given);
       const { missingOIDCScope = [], missingResourceScopes = {} } = prompt.details as {
         missingOIDCScope?: string[];
         missingResourceScopes?: Record<string, string[]>;
