@@ -56,9 +56,11 @@ describe('the documentation', () => {
 describe('the examples of the documentation', () => {
   test('hold a configuration file that the gateway reads, with every section', () => {
     const file = /^```yaml\n(# toolwharf\.yaml\n[\s\S]*?)^```/m.exec(read('docs/configuration.md'))?.[1];
-    const config = readConfig({ OPENAI_KEY: 'k', WEATHER_KEY: 'w' }, (path) => (path === './toolwharf.yaml' ? file : undefined));
+    const config = readConfig({ OPENAI_KEY: 'k', WEATHER_KEY: 'w', MAIL_SECRET: 'w' }, (path) =>
+      path === './toolwharf.yaml' ? file : undefined,
+    );
     const { backends, toolServers, presets, modules } = config;
-    expect([backends.length, toolServers.length, presets.length, modules.toolsets.length, modules.hooks.length]).toEqual([2, 1, 1, 1, 1]);
+    expect([backends.length, toolServers.length, presets.length, modules.toolsets.length, modules.hooks.length]).toEqual([2, 2, 1, 1, 1]);
     expect(config).toMatchObject({ port: 8090, taskModel: 'qwen3:4b', corsOrigins: ['https://chat.example'] });
     expect(modules.toolsDir).toMatch(/tools$/);
   });
