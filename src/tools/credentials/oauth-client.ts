@@ -254,7 +254,8 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
     },
 
     async refresh(record, credential) {
-      const { client, binding, tokenEndpoint, refreshToken, resource } = credential;
+      const { binding, tokenEndpoint, refreshToken, resource } = credential;
+      const client = latestClient(record, credential.client);
       if (refreshToken === undefined) return 'refused';
       const server = { issuer: binding.issuer, token_endpoint: tokenEndpoint };
       const asClient = { client_id: client.id };
@@ -266,7 +267,7 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
           additionalParameters: { ...withoutUndefined({ resource }) },
         });
         const { expires: _expires, refreshFrom: _refreshFrom, ...rest } = credential;
-        return { ...rest, ...tokensIn(await processRefreshTokenResponse(server, asClient, await withoutIdToken(answer)), who) };
+        return { ...rest, client, ...tokensIn(await processRefreshTokenResponse(server, asClient, await withoutIdToken(answer)), who) };
       } catch (error) {
         const code = oauthErrorOf(error);
         if (isUnknownClient(code) && credential.registeredFor !== undefined)
@@ -334,6 +335,13 @@ function withOfflineAccess(
   const isOffered = Array.isArray(offered) && offered.includes('offline_access');
   if (!isOffered || oauth.scopes !== undefined || scopes?.includes('offline_access') === true) return scopes;
   return [...(scopes ?? []), 'offline_access'];
+}
+
+/** With the secret that the connection has now: operators replace them. */
+function latestClient({ oauth = {} }: ToolServerRecord, client: OAuthClientCredentials): OAuthClientCredentials {
+  const { clientId, clientSecret: secret } = oauth;
+  if (clientId !== client.id || secret === undefined || secret === client.secret) return client;
+  return { id: clientId, secret, method: client.method === 'none' ? 'client_secret_basic' : client.method };
 }
 
 function isUnknownClient(code: string | undefined): boolean {

@@ -220,6 +220,38 @@ describe('completing a sign-in', () => {
   });
 });
 
+describe('refreshing', () => {
+  test('asks with the secret that the operator has entered since', async () => {
+    const settings = { clientId: 'mine', clientSecret: 'CANARY-old' };
+    const { peers, oauth, begin, complete } = await setup({}, undefined, { oauth: settings });
+    const credential = await complete((await begin()).pending);
+    const renewed = await oauth.refresh(oauthRecord(peers.url, { oauth: { ...settings, clientSecret: 'CANARY-new' } }), credential);
+    expect(renewed).toMatchObject({ client: { id: 'mine', secret: 'CANARY-new' }, grant: credential.grant });
+    const sent = peers.seenBy('token').map(({ authorization }) => atob(authorization.replace('Basic ', '')));
+    expect(sent).toEqual(['mine:CANARY-old', 'mine:CANARY-new'].map((pair) => pair.replaceAll('-', '%2D')));
+  });
+
+  test('forgets a registration that the server does not know any more, and the next sign-in registers', async () => {
+    let isKnown = true;
+    const token = (usual: Response): Response => (isKnown ? usual : Response.json({ error: 'invalid_client' }, { status: 401 }));
+    const { peers, oauth, begin, complete } = await setup({ token });
+    const credential = await complete((await begin()).pending);
+    isKnown = false;
+    expect(await oauth.refresh(oauthRecord(peers.url), credential)).toBe('refused');
+    await begin();
+    expect(peers.seenBy('registration')).toHaveLength(2);
+  });
+
+  test.each([400, 429, 500, 503])('changes nothing when the server answers %d without saying why', async (status) => {
+    let isFine = true;
+    const token = (usual: Response): Response => (isFine ? usual : new Response('busy', { status }));
+    const { peers, oauth, begin, complete } = await setup({ token });
+    const credential = await complete((await begin()).pending);
+    isFine = false;
+    await expect(oauth.refresh(oauthRecord(peers.url), credential)).rejects.toMatchObject({ name: 'GatewayError' });
+  });
+});
+
 describe('revoking', () => {
   test('ends both tokens, and fails nobody', async () => {
     let status = 200;
