@@ -21,6 +21,7 @@ const newFolder = temporaryFolders();
 
 interface World {
   folder: string;
+  logLines: string[];
   call: (route: string, payload?: object, user?: string) => Promise<{ status: number; body: JsonObject }>;
   /** As `account` at the tool server, with a browser. */
   connect: (account: string) => Promise<OAuthCredential>;
@@ -71,6 +72,7 @@ async function worldOf(record: ToolServerRecord): Promise<World> {
   };
   return {
     folder,
+    logLines: gateway.app.logLines,
     call,
     stored,
     async connect(account) {
@@ -170,9 +172,9 @@ describe.each(kinds)('%s at which each person signs in', (_kind, start, type) =>
     expect([await whoami('ada'), (await stored('ada')).ended]).toEqual(['ada', undefined]);
   });
 
-  test('has what is deleted revoked, and nothing secret in an answer or in clear on the disk', async () => {
+  test('has what is deleted revoked, and nothing secret in an answer, in the log, or in clear on the disk', async () => {
     const world = await setup();
-    const { authorization, whoami, connect, call, folder } = world;
+    const { authorization, whoami, connect, call, folder, logLines } = world;
     const credential = await connect('ada');
     expect(await whoami('ada')).toBe('ada');
     const answers = await Promise.all(
@@ -180,14 +182,15 @@ describe.each(kinds)('%s at which each person signs in', (_kind, start, type) =>
     );
     const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
     expect([answers.join('').includes('mail'), files.some((file) => file.includes('mail'))]).toEqual([true, true]);
-    for (const secret of [credential.accessToken, credential.refreshToken ?? '', credential.client.secret ?? 'none of it'])
-      expect([...answers, ...files].filter((text) => text.includes(secret))).toEqual([]);
     await call('DELETE /api/credentials/mail', undefined, 'ada');
     expect(authorization.asked('/token/revocation').map(({ params, status }) => [params['token'], status])).toContainEqual([
       credential.refreshToken,
       200,
     ]);
     expect(await whoami('ada')).toBe('credential_required');
+    expect(logLines.some((line) => line.includes('credential deleted'))).toBe(true);
+    for (const secret of [credential.accessToken, credential.refreshToken ?? '', credential.client.secret ?? 'none of it'])
+      expect([...answers, ...files, ...logLines].filter((text) => text.includes(secret))).toEqual([]);
   });
 
   test('has everybody’s tokens revoked when it is deleted', async () => {
