@@ -74,4 +74,18 @@ export const scenes: readonly Scene[] = [
       await page.getByLabel('Only these').click();
     },
   },
+  { name: 'accounts', path: '/console/accounts' },
+  { name: 'presets', path: '/console/presets' },
+  { name: 'keys', path: '/console/keys' },
+  {
+    name: 'usage',
+    path: '/',
+    async prepare(page) {
+      await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+      await page.locator('.chat-foot', { hasText: 'demo' }).waitFor();
+      await page.goto(new URL('/console/usage', page.url()).href);
+      await page.locator('.usage-chart').first().waitFor();
+    },
+  },
+  { name: 'settings', path: '/console/settings' },
 ];

@@ -1,0 +1,110 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { AnswerOf } from '../../api/api-types.ts';
+import { call } from '../../api/request.ts';
+import { useAnswer } from '../../api/use-answer.ts';
+import { askFirst } from '../../parts/ask-first.tsx';
+import { Button } from '../../parts/button.tsx';
+import { formatDateTime } from '../../parts/formats.ts';
+import { Answered, Empty } from '../../parts/states.tsx';
+import { Table } from '../../parts/table.tsx';
+import { say, sayProblem } from '../../parts/toasts.tsx';
+
+type Account = AnswerOf<'GET /api/credentials'>['data'][number];
+
+/** While a page to connect may be open in another tab, in milliseconds. */
+const refreshMs = 4_000;
+
+const tones = { connected: 'good', expired: 'warn', missing: '' } as const;
+
+/** The tool servers that ask each person for an account of their own. */
+export function AccountsPage(): JSX.Element {
+  const asked = useAnswer('GET /api/credentials', { everyMs: refreshMs });
+  const [busy, setBusy] = useState<string>();
+
+  const connect = async ({ server }: Account): Promise<void> => {
+    // Opened at once: after the answer a browser would take it for an advertisement.
+    const tab = globalThis.open('', '_blank');
+    setBusy(server);
+    try {
+      const { url } = await call('POST /api/credentials/:server/connect', { params: { server } });
+      if (tab === null) location.assign(url);
+      else tab.location.replace(url);
+    } catch (error) {
+      tab?.close();
+      sayProblem(error);
+    } finally {
+      setBusy(undefined);
+    }
+  };
+  const disconnect = async ({ server, name }: Account): Promise<void> => {
+    const isMeant = await askFirst({
+      title: `Disconnect from ${name}?`,
+      text: 'Its functions then ask you to connect again. What the server gave is given back where it can be.',
+      action: 'Disconnect',
+      isDangerous: true,
+    });
+    if (!isMeant) return;
+    await call('DELETE /api/credentials/:server', { params: { server } });
+    say(`${name} is disconnected.`);
+    asked.reload();
+  };
+
+  return (
+    <div class="page accounts">
+      <header>
+        <h1>Your accounts</h1>
+      </header>
+      <p class="soft">Tool servers that use an account of your own. Calls that are made for you use it, and nobody else’s do.</p>
+      <Answered asked={asked}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty icon="lock" title="No tool server asks for your account">
+              <p>Those that have everybody’s own mail, calendar or files appear here.</p>
+            </Empty>
+          ) : (
+            <Table<Account>
+              label="Your accounts"
+              rows={data}
+              keyOf={({ server }) => server}
+              columns={[
+                { title: 'Tool server', cell: ({ name }) => name },
+                {
+                  title: 'State',
+                  cell: ({ state }) => <span class={`chip ${tones[state]}`}>{state === 'missing' ? 'not connected' : state}</span>,
+                },
+                { title: 'By', isMinor: true, cell: ({ kind }) => (kind === 'oauth' ? 'sign-in' : 'key') },
+                { title: 'Until', isMinor: true, cell: ({ expires }) => (expires === undefined ? '' : formatDateTime(expires)) },
+                {
+                  title: 'Actions',
+                  cell: (account) => (
+                    <span class="row">
+                      <Button
+                        isSmall
+                        kind={account.state === 'connected' ? 'plain' : 'main'}
+                        icon="external"
+                        isBusy={busy === account.server}
+                        onClick={() => void connect(account)}
+                      >
+                        {account.state === 'connected' ? 'Connect anew' : 'Connect'}
+                      </Button>
+                      {account.state !== 'missing' && (
+                        <Button
+                          isSmall
+                          kind="quiet"
+                          icon="trash"
+                          label={`Disconnect from ${account.name}`}
+                          onClick={() => void disconnect(account).catch(sayProblem)}
+                        />
+                      )}
+                    </span>
+                  ),
+                },
+              ]}
+            />
+          )
+        }
+      </Answered>
+    </div>
+  );
+}
