@@ -18,7 +18,7 @@ const connection = {
   key: 'canary-key',
   headers: { 'x-token': 'canary-header', 'x-tenant': 'canary-tenant' },
   color: 'green',
-  oauth: { client_id: 'public-id', client_secret: 'canary-oauth' },
+  sso: { client_id: 'public-id', client_secret: 'canary-oauth' },
   extra_headers: [{ name: 'x-own', value: 'canary-list' }],
   config: { tags: ['a'], webhook: 'https://hook.test/call?api_key=canary-hook', needs_approval: true },
   info: { name: 'Maps', oauth_client_info: 'canary-info' },
@@ -30,7 +30,7 @@ const secretNames = [
   'headers.x-token',
   'info.oauth_client_info',
   'key',
-  'oauth',
+  'sso',
   'path',
 ];
 
@@ -71,7 +71,7 @@ describe('a connection that is led to another origin', () => {
       path: 'openapi.json?v=2',
       authType: 'bearer',
       tags: ['a'],
-      extra: { color: 'green', oauth: { client_id: 'public-id' }, config: { needs_approval: true } },
+      extra: { color: 'green', sso: { client_id: 'public-id' }, config: { needs_approval: true } },
     });
     const { warnings } = body['report'] as { warnings: string[] };
     const said = warnings.find((warning) => warning.includes('another origin')) ?? '';

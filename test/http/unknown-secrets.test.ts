@@ -16,7 +16,7 @@ const newFolder = temporaryFolders();
 const unknown = {
   token: 'canary-token-01',
   client_secret: 'canary-client-02',
-  oauth: { client_id: 'public-id', client_secret: 'canary-oauth-03', scopes: ['read'] },
+  sso: { client_id: 'public-id', client_secret: 'canary-oauth-03', scopes: ['read'] },
   webhook: 'https://hook.test/call?api_key=canary-hook-04',
   extra_headers: [{ name: 'x-own', value: 'canary-list-05' }],
   color: 'green',
@@ -75,7 +75,7 @@ test('secrets under keys without a word of ours are in no answer, no log line an
     path: 'openapi.json?api_key=[secret]&v=2',
     token: null,
     client_secret: null,
-    oauth: { client_id: 'public-id', client_secret: null, scopes: ['read'] },
+    sso: { client_id: 'public-id', client_secret: null, scopes: ['read'] },
     webhook: 'https://hook.test/call?api_key=[secret]',
     extra_headers: [{ name: 'x-own', value: null }],
     color: 'green',
@@ -105,13 +105,13 @@ test('a path that shows one as hidden under another name is refused, and changes
 test('left out in an entry that replaces all they stay, and a new value counts', async () => {
   const { ask, stored, files } = await gateway();
   await ask('POST', '/api/tool-servers', connection);
-  const entry = { id: 'maps', url: connection.url, path: connection.path, oauth: { client_id: 'other' }, token: 'canary-renewed-10' };
+  const entry = { id: 'maps', url: connection.url, path: connection.path, sso: { client_id: 'other' }, token: 'canary-renewed-10' };
   expect((await ask('PUT', '/api/tool-servers', [entry])).status).toBe(200);
   expect(await stored()).toMatchObject({
     extra: {
       token: 'canary-renewed-10',
       client_secret: 'canary-client-02',
-      oauth: { client_id: 'other', client_secret: 'canary-oauth-03' },
+      sso: { client_id: 'other', client_secret: 'canary-oauth-03' },
       config: { refresh_token: 'canary-config-07' },
       info: { oauth_client_info: 'canary-info-09' },
     },
@@ -128,7 +128,7 @@ test('of the environment and the configuration file are not shown either, and a 
   const headers = { host: '127.0.0.1:8080' };
   const shown = await app.server.inject({ url: '/api/tool-servers', headers });
   expect(found(shown.body)).toEqual([]);
-  expect(shown.json()).toMatchObject({ data: [{ origin: 'file', token: null, oauth: { client_id: 'public-id', client_secret: null } }] });
+  expect(shown.json()).toMatchObject({ data: [{ origin: 'file', token: null, sso: { client_id: 'public-id', client_secret: null } }] });
   const sent = await app.server.inject({ method: 'PUT', url: '/api/tool-servers', headers, payload: shown.json<object>() });
   expect(sent.statusCode).toBe(200);
   const changed = { data: [{ ...connection, token: 'another' }] };
@@ -141,7 +141,7 @@ test('under another TOOLWHARF_SECRET they are named as lost, and open again unde
   await first.ask('POST', '/api/tool-servers', connection);
   const second = await gateway(first.folder, 'second');
   const shown = (await second.ask('GET', '/api/tool-servers/maps')).body;
-  const lost = ['token', 'client_secret', 'oauth', 'webhook', 'extra_headers', 'config.refresh_token', 'config.headers'];
+  const lost = ['token', 'client_secret', 'sso', 'webhook', 'extra_headers', 'config.refresh_token', 'config.headers'];
   expect(shown['unreadable_secrets']).toEqual([...lost, 'info.oauth_client_info', 'path']);
   // The protection that stands beside them is readable still.
   expect(shown).toMatchObject({ config: { needs_approval: true }, report: { ok: false } });
