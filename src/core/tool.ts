@@ -74,7 +74,7 @@ export type ToolDocument = { uri: string; type?: string; text: string };
 /**
  * How a call ended. A failed tool is a value, never an exception of the run. The model reads `note` after the value, clients do not see it: where the
  * new resource is, how to get the next page. Binary files are in `files`, and `value` mentions them. `offers`
- * names deferred functions that may be called from the model's next turn on. `usage` is what models behind the tool used.
+ * names deferred functions that may be called from the model's next turn on. With `renewsOffer` the run is offered its tools anew, because others are there now. `usage` is what models behind the tool used.
  */
 export type ToolOutcome =
   | {
@@ -86,6 +86,7 @@ export type ToolOutcome =
       files?: ToolFile[];
       documents?: ToolDocument[];
       offers?: string[];
+      renewsOffer?: true;
       usage?: Usage;
     }
   /** `connect`: once the person has connected to this server, the call can run; until then nothing of it was done. */
@@ -213,6 +214,8 @@ export interface Tool {
    * selection or one call is made, another one may follow.
    */
   readonly isHelper?: true;
+  /** Only for a call that was made when it was on offer, in a run that was suspended since. */
+  readonly isFormer?: true;
   /** Once it was called, the files of the request are not added to the model's context. */
   readonly consumesFiles?: boolean;
   /** Overrides `limits.toolResultBytes`. */

@@ -136,7 +136,6 @@ const errorCodes: ReadonlyMap<string, ToolErrorCode> = new Map([
   ['tool_disabled', 'tool_disabled'],
   ['mcp_unavailable', 'mcp_unavailable'],
   ['definition_changed', 'definition_changed'],
-  ['credential_required', 'credential_required'],
 ]);
 
 /** The server is known, but the function is not on offer at the moment; a warning of the offer says why. */

@@ -446,8 +446,8 @@ describe('an MCP server that each person uses with their own key', () => {
       );
     expect([await listed('ada'), await listed('bob'), await listed('eve'), await listed('ada')]).toEqual([
       ['peer/whoami', 'peer/fail'],
-      [],
-      [],
+      ['peer/connect_peer'],
+      ['peer/connect_peer'],
       ['peer/whoami', 'peer/fail'],
     ]);
     const invoked = async (user: string): Promise<string> =>

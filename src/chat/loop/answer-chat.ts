@@ -253,17 +253,20 @@ function changingOf(
   toStart: (messages: ChatMessage[]) => ChatMessage[],
 ): ChatRun['changing'] {
   if (change === undefined) return undefined;
-  const offerOf = async (asked: ChatRequest): Promise<ToolOffer> =>
-    applyToolChoice(asked, await services.tools.offerFor(asked, run), true).offer;
+  const offerOf = async (asked: ChatRequest, by: RunContext): Promise<ToolOffer> =>
+    applyToolChoice(asked, await services.tools.offerFor(asked, by), true).offer;
+  let latest = request;
   return {
+    renew: () => offerOf(latest, { ...run, suspension: undefined }),
     async check(toolIds) {
       await services.tools.offerFor({ ...request, toolIds: [...toolIds], toolServers: [], mcpServers: [] }, run);
     },
     async change(changes, time) {
       const asked = await change(changes, time);
+      latest = asked;
       const [first] = changes.instructions === undefined ? [] : toStart(withVariables(asked.messages, variables));
       return {
-        ...(changes.toolIds !== undefined && { offer: await offerOf(asked) }),
+        ...(changes.toolIds !== undefined && { offer: await offerOf(asked, run) }),
         ...(changes.instructions !== undefined && { system: first?.role === 'system' || first?.role === 'developer' ? first : null }),
       };
     },

@@ -75,6 +75,8 @@ export interface ChatRun {
 export interface ChangeableChat {
   /** @throws GatewayError `unknown_tool_id`, `forbidden` for entries that the caller may not use */
   check(toolIds: readonly string[]): Promise<void>;
+  /** The tools as they are now, without those for calls of before a suspension (`Tool.isFormer`). */
+  renew(): Promise<ToolOffer>;
   /** Applies a change made at this time (milliseconds since 1970). `offer` and `system`: the tools and the system message from now on, where they have changed; null: no system message. */
   change(change: ConfigChange, time: number): Promise<{ offer?: ToolOffer; system?: ChatMessage | null }>;
 }
@@ -222,6 +224,8 @@ async function runTools({ turn, calls, resumed }: RunTools, loop: Loop): Promise
   const preset = callerCalls.length > 0 ? undefined : handoffIn(results);
   // Another preset begins with its own tools and instructions.
   if (preset === undefined) await changeConfig(loop, results);
+  if (preset === undefined && results.some(({ outcome }) => outcome.type === 'result' && outcome.renewsOffer === true))
+    await renewOffer(loop);
   if (callerCalls.length > 0) return { type: 'hand_over', calls: callerCalls };
   if (preset !== undefined) return { type: 'hand_off', preset };
   if (endsRun(results)) return { type: 'stop' };
@@ -247,13 +251,30 @@ async function changeConfig(loop: Loop, results: readonly ToolCallResult[]): Pro
     messages.splice(0, replaced, ...now);
     loop.historyLength += now.length - replaced;
   }
+  await emit(offerEvents(loop, { before, changed: changeData(changes, time), warnings: offer?.warnings ?? [] }));
+}
+
+/** Goes on with tools that are there only now; those that a search has found stay. */
+async function renewOffer(loop: Loop): Promise<void> {
+  const { chat, emit, tools } = loop;
+  const offer = await chat.changing?.renew();
+  if (offer === undefined) return;
+  const before = [...tools.keys()];
+  offerAnew(loop, offer);
+  for (const name of before) {
+    const found = offer.finder?.deferred.get(name);
+    if (found !== undefined) tools.set(name, found);
+  }
+  await emit(offerEvents(loop, { before, changed: changeData({}, chat.settings.now()), warnings: offer.warnings }));
+}
+
+function offerEvents(
+  { tools }: Loop,
+  { before, changed, warnings }: { before: readonly string[]; changed: JsonObject; warnings: ToolOffer['warnings'] },
+): ChatEvent[] {
   const now = [...tools.keys()];
-  const data = { ...changeData(changes, time), tools: now.length, functions: now, ...changesOf(before, now) };
-  const warnings = (offer?.warnings ?? []).map((warning): ChatEvent => ({
-    type: 'run-event',
-    event: { type: 'warning', data: { ...warning } },
-  }));
-  await emit([configUpdate(data), ...warnings]);
+  const told = warnings.map((warning): ChatEvent => ({ type: 'run-event', event: { type: 'warning', data: { ...warning } } }));
+  return [configUpdate({ ...changed, tools: now.length, functions: now, ...changesOf(before, now) }), ...told];
 }
 
 function offerAnew(loop: Loop, offer: ToolOffer): void {
@@ -334,6 +355,7 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
   const messages = resumed?.messages ?? repairHistory(chat.messages);
   const scope: ToolCallScope = { guard: createDuplicateCallGuard(resumed?.guardedCalls) };
   const tools = new Map(chat.tools);
+  for (const [name, { isFormer }] of tools) if (isFormer === true && resumed?.tools.includes(name) !== true) tools.delete(name);
   if (readsOn(chat)) {
     scope.results = createResultStore(resumed?.results);
     scope.readerName = readerNameBeside(new Set([...chat.tools.keys(), ...chat.callerNames]));

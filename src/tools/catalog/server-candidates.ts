@@ -3,19 +3,18 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { Tool } from '../../core/tool.ts';
 import type { Operation } from '../openapi/operation.ts';
+import { asksForCredential } from '../credentials/own-credentials.ts';
 import { requireFunctions } from '../servers/choose-servers.ts';
 import type { ChosenServer } from '../servers/choose-servers.ts';
 import type { OpenedServer, Opening } from '../servers/open-registered-server.ts';
 import { withServerRules } from '../servers/server-rules.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { connectCandidate, connectFunctionName, needsCredential } from './connect-function.ts';
 import { possibleNames } from './name-functions.ts';
 import { listNames, withNames } from './offer-tools.ts';
 import { leftOutWarning } from './tool-source.ts';
-import type { Candidate, SuppliedFunctions, Warning } from './tool-source.ts';
-
-/** As `RegisteredServers.open`, with the caller's own functions where a server lists them to people alone. */
-export type OpenFor = (record: ToolServerRecord, asker: Pick<RunContext, 'caller' | 'signal'>, isNeeded?: boolean) => MaybePromise<Opening>;
+import type { Candidate, OpenFor, SuppliedFunctions, Warning } from './tool-source.ts';
 
 /**
  * Supplies the functions of a registered server to a run; a server that cannot be used becomes a warning. Where the request names functions, its promise
@@ -25,27 +24,47 @@ export function supplyFromServer(chosen: ChosenServer, run: RunContext, open: Op
   const { record, functions } = chosen;
   if (!record.isEnabled) return { candidates: [], warnings: [leftOut(record, 'tool_server_disabled', 'it is disabled')] };
   const opening = open(record, run, functions !== undefined);
-  if (functions !== undefined) return supplyNamed(chosen, functions, { opening, caller: run.caller });
+  if (functions !== undefined) return supplyNamed(chosen, functions, { opening, open, run });
   return whenThere(opening, (opened) => {
+    if (needsCredential(opened)) return { candidates: [connectCandidate(record, open, false)], warnings: [] };
     if (opened.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opened, run.caller)] };
-    return { candidates: candidatesOf(chosen, opened.server), warnings: heldWarnings(record, heldNames(chosen, opened.server)) };
+    const candidates = candidatesOf(chosen, opened.server);
+    return {
+      candidates: mayHaveWaited(record, run) ? [...candidates, connectCandidate(record, open, true)] : candidates,
+      warnings: heldWarnings(record, heldNames(chosen, opened.server)),
+    };
   });
 }
 
 async function supplyNamed(
   chosen: ChosenServer,
   functions: ReadonlySet<string>,
-  { opening: opens, caller }: { opening: MaybePromise<Opening>; caller: Caller },
+  { opening: opens, open, run }: { opening: MaybePromise<Opening>; open: OpenFor; run: RunContext },
 ): Promise<SuppliedFunctions> {
   const { record } = chosen;
   const opening = await opens;
-  if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, caller)] };
-  const candidates = candidatesOf(chosen, opening.server);
+  if (needsCredential(opening)) return { candidates: [{ ...connectCandidate(record, open, false), isNamed: true }], warnings: [] };
+  if (opening.type !== 'opened') return { candidates: [], warnings: [failureWarning(record, opening, run.caller)] };
+  const known = candidatesOf(chosen, opening.server);
+  const isConnectNamed = isForPeople(record) && functions.has(connectFunctionName(record));
+  const isFormer = !isConnectNamed && mayHaveWaited(record, run);
+  const candidates = isConnectNamed || isFormer ? [...known, connectCandidate(record, open, isFormer)] : known;
   const held = heldNames(chosen, opening.server);
   requireFunctions(chosen, new Set([...candidates.map(({ wanted }) => wanted), ...held]));
-  const named = candidates.filter(({ wanted }) => functions.has(wanted)).map((candidate) => ({ ...candidate, isNamed: true }));
+  const isMeant = ({ wanted }: Candidate): boolean => functions.has(wanted) || (isFormer && wanted === connectFunctionName(record));
+  const named = candidates.filter(isMeant).map((candidate) => ({ ...candidate, isNamed: true }));
   const heldNamed = held.filter((name) => functions.has(name));
   return { candidates: named, warnings: heldWarnings(record, heldNamed) };
+}
+
+/** Whether it may list its functions only to people who have connected. */
+function isForPeople(record: ToolServerRecord): boolean {
+  return record.type === 'mcp' && asksForCredential(record);
+}
+
+/** Whether the run may have been suspended in a call that had its caller connect. */
+function mayHaveWaited(record: ToolServerRecord, { suspension }: RunContext): boolean {
+  return suspension?.resumed !== undefined && isForPeople(record);
 }
 
 /** Cached per opened server, because chats are offered the same functions repeatedly. A changed record is opened anew. */
@@ -97,7 +116,6 @@ function heldWarnings(record: ToolServerRecord, names: readonly string[]): Warni
 
 /** Reasons may contain internal addresses, so only administrators see them. */
 function failureWarning(record: ToolServerRecord, opening: Exclude<Opening, { type: 'opened' }>, caller: Caller): Warning {
-  if (opening.type === 'unsupported' && opening.needsCredential === true) return leftOut(record, 'credential_required', opening.reason);
   if (opening.type === 'unsupported') return leftOut(record, 'tool_server_unsupported', opening.reason);
   const maySeeReason = caller.role === 'admin' || caller.isOpen;
   const publicReason = opening.isOpening === true ? 'it is still being opened' : 'it cannot be reached';

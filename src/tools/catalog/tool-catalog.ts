@@ -34,12 +34,12 @@ import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestMcpServers } from '../servers/request-mcp-servers.ts';
 import { openRequestServers } from '../servers/request-servers.ts';
 import { parametersOnce } from './lazy-spec.ts';
+import { connectCandidate, needsCredential } from './connect-function.ts';
 import { nameInGroups, offerTools, withinShare } from './offer-tools.ts';
 import type { NamedEntry } from './name-functions.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import { candidatesOf, supplyFromServer } from './server-candidates.ts';
-import type { OpenFor } from './server-candidates.ts';
-import type { Candidate, SuppliedFunctions, ToolSource } from './tool-source.ts';
+import type { Candidate, OpenFor, SuppliedFunctions, ToolSource } from './tool-source.ts';
 
 export interface ToolCatalogOptions {
   registry: Registry;
@@ -241,6 +241,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     const fromServers = await Promise.all(
       servers.map(async (server) => {
         const opening = await openFor(server.record, { caller, signal }, true);
+        if (needsCredential(opening)) return [connectCandidate(server.record, openFor, false)];
         return opening.type === 'opened' ? candidatesOf(server, opening.server) : [];
       }),
     );

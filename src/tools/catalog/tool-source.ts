@@ -2,6 +2,8 @@ import type { Caller } from '../../core/caller.ts';
 import type { ChatRequest, McpToolList } from '../../core/chat.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { Opening } from '../servers/open-registered-server.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 export type Warning = ToolOffer['warnings'][number];
@@ -32,6 +34,9 @@ export interface SuppliedFunctions {
   /** Of an MCP server of the request: its tools, as the answer may show them. */
   list?: McpToolList;
 }
+
+/** As `RegisteredServers.open`, with the caller's own functions where a server lists them to people alone. */
+export type OpenFor = (record: ToolServerRecord, asker: Pick<RunContext, 'caller' | 'signal'>, isNeeded?: boolean) => MaybePromise<Opening>;
 
 /** Functions that belong to no tool server. */
 export interface ToolSource {

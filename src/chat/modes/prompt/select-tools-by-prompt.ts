@@ -63,9 +63,10 @@ export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
   };
 }
 
-/** Names of the tools that find and describe others. */
-function helperNames({ finder, describer }: ToolOffer): ReadonlySet<string> {
-  return new Set([finder?.tool, describer].flatMap((tool) => tool?.spec.name ?? []));
+/** Names of the tools that find and describe others, or bring them in. */
+function helperNames({ tools, finder, describer }: ToolOffer): ReadonlySet<string> {
+  const offered = tools.values().filter(({ isHelper }) => isHelper === true);
+  return new Set([...offered, finder?.tool, describer].flatMap((tool) => tool?.spec.name ?? []));
 }
 
 function toolIn({ tools, finder }: ToolOffer, name: string): Tool | undefined {

@@ -1,0 +1,86 @@
+import type { ToolServerRecord } from '../../core/registry.ts';
+import type { RunContext } from '../../core/run.ts';
+import type { Tool, ToolOutcome } from '../../core/tool.ts';
+import type { Opening } from '../servers/open-registered-server.ts';
+import { withNames } from './offer-tools.ts';
+import type { Candidate, OpenFor } from './tool-source.ts';
+
+/** The longest name of a function. */
+const nameCharacters = 64;
+/** Names of functions in its result; the others are only counted. */
+const maxNamed = 50;
+
+export function connectFunctionName({ id }: Pick<ToolServerRecord, 'id'>): string {
+  return `connect_${id}`.slice(0, nameCharacters);
+}
+
+/**
+ * Stands for the functions of a server that lists them only to people who have connected, until its caller has: calling it has them connect, and the run
+ * then goes on with the functions themselves. `isFormer`: they are there by now, and this one only for a call that waited for them.
+ */
+export function connectCandidate(record: ToolServerRecord, open: OpenFor, isFormer: boolean): Candidate {
+  const { id, name = id, description = '' } = record;
+  const wanted = connectFunctionName(record);
+  const about = description === '' ? '' : ` About it: ${description}`;
+  const candidate = {
+    wanted,
+    key: `${id} connect`,
+    spec: {
+      name: wanted,
+      description: `Connects the user to ${name}. Call it when the user wants something that ${name} may have; its functions can be called afterwards.${about}`,
+      parameters: { type: 'object', properties: {} },
+    },
+  };
+  const openNow = async (run: RunContext): Promise<Opening> => open(record, run, true);
+  return {
+    ...candidate,
+    toTool: (offeredName): Tool =>
+      withNames(
+        {
+          spec: { ...candidate.spec, name: offeredName },
+          label: `${id}/${wanted}`,
+          server: id,
+          kind: 'mcp',
+          isHelper: true,
+          ...(isFormer && { isFormer }),
+          async whyNotReady(run) {
+            const opening = await openNow(run);
+            return needsCredential(opening) ? credentialRequired(record, opening.reason) : undefined;
+          },
+          run: async ({ run }) => resultOf(record, await openNow(run)),
+        },
+        candidate,
+      ),
+  };
+}
+
+type Closed = Exclude<Opening, { type: 'opened' }>;
+
+/** Whether the server lists its functions once its caller has connected. */
+export function needsCredential(opening: Opening): opening is Closed {
+  return opening.type === 'unsupported' && opening.needsCredential === true;
+}
+
+function credentialRequired({ id, name = id }: ToolServerRecord, reason: string): Extract<ToolOutcome, { type: 'error' }> {
+  const message = `The tool server "${id}" cannot be used yet: ${reason}.`;
+  return { type: 'error', code: 'credential_required', message, state: 'not_started', connect: { server: id, name } };
+}
+
+function resultOf(record: ToolServerRecord, opening: Opening): ToolOutcome {
+  if (needsCredential(opening)) return credentialRequired(record, opening.reason);
+  if (opening.type !== 'opened')
+    return {
+      type: 'error',
+      code: 'mcp_unavailable',
+      message: `"${record.id}" is connected, but does not list its functions at the moment.`,
+    };
+  const names = opening.server.functions.map(({ spec }) => spec.name);
+  const functions = names.slice(0, maxNamed);
+  const more = names.length - functions.length;
+  return {
+    type: 'result',
+    value: { connected: record.name ?? record.id, functions, ...(more > 0 && { more }) },
+    note: 'These functions can be called now.',
+    renewsOffer: true,
+  };
+}
