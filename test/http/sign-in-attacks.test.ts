@@ -12,7 +12,7 @@ import type { BrowserPage, ScriptedBrowser } from '../_support/scripted-browser.
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { handMadePeers, metadataOf, secrets, trap } from '../_support/hand-made-authorization.ts';
 import type { Faults, HandMadePeers, Part } from '../_support/hand-made-authorization.ts';
-import { adminKey, contentOf, linkFor, logsOf, signIn, signInGateway } from './sign-in-fixture.ts';
+import { adminKey, connectOf, contentOf, linkFor, logsOf, signIn, signInGateway } from './sign-in-fixture.ts';
 import type { SignInGateway, SignInGatewayOptions, Who } from './sign-in-fixture.ts';
 
 const newFolder = temporaryFolders();
@@ -470,10 +470,11 @@ test('nothing secret of a sign-in, of calls and of a refresh is shown, logged or
   await gateway.register({ id: 'mail', url: server.url, type: 'mcp', auth_type: 'oauth' });
   const { key } = await gateway.keyFor(null);
   const who = { key };
-  const link = await linkFor(gateway, who, 'mail');
+  const { run_id: run, token, servers } = connectOf(await gateway.ask(who, { store: true }));
+  const link = servers[0]?.url ?? '';
   const browser = scriptedBrowser();
   await signIn(browser, link, 'ada', { own: key });
-  expect(contentOf(await gateway.ask(who, { store: true }))).toContain('ada');
+  expect(contentOf(await gateway.call(`POST /api/runs/${run}/resume`, who, { token }))).toContain('ada');
   gateway.clock.aheadMs = 3_600_000;
   expect(contentOf(await gateway.ask(who))).toContain('ada');
   await authorization.endAllGrants();

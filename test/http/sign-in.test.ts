@@ -45,7 +45,7 @@ async function connect(gateway: SignInGateway, who: Who, account: string, server
   expect(await gateway.stateOf(who, server)).toBe('connected');
 }
 
-describe.each<Kind>(['openapi', 'openIdConnect'])('a tool server (%s) that demands OAuth, as a default', (kind) => {
+describe.each<Kind>(['mcp', 'openapi', 'openIdConnect'])('a tool server (%s) that demands OAuth, as a default', (kind) => {
   test('gives a plain API client a link, and the same run answers once its person has signed in', async () => {
     const { authorization, server, gateway } = await sceneOf(kind);
     const { key } = await gateway.keyFor(null);
