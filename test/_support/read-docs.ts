@@ -31,7 +31,9 @@ export function plainDefault(text: string): string {
 
 /** Targets of the links in the text, without those to the web. Code blocks hold examples, not links. */
 export function linksIn(markdown: string): string[] {
-  const targets = [...proseOf(markdown).matchAll(/\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)/g)].map((match) => match[1] ?? '');
+  const links = proseOf(markdown).matchAll(/\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)/g);
+  const pictures = proseOf(markdown).matchAll(/\bsrc(?:set)?="([^"]+)"/g);
+  const targets = [...links, ...pictures].map((match) => match[1] ?? '');
   return [...new Set(targets)].filter((target) => !/^(?:[a-z][a-z0-9+.-]*:|\/\/)/i.test(target));
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
@@ -8,8 +8,8 @@ import { anchorsIn, linksIn, namedPaths, plainDefault, settingRows } from '../_s
 const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(projectRoot, path), 'utf8');
 /** What goes into the package and the image; see `src/packaging/build.js`. */
-const published = ['README.md', 'LICENSE', 'CHANGELOG.md', ...globSync('docs/**', { cwd: projectRoot })].filter(
-  (path) => !path.endsWith('docs'),
+const published = ['README.md', 'LICENSE', 'CHANGELOG.md', ...globSync('docs/**', { cwd: projectRoot })].filter((path) =>
+  statSync(join(projectRoot, path)).isFile(),
 );
 const pages = published.filter((path) => path.endsWith('.md') && path !== 'CHANGELOG.md').map((path) => ({ path, text: read(path) }));
 describe('the documentation', () => {
