@@ -29,8 +29,8 @@ export interface AuthorizationServerOptions {
   scopes?: string[];
   /** What the metadata says beside or instead of the truth. */
   metadata?: Record<string, unknown>;
-  /** What clients and their servers are fetched with: metadata documents of clients. */
-  fetch?: typeof fetch;
+  /** Takes the addresses of metadata documents as ids of clients, and reads these with it. */
+  fetchClient?: typeof fetch;
 }
 
 /**
@@ -106,12 +106,13 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
       Session: 86_400,
     },
     interactions: { url: (_context, { uid }) => `/interaction/${uid}` },
-    ...(options.fetch !== undefined && { fetch: options.fetch }),
+    ...(options.fetchClient !== undefined && { fetch: options.fetchClient }),
     features: {
       devInteractions: { enabled: false },
       dPoP: { enabled: false },
       clientCredentials: { enabled: true },
       registration: { enabled: offersRegistration },
+      ...(options.fetchClient !== undefined && { clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } }),
       revocation: { enabled: true },
       resourceIndicators: {
         enabled: true,

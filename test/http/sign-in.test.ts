@@ -367,3 +367,25 @@ test('a shared credential of an API is its client’s own, and nobody signs in',
   expect(authorization.grants('client_credentials')).toHaveLength(1);
   expect((await gateway.call('GET /api/credentials', ada)).body).toEqual({ data: [] });
 });
+
+test('a gateway with an https address is known by the document at that address, and registers nowhere', async () => {
+  const publicUrl = 'https://gateway.example';
+  const gateway = await signInGateway({ environment: { PUBLIC_URL: publicUrl } });
+  const read: string[] = [];
+  const authorization = await authorizationServer({
+    fetchClient: (address) => {
+      read.push(String(address));
+      return fetch(String(address).replace(publicUrl, gateway.url));
+    },
+  });
+  const server = await protectedMcpServer(authorization);
+  await gateway.register({ id: 'mail', url: server.url, type: 'mcp', auth_type: 'oauth' });
+  const who = await gateway.keyFor(null);
+  const link = await linkFor(gateway, who, 'mail');
+  expect(link.startsWith(`${publicUrl}/connect/`)).toBe(true);
+  const page = await signIn(scriptedBrowser({ at: { [publicUrl]: gateway.url } }), link, 'ada', { own: who.key });
+  expect([page.status, page.url.startsWith(`${publicUrl}/`)]).toEqual([200, true]);
+  expect(contentOf(await gateway.ask(who))).toContain('ada');
+  expect(authorization.asked('/reg')).toEqual([]);
+  expect(new Set(read)).toEqual(new Set([authorization.asked('/auth')[0]?.params['client_id']]));
+});
