@@ -1,3 +1,4 @@
+import { connectPage } from '../../src/http/pages/connect-page.ts';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -208,4 +209,12 @@ describe('a link to connect', () => {
     expect(gateway.app.logLines.join('')).toContain('/connect/[secret]');
     expect(gateway.app.logLines.join('')).not.toMatch(new RegExp(`CANARY|${secret}`));
   });
+});
+
+test('a page to connect gives the policy no more than an origin', () => {
+  const who = { proof: 'own machine' as const, keyName: 'local' };
+  const server = { id: 'mail', name: 'Mail', asks: 'oauth' as const };
+  const targetsOf = (signsInAt: string): readonly string[] | undefined => connectPage({ who, server, expires: 0, signsInAt }).formTargets;
+  expect(targetsOf('https://login.test:8443')).toEqual(['https://login.test:8443', 'https:']);
+  expect(targetsOf(new URL('https://login.test;sandbox/authorize').origin)).toEqual(['https:']);
 });

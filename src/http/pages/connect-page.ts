@@ -32,6 +32,9 @@ input { width: 100%; min-height: 2.75rem; padding: .5rem .6rem; border: 1px soli
 button.main { background: var(--focus); border-color: var(--focus); color: var(--on-button) }
 `;
 
+/** An origin may hold a semicolon (WHATWG URL, 3.3), which in the policy would begin another directive. */
+const plainOrigin = /^https?:\/\/[\w.:[\]-]+$/;
+
 /** A form that connects one person to one tool server. */
 export function connectPage({ who, server, expires, signsInAt, refused }: ConnectPage): Page {
   const { person, keyName, proof } = who;
@@ -53,7 +56,7 @@ export function connectPage({ who, server, expires, signsInAt, refused }: Connec
     </form>
     <p class="soft">This page is good for one use, until ${timeOf(expires)}.</p>`;
   // Beside the server itself https, because Chromium follows the whole way of a form: many authorization servers lead on to another one.
-  const formTargets = signsInAt === undefined ? undefined : [signsInAt, 'https:'];
+  const formTargets = signsInAt === undefined ? undefined : [...(plainOrigin.test(signsInAt) ? [signsInAt] : []), 'https:'];
   return { title: `Connect to ${server.name}`, body, style, ...(formTargets && { formTargets }) };
 }
 

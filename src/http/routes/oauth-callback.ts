@@ -22,7 +22,8 @@ export const oauthCallbackRoutes: FastifyPluginAsync<OAuthCallbackOptions> = asy
   await app.register(async (pages) => {
     installFormPages(pages, { not_found: 'Nothing to finish', forbidden: 'Not connected', conflict: 'Not connected' });
     pages.get('/oauth/callback', async (request, reply) => {
-      const answer = new URLSearchParams(request.url.split('?', 2)[1] ?? '');
+      // From the first question mark on: another one may stand in the query itself (RFC 3986, section 3.4).
+      const answer = new URLSearchParams(/\?.*$/s.exec(request.url)?.[0] ?? '');
       const cookies = cookiesIn(request.headers.cookie);
       const { server, caller } = await signIns.finish(answer, {
         cookieOf: (name) => cookies.get(name),
