@@ -84,7 +84,7 @@ function facts(values: Readonly<Record<string, string | undefined>>): Html[] {
 
 function ownProofField(proof: ConnectingPerson['proof'], keyName: string): Html | false {
   if (proof === 'key')
-    return html`<label for="own">Your key for this gateway, “${keyName}”</label>
+    return html`<label for="own">Your key for this gateway, &ldquo;${keyName}&rdquo;</label>
       <input id="own" name="own" type="password" required aria-describedby="own-hint" autocomplete="off" />
       <p class="hint" id="own-hint">It shows that the link is yours. It begins mostly with <code>sk-tw-</code>, and goes nowhere else.</p>`;
   if (proof === 'token')
