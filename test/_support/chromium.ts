@@ -2,18 +2,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import type { Browser, BrowserContextOptions, ConsoleMessage, Page, Request } from 'playwright-core';
-import { describe } from 'vitest';
+import { describeUnless } from './missing.ts';
 
 /** Where a Chromium is: nothing is looked for elsewhere, and nothing downloaded. */
 const path = process.env['CHROMIUM_PATH'];
 const isThere = path !== undefined && path !== '' && existsSync(path);
 
-/**
- * Tests in a real browser. Without one they are skipped, and their title says why; with `REQUIRE_ALL=1` they fail instead.
- */
+/** Tests in a real browser. */
 export function describeInChromium(title: string, tests: () => void): void {
-  if (isThere || process.env['REQUIRE_ALL'] === '1') describe(title, tests);
-  else describe.skip(`${title} (skipped: CHROMIUM_PATH names no Chromium)`, tests);
+  describeUnless(isThere ? undefined : 'CHROMIUM_PATH names no Chromium', title, tests);
 }
 
 let browser: Promise<Browser> | undefined;

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findOfferedName } from '../../src/chat/tool-calls/find-offered-name.ts';
 import { parseSelection } from '../../src/chat/parse-tool-calls/parse-selection.ts';
 import { quotesOf } from '../../src/chat/parse-tool-calls/quoted-calls.ts';
 import { countSteps } from '../_support/count-steps.ts';
+import { describeUnless, missingVariable } from '../_support/missing.ts';
 
 const call = { name: 'get_time', arguments: { zone: 'UTC' } };
 const json = '{"name": "get_time", "parameters": {"zone": "UTC"}}';
@@ -82,7 +83,7 @@ interface OutputCase {
 const families = new Set(['openwebui-json', 'bare-json', 'fenced', 'think-wrapped', 'shortened-name', 'irrelevance', 'parallel']);
 const file = process.env['MODEL_OUTPUTS'];
 
-describe.skipIf(file === undefined)('recorded model outputs (MODEL_OUTPUTS)', () => {
+describeUnless(missingVariable('MODEL_OUTPUTS'), 'recorded model outputs (MODEL_OUTPUTS)', () => {
   const cases = (file === undefined ? '' : readFileSync(file, 'utf8'))
     .split('\n')
     .filter((line) => line !== '')

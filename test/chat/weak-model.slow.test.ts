@@ -1,10 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { Tool } from '../../src/core/tool.ts';
+import { describeUnless, missingVariable } from '../_support/missing.ts';
 import { finderOf, GeneratedModel } from '../_support/scripted-model.ts';
 import { chatRequest, collect, offering, runContext, textOfEvents, toolNamed } from '../_support/tools.ts';
 import { answerIn } from './chat-services.ts';
@@ -61,7 +62,7 @@ async function executedFor(output: OutputCase, mode = 'default'): Promise<{ exec
   return { executed, answer: textOfEvents(events), questions: model.questions };
 }
 
-describe.skipIf(file === undefined)('a weak model that repeats its answer when asked to repair it (MODEL_OUTPUTS)', () => {
+describeUnless(missingVariable('MODEL_OUTPUTS'), 'a weak model that repeats its answer when asked to repair it (MODEL_OUTPUTS)', () => {
   test('has its tools called correctly in at least 95 % of the cases, and never wrongly', async () => {
     const failures: string[] = [];
     const wrong: string[] = [];

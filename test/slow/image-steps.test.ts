@@ -10,7 +10,8 @@ import { basename, delimiter, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { skipWithout } from '../_support/missing.ts';
 import { allowedPaths, copiesOf, environmentOf, readStages, valuesOf } from '../_support/read-dockerfile.ts';
 import type { Stage } from '../_support/read-dockerfile.ts';
 
@@ -24,7 +25,7 @@ const installLimitMs = 120_000;
 const noRegistry = /ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|ERR_SOCKET_TIMEOUT|E50[234]/;
 
 let root: string;
-let skipped: string | undefined;
+let missing: string | undefined;
 
 /** Every stage is a folder; what lies below it is that stage's `/`. */
 const folderOf = (stage: string | undefined): string => join(root, stage ?? 'final');
@@ -96,9 +97,11 @@ beforeAll(async () => {
     const told = error instanceof Error && 'stderr' in error ? String(error.stderr) : '';
     const isLate = error instanceof Error && 'killed' in error && error.killed === true;
     if (!isLate && !noRegistry.test(told)) throw error;
-    skipped = 'the packages of the lock file are not in the cache, and the registry cannot be reached within two minutes';
+    missing = 'the packages of the lock file are not in the cache, and the registry cannot be reached within two minutes';
   }
 }, 2 * installLimitMs);
+
+beforeEach((context) => skipWithout(missing, context));
 
 /** A tree of packages: a busy disk takes its time. */
 afterAll(async () => {
@@ -188,45 +191,39 @@ async function untilHealthy(container: Container): Promise<Response> {
 }
 
 describe('the steps of the image', () => {
-  test(
-    'give a gateway that runs without rights, answers a chat, is healthy and ends with 0 on SIGTERM',
-    { timeout: 60_000 },
-    async (context) => {
-      if (skipped !== undefined) return context.skip(skipped);
-      const container = await startContainer({
-        TOOLWHARF_DEMO: 'true',
-        TOOLWHARF_ADMIN_KEY: 'image-key',
-        OLLAMA_BASE_URLS: 'http://127.0.0.1:9',
+  test('give a gateway that runs without rights, answers a chat, is healthy and ends with 0 on SIGTERM', { timeout: 60_000 }, async () => {
+    const container = await startContainer({
+      TOOLWHARF_DEMO: 'true',
+      TOOLWHARF_ADMIN_KEY: 'image-key',
+      OLLAMA_BASE_URLS: 'http://127.0.0.1:9',
+    });
+    try {
+      const health = await untilHealthy(container);
+      expect([health.status, await health.json()]).toEqual([200, { status: true }]);
+
+      const chat = await fetch(`${container.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: 'Bearer image-key' },
+        body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'what time is it in Osaka?' }] }),
       });
-      try {
-        const health = await untilHealthy(container);
-        expect([health.status, await health.json()]).toEqual([200, { status: true }]);
+      expect(chat.status).toBe(200);
+      const answer = (await chat.json()) as { choices: { message: { content: string } }[]; sources: unknown[] };
+      expect(answer.choices[0]?.message.content).toMatch(/\d{2}:\d{2}/);
+      expect(answer.sources).toHaveLength(1);
 
-        const chat = await fetch(`${container.url}/v1/chat/completions`, {
-          method: 'POST',
-          headers: { 'content-type': 'application/json', authorization: 'Bearer image-key' },
-          body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'what time is it in Osaka?' }] }),
-        });
-        expect(chat.status).toBe(200);
-        const answer = (await chat.json()) as { choices: { message: { content: string } }[]; sources: unknown[] };
-        expect(answer.choices[0]?.message.content).toMatch(/\d{2}:\d{2}/);
-        expect(answer.sources).toHaveLength(1);
+      expect(await container.run('healthcheck')).toEqual({ code: 0, output: '' });
+      const examined = await container.run('doctor');
+      expect(examined.output).toContain(`A toolwharf runs at ${new URL(container.url).host}`);
+      expect(examined.output).toContain(`${container.data} can be written`);
+    } finally {
+      container.process.kill('SIGTERM');
+    }
+    const [code, signal] = (await once(container.process, 'exit')) as [number | null, string | null];
+    expect([code, signal, container.output()]).toEqual([0, null, expect.not.stringMatching(/EROFS|EACCES|EPERM/)]);
+    expect((await container.run('healthcheck')).code).toBe(1);
+  });
 
-        expect(await container.run('healthcheck')).toEqual({ code: 0, output: '' });
-        const examined = await container.run('doctor');
-        expect(examined.output).toContain(`A toolwharf runs at ${new URL(container.url).host}`);
-        expect(examined.output).toContain(`${container.data} can be written`);
-      } finally {
-        container.process.kill('SIGTERM');
-      }
-      const [code, signal] = (await once(container.process, 'exit')) as [number | null, string | null];
-      expect([code, signal, container.output()]).toEqual([0, null, expect.not.stringMatching(/EROFS|EACCES|EPERM/)]);
-      expect((await container.run('healthcheck')).code).toBe(1);
-    },
-  );
-
-  test('leave nothing in the image but what runs', (context) => {
-    if (skipped !== undefined) return context.skip(skipped);
+  test('leave nothing in the image but what runs', () => {
     const app = join(folderOf(undefined), 'app');
     const written = readdirSync(app, { recursive: true, encoding: 'utf8' });
     expect(written.filter((path) => path.includes('node_modules') || /(?<!\.d)\.ts$|\.node$/.test(path))).toEqual([]);
@@ -237,8 +234,7 @@ describe('the steps of the image', () => {
     expect(compiled.map((path) => statSync(join(app, path)).mode & 0o222)).toEqual(compiled.map(() => 0));
   });
 
-  test('show a wrong setting as one line and end with 1', { timeout: 30_000 }, async (context) => {
-    if (skipped !== undefined) return context.skip(skipped);
+  test('show a wrong setting as one line and end with 1', { timeout: 30_000 }, async () => {
     const container = await startContainer({ FUNCTION_CALLING: 'perhaps' });
     const [code] = (await once(container.process, 'close')) as [number];
     expect([code, container.output().trim().split('\n')]).toEqual([1, [expect.stringMatching(/^toolwharf: FUNCTION_CALLING: /)]]);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { skipWithout } from '../_support/missing.ts';
 
 const sources = fileURLToPath(new URL('../../src', import.meta.url));
 const program = join(sources, 'toolwharf.js');
@@ -64,7 +65,7 @@ const environment = (): NodeJS.ProcessEnv => ({
 });
 
 /** Needs the package that carries a Node, which is there on most machines. */
-const hasCarrier = existsSync(join(sources, '..', 'node_modules', carrier));
+const missing = existsSync(join(sources, '..', 'node_modules', carrier)) ? undefined : `npm has not brought ${carrier}`;
 
 describe.each(hosts)('$name', ({ node, flags }) => {
   const run = (args: string[], path = program): Promise<{ code: unknown; stdout: string; stderr: string }> =>
@@ -74,12 +75,14 @@ describe.each(hosts)('$name', ({ node, flags }) => {
       );
     });
 
-  test.skipIf(!hasCarrier)('goes on with the Node that npm brought, with its arguments and exit code', async () => {
+  test('goes on with the Node that npm brought, with its arguments and exit code', async (context) => {
+    skipWithout(missing, context);
     expect(await run(['version'])).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
     expect(await run(['nothing'])).toEqual({ code: 2, stdout: '', stderr: expect.stringContaining('no command "nothing"') });
   });
 
-  test.skipIf(!hasCarrier)('passes SIGTERM on, and ends as the gateway ends', async () => {
+  test('passes SIGTERM on, and ends as the gateway ends', async (context) => {
+    skipWithout(missing, context);
     const child = spawn(node, [...flags(), program], { cwd: folder, env: environment(), stdio: ['ignore', 'pipe', 'inherit'] });
     let text = '';
     for await (const piece of child.stdout) {

@@ -1,13 +1,13 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { isJsonObject, type JsonObject } from '../../src/shared/json.ts';
 import { buildRequest } from '../../src/tools/openapi/call/build-request.ts';
 import { convertOperations, type Operation } from '../../src/tools/openapi/convert/convert-operations.ts';
 import { createBaseUrls } from '../../src/tools/openapi/load/server-base-url.ts';
 import { findLosses } from '../_support/find-losses.ts';
+import { describeUnless, missingVariable } from '../_support/missing.ts';
 import { corpusFiles, openCorpusDocument, readCorpusDocument } from '../_support/openapi-corpus.ts';
 
-/** Without `OPENAPI_CORPUS` this file is skipped. */
 const files = corpusFiles();
 const methods = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace', 'query'];
 
@@ -41,8 +41,8 @@ function someArguments({ spec, bindings, body }: Operation): JsonObject {
   );
 }
 
-describe('the documents of OPENAPI_CORPUS', () => {
-  it.skipIf(process.env['OPENAPI_CORPUS'] === undefined)('are there', () => {
+describeUnless(missingVariable('OPENAPI_CORPUS'), 'the documents of OPENAPI_CORPUS', () => {
+  it('are there', () => {
     expect(files.length).toBeGreaterThan(0);
   });
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import oasToHar from '@readme/oas-to-har';
 import Oas from 'oas';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { compileSchema } from '../../src/validation/compile-schema.ts';
 import { isJsonObject, type JsonObject } from '../../src/shared/json.ts';
 import type { PreparedRequest } from '../../src/core/browser-call.ts';
@@ -10,6 +10,7 @@ import { ArgumentError, buildRequest } from '../../src/tools/openapi/call/build-
 import { convertOperations } from '../../src/tools/openapi/convert/convert-operations.ts';
 import type { ArgumentBinding, Operation } from '../../src/tools/openapi/operation.ts';
 import { parseDocument } from '../../src/tools/openapi/load/parse-document.ts';
+import { describeUnless, missingVariable } from '../_support/missing.ts';
 import { bodyKindOf, decode, isExplained, isSame, placesOf, type Spoken } from '../_support/oracle-differences.ts';
 import { sampleValue } from '../_support/sample-arguments.ts';
 
@@ -20,7 +21,7 @@ interface Named {
 
 type HarRequest = ReturnType<typeof oasToHar>['log']['entries'][number]['request'];
 
-/** A folder of real documents. Without it this file is skipped. The oracle knows no Swagger 2.0. */
+/** A folder of real documents. The oracle knows no Swagger 2.0. */
 const folder = process.env['OPENAPI_CORPUS'];
 const files = folder === undefined ? [] : readdirSync(folder).filter((name) => /\.(?:json|ya?ml)$/.test(name));
 /** Of each document, spread over it: the oracle takes its time. */
@@ -124,8 +125,8 @@ function sampleCall(operation: Operation, seed: number): { operation: Operation;
   }
 }
 
-describe('requests for the documents of OPENAPI_CORPUS', () => {
-  it.skipIf(folder === undefined)('are there', () => {
+describeUnless(missingVariable('OPENAPI_CORPUS'), 'requests for the documents of OPENAPI_CORPUS', () => {
+  it('are there', () => {
     expect(files.length).toBeGreaterThan(0);
   });
 

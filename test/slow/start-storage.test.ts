@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { skipWithout } from '../_support/missing.ts';
 import { program } from '../_support/program.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 
@@ -85,7 +86,8 @@ describe('a start with a database that cannot be used ends with one line', () =>
   /** The superuser may write everywhere, unless this right is taken away. */
   const withoutRights = process.getuid?.() === 0 ? ['setpriv', '--bounding-set', '-dac_override,-dac_read_search'] : [];
 
-  test.skipIf(withoutRights.length > 0 && !canRun('setpriv'))('when it cannot be written', async () => {
+  test('when it cannot be written', async (context) => {
+    skipWithout(withoutRights.length > 0 && !canRun('setpriv') ? 'the superuser needs setpriv for this test' : undefined, context);
     await makeDatabase();
     chmodSync(file, 0o400);
     expect(await start('serve', withoutRights)).toEqual(oneLine('toolwharf.db cannot be written', 'right to write'));

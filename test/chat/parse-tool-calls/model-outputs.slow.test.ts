@@ -1,11 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { describeUnless, missingVariable } from '../../_support/missing.ts';
 import { differences, judge, piecesOf } from './judge-output.ts';
 import { expectedOf, optionsOf, recordedRuns } from './recorded-outputs.ts';
 
-const recorded = recordedRuns();
-const runs = recorded ?? [];
+const runs = recordedRuns() ?? [];
 
-describe.skipIf(recorded === undefined)('recorded model outputs (MODEL_OUTPUTS)', () => {
+describeUnless(missingVariable('MODEL_OUTPUTS'), 'recorded model outputs (MODEL_OUTPUTS)', () => {
   test('there are cases to read', () => expect(runs.length).toBeGreaterThan(600));
 
   test.each(runs)('$id, $policy', ({ output, policy }) => {
