@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadConsole } from '../_support/load-console.ts';
 import { program } from '../_support/program.ts';
 import { toolsFolder } from '../_support/tools-folder.ts';
 import type { ToolsFolder } from '../_support/tools-folder.ts';
@@ -119,6 +120,15 @@ describe('the bundle', () => {
   test('serves the client of browsers as it is', async () => {
     const written = readFileSync(new URL('../../src/client/toolwharf-client.js', import.meta.url), 'utf8');
     expect(await (await ask('/client.js')).text()).toBe(written);
+  });
+
+  test('serves the console, with all its files', async () => {
+    const { page, files } = await loadConsole(url);
+    expect(page).toEqual({ status: 200, type: 'text/html; charset=utf-8' });
+    expect([...files.keys()].map((name) => name.replace(/-[\w-]{8}\./, '.'))).toEqual(
+      expect.arrayContaining(['console.js', 'console.css', 'icon.svg', 'chat-page.js', 'runs-page.js', 'session-worker.js']),
+    );
+    expect([...files].filter(([, type]) => !/^(?:text\/(?:javascript|css); charset=utf-8|image\/svg\+xml)$/.test(type))).toEqual([]);
   });
 
   test('reads a large body in a thread', async () => {

@@ -19,6 +19,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { loadConsole } from '../_support/load-console.ts';
 
 const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
 let checkout = '';
@@ -46,8 +47,8 @@ function mark(): void {
     appendFileSync(join(checkout, 'node_modules/.cache/toolwharf', name, 'toolwharf.js'), `\nconsole.log('from a bundle');\n`);
 }
 
-/** As `npm start` does, until it listens and `until` is true. */
-async function start(until: () => boolean = () => true): Promise<{ isBundle: boolean; errors: string }> {
+/** As `npm start` does, until it listens and `until` holds for its address. */
+async function start(until: (url: string) => boolean | Promise<boolean> = () => true): Promise<{ isBundle: boolean; errors: string }> {
   const env = { PATH: process.env['PATH'], PORT: '0', TOOLWHARF_DEMO: 'false', OLLAMA_BASE_URLS: ';', LOG_FORMAT: 'json' };
   const child = execFile(process.execPath, [join(checkout, 'src/start.js'), 'serve'], { cwd: checkout, env });
   let output = '';
@@ -56,7 +57,8 @@ async function start(until: () => boolean = () => true): Promise<{ isBundle: boo
   child.stderr?.on('data', (piece: string) => (errors += piece));
   try {
     await expect.poll(() => (child.exitCode === null ? output : errors), { timeout: 20_000 }).toContain('listens on');
-    await expect.poll(until, { timeout: 40_000 }).toBe(true);
+    const url = /listens on ([^\s"]+)/.exec(output)?.[1] ?? '';
+    await expect.poll(() => until(url), { timeout: 40_000 }).toBe(true);
   } finally {
     const exit = once(child, 'exit');
     child.kill();
@@ -74,6 +76,17 @@ test('the first start runs the sources and makes a bundle, which the next one ru
   mark();
   expect(await start()).toEqual({ isBundle: true, errors: '' });
   expect(readdirSync(join(checkout, 'node_modules/.cache/toolwharf', bundles()[0] ?? ''))).toContain('compile-cache');
+});
+
+test('the first start has a console, and so has the next', async () => {
+  const isConsoleThere = async (url: string): Promise<boolean> => {
+    const { page, files } = await loadConsole(url);
+    return page.status === 200 && files.size > 10 && [...files.values()].every((type) => type.includes('/'));
+  };
+  expect(await start(isConsoleThere)).toEqual({ isBundle: false, errors: '' });
+  await keepBundle();
+  mark();
+  expect(await start(isConsoleThere)).toEqual({ isBundle: true, errors: '' });
 });
 
 const changes: [what: string, change: () => void][] = [

@@ -11,6 +11,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { loadConsole } from '../_support/load-console.ts';
 import { skipWithout } from '../_support/missing.ts';
 import { allowedPaths, copiesOf, environmentOf, readStages, valuesOf } from '../_support/read-dockerfile.ts';
 import type { Stage } from '../_support/read-dockerfile.ts';
@@ -210,6 +211,9 @@ describe('the steps of the image', () => {
       const answer = (await chat.json()) as { choices: { message: { content: string } }[]; sources: unknown[] };
       expect(answer.choices[0]?.message.content).toMatch(/\d{2}:\d{2}/);
       expect(answer.sources).toHaveLength(1);
+
+      const { page, files } = await loadConsole(container.url);
+      expect([page.status, files.size > 10, [...files].filter(([, type]) => !type.includes('/'))]).toEqual([200, true, []]);
 
       expect(await container.run('healthcheck')).toEqual({ code: 0, output: '' });
       const examined = await container.run('doctor');
