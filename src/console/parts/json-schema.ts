@@ -38,6 +38,7 @@ export interface Choice {
 export type Field =
   | { kind: 'text'; isLong: boolean; inputType: string }
   | { kind: 'number'; isWhole: boolean }
+  | { kind: 'moment' }
   | { kind: 'flag' }
   | { kind: 'choice'; choices: readonly Choice[] }
   | { kind: 'choices'; choices: readonly Choice[] }
@@ -96,6 +97,7 @@ export function fieldOf(schema: JsonSchema, root: JsonSchema, depth = 0): Field 
   const choices = choicesOf(schema);
   if (choices !== undefined) return { kind: 'choice', choices };
   const type = typeOf(schema);
+  if (type === 'string' && schema.format === 'date-time') return { kind: 'moment' };
   if (type === 'string') return { kind: 'text', isLong: isLong(schema), inputType: inputTypes[schema.format ?? ''] ?? 'text' };
   if (type === 'number' || type === 'integer') return { kind: 'number', isWhole: type === 'integer' };
   if (type === 'boolean') return { kind: 'flag' };
@@ -104,9 +106,14 @@ export function fieldOf(schema: JsonSchema, root: JsonSchema, depth = 0): Field 
     const several = choicesOf(items);
     return several === undefined ? { kind: 'list', items } : { kind: 'choices', choices: several };
   }
-  if (type === 'object' && depth < maxFormDepth && schema.properties !== undefined && Object.keys(schema.properties).length > 0)
+  if (type === 'object' && depth < maxFormDepth && schema.properties !== undefined && !isMap(schema))
     return { kind: 'object', properties: schema.properties, required: schema.required ?? [] };
   return { kind: 'json' };
+}
+
+/** An object whose names are the person's to choose. */
+function isMap({ properties = {}, additionalProperties = false }: JsonSchema): boolean {
+  return additionalProperties !== false && Object.keys(properties).length === 0;
 }
 
 function choicesOf(schema: JsonSchema): Choice[] | undefined {
@@ -135,12 +142,14 @@ function isLong({ maxLength, format, title = '', description = '' }: JsonSchema)
   );
 }
 
-/** What a form begins with: defaults, and the required objects and flags that have none. */
+/** What a form begins with: defaults, and what is required and empty before anybody has touched it, such as a box that is not ticked. */
 export function initialValue(given: JsonSchema, root: JsonSchema = given, depth = 0): unknown {
   const schema = resolveSchema(given, root);
   if (schema.default !== undefined) return schema.default;
   if (schema.const !== undefined) return schema.const;
   const field = fieldOf(schema, root, depth);
+  if (field.kind === 'flag') return false;
+  if (field.kind === 'list' || field.kind === 'choices') return [];
   if (field.kind !== 'object') return undefined;
   const entries = Object.entries(field.properties).flatMap(([name, property]) => {
     const isNeeded = field.required.includes(name);

@@ -2,7 +2,8 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 import { fieldOf, initialValue, resolveSchema } from './json-schema.ts';
-import type { Choice, Field, JsonSchema } from './json-schema.ts';
+import type { Field, JsonSchema } from './json-schema.ts';
+import { ChoicesInput, JsonField, renderInput } from './schema-inputs.tsx';
 
 export interface SchemaFormProps {
   schema: JsonSchema;
@@ -19,7 +20,7 @@ export function SchemaForm({ schema, value, onChange }: SchemaFormProps): JSX.El
   const [isJson, setJson] = useState(false);
   const root = resolveSchema(schema, schema);
   const field = fieldOf(root, schema);
-  if (field.kind === 'object' && Object.keys(field.properties).length === 0) return <p class="soft">It takes no arguments.</p>;
+  if (field.kind === 'object' && Object.keys(field.properties).length === 0) return <p class="soft">There is nothing to fill in.</p>;
   return (
     <div class="schema-form">
       {isJson || field.kind === 'json' ? (
@@ -97,7 +98,7 @@ function Entry({ name, schema: given, root, value, onChange, isRequired, depth }
         {field.kind === 'object' ? (
           <Properties field={field} value={value} onChange={onChange} root={root} depth={depth} />
         ) : field.kind === 'choices' ? (
-          <Choices choices={field.choices} value={value} onChange={onChange} />
+          <ChoicesInput choices={field.choices} schema={schema} value={value} onChange={onChange} isRequired={isRequired} />
         ) : (
           <List items={field.items} root={root} value={value} onChange={onChange} depth={depth} />
         )}
@@ -151,112 +152,6 @@ function About({ id, children }: { id: string | undefined; children: ComponentCh
   );
 }
 
-interface InputProps {
-  id: string;
-  name: string;
-  schema: JsonSchema;
-  value: unknown;
-  onChange: (value: unknown) => void;
-  isRequired: boolean;
-  describedBy: string | undefined;
-}
-
-function renderInput(field: Field, { id, name, schema, value, onChange, isRequired, describedBy }: InputProps): JSX.Element {
-  const common = { id, name, required: isRequired, 'aria-describedby': describedBy };
-  if (field.kind === 'choice') return <ChoiceInput choices={field.choices} common={common} value={value} onChange={onChange} />;
-  if (field.kind === 'number')
-    return (
-      <input
-        {...common}
-        type="number"
-        step={field.isWhole ? 1 : 'any'}
-        min={schema.minimum}
-        max={schema.maximum}
-        value={typeof value === 'number' ? value : ''}
-        placeholder={exampleOf(schema)}
-        onInput={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.valueAsNumber)}
-      />
-    );
-  if (field.kind !== 'text') return <JsonField id={id} value={value} onChange={onChange} label={name} isRequired={isRequired} />;
-  const text = {
-    ...common,
-    // An empty text may be meant where one is required.
-    required: isRequired && (schema.minLength ?? 1) > 0,
-    minLength: schema.minLength,
-    maxLength: schema.maxLength,
-    value: typeof value === 'string' ? value : '',
-    placeholder: exampleOf(schema),
-    onInput: (event: { currentTarget: { value: string } }) =>
-      onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.value),
-  };
-  return field.isLong ? (
-    <textarea {...text} rows={3} />
-  ) : (
-    <input {...text} type={schema.writeOnly === true ? 'password' : field.inputType} autoComplete="off" spellcheck={false} />
-  );
-}
-
-function exampleOf({ examples, default: usual }: JsonSchema): string | undefined {
-  const example = examples?.[0] ?? usual;
-  return typeof example === 'string' || typeof example === 'number' ? String(example) : undefined;
-}
-
-function ChoiceInput({
-  choices,
-  common,
-  value,
-  onChange,
-}: {
-  choices: readonly Choice[];
-  common: object;
-  value: unknown;
-  onChange: (value: unknown) => void;
-}): JSX.Element {
-  const chosen = choices.findIndex((choice) => JSON.stringify(choice.value) === JSON.stringify(value));
-  return (
-    <select
-      {...common}
-      value={chosen === -1 ? '' : String(chosen)}
-      onChange={(event) => onChange(choices[Number(event.currentTarget.value || -1)]?.value)}
-    >
-      <option value="" aria-label="Nothing chosen" />
-      {choices.map((choice, index) => (
-        <option key={index} value={String(index)}>
-          {choice.label}
-        </option>
-      ))}
-    </select>
-  );
-}
-
-function Choices({
-  choices,
-  value,
-  onChange,
-}: {
-  choices: readonly Choice[];
-  value: unknown;
-  onChange: (value: unknown) => void;
-}): JSX.Element {
-  const chosen = Array.isArray(value) ? (value as unknown[]) : [];
-  return (
-    <div class="choices">
-      {choices.map((choice, index) => (
-        <label key={index}>
-          <input
-            type="checkbox"
-            checked={chosen.includes(choice.value)}
-            onChange={(event) =>
-              onChange(event.currentTarget.checked ? [...chosen, choice.value] : chosen.filter((one) => one !== choice.value))
-            }
-          />
-          {choice.label}
-        </label>
-      ))}
-    </div>
-  );
-}
-
 function List({
   items,
   root,
@@ -291,63 +186,5 @@ function List({
         Add
       </Button>
     </div>
-  );
-}
-
-/** A value as text. While it is no JSON, it says so, and the form is not sent. */
-export function JsonField({
-  id,
-  value,
-  onChange,
-  label,
-  isRequired,
-}: {
-  id?: string;
-  value: unknown;
-  onChange: (value: unknown) => void;
-  label: string;
-  isRequired?: boolean;
-}): JSX.Element {
-  const [draft, setDraft] = useState<{ text: string; of: unknown }>();
-  const text =
-    draft !== undefined && JSON.stringify(draft.of) === JSON.stringify(value)
-      ? draft.text
-      : value === undefined
-        ? ''
-        : JSON.stringify(value, null, 2);
-  const [problem, setProblem] = useState('');
-  const change = (element: HTMLTextAreaElement): void => {
-    try {
-      const parsed: unknown = element.value.trim() === '' ? undefined : JSON.parse(element.value);
-      element.setCustomValidity('');
-      setProblem('');
-      setDraft({ text: element.value, of: parsed });
-      onChange(parsed);
-    } catch (error) {
-      const said = `This is not JSON yet: ${(error as Error).message}`;
-      element.setCustomValidity(said);
-      setProblem(said);
-      setDraft({ text: element.value, of: value });
-    }
-  };
-  return (
-    <>
-      <textarea
-        id={id}
-        class="code"
-        rows={Math.min(16, Math.max(3, text.split('\n').length))}
-        spellcheck={false}
-        aria-label={id === undefined ? label : undefined}
-        aria-invalid={problem === '' ? undefined : true}
-        required={isRequired === true}
-        value={text}
-        onInput={(event) => change(event.currentTarget)}
-      />
-      {problem !== '' && (
-        <p class="about bad" role="status">
-          {problem}
-        </p>
-      )}
-    </>
   );
 }

@@ -1,0 +1,266 @@
+import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
+import type { Page } from 'playwright-core';
+import { afterAll, expect, test } from 'vitest';
+import { authorizationServer, passwordOf } from '../_support/authorization-server.ts';
+import { backendOf } from '../_support/build-app.ts';
+import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+import type { FreshGateway } from '../_support/fresh-gateway.ts';
+import { mcpHttpServer } from '../_support/mcp-http-server.ts';
+import type { McpHttpServer } from '../_support/mcp-http-server.ts';
+import { protectedApi, protectedMcpServer } from '../_support/protected-servers.ts';
+import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
+import { askingModel } from '../http/sign-in-fixture.ts';
+import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
+
+afterAll(closeChromium);
+
+type RequestedSchema = Parameters<typeof inputRequired.elicit>[0]['requestedSchema'];
+
+/** An MCP server whose function `book` asks with this form, and gives back what it was answered. */
+function askingServer(requestedSchema: RequestedSchema): Promise<McpHttpServer> {
+  return mcpHttpServer([toolOf('book')], {
+    onCall(_name, _args, { mcpReq }) {
+      const reply = mcpReq.inputResponses?.['form'];
+      if (reply === undefined)
+        return inputRequired({ inputRequests: { form: inputRequired.elicit({ message: 'How shall it be?', requestedSchema }) } });
+      return textResult(JSON.stringify(acceptedContent(mcpReq.inputResponses, 'form') ?? reply));
+    },
+  });
+}
+
+async function gatewayAsking(requestedSchema: RequestedSchema): Promise<{ gateway: FreshGateway; model: ScriptedModel }> {
+  const server = await askingServer(requestedSchema);
+  const model = new ScriptedModel(calls(['book', {}]), says('Booked.'));
+  const connections = JSON.stringify([{ id: 'desk', type: 'mcp', url: server.url }]);
+  return { model, gateway: await freshGateway({ TOOL_SERVER_CONNECTIONS: connections }, { backends: [backendOf(model)] }) };
+}
+
+async function ask(page: Page): Promise<void> {
+  await page.getByLabel('Your question').fill('Book it');
+  await page.keyboard.press('Enter');
+}
+
+/** What the model read as the function's result. */
+function resultIn({ requests }: ScriptedModel): unknown {
+  return JSON.parse(String(requests.at(-1)?.messages.at(-1)?.content));
+}
+
+const everyKind: RequestedSchema = {
+  type: 'object',
+  properties: {
+    name: { type: 'string', title: 'Your name', description: 'As in your passport', minLength: 2, maxLength: 20 },
+    email: { type: 'string', title: 'Mail', format: 'email' },
+    site: { type: 'string', title: 'Site', format: 'uri' },
+    day: { type: 'string', title: 'Day', format: 'date' },
+    at: { type: 'string', title: 'Moment', format: 'date-time' },
+    guests: { type: 'integer', title: 'Guests', minimum: 1, maximum: 4, default: 2 },
+    budget: { type: 'number', title: 'Budget', minimum: 0.5 },
+    breakfast: { type: 'boolean', title: 'Breakfast' },
+    late: { type: 'boolean', title: 'Late arrival', default: true },
+    bed: { type: 'string', title: 'Bed', enum: ['double', 'twin'] },
+    view: {
+      type: 'string',
+      title: 'View',
+      oneOf: [
+        { const: 'sea', title: 'To the sea' },
+        { const: 'hill', title: 'To the hills' },
+      ],
+    },
+    old: { type: 'string', title: 'Floor', enum: ['1', '2'], enumNames: ['Ground floor', 'First floor'] },
+    extras: { type: 'array', title: 'Extras', minItems: 1, maxItems: 2, items: { type: 'string', enum: ['towel', 'robe', 'slippers'] } },
+    meals: {
+      type: 'array',
+      title: 'Meals',
+      items: {
+        anyOf: [
+          { const: 'l', title: 'Lunch' },
+          { const: 'd', title: 'Dinner' },
+        ],
+      },
+    },
+    note: { type: 'string', title: 'Note' },
+  },
+  required: ['name', 'guests', 'breakfast', 'bed', 'extras', 'meals'],
+};
+
+describeInChromium('a question of a function', () => {
+  test('is a form with a field for everything that MCP can ask for, and gives values of these types', async () => {
+    const { gateway, model } = await gatewayAsking(everyKind);
+    await using _gateway = gateway;
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page);
+    const form = page.getByLabel('A question waits for you');
+    await form.getByText('The tool server "desk" asks').waitFor();
+    await form.getByText('How shall it be?').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+
+    await form.getByLabel('Your name').fill('Ada');
+    await form.getByLabel('Mail').fill('ada@example.org');
+    await form.getByLabel('Site').fill('https://example.org/');
+    await form.getByLabel('Day').fill('2026-03-01');
+    await form.getByLabel('Moment').fill('2026-03-01T09:30');
+    await form.getByLabel('Budget').fill('99.5');
+    await form.getByLabel('Late arrival').uncheck();
+    await form.getByLabel('Bed').selectOption('twin');
+    await form.getByLabel('View').selectOption('To the sea');
+    await form.getByLabel('Floor').selectOption('First floor');
+    await form.getByLabel('towel').check();
+    await form.getByLabel('robe').check();
+    await form.getByRole('button', { name: 'Answer', exact: true }).click();
+    await page.getByText('Booked.').waitFor();
+    expect(resultIn(model)).toEqual({
+      name: 'Ada',
+      email: 'ada@example.org',
+      site: 'https://example.org/',
+      day: '2026-03-01',
+      at: '2026-03-01T09:30:00.000Z',
+      guests: 2,
+      budget: 99.5,
+      breakfast: false,
+      late: false,
+      bed: 'twin',
+      view: 'sea',
+      old: '2',
+      extras: ['towel', 'robe'],
+      meals: [],
+    });
+    expect(it.faults).toEqual([]);
+  });
+
+  const wrong: [what: string, fill: (page: Page) => Promise<void>, field: string][] = [
+    ['a required text that is missing', (page) => page.getByLabel('Your name').fill(''), 'Your name'],
+    ['a text that is too short', (page) => page.getByLabel('Your name').fill('A'), 'Your name'],
+    ['a text that is too long', (page) => page.getByLabel('Your name').fill('A'.repeat(21)), 'Your name'],
+    ['no address of mail', (page) => page.getByLabel('Mail').fill('ada'), 'Mail'],
+    ['no address of the web', (page) => page.getByLabel('Site').fill('example'), 'Site'],
+    ['a number that is too large', (page) => page.getByLabel('Guests').fill('5'), 'Guests'],
+    ['a number that is too small', (page) => page.getByLabel('Budget').fill('0'), 'Budget'],
+    ['a fraction for an integer', (page) => page.getByLabel('Guests').fill('1.5'), 'Guests'],
+    ['nothing chosen where something must be', async (page) => void (await page.getByLabel('Bed').selectOption('')), 'Bed'],
+    ['too few choices', (page) => page.getByLabel('towel').uncheck(), 'towel'],
+    [
+      'too many choices',
+      async (page) => {
+        await page.getByLabel('robe').check();
+        await page.getByLabel('slippers').check();
+      },
+      'towel',
+    ],
+  ];
+
+  test('is not sent with what does not fit: the field says what is wrong', async () => {
+    const { gateway, model } = await gatewayAsking(everyKind);
+    await using _gateway = gateway;
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page);
+    const form = page.getByLabel('A question waits for you');
+    const answer = form.getByRole('button', { name: 'Answer', exact: true });
+    for (const [what, fill, field] of wrong) {
+      await form.getByLabel('Your name').fill('Ada');
+      await form.getByLabel('Mail').fill('');
+      await form.getByLabel('Site').fill('');
+      await form.getByLabel('Guests').fill('2');
+      await form.getByLabel('Budget').fill('1');
+      await form.getByLabel('Bed').selectOption('twin');
+      await form.getByLabel('towel').check();
+      await form.getByLabel('robe').uncheck();
+      await form.getByLabel('slippers').uncheck();
+      const isValid = (): Promise<boolean> => form.locator('form').evaluate((element: HTMLFormElement) => element.checkValidity());
+      expect([what, await isValid()]).toEqual([what, true]);
+      await fill(page);
+      await answer.click();
+      const focused = await page.evaluate(() => {
+        const { labels, validationMessage } = document.activeElement as HTMLInputElement;
+        return { label: labels?.[0]?.innerText.replace(/ \*$/, ''), isExplained: validationMessage !== '' };
+      });
+      expect([what, focused]).toEqual([what, { label: field, isExplained: true }]);
+    }
+    expect(model.requests).toHaveLength(1);
+  });
+
+  test('may be left without an answer, and the model is told so', async () => {
+    const { gateway, model } = await gatewayAsking(everyKind);
+    await using _gateway = gateway;
+    await using it = await openPage(gateway.url);
+    await ask(it.page);
+    await it.page.getByRole('button', { name: 'Do not answer' }).click();
+    await it.page.getByText('Booked.').waitFor();
+    expect(resultIn(model)).toMatchObject({ action: 'decline' });
+  });
+
+  test('that has nothing to fill in is agreed to by its button', async () => {
+    const { gateway, model } = await gatewayAsking({ type: 'object', properties: {} });
+    await using _gateway = gateway;
+    await using it = await openPage(gateway.url);
+    await ask(it.page);
+    await it.page.getByRole('button', { name: 'Answer', exact: true }).click();
+    await it.page.getByText('Booked.').waitFor();
+    expect(resultIn(model)).toEqual({});
+  });
+
+  test('ends with the answer that it was asked for', async () => {
+    const { gateway } = await gatewayAsking(everyKind);
+    await using _gateway = gateway;
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page);
+    await page.getByLabel('A question waits for you').waitFor();
+    await page.getByRole('button', { name: 'Stop (Esc)' }).click();
+    await page.locator('.chat-answer', { hasText: 'Stopped.' }).waitFor();
+    expect(await page.getByLabel('A question waits for you').count()).toBe(0);
+  });
+});
+
+describeInChromium('a sign-in for a tool', () => {
+  test.each(['mcp', 'openapi'] as const)('opens in a tab of its own, and the same answer goes on when it is done (%s)', async (kind) => {
+    const authorization = await authorizationServer();
+    const server = kind === 'mcp' ? await protectedMcpServer(authorization) : await protectedApi(authorization);
+    const connection = { id: 'mail', type: kind, url: server.url, auth_type: 'oauth', info: { name: 'Mail' } };
+    await using gateway = await freshGateway(
+      { TOOL_SERVER_CONNECTIONS: JSON.stringify([connection]) },
+      { backends: [backendOf(askingModel)] },
+    );
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByLabel('Your question').fill('Who am I?');
+    await page.keyboard.press('Enter');
+    const question = page.getByLabel('A question waits for you');
+    await question.getByText('Mail needs you to sign in').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    const opened = page.context().waitForEvent('page');
+    await question.getByRole('link', { name: 'Sign in to Mail' }).click();
+    const tab = await opened;
+    await tab.getByRole('button').click();
+    await tab.locator('input[name=account]').fill('ada');
+    await tab.locator('input[name=password]').fill(passwordOf('ada'));
+    await tab.getByRole('button').first().click();
+    await tab.getByRole('button', { name: 'Yes' }).click();
+    await tab.getByText('You can go back to your chat.').waitFor();
+    await page.getByText(/I read: [^]*ada/).waitFor();
+    await question.waitFor({ state: 'detached' });
+    expect(await page.locator('.chat-answer').count()).toBe(1);
+    expect(server.callers).toEqual(['ada']);
+    expect(it.faults).toEqual([]);
+  });
+
+  test('can be left out, and the answer goes on without', async () => {
+    const authorization = await authorizationServer();
+    const server = await protectedApi(authorization);
+    const connection = { id: 'mail', url: server.url, auth_type: 'oauth', info: { name: 'Mail' } };
+    await using gateway = await freshGateway(
+      { TOOL_SERVER_CONNECTIONS: JSON.stringify([connection]) },
+      { backends: [backendOf(askingModel)] },
+    );
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByLabel('Your question').fill('Who am I?');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Go on without' }).click();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    expect(await page.locator('.call.failed').count()).toBe(1);
+    expect(server.callers).toEqual([]);
+  });
+});
