@@ -180,6 +180,10 @@ function countingBoth(metrics: Metrics, usage: UsageCounter): Metrics {
       metrics.countCall(call);
       usage.countCall(call);
     },
+    countToolUse(use) {
+      metrics.countToolUse(use);
+      usage.countToolUse(use);
+    },
     countRequest: (request) => metrics.countRequest(request),
   };
 }

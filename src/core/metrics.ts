@@ -1,8 +1,16 @@
 import type { Caller } from './caller.ts';
 import type { Usage } from './chat.ts';
 
+/** What models took. */
+export interface SpentTokens {
+  /** As their backends count; undefined if none did. */
+  usage: Usage | undefined;
+  /** Of answers that their backends have not counted. */
+  estimated: { prompt: number; completion: number } | undefined;
+}
+
 /** A run that has ended, or its part up to a suspension. */
-export interface EndedRun {
+export interface EndedRun extends SpentTokens {
   caller: Caller;
   /** Whether it is the rest of a run that was suspended. */
   isResumed: boolean;
@@ -20,7 +28,6 @@ export interface EndedRun {
   repairedSelections: number;
   /** Executed by the gateway or the browser. */
   toolCalls: number;
-  usage: Usage | undefined;
 }
 
 /** A tool call that has ended. */
@@ -33,6 +40,13 @@ export interface EndedCall {
   /** Undefined for success. */
   code: string | undefined;
   durationMs: number;
+}
+
+/** What models behind a tool took that was called outside of a run. */
+export interface ToolUse extends SpentTokens {
+  caller: Caller;
+  /** The preset that was called. */
+  model: string;
 }
 
 /** A request that went to the backend of its model without a run. */
@@ -49,6 +63,7 @@ export interface PassedUse {
 export interface Metrics {
   countRun(run: EndedRun): void;
   countCall(call: EndedCall): void;
+  countToolUse(use: ToolUse): void;
   /** `route` is the pattern (`/api/runs/:id`), undefined for an unknown path. */
   countRequest(request: { method: string; route: string | undefined; status: number }): void;
 }

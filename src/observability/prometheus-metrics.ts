@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { EndedCall, EndedRun, Metrics } from '../core/metrics.ts';
+import type { Usage } from '../core/chat.ts';
+import type { EndedCall, EndedRun, Metrics, ToolUse } from '../core/metrics.ts';
 
 /** What is true at the moment of a scrape. */
 export interface Gauges {
@@ -98,6 +99,11 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   const ofServer = cached((server: string) => callTimes.labels(server), maxFunctions);
   const ofRoute = cached((method: string, route: string, status: string) => requests.labels(method, route, status), maxFunctions);
 
+  function countTokens({ prompt, completion }: Pick<ReturnType<typeof ofModel>, 'prompt' | 'completion'>, usage: Usage | undefined): void {
+    prompt.inc(countOf(usage?.prompt_tokens));
+    completion.inc(countOf(usage?.completion_tokens));
+  }
+
   return {
     contentType: registry.contentType,
     text: () => registry.metrics(),
@@ -111,9 +117,10 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       const counters = ofModel(model);
       counters.requests.inc(count);
       if (firstTokenMs !== undefined) counters.firstToken.observe(firstTokenMs / 1_000);
-      if (usage === undefined) return;
-      counters.prompt.inc(countOf(usage.prompt_tokens));
-      counters.completion.inc(countOf(usage.completion_tokens));
+      countTokens(counters, usage);
+    },
+    countToolUse({ model, usage }: ToolUse) {
+      countTokens(ofModel(model), usage);
     },
     countCall({ server, tool, code, durationMs }: EndedCall) {
       const isRegistered = server !== undefined && registeredServer.test(server);

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Caller } from '../core/caller.ts';
 import { limits } from '../core/limits.ts';
-import type { EndedCall, EndedRun, Metrics, PassedUse } from '../core/metrics.ts';
+import type { EndedCall, EndedRun, Metrics, PassedUse, SpentTokens, ToolUse } from '../core/metrics.ts';
 import { keyIdOf, personCallerId } from '../core/people.ts';
 import type { KnownPerson, UsageCounts, UsageStore } from '../core/usage-store.ts';
 
@@ -27,7 +27,7 @@ export interface UsageCounterOptions {
 }
 
 /** Counts what callers use. The counting itself writes nothing. */
-export interface UsageCounter extends Pick<Metrics, 'countRun' | 'countCall'> {
+export interface UsageCounter extends Pick<Metrics, 'countRun' | 'countCall' | 'countToolUse'> {
   countPassed: (use: PassedUse) => void;
   /** Notes that a person was here. */
   notePerson: (caller: Caller) => void;
@@ -99,6 +99,14 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
     if (ofKey.people.size > peopleOfKey && quietest !== undefined) ofKey.people.delete(quietest);
   }
 
+  function countSpent(caller: Caller, counts: UsageCounts, { usage, estimated }: SpentTokens): void {
+    const tokensIn = (usage?.prompt_tokens ?? 0) + (estimated?.prompt ?? 0);
+    const tokensOut = (usage?.completion_tokens ?? 0) + (estimated?.completion ?? 0);
+    counts.tokensIn += tokensIn;
+    counts.tokensOut += tokensOut;
+    addTokens(caller.id, tokensIn + tokensOut);
+  }
+
   async function save(): Promise<void> {
     const [counts, noted] = [unsaved, people];
     if (counts.size === 0 && noted.size === 0) return;
@@ -151,15 +159,16 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
 
   return {
     countRun(run: EndedRun) {
-      const { caller, outcome, code, usage, isResumed } = run;
+      const { caller, outcome, code, isResumed } = run;
       const counts = countsOf(caller, nameless.has(code) ? '' : run.model, '');
       if (!isResumed) counts.requests += 1;
       if (outcome === 'failed') counts.failures += 1;
       counts.toolCalls += run.toolCalls;
-      const [tokensIn, tokensOut] = [usage?.prompt_tokens ?? 0, usage?.completion_tokens ?? 0];
-      counts.tokensIn += tokensIn;
-      counts.tokensOut += tokensOut;
-      addTokens(caller.id, tokensIn + tokensOut);
+      countSpent(caller, counts, run);
+    },
+
+    countToolUse({ caller, model, ...spent }: ToolUse) {
+      countSpent(caller, countsOf(caller, model, ''), spent);
     },
 
     countCall({ caller, server, tool, code }: EndedCall) {

@@ -14,6 +14,7 @@ import type { RunContext } from '../core/run.ts';
 import type { ListedTool, ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../core/tool.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { ActiveInvocations } from './active-invocations.ts';
+import { TokenTally } from './token-tally.ts';
 
 /** Runs one function for a caller outside of a chat, with the checks of a chat. @throws GatewayError `not_found`, `forbidden`, and as `runToolCall` */
 export type InvokeFunction = (
@@ -50,7 +51,7 @@ export interface InvokeOptions {
   makeConnectLink: MakeConnectLink;
   /** What all calls of all runs share, as in a chat: hooks, the result cache, and the log of masked exceptions. */
   runtime?: ChatServices['runtime'];
-  metrics?: Pick<Metrics, 'countCall'>;
+  metrics?: Pick<Metrics, 'countCall' | 'countToolUse'>;
   now: () => number;
 }
 
@@ -70,8 +71,18 @@ export function createInvokeFunction({
     { idOrName, args }: { idOrName: string; args: JsonObject },
     { caller, signal, readHeader, address, emit, askClient }: FunctionInvoker,
   ): Promise<InvokedFunction> {
+    const tokens = new TokenTally();
     const without = { chatId: undefined, messageId: undefined, sessionId: undefined };
-    const run: RunContext = { runId: newId(), caller, ...without, readHeader, address, askClient, signal };
+    const run: RunContext = {
+      runId: newId(),
+      caller,
+      ...without,
+      readHeader,
+      address,
+      askClient,
+      signal,
+      modelRequests: tokens.counting(),
+    };
     const { id, helper } = await findListed(idOrName, run, tools);
     const offer: ToolOffer = helper === undefined ? await offerOf(id, run, tools) : { tools: new Map([[id, helper]]), warnings: [] };
     const tool = offer.tools.values().next().value;
@@ -80,7 +91,10 @@ export function createInvokeFunction({
     const call = { id: `call_${newId()}`, name: spec.name, arguments: JSON.stringify(args) };
     const settings = { ...runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: toolTimeoutMs, now };
     const prepared = await prepareToolCall(call, new Map([[spec.name, tool]]), run);
-    const { outcome, durationMs } = await runToolCall(prepared, settings, { emit });
+    const { outcome, durationMs } = await runToolCall(prepared, settings, { emit }).finally(() => {
+      const { usage, estimated } = tokens.spent;
+      if (usage ?? estimated) metrics?.countToolUse({ caller, model: id.replace(/^preset:/, ''), usage, estimated });
+    });
     metrics?.countCall({
       caller,
       server: tool.server,

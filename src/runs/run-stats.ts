@@ -1,12 +1,12 @@
 import type { Caller } from '../core/caller.ts';
-import type { ChatEvent, Usage } from '../core/chat.ts';
+import type { ChatEvent } from '../core/chat.ts';
 import type { Metrics } from '../core/metrics.ts';
 import type { ModelRequestLog } from '../core/model-request-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 import type { RunEnding } from '../core/run-log.ts';
-import { addUsage } from '../core/usage.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonValue } from '../shared/json.ts';
+import { TokenTally } from './token-tally.ts';
 
 export interface RunStatsOptions {
   /** Milliseconds of a monotonic clock. */
@@ -28,7 +28,7 @@ export class RunStats {
   #repairedSelections = 0;
   readonly #began: number;
   #firstTokenMs: number | undefined;
-  #usage: Usage | undefined;
+  readonly #tokens = new TokenTally();
   #rounds = 0;
   #toolCalls = 0;
 
@@ -41,8 +41,7 @@ export class RunStats {
   note(event: ChatEvent): void {
     if (this.#firstTokenMs === undefined && (event.type === 'text' || event.type === 'reasoning' || event.type === 'tool-call'))
       this.#firstTokenMs = this.#elapsed();
-    if (event.type === 'usage') this.#usage = addUsage(this.#usage, event.usage);
-    else if (event.type === 'run-event') this.#noteRunEvent(event.event);
+    if (event.type === 'run-event') this.#noteRunEvent(event.event);
   }
 
   /** Undefined until the run has ended. */
@@ -65,7 +64,7 @@ export class RunStats {
       firstTokenMs: this.#firstTokenMs,
       modelRequests: this.#rounds,
       repairedSelections: this.#repairedSelections,
-      usage: this.#usage,
+      ...this.#tokens.spent,
     });
   }
 
@@ -99,15 +98,14 @@ export class RunStats {
   }
 
   /** Wraps the log of model requests, to count them. */
-  counting(log: ModelRequestLog | undefined): ModelRequestLog | undefined {
-    return (
-      log && {
-        begin: (data, sent) => {
-          this.#rounds += 1;
-          return log.begin(data, sent);
-        },
-      }
-    );
+  counting(log: ModelRequestLog | undefined): ModelRequestLog {
+    const counted = this.#tokens.counting(log);
+    return {
+      begin: (data, sent) => {
+        this.#rounds += 1;
+        return counted.begin(data, sent);
+      },
+    };
   }
 
   /** `rounds`: model requests, those of selections included. `tool_calls`: executed by the gateway or the browser. */
@@ -115,8 +113,8 @@ export class RunStats {
     return {
       duration_ms: this.#elapsed(),
       first_token_ms: this.#firstTokenMs,
-      prompt_tokens: this.#usage?.prompt_tokens,
-      completion_tokens: this.#usage?.completion_tokens,
+      prompt_tokens: this.#tokens.reported?.prompt_tokens,
+      completion_tokens: this.#tokens.reported?.completion_tokens,
       rounds: this.#rounds,
       tool_calls: this.#toolCalls,
     };

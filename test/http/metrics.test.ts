@@ -117,6 +117,7 @@ test('beyond a hundred models the rest counts as other', async () => {
     firstTokenMs: 1,
     repairedSelections: 0,
     usage: undefined,
+    estimated: undefined,
   } as const;
   for (const model of names) metrics.countRun({ ...run, model, modelRequests: 1 });
   const lines = (await metrics.text()).split('\n').filter((line) => line.startsWith('toolwharf_model_requests_total{'));

@@ -24,6 +24,7 @@ interface Sent {
 interface Answered {
   status: number;
   body: JsonObject;
+  text: string;
   retryAfter: number;
 }
 
@@ -46,7 +47,8 @@ async function usageGateway(turns: ScriptStep[][], options: GatewayOptions = {})
       headers: { 'x-api-key': key, ...(user !== undefined && { 'x-user': user }) },
       ...(payload !== undefined && { payload }),
     });
-    return { status: response.statusCode, body: response.json<JsonObject>(), retryAfter: Number(response.headers['retry-after']) };
+    const body = response.body.startsWith('{') ? response.json<JsonObject>() : {};
+    return { status: response.statusCode, body, text: response.body, retryAfter: Number(response.headers['retry-after']) };
   };
   return {
     ...gateway,
@@ -168,6 +170,60 @@ describe('tokens a day', () => {
     await second.app.server.listen({ host: '127.0.0.1', port: 0 });
     await vi.waitFor(async () => expect((await second.chat(key, { user: 'ada', fields })).status).toBe(429));
   });
+
+  test('count for presets that are called as tools, over every door', async () => {
+    const { usage: store } = memoryStores();
+    const gateway = await usageGateway(
+      [
+        [usage(60, 40), ...says('One.')],
+        [usage(60, 40), ...says('Two.')],
+      ],
+      { usage: store },
+    );
+    await gateway.call('POST /api/presets', { payload: { id: 'writer', base_model: 'model', description: 'Writes' } });
+    const doors: [string, object][] = [
+      ['POST /api/tools/preset:writer/invoke', { arguments: { request: 'Write!' } }],
+      ['POST /api/tools/writer/call', { request: 'Write!' }],
+      ['POST /mcp', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'writer', arguments: { request: 'Write!' } } }],
+    ];
+    const { key } = await gateway.keyFor({ limits: { tokens_per_day: 150 } });
+    for (const [route, payload] of doors.slice(0, 2)) expect((await gateway.call(route, { key, payload })).status).toBe(200);
+    for (const [route, payload] of doors) expect((await gateway.call(route, { key, payload })).status).toBe(429);
+    expect(await gateway.usageBy('model', key)).toEqual([{ ...counts, day: today(), model: 'writer', tokens_in: 120, tokens_out: 80 }]);
+    expect((await gateway.call('GET /metrics')).text).toContain('toolwharf_tokens_total{model="writer",kind="prompt"} 120');
+  });
+
+  test('are estimated for an answer that ends before its backend has counted it', async () => {
+    const gateway = await usageGateway([
+      [{ type: 'text', text: 'word '.repeat(700) }, new Promise(() => undefined)],
+      [
+        { type: 'text', text: 'word '.repeat(700) },
+        { type: 'finish', reason: 'stop' },
+      ],
+    ]);
+    const { key } = await gateway.keyFor({ users, limits: { tokens_per_day: 500 } });
+    const fields = { tool_ids: [], stream: true };
+    const running = gateway.chat(key, { user: 'ada', fields });
+    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(1));
+    const { data } = (await gateway.call('GET /api/runs')).body as { data: { id: string }[] };
+    await gateway.call(`POST /api/runs/${data[0]?.id}/cancel`);
+    await running;
+    expect((await gateway.chat(key, { user: 'ada', fields })).status).toBe(429);
+    // Of a backend that never counts.
+    expect((await gateway.chat(key, { user: 'bob', fields })).status).toBe(200);
+    expect((await gateway.chat(key, { user: 'bob', fields })).status).toBe(429);
+    for (const { tokens_in: read, tokens_out: written } of await gateway.usageBy('user')) {
+      expect(Number(read)).toBeGreaterThan(0);
+      expect(written).toBe(1_000);
+    }
+  });
+
+  test('are not used by a request that its backend has refused', async () => {
+    const gateway = await usageGateway([[new Error('broken')], says('Hello.')]);
+    const { key } = await gateway.keyFor({ limits: { tokens_per_day: 1 } });
+    await gateway.chat(key, { fields: { tool_ids: [] } });
+    expect((await gateway.chat(key, { fields: { tool_ids: [] } })).status).toBe(200);
+  });
 });
 
 describe('people', () => {
@@ -175,7 +231,7 @@ describe('people', () => {
     const { chats, runs, waitingRuns } = memoryStores();
     const stores = { chats, runs, waitingRuns };
     const gateway = await usageGateway(
-      [[usage(7, 3), ...says('Hello.')], says('Hello.'), [{ type: 'text', text: 'So' }, new Promise(() => undefined)]],
+      [[usage(7, 3), ...says('Hello.')], says('Hello.'), [usage(1, 1), { type: 'text', text: 'So' }, new Promise(() => undefined)]],
       stores,
     );
     const { id, key } = await gateway.keyFor({ users });
@@ -197,7 +253,7 @@ describe('people', () => {
     expect((await gateway.call('GET /api/runs', { key, user: 'ada' })).body['data']).toEqual([]);
     expect((await gateway.call(`GET /v1/chat/completions/${String(kept.body['id'])}`, { key, user: 'ada/x' })).status).toBe(200);
     expect(await gateway.usageBy('user')).toEqual(
-      expect.arrayContaining([expect.objectContaining({ key: id, user: null, tokens_in: 7, tokens_out: 3 })]),
+      expect.arrayContaining([expect.objectContaining({ key: id, user: null, tokens_in: 8, tokens_out: 4 })]),
     );
     expect((await gateway.call(`DELETE /api/users/${id}/nobody`)).status).toBe(404);
     expect((await gateway.call(`DELETE /api/users/${id}%2Fada/x`)).status).toBe(404);
