@@ -14,7 +14,7 @@ const commands = {
   serve: () => import(`./cli/serve.${extension}`).then(({ serve }) => serve(process.env)),
   demo: () => import(`./cli/demo.${extension}`).then(({ runDemo }) => runDemo()),
   convert: () => import(`./cli/convert.${extension}`).then(({ convert }) => convert(process.argv.slice(3))),
-  doctor: () => import(`./cli/doctor/doctor.${extension}`).then(({ doctor }) => doctor(process.env)),
+  doctor: () => import(`./cli/doctor.${extension}`).then(({ doctor }) => doctor(process.env)),
   healthcheck: () => import(`./cli/healthcheck.${extension}`).then(({ healthcheck }) => healthcheck(process.env)),
   'time-server': () => import(`./cli/time-server.${extension}`).then(({ serveTime }) => serveTime(process.env)),
 };

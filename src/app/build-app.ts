@@ -27,6 +27,7 @@ import { composeStorage } from './compose-storage.ts';
 import type { OpenedStores } from './compose-storage.ts';
 import { composeTools } from './compose-tools.ts';
 import type { Config } from './config/config.ts';
+import { createExaminer } from './doctor/create-examiner.ts';
 import { allRoutes } from './register-routes.ts';
 import { logBackends, warnOfRecordedPrompts, warnOfUnlistedTaskModels } from './startup-warnings.ts';
 
@@ -37,6 +38,8 @@ export interface AppParts extends OpenedStores {
   send?: SendOutbound;
   /** What `GET /api/settings` shows. */
   settings?: readonly ShownSetting[];
+  /** Variables with the gateway's prefix that are no settings. */
+  unknownVariables?: readonly string[];
   /** Imports the modules of functions and hooks. Default: `import()`. */
   importModule?: ImportModule;
   /** Milliseconds since 1970. */
@@ -116,7 +119,17 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     sessions: () => relay.counts().sessions,
     sockets: () => relay.counts().connected,
   });
-  const { settings = [] } = parts;
+  const { settings = [], unknownVariables = [] } = parts;
+  const examine = createExaminer({
+    config,
+    registry,
+    send,
+    backends: parts.backends,
+    unknownVariables,
+    servers: () => tools.servers(),
+    loaded: () => extensions.loaded(),
+    boundPort: () => boundPortOf(server),
+  });
   await server.register(allRoutes, {
     ...runs,
     ...access,
@@ -132,6 +145,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     runLog,
     keySet,
     settings,
+    examine,
     gatewayId,
     usage,
     deletePerson: composeDeletePerson({ storage, usage, relay, endAllOf, flushRunLog: runLog.flush }),

@@ -8,6 +8,7 @@ import type { NoteStore } from '../core/note-store.ts';
 import type { Hook } from '../core/hooks.ts';
 import { createFunctionStates } from '../tools/functions/run/function-state.ts';
 import { createFunctionFolder } from '../tools/functions/load/function-folder.ts';
+import type { FolderState } from '../tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../tools/functions/run/function-source.ts';
 import { toHook } from '../tools/functions/run/hook-module.ts';
 import { importModule, loadModule } from '../tools/functions/load/load-module.ts';
@@ -18,6 +19,8 @@ import type { ToolSource } from '../tools/catalog/tool-source.ts';
 export interface Extensions {
   sources: ToolSource[];
   hooks?: RunHooks;
+  /** What is loaded, for the doctor. */
+  loaded(): Promise<{ hooks: readonly Hook[]; functions: FolderState | undefined }>;
   /** Loads the functions and starts watching their folder. */
   start(): void;
   /** Closes the toolsets. */
@@ -36,7 +39,8 @@ export async function composeExtensions(
   const runHooks = createRunHooks(opened, ({ hook, runId, error }) => logger.error({ err: error, hook, run_id: runId }, 'a hook failed'));
   const hooks = opened.length === 0 ? {} : { hooks: runHooks };
   const path = modules.toolsDir;
-  if (path === undefined) return { sources: [], ...hooks, start: () => undefined, close: () => Promise.resolve() };
+  const loaded: Extensions['loaded'] = async () => ({ hooks: opened, functions: undefined });
+  if (path === undefined) return { sources: [], ...hooks, loaded, start: () => undefined, close: () => Promise.resolve() };
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true)
     throw new ConfigError(`tools_dir: the folder ${path} does not exist; create it, or correct the path.`);
   const folder = createFunctionFolder({
@@ -58,6 +62,7 @@ export async function composeExtensions(
   return {
     sources: [source],
     ...hooks,
+    loaded: async () => ({ hooks: opened, functions: await folder.state() }),
     start() {
       void folder.reload();
       folder.watch();

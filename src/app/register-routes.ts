@@ -2,6 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import { createToolServerAdmin } from '../admin/tool-server-admin.ts';
 import { createPresetValidator } from '../admin/validate-preset.ts';
 import { limits } from '../core/limits.ts';
+import type { Section } from '../core/finding.ts';
 import type { RunLog } from '../core/run-log.ts';
 import type { SignIns } from '../core/sign-in.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
@@ -18,6 +19,7 @@ import { oauthCallbackRoutes } from '../http/routes/oauth-callback.ts';
 import { connectPageRoutes } from '../http/routes/connect-page.ts';
 import { credentialRoutes, othersCredentialRoutes } from '../http/routes/credentials.ts';
 import { descriptionRoutes } from '../http/routes/description.ts';
+import { doctorRoute } from '../http/routes/doctor.ts';
 import { gatewayRoutes } from '../http/routes/gateway.ts';
 import type { ShownSetting } from '../http/routes/gateway.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
@@ -65,6 +67,7 @@ export interface RouteParts extends Models, Runs, Access {
   runLog: RunLog;
   keySet: () => Promise<object>;
   settings: readonly ShownSetting[];
+  examine: () => Promise<Section[]>;
   gatewayId: string;
   usage: UsageCounter;
   deletePerson: (keyId: string, id: string) => Promise<boolean>;
@@ -97,6 +100,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(gatewayRoutes, { ...parts, version, isDraining: () => runs.isDraining(), registry });
   await app.register(consoleRoutes, { version, findConsole: createConsoleFolder(context.logger) });
   await app.register(descriptionRoutes, { version, schemas: { connection: connectionSchema, preset: presetSchema } });
+  await app.register(doctorRoute, { examine: parts.examine });
   await app.register(metricsRoute, { metrics: parts.metrics });
   const conversations = createKeptConversations({
     store: storage.noteStores.conversation,

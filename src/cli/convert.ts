@@ -4,7 +4,7 @@ import { ConfigError } from '../app/config/config-error.ts';
 import { limits } from '../core/limits.ts';
 import type { ToolServerRecord } from '../core/registry.ts';
 import type { ToolServerReport } from '../core/tool-server-report.ts';
-import { count } from './doctor/finding.ts';
+import { count } from '../app/doctor/finding.ts';
 import { createOutbound } from '../policy/outbound/outbound-request.ts';
 import { parseToolServerConnection } from '../storage/tool-server-connection.ts';
 import { createServerInspector } from '../tools/servers/inspect-server.ts';

@@ -1,8 +1,8 @@
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from '../app/build-app.ts';
 import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile } from '../app/config/config.ts';
-import { listSettings } from '../app/config/read-settings.ts';
-import { openBundledTimeServer } from './bundled-time-server.ts';
+import { findUnknownVariables, listSettings } from '../app/config/read-settings.ts';
+import { openBundledTimeServer } from '../app/bundled-time-server.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { lockDatabase, openDataFolder } from '../storage/data-folder.ts';
 import { databaseFile } from '../storage/sqlite/open-database.ts';
@@ -51,7 +51,14 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   let address = '';
   const app = await buildApp(
     { ...config, secret },
-    { logger, settings, registry, ...stores, onOpened: () => showStartKey(app.startKey, address) },
+    {
+      logger,
+      settings,
+      unknownVariables: findUnknownVariables(environment),
+      registry,
+      ...stores,
+      onOpened: () => showStartKey(app.startKey, address),
+    },
   );
   const isOpen = await app.isOpen().catch(() => false);
   if (isOpen && config.corsOrigins.includes('*')) {

@@ -12,7 +12,7 @@ const entries = [
   'app/version',
   'cli/convert',
   'cli/demo',
-  'cli/doctor/doctor',
+  'cli/doctor',
   'cli/healthcheck',
   'cli/serve',
   'cli/time-server',

@@ -127,6 +127,7 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /api/v1/configs/tool_servers': 'admin-change',
   'POST /api/v1/configs/tool_servers/verify': 'admin-change',
   'GET /api/settings': 'admin-read',
+  'GET /api/doctor': 'admin-read',
   // Users see their own.
   'GET /api/usage': 'user',
   'GET /api/users': 'admin-read',

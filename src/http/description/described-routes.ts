@@ -6,6 +6,7 @@ import { messagesDescriptions } from '../dialects/messages/messages-description.
 import { responseDescriptions } from '../dialects/responses/responses-description.ts';
 import { approvalDescriptions } from '../routes/approvals-description.ts';
 import { credentialDescriptions } from '../routes/credentials-description.ts';
+import { doctorDescriptions } from '../routes/doctor-description.ts';
 import { gatewayDescriptions } from '../routes/gateway-description.ts';
 import { keyDescriptions } from '../routes/keys-description.ts';
 import { mcpDescriptions } from '../routes/mcp-description.ts';
@@ -55,6 +56,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas) {
     ...openWebUiConfigDescriptions(connection),
     ...keyDescriptions,
     ...usageDescriptions,
+    ...doctorDescriptions,
     ...gatewayDescriptions,
   } satisfies RouteDescriptions;
 }

@@ -67,6 +67,7 @@ test('answers are as the document says, on every route', async () => {
   for (const path of [
     '/api/version',
     '/api/settings',
+    '/api/doctor',
     '/metrics',
     '/v1/models',
     '/api/models',

@@ -18,6 +18,14 @@ export interface FolderMessage {
   functions?: string[];
 }
 
+/** The folder as it was last loaded. */
+export interface FolderState {
+  modules: readonly FolderModule[];
+  registry: FunctionRegistry;
+  /** `error`: something is not on offer, or only in an earlier version. */
+  problems: readonly { level: 'warn' | 'error'; message: string }[];
+}
+
 export interface FunctionFolderOptions {
   folder: string;
   toolsets: readonly ToolsetSetting[];
@@ -28,6 +36,8 @@ export interface FunctionFolderOptions {
 
 /** The functions of `tools_dir`, reloaded when files change. */
 export interface FunctionFolder {
+  /** What is offered, and what is wrong with the rest, as of the last load. */
+  state(): Promise<FolderState>;
   /** Waits only for the first load. The returned registry is immutable. */
   registry(): Promise<FunctionRegistry>;
   /** Resolves when the changes are on offer. `retriesBroken`: also reloads broken modules that have not changed. */
@@ -50,14 +60,14 @@ export function createFunctionFolder({ folder, toolsets: settings, log, load }: 
   let first: Promise<void> | undefined;
   let stopWatching: (() => void) | undefined;
   let isClosed = false;
-  let logged = new Set<string>();
+  let logged = new Map<string, 'warn' | 'error'>();
 
   async function loadOnce(retriesBroken: boolean): Promise<void> {
-    const problems = new Set<string>();
+    const problems = new Map<string, 'warn' | 'error'>();
     // A problem is logged when it appears, not again while it persists.
     const report: Report = (level, message) => {
       if (!logged.has(message) && !problems.has(message)) log({ level, message });
-      problems.add(message);
+      problems.set(message, level);
     };
     try {
       const reading = await readFolder(folder, modules, { retriesBroken, ...(load && { load }) });
@@ -133,6 +143,10 @@ export function createFunctionFolder({ folder, toolsets: settings, log, load }: 
     async registry() {
       await (first ?? reload());
       return registry;
+    },
+    async state() {
+      await (first ?? reload());
+      return { modules, registry, problems: Array.from(logged, ([message, level]) => ({ level, message })) };
     },
     reload,
     watch() {

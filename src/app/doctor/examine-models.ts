@@ -1,17 +1,26 @@
-import type { BackendConfig, Config } from '../../app/config/config.ts';
-import { createBackends } from '../../app/compose-models.ts';
+import type { BackendConfig, Config } from '../config/config.ts';
+import { createBackends } from '../compose-models.ts';
 import { OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { containerLoopbackCure } from './container-loopback.ts';
 import { broken, count, note, ok, warning } from './finding.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../../core/finding.ts';
 import { createModelCatalog } from '../../models/model-catalog.ts';
-import { findUnlistedTaskModels } from '../../app/startup-warnings.ts';
+import type { CatalogBackend } from '../../models/model-catalog.ts';
+import { findUnlistedTaskModels } from '../startup-warnings.ts';
 
 /** Suggested to new users: small, and good at tool calls. */
 const suggestedModel = 'qwen3:4b';
 const pullCure = `On that machine: ollama pull ${suggestedModel} (with the compose file: docker compose exec ollama ollama pull ${suggestedModel}).`;
+
+export interface ExaminedModels {
+  config: Config;
+  send: SendOutbound;
+  isContainer: boolean;
+  /** Default: those of the configuration. */
+  backends?: CatalogBackend[] | undefined;
+}
 
 export interface ModelExamination {
   findings: Finding[];
@@ -20,10 +29,10 @@ export interface ModelExamination {
 }
 
 /** Whether each backend answers, with how many models, and whether there is any model for chats. */
-export async function examineModels(config: Config, send: SendOutbound, isContainer: boolean): Promise<ModelExamination> {
+export async function examineModels({ config, send, isContainer, backends: given }: ExaminedModels): Promise<ModelExamination> {
   // Messages for clients contain neither URL nor cause, which operators may read.
   const causes = new Map<string, unknown>();
-  const backends = createBackends(config, send).backends.map((backend) => ({
+  const backends = (given ?? createBackends(config, send).backends).map((backend) => ({
     ...backend,
     list: (signal: AbortSignal) =>
       backend.list(signal).catch((error: unknown) => {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { examineGateway } from '../../../src/cli/doctor/doctor.ts';
-import type { Finding, Section } from '../../../src/cli/doctor/finding.ts';
+import { examineInstallation } from '../../../src/cli/doctor.ts';
+import type { Finding, Section } from '../../../src/core/finding.ts';
 import { createApiKeys } from '../../../src/admin/api-keys.ts';
 import { derivePepper } from '../../../src/admin/derive-key-hash.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
@@ -23,7 +23,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function findings(title: string, environment: NodeJS.ProcessEnv = {}): Promise<Finding[]> {
   const quiet = { PORT: '0', TOOLWHARF_DATA_DIR: folder, OLLAMA_BASE_URLS: ';', TOOLWHARF_DEMO: 'true', ...environment };
-  const sections: Section[] = await examineGateway(quiet, { readFile: () => undefined, isContainer: false });
+  const sections: Section[] = await examineInstallation(quiet, { readFile: () => undefined, isContainer: false });
   return sections.find((section) => section.title.startsWith(title))?.findings ?? [];
 }
 

@@ -1,15 +1,15 @@
 import type { PresetRecord } from '../../core/preset.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { ok, warning } from './finding.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../../core/finding.ts';
 import { validatePreset } from '../../admin/validate-preset.ts';
 import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 
-/** The names that the other examinations have found. */
+/** The names that the other examinations have found; undefined where these took too long, and then nothing is said about them. */
 export interface KnownNames {
-  models: ReadonlySet<string>;
+  models: ReadonlySet<string> | undefined;
   toolServers: readonly ToolServerRecord[];
-  functions: FunctionRegistry;
+  functions: FunctionRegistry | undefined;
 }
 
 /** Whether everything that each preset names exists. Checks names only, without requesting tool servers. */
@@ -17,7 +17,7 @@ export async function examinePresets(presets: readonly PresetRecord[], known: Kn
   const around = {
     presets: { list: async () => [...presets] },
     whyNoModel: async (id: string) =>
-      known.models.has(id) || known.models.has(`${id}:latest`) ? undefined : `no backend lists "${id}" just now`,
+      (known.models?.has(id) ?? true) || known.models?.has(`${id}:latest`) === true ? undefined : `no backend lists "${id}" just now`,
     whyNoTool: async (toolId: string) => (isKnown(toolId, presets, known) ? undefined : `"${toolId}" is not known`),
   };
   const findings = await Promise.all(
@@ -38,8 +38,9 @@ function isKnown(toolId: string, presets: readonly PresetRecord[], { toolServers
     case 'server':
       return toolServers.some(({ id }) => id === head);
     case 'function':
-      return functions.functions.some(({ id, definition }) => id === toolId || definition.name === rest);
+      return functions?.functions.some(({ id, definition }) => id === toolId || definition.name === rest) ?? true;
     case 'toolset':
+      if (functions === undefined) return true;
       if (member === undefined) return functions.toolsets.has(head);
       return functions.functions.some(({ toolsets, definition }) => toolsets.has(head) && definition.name === member);
     case 'preset':

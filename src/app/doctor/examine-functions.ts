@@ -1,10 +1,12 @@
 import { statSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { Config } from '../../app/config/config.ts';
+import type { Config } from '../config/config.ts';
+import type { Hook } from '../../core/hooks.ts';
 import { broken, count, note, ok } from './finding.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../../core/finding.ts';
 import { buildFunctionRegistry, emptyFunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
+import type { FolderState } from '../../tools/functions/load/function-folder.ts';
 import { toHook } from '../../tools/functions/run/hook-module.ts';
 import { importModule, loadModule } from '../../tools/functions/load/load-module.ts';
 import type { ImportModule } from '../../tools/functions/load/load-module.ts';
@@ -17,7 +19,8 @@ const shownNames = 10;
 
 export interface FunctionExamination {
   findings: Finding[];
-  functions: FunctionRegistry;
+  /** Undefined if they could not be examined. */
+  functions: FunctionRegistry | undefined;
 }
 
 /**
@@ -53,6 +56,18 @@ export async function examineFunctions(
   }
 }
 
+/** What a gateway that runs has loaded. Nothing is loaded again: that would run its top-level code once more, and Node.js never unloads a module. */
+export function describeLoaded({ hooks, functions }: { hooks: readonly Hook[]; functions: FolderState | undefined }): FunctionExamination {
+  const described = hooks.map(describeHook);
+  if (functions === undefined) return { findings: described, functions: emptyFunctionRegistry };
+  const { modules, problems, registry } = functions;
+  const sound = modules.filter(({ problem, loaded }) => problem === undefined && loaded !== undefined).map(describeModule);
+  const faults = problems.map(({ level, message }) =>
+    level === 'error' ? broken(message, 'Correct the file; it is loaded again by itself.') : { level: 'warning' as const, text: message },
+  );
+  return { findings: [...sound, ...faults, ...described], functions: registry };
+}
+
 async function untilLoaded(module: FolderModule): Promise<FolderModule> {
   await module.later?.settled;
   return module.later?.module ?? module;
@@ -72,11 +87,14 @@ function describeModule({ path, loaded, problem }: FolderModule): Finding {
   return ok(`${basename(path)}: ${count(names.length, 'function')} (${names.slice(0, shownNames).join(', ')}${more})`);
 }
 
+function describeHook({ name, timeoutMs: _timeoutMs, onFailure, presets, ...functions }: Hook): Finding {
+  const where = presets === undefined ? '' : `, for ${presets.join(', ')}`;
+  return ok(`hook ${name}: ${Object.keys(functions).join(', ')}${where}; when it fails: ${onFailure}`);
+}
+
 async function examineHook(entry: Config['modules']['hooks'][number], load: ImportModule): Promise<Finding> {
   try {
-    const hook = toHook(entry, (await loadModule(entry.path, { load })).exports, () => 'call');
-    const { name: _name, timeoutMs: _timeoutMs, onFailure, ...functions } = hook;
-    return ok(`hook ${entry.name}: ${Object.keys(functions).join(', ')}; when it fails: ${onFailure}`);
+    return describeHook(toHook(entry, (await loadModule(entry.path, { load })).exports, () => 'call'));
   } catch (error) {
     const text = `hook ${entry.name}: ${error instanceof Error ? error.message : String(error)}`;
     return broken(text, 'The gateway does not start without it: correct it, or remove it from hooks.');

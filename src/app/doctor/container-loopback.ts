@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { OutboundError } from '../../core/errors.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { isLoopbackName } from '../../http/auth/authenticate.ts';
-import { getLocally } from '../healthcheck.ts';
+import { getLocally } from '../get-locally.ts';
 
 /** Docker and Podman leave these files; elsewhere nothing is said about containers. */
 export function isInContainer(): boolean {

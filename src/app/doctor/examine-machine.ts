@@ -5,7 +5,7 @@ import { access, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
 import { broken, note, ok } from './finding.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../../core/finding.ts';
 
 /** The major version of Node.js that the tests run on. */
 const testedNode = 24;

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { bundledTimeFact } from '../bundled-time-server.ts';
-import type { Config } from '../../app/config/config.ts';
+import type { Config } from '../config/config.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { PresetRecord } from '../../core/preset.ts';
 import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import { broken, count, note } from './finding.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../../core/finding.ts';
 import { derivePepper, markOf } from '../../admin/derive-key-hash.ts';
 import { createLayeredRegistry } from '../../storage/layered-registry.ts';
 import { openStores } from '../../storage/open-stores.ts';

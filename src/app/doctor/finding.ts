@@ -1,24 +1,10 @@
-/** `note`: worth knowing. `warning`: works, but maybe not as intended. `broken`: something does not work until it is repaired. */
-export type Level = 'ok' | 'fact' | 'note' | 'warning' | 'broken';
-
-export interface Finding {
-  level: Level;
-  /** Names the thing; contains no secret. */
-  text: string;
-  /** What to do about it. */
-  cure?: string;
-}
+import type { Finding, Level, Section } from '../../core/finding.ts';
 
 export const ok = (text: string): Finding => ({ level: 'ok', text });
 export const fact = (text: string): Finding => ({ level: 'fact', text });
 export const note = (text: string, cure?: string): Finding => ({ level: 'note', text, ...(cure !== undefined && { cure }) });
 export const warning = (text: string, cure: string): Finding => ({ level: 'warning', text, cure });
 export const broken = (text: string, cure: string): Finding => ({ level: 'broken', text, cure });
-
-export interface Section {
-  title: string;
-  findings: Finding[];
-}
 
 const marks: Record<Level, string> = { ok: 'ok      ', fact: '        ', note: 'note    ', warning: 'warning ', broken: 'BROKEN  ' };
 
@@ -46,3 +32,6 @@ function verdict(broken: number): string {
 export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
+
+export const unknownVariable = (name: string): Finding =>
+  warning(`${name} is no setting and has no effect`, 'Correct its name; docs/configuration.md lists them all.');

@@ -12,11 +12,11 @@ import { readConfigFile } from '../../../src/app/config/config.ts';
 import { findUnknownVariables, listSettings } from '../../../src/app/config/read-settings.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
 import { startTimeServer } from '../../../src/demo/time-server.ts';
-import { examineGateway } from '../../../src/cli/doctor/doctor.ts';
-import type { DoctorParts } from '../../../src/cli/doctor/doctor.ts';
-import { examineFolder, examineNode } from '../../../src/cli/doctor/examine-machine.ts';
-import { countBroken, toReport } from '../../../src/cli/doctor/finding.ts';
-import type { Finding, Section } from '../../../src/cli/doctor/finding.ts';
+import { examineInstallation } from '../../../src/cli/doctor.ts';
+import type { DoctorParts } from '../../../src/cli/doctor.ts';
+import { examineFolder, examineNode } from '../../../src/app/doctor/examine-machine.ts';
+import { countBroken, toReport } from '../../../src/app/doctor/finding.ts';
+import type { Finding, Section } from '../../../src/core/finding.ts';
 import { localUrl } from '../../../src/app/config/local-url.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
@@ -59,7 +59,7 @@ async function peer(status: number, body: unknown): Promise<string> {
 /** Examines a gateway with a free port and an empty data folder, and no Ollama unless one is named. */
 async function examine(environment: NodeJS.ProcessEnv, parts: Partial<DoctorParts> = {}): Promise<Section[]> {
   const quiet = { PORT: '0', TOOLWHARF_DATA_DIR: folder, OLLAMA_BASE_URLS: ';', ...environment };
-  return examineGateway(quiet, { readFile: () => undefined, isContainer: false, ...parts });
+  return examineInstallation(quiet, { readFile: () => undefined, isContainer: false, ...parts });
 }
 
 function findingsOf(sections: readonly Section[], title: string): Finding[] {

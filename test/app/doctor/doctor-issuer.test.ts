@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { examineGateway } from '../../../src/cli/doctor/doctor.ts';
-import type { Finding } from '../../../src/cli/doctor/finding.ts';
+import { examineInstallation } from '../../../src/cli/doctor.ts';
+import type { Finding } from '../../../src/core/finding.ts';
 import { audience, startTokenIssuer } from '../../_support/token-issuer.ts';
 
 async function access(issuer: string): Promise<Finding[]> {
@@ -11,7 +11,7 @@ async function access(issuer: string): Promise<Finding[]> {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const quiet = { PORT: '0', TOOLWHARF_DATA_DIR: folder, OLLAMA_BASE_URLS: ';', TOOLWHARF_DEMO: 'true' };
   const environment = { ...quiet, OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience };
-  const sections = await examineGateway(environment, { readFile: () => undefined, isContainer: false });
+  const sections = await examineInstallation(environment, { readFile: () => undefined, isContainer: false });
   return sections.find(({ title }) => title === 'Access')?.findings ?? [];
 }
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { examineGateway } from '../../../src/cli/doctor/doctor.ts';
+import { examineInstallation } from '../../../src/cli/doctor.ts';
 import { functionModule, importNatively, toolsFolder } from '../../_support/tools-folder.ts';
 
 /** Level and text of the findings below a title, without the folder's path. */
@@ -13,7 +13,7 @@ async function found(title: string, files: Record<string, string>, yaml: string)
     TOOLWHARF_CONFIG: join(folder.path, 'toolwharf.yaml'),
     OLLAMA_BASE_URLS: ';',
   };
-  const sections = await examineGateway(environment, {
+  const sections = await examineInstallation(environment, {
     readFile: (path) => (path.endsWith('.yaml') ? yaml.replaceAll('$HERE', folder.path) : undefined),
     isContainer: false,
     importModule: importNatively,

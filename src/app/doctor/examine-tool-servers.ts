@@ -3,11 +3,11 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { containerLoopbackCure } from './container-loopback.ts';
 import { broken, count, fact, note, ok, warning } from './finding.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../../core/finding.ts';
 import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
 import { openServer } from '../../tools/servers/open-registered-server.ts';
 import type { OpenedServer, Opening } from '../../tools/servers/open-registered-server.ts';
-import { version } from '../../app/version.ts';
+import { version } from '../version.ts';
 
 /** Servers that are examined at the same time: each may take megabytes for its document. */
 const parallelServers = 4;
@@ -17,21 +17,35 @@ const shownOmissions = 5;
 /** Whether each registered server answers, and how its document was converted. */
 export async function examineToolServers(
   { toolServers: records, isUsed }: { toolServers: readonly ToolServerRecord[]; isUsed: boolean },
-  send: SendOutbound,
-  isContainer: boolean,
+  { send, isContainer, signal, findRunning = async () => undefined }: ServerExamination,
 ): Promise<Finding[]> {
   if (records.length === 0) return [fact(isUsed ? 'none registered' : 'none configured: the bundled time server is there as `time`')];
   const limit = pLimit(parallelServers);
   // The doctor stores nothing.
   const facts = { readFact: async () => undefined, writeFact: async () => undefined };
   const mcp = createMcpServers({ send, facts, version, now: Date.now, onListChanged: () => undefined, onProcessEnded: () => undefined });
-  const open: OpenServer = (record, signal) =>
+  const open: OpenServer = (record) =>
     openServer(record, send, { signal, isChecked: false, openMcp: (...request) => mcp.verify(...request) });
-  const findings = await Promise.all(records.map((record) => limit(() => examineServer(record, open, isContainer ? send : undefined))));
+  const findings = await Promise.all(
+    records.map((record) =>
+      limit(async () => {
+        if (signal.aborted) return [note(`${record.id}: not examined, because others took too long`)];
+        const running = await findRunning(record);
+        return running === undefined ? examineServer(record, open, isContainer ? send : undefined) : [running];
+      }),
+    ),
+  );
   return findings.flat();
 }
 
-type OpenServer = (record: ToolServerRecord, signal: AbortSignal) => Promise<Opening>;
+export interface ServerExamination {
+  send: SendOutbound;
+  isContainer: boolean;
+  signal: AbortSignal;
+  findRunning?: (record: ToolServerRecord) => Promise<Finding | undefined>;
+}
+
+type OpenServer = (record: ToolServerRecord) => Promise<Opening>;
 
 /** `sendInContainer`: undefined unless the doctor runs in a container. */
 async function examineServer(record: ToolServerRecord, open: OpenServer, sendInContainer: SendOutbound | undefined): Promise<Finding[]> {
@@ -39,7 +53,7 @@ async function examineServer(record: ToolServerRecord, open: OpenServer, sendInC
   if (!isEnabled) return [note(`${id}: disabled`)];
   if (origin === 'bundled') return [ok(`${id}: bundled, runs with the gateway`)];
   // `open` has its own time limit and never rejects.
-  const opening = await open(record, new AbortController().signal);
+  const opening = await open(record);
   if (opening.type === 'opened') return describeOpened(record, opening.server);
   const text = `${id} (${addressOf(record)}): ${opening.reason}`;
   if (opening.type === 'unsupported' && opening.needsCredential === true) return [note(text)];

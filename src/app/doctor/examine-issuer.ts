@@ -4,7 +4,7 @@ import type { OidcSettings } from '../../policy/oidc-callers.ts';
 import { createTokenVerifier } from '../../policy/verify-token.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { broken, count, ok } from './finding.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from '../../core/finding.ts';
 
 /** Asks the issuer of `auth.oidc` for its keys, as the gateway will. */
 export async function examineIssuer(settings: OidcSettings | undefined, send: SendOutbound): Promise<Finding[]> {

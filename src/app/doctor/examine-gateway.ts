@@ -1,0 +1,93 @@
+import type { Finding, Section } from '../../core/finding.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
+import type { Registry, ToolServerRecord } from '../../core/registry.ts';
+import { isLoopbackName } from '../../http/auth/authenticate.ts';
+import type { CatalogBackend } from '../../models/model-catalog.ts';
+import { waitUnlessAborted } from '../../shared/wait-for.ts';
+import type { Config } from '../config/config.ts';
+import type { FunctionExamination } from './examine-functions.ts';
+import { examineIssuer } from './examine-issuer.ts';
+import { examineFolder, examineNode } from './examine-machine.ts';
+import { examineModels } from './examine-models.ts';
+import { examinePresets } from './examine-presets.ts';
+import { examineStore } from './examine-store.ts';
+import { examineToolServers } from './examine-tool-servers.ts';
+import { ok, warning } from './finding.ts';
+
+/** What a gateway that serves and one that does not run are examined by. */
+export interface ExaminedParts {
+  config: Config;
+  openRegistry: (config: Config) => Promise<Registry>;
+  send: SendOutbound;
+  /** Adds session tokens, where tool servers use them. */
+  sendToServers: SendOutbound;
+  /** Default: those of the configuration. */
+  backends?: CatalogBackend[] | undefined;
+  isContainer: boolean;
+  /** Findings about the settings, and their title. */
+  settings: Section;
+  /** The address that it listens on. */
+  examineAddress: () => Promise<Finding[]>;
+  examineFunctions: () => Promise<FunctionExamination>;
+  /** What a server whose process runs already does, so that it is not started twice. */
+  findRunning?: (record: ToolServerRecord) => Promise<Finding | undefined>;
+  /** Ends the examination; what has not answered by then is a finding. */
+  signal: AbortSignal;
+}
+
+/** Examines everything that the gateway uses, with the gateway's own modules, and changes nothing. */
+export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
+  const { config, send, signal } = parts;
+  const inTime = createPatience(signal);
+  const nothing = { toolServers: config.toolServers, keys: 0, isUsed: true, presets: config.presets };
+  const store = await inTime('The database', examineStore(config, parts.openRegistry), (late) => ({ ...nothing, findings: [late] }));
+  const [folder, address, issuer, models, toolServers, functions] = await Promise.all([
+    inTime('The data folder', examineFolder(config.dataDir), (late) => late),
+    inTime('The address', parts.examineAddress(), (late) => [late]),
+    inTime('auth.oidc', examineIssuer(config.oidc, send), (late) => [late]),
+    inTime('The models', examineModels(parts), (late) => ({ findings: [late], ids: undefined })),
+    inTime('Some tool servers', examineToolServers(store, { ...parts, send: parts.sendToServers }), (late) => [late]),
+    inTime('The functions', parts.examineFunctions(), (late) => ({ findings: [late], functions: undefined })),
+  ]);
+  const known = { models: models.ids, toolServers: store.toolServers, functions: functions.functions };
+  const presets = await examinePresets(store.presets, known);
+  return [
+    { title: 'This machine', findings: [examineNode(process.versions.node), folder, ...address] },
+    { title: 'Access', findings: [examineAccess(config, store.keys), ...issuer] },
+    parts.settings,
+    { title: 'Models', findings: models.findings },
+    { title: 'Tool servers', findings: [...store.findings, ...toolServers] },
+    { title: 'Functions and hooks', findings: functions.findings },
+    { title: 'Presets', findings: presets },
+  ].filter(({ findings }) => findings.length > 0);
+}
+
+type InTime = <Value, Late>(what: string, work: Promise<Value>, giveUp: (late: Finding) => Late) => Promise<Value | Late>;
+
+/** A disk or a server that does not answer keeps back no other finding. */
+function createPatience(signal: AbortSignal): InTime {
+  return (what, work, giveUp) =>
+    waitUnlessAborted(work, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+      return giveUp(
+        warning(`${what}: not examined, because the examination took too long`, 'Mend what is named elsewhere, then try again.'),
+      );
+    });
+}
+
+function examineAccess(config: Config, keys: number): Finding {
+  if (config.adminKey !== undefined) return ok('A key is needed: TOOLWHARF_ADMIN_KEY is set');
+  if (keys > 0) return ok(`A key is needed: ${keys} ${keys === 1 ? 'is' : 'are'} stored`);
+  if (config.oidc !== undefined)
+    return ok(
+      `A key or a token of ${config.oidc.issuer} is needed; no key is stored yet: the start makes an administrator key and prints it once`,
+    );
+  if (isLoopbackName(config.host))
+    return ok(
+      `Open to this machine: chats need no key, and changes need the one that the start prints; ${config.host} cannot be reached from elsewhere`,
+    );
+  return warning(
+    `${config.host} can be reached from elsewhere and no key is configured: the start makes an administrator key and prints it once`,
+    'Note that key, or set TOOLWHARF_ADMIN_KEY, for example to the output of `openssl rand -hex 24`.',
+  );
+}

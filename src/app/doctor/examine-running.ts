@@ -1,0 +1,61 @@
+import type { Finding, Section } from '../../core/finding.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
+import type { Registry, ToolServerRecord } from '../../core/registry.ts';
+import type { CatalogBackend } from '../../models/model-catalog.ts';
+import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
+import type { Extensions } from '../compose-extensions.ts';
+import type { Config } from '../config/config.ts';
+import { localUrl } from '../config/local-url.ts';
+import { isInContainer } from './container-loopback.ts';
+import { describeLoaded } from './examine-functions.ts';
+import { examineGateway } from './examine-gateway.ts';
+import { broken, count, note, ok, unknownVariable } from './finding.ts';
+
+/** The parts of the gateway that serves. */
+export interface ExaminedRunning {
+  config: Config;
+  registry: Registry;
+  /** With session tokens. */
+  send: SendOutbound;
+  /** Default: those of the configuration. */
+  backends: CatalogBackend[] | undefined;
+  unknownVariables: readonly string[];
+  servers: ToolCatalog['servers'];
+  loaded: Extensions['loaded'];
+  /** Undefined until the gateway listens. */
+  boundPort: () => number | undefined;
+}
+
+/** Examines the gateway that this process serves: with its own store, which stays open, and without starting anything twice. */
+export function examineRunning(running: ExaminedRunning, signal: AbortSignal): Promise<Section[]> {
+  const { config, registry, send, backends, unknownVariables, servers, loaded, boundPort } = running;
+  const url = localUrl({ host: config.host, port: boundPort() ?? config.port });
+  return examineGateway({
+    config,
+    openRegistry: async () => ({ ...registry, close: async () => undefined }),
+    send,
+    sendToServers: send,
+    backends,
+    isContainer: isInContainer(),
+    // The settings in force are listed by `GET /api/settings`.
+    settings: { title: 'Settings', findings: unknownVariables.map(unknownVariable) },
+    examineAddress: async () => [ok(`Serves at ${url}`)],
+    examineFunctions: async () => describeLoaded(await loaded()),
+    findRunning: (record) => describeProcess(record, servers),
+    signal,
+  });
+}
+
+/** An MCP server that this gateway has started itself. */
+async function describeProcess(record: ToolServerRecord, servers: ToolCatalog['servers']): Promise<Finding | undefined> {
+  const { id, isEnabled, process: started } = record;
+  if (started === undefined || !isEnabled) return undefined;
+  const name = `${id} (${started.command})`;
+  const state = (await servers()).find((server) => server.id === id);
+  if (state?.state === 'ok') return ok(`${name}: ${count(state.functions, 'function')}`);
+  if (state?.error === undefined) return note(`${name}: not started yet`);
+  return broken(
+    `${name}: ${state.error}`,
+    'Correct `command`, `args` and `env` of its entry; GET /api/tool-servers has the last lines it printed.',
+  );
+}
