@@ -19,12 +19,11 @@ import type { OAuthClientStore } from '../../core/oauth-clients.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { originOf } from '../../shared/document-url.ts';
-import { isJsonObject } from '../../shared/json.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { DocumentSignIn } from '../openapi/load/read-sign-in.ts';
 import { discoverForApi, discoverForMcp } from './discover-authorization.ts';
 import type { FoundAuthorization } from './discover-authorization.ts';
-import { explainOAuthFailure, oauthErrorOf } from './oauth-failure.ts';
+import { explainOAuthFailure, isRefusal, oauthErrorOf } from './oauth-failure.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { configuredClient, createClientRegistrar } from './register-client.ts';
@@ -74,7 +73,7 @@ export interface OAuthClient {
    * @throws GatewayError `forbidden` if the person or the server refused, `conflict` if the connection has changed, and as `begin`
    */
   complete(record: ToolServerRecord, pending: PendingAuthorization, callback: URLSearchParams): Promise<OAuthCredential>;
-  /** `refused`: the authorization server says that the refresh token, or the client, is no longer good. @throws GatewayError when it cannot be asked */
+  /** `refused`: the authorization server gives no tokens for these any more. @throws GatewayError when it cannot be asked */
   refresh(record: ToolServerRecord, credential: OAuthCredential): Promise<OAuthCredential | 'refused'>;
   /** A token for the gateway itself (`grant: client_credentials`). @throws GatewayError */
   ownToken(record: ToolServerRecord): Promise<SharedToken>;
@@ -151,8 +150,8 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
       accessToken,
       ...withoutUndefined({
         refreshToken,
-        expires: lifeMs && now() + lifeMs,
-        refreshFrom: lifeMs && now() + lifeMs - Math.min(limits.oauthRefreshAheadMs, lifeMs / 5),
+        expires: lifeMs === undefined ? undefined : now() + lifeMs,
+        refreshFrom: lifeMs === undefined ? undefined : now() + lifeMs - Math.min(limits.oauthRefreshAheadMs, lifeMs / 5),
         scopes: scope?.split(' ').filter((entry) => entry !== ''),
       }),
     };
@@ -232,7 +231,7 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
           ...settings,
           additionalParameters: { ...withoutUndefined({ resource }) },
         });
-        const tokens = await processAuthorizationCodeResponse(server, asClient, await withoutIdToken(answer));
+        const tokens = await processAuthorizationCodeResponse(server, asClient, answer);
         return {
           kind: 'oauth',
           grant: randomUUID(),
@@ -267,12 +266,11 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
           additionalParameters: { ...withoutUndefined({ resource }) },
         });
         const { expires: _expires, refreshFrom: _refreshFrom, ...rest } = credential;
-        return { ...rest, client, ...tokensIn(await processRefreshTokenResponse(server, asClient, await withoutIdToken(answer)), who) };
+        return { ...rest, client, ...tokensIn(await processRefreshTokenResponse(server, asClient, answer), who) };
       } catch (error) {
-        const code = oauthErrorOf(error);
-        if (isUnknownClient(code) && credential.registeredFor !== undefined)
+        if (isUnknownClient(oauthErrorOf(error)) && credential.registeredFor !== undefined)
           await registrar.forget({ issuer: binding.issuer, redirectUri: credential.registeredFor }, client.id);
-        if (code === 'invalid_grant' || isUnknownClient(code)) return 'refused';
+        if (isRefusal(error)) return 'refused';
         throw explainOAuthFailure(error, who);
       }
     },
@@ -346,15 +344,4 @@ function latestClient({ oauth = {} }: ToolServerRecord, client: OAuthClientCrede
 
 function isUnknownClient(code: string | undefined): boolean {
   return code === 'invalid_client' || code === 'unauthorized_client';
-}
-
-/** Without the word of the server about who has signed in, which the gateway does not use and would have to check. */
-async function withoutIdToken(response: Response): Promise<Response> {
-  const json: unknown = await response
-    .clone()
-    .json()
-    .catch(() => undefined);
-  if (!isJsonObject(json) || json['id_token'] === undefined) return response;
-  const { id_token: _unused, ...tokens } = json;
-  return Response.json(tokens, { status: response.status });
 }

@@ -4,10 +4,22 @@ import { GatewayError, OutboundError } from '../../core/errors.ts';
 /** An error code of OAuth (RFC 6749, appendix A.7), short enough to be one. Descriptions are left out: they may repeat what was sent. */
 const errorCode = /^[a-z0-9_.-]{1,60}$/i;
 
-/** The error that an authorization server answered with; undefined for any other failure. */
+/** Of a token endpoint that may do otherwise the next time. */
+const passingErrors = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
+const tooManyRequests = 429;
+
+/** The error that an authorization server answered the gateway with; undefined for any other failure. */
 export function oauthErrorOf(error: unknown): string | undefined {
-  if (!(error instanceof ResponseBodyError) && !(error instanceof AuthorizationResponseError)) return undefined;
-  return errorCode.test(error.error) ? error.error : 'an error that is none of OAuth';
+  return error instanceof ResponseBodyError ? codeIn(error) : undefined;
+}
+
+/** Whether an authorization server has decided against a request, and would do so again. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ResponseBodyError && error.status !== tooManyRequests && !passingErrors.has(error.error);
+}
+
+function codeIn({ error }: ResponseBodyError | AuthorizationResponseError): string {
+  return errorCode.test(error) ? error : 'an error that is none of OAuth';
 }
 
 /**
@@ -23,12 +35,9 @@ export function explainOAuthFailure(error: unknown, who: string): GatewayError {
   if (error instanceof DOMException && error.name === 'TimeoutError')
     return new GatewayError('upstream_timeout', `${who} did not answer in time.`);
   if (error instanceof AuthorizationResponseError)
-    return new GatewayError('forbidden', `${who} did not let you in: it answered "${oauthErrorOf(error) ?? ''}".`);
+    return new GatewayError('forbidden', `${who} did not let you in: it answered "${codeIn(error)}".`);
   if (error instanceof ResponseBodyError)
-    return new GatewayError(
-      'upstream_rejected',
-      `${who} refuses the request: it answered "${oauthErrorOf(error) ?? ''}" (HTTP ${error.status}).`,
-    );
+    return new GatewayError('upstream_rejected', `${who} refuses the request: it answered "${codeIn(error)}" (HTTP ${error.status}).`);
   const isKnown = error instanceof OperationProcessingError || error instanceof UnsupportedOperationError;
   const reason = isKnown ? error.message.replaceAll('"response" ', '').replaceAll('"', '') : 'it cannot be read';
   return new GatewayError('upstream_invalid_response', `${who} gave an answer that is not valid OAuth: ${reason}.`);

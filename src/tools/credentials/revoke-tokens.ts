@@ -1,4 +1,4 @@
-import { processRevocationResponse, revocationRequest } from 'oauth4webapi';
+import { revocationRequest } from 'oauth4webapi';
 import type { Credential, CredentialStore, OAuthCredential } from '../../core/credentials.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
@@ -51,10 +51,9 @@ async function revoke(send: SendOutbound, credential: OAuthCredential): Promise<
   const tokens = [...(refreshToken === undefined ? [] : [['refresh_token', refreshToken]]), ['access_token', accessToken]] as const;
   for (const [hint = '', token = ''] of tokens) {
     const additionalParameters = { token_type_hint: hint };
-    const answer = await revocationRequest(server, { client_id: client.id }, clientAuthOf(client), token, {
-      ...settings,
-      additionalParameters,
-    });
-    await processRevocationResponse(answer);
+    // Each by itself: some servers revoke only one kind (RFC 7009, section 2.2.1).
+    await revocationRequest(server, { client_id: client.id }, clientAuthOf(client), token, { ...settings, additionalParameters }).catch(
+      () => undefined,
+    );
   }
 }

@@ -1,10 +1,14 @@
 import type { OAuthCredential } from '../../../src/core/credentials.ts';
+import type { OAuthClientStore } from '../../../src/core/oauth-clients.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../../src/core/registry.ts';
 import { createOAuthClient } from '../../../src/tools/credentials/oauth-client.ts';
-import type { OAuthClient, OAuthClientOptions } from '../../../src/tools/credentials/oauth-client.ts';
+import type { OAuthClient, OAuthClientOptions, PendingAuthorization } from '../../../src/tools/credentials/oauth-client.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
 import { passwordOf } from '../../_support/authorization-server.ts';
 import { directSend } from '../../_support/direct-send.ts';
+import { handMadePeers, secrets } from '../../_support/hand-made-authorization.ts';
+import type { Faults, HandMadePeers } from '../../_support/hand-made-authorization.ts';
 import { memoryStores } from '../../_support/memory-stores.ts';
 import { scriptedBrowser } from '../../_support/scripted-browser.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
@@ -41,3 +45,41 @@ export async function credentialOf(oauth: OAuthClient, record: ToolServerRecord,
   const { authorizationUrl, pending } = await oauth.begin(record, redirectUri, 'state');
   return oauth.complete(record, pending, await signIn(authorizationUrl, account));
 }
+
+export interface HandMadeSetup {
+  peers: HandMadePeers;
+  clients: OAuthClientStore;
+  oauth: OAuthClient;
+  begin: () => ReturnType<OAuthClient['begin']>;
+  /** What the authorization server's answer in the browser holds. */
+  complete: (pending: PendingAuthorization, parameters?: Record<string, string>) => ReturnType<OAuthClient['complete']>;
+}
+
+/** A client before peers that are made by hand, and break where `faults` say so. */
+export async function handMadeSetup(
+  faults: Faults = {},
+  {
+    send = directSend,
+    publicUrl,
+    fields,
+  }: { send?: SendOutbound; publicUrl?: string | undefined; fields?: Partial<ToolServerRecord> | undefined } = {},
+): Promise<HandMadeSetup> {
+  const peers = await handMadePeers(faults);
+  const clients = memoryStores().oauthClients;
+  const oauth = oauthClient({ send, clients, publicUrl });
+  const record = oauthRecord(peers.url, fields);
+  return {
+    peers,
+    clients,
+    oauth,
+    begin: () => oauth.begin(record, publicUrl === undefined ? redirectUri : `${publicUrl}/oauth/callback`, 'state'),
+    complete: (pending, parameters = { iss: peers.issuer }) =>
+      oauth.complete(record, pending, new URLSearchParams({ code: secrets.code, state: 'state', ...parameters })),
+  };
+}
+
+/** The usual JSON of a part, with a change. */
+export const changed =
+  (change: (json: JsonObject) => JsonObject): ((usual: Response) => Promise<Response>) =>
+  async (usual) =>
+    Response.json(change((await usual.json()) as JsonObject), { status: usual.status });
