@@ -94,3 +94,38 @@ export async function findBarriers(page: Page): Promise<string[]> {
     );
   });
 }
+
+/** Where the page scrolls sideways: the page itself, and each part but those that are made for it, which the keyboard reaches. */
+export function findSidewaysScroll(page: Page): Promise<string[]> {
+  return page.evaluate(() =>
+    [...document.querySelectorAll('*')].flatMap((element) => {
+      const isWider = element.scrollWidth > element.clientWidth + 1;
+      const isPage = element === document.documentElement || element.tagName === 'BODY';
+      const scrolls = isPage || (['auto', 'scroll'].includes(getComputedStyle(element).overflowX) && (element as HTMLElement).tabIndex < 0);
+      const isField = element.matches('input, textarea, select');
+      return isWider && scrolls && !isField
+        ? [`${element.tagName} ${element.className}: ${element.scrollWidth} in ${element.clientWidth}`]
+        : [];
+    }),
+  );
+}
+
+/** Widths and colours that every page has to do with. */
+export const looks = [
+  { name: 'wide, light', viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
+  { name: 'wide, dark', viewport: { width: 1280, height: 800 }, colorScheme: 'dark' },
+  { name: '360 px, light', viewport: { width: 360, height: 740 }, colorScheme: 'light' },
+  { name: '360 px, dark', viewport: { width: 360, height: 740 }, colorScheme: 'dark' },
+] as const;
+
+/** What is wrong with a page as it stands, in every look. */
+export async function findFaultsInAllLooks(page: Page): Promise<string[]> {
+  const found: string[] = [];
+  for (const { name, viewport, colorScheme } of looks) {
+    await page.setViewportSize(viewport);
+    await page.emulateMedia({ colorScheme });
+    const faults = [...(await findBarriers(page)), ...(await findSidewaysScroll(page))];
+    found.push(...faults.map((fault) => `${name}: ${fault}`));
+  }
+  return found;
+}

@@ -6,22 +6,7 @@ import { memoryRegistry } from '../_support/memory-stores.ts';
 
 afterAll(closeChromium);
 
-const narrow = { viewport: { width: 360, height: 740 } };
-const paths = ['/console/accounts', '/console/presets', '/console/keys', '/console/usage', '/console/settings'];
-
 describeInChromium('pages for those who run the gateway', () => {
-  test.each(paths)('%s stands in nobody’s way, wide and narrow', async (path) => {
-    await using gateway = await freshGateway();
-    for (const options of [{}, narrow, { colorScheme: 'dark' as const }]) {
-      await using it = await openPage(gateway.url, { path: `${path}#key=${gateway.app.startKey ?? ''}`, ...options });
-      await it.page.locator('main h1').waitFor();
-      await it.page.waitForLoadState('networkidle');
-      expect(await findBarriers(it.page)).toEqual([]);
-      expect(await it.page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
-      expect(it.faults).toEqual([]);
-    }
-  });
-
   test('make the first key, which is shown once and kept', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/keys#key=${gateway.app.startKey ?? ''}` });

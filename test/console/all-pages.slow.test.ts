@@ -1,0 +1,112 @@
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { pages } from '../../src/console/pages.ts';
+import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+import type { FreshGateway } from '../_support/fresh-gateway.ts';
+
+afterAll(closeChromium);
+
+interface Visit {
+  gateway: FreshGateway;
+  key: string;
+  /** Of a route with `:id`. */
+  ids: Readonly<Record<string, string>>;
+}
+
+const nowhere = { chats: 'nowhere', 'tool-servers': 'nowhere', runs: 'nowhere' };
+
+async function startGateway(): Promise<FreshGateway> {
+  const gateway = await freshGateway();
+  onTestFinished(() => gateway[Symbol.asyncDispose]());
+  return gateway;
+}
+
+async function send(url: string, key: string, body: object): Promise<Response> {
+  const headers = { 'content-type': 'application/json', 'x-api-key': key };
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+  expect(response.ok).toBe(true);
+  return response;
+}
+
+/** Who visits the pages, and what there is. */
+const visits = {
+  'where nothing has happened yet': async (): Promise<Visit> => {
+    const gateway = await startGateway();
+    return { gateway, key: gateway.app.startKey ?? '', ids: nowhere };
+  },
+  'where there is something of everything': async (): Promise<Visit> => {
+    const gateway = await startGateway();
+    const start = gateway.app.startKey ?? '';
+    const made = (await (await send(`${gateway.url}/api/keys`, start, { name: 'administrator', role: 'admin' })).json()) as { key: string };
+    const { key } = made;
+    const users = { from: 'header', name: 'x-openwebui-user-id' };
+    await send(`${gateway.url}/api/keys`, key, { name: 'A frontend with many people', role: 'user', users });
+    await send(`${gateway.url}/api/presets`, key, { id: 'clerk', base_model: 'demo', system: 'You are a clerk.' });
+    const server = { id: 'mail', url: 'http://127.0.0.1:9', spec: mail, auth_type: 'bearer', per_user: true, info: { name: 'Mail' } };
+    await send(`${gateway.url}/api/tool-servers`, key, server);
+    const question = { role: 'user', content: 'What time is it in Osaka?' };
+    const chat = await send(`${gateway.url}/v1/chat/completions`, key, { model: 'demo', messages: [question] });
+    return { gateway, key, ids: { ...nowhere, 'tool-servers': 'time', runs: chat.headers.get('x-toolwharf-run-id') ?? '' } };
+  },
+  'for a user who may change nothing': async (): Promise<Visit> => {
+    const gateway = await startGateway();
+    const start = gateway.app.startKey ?? '';
+    const admin = (await (await send(`${gateway.url}/api/keys`, start, { name: 'administrator', role: 'admin' })).json()) as {
+      key: string;
+    };
+    const user = (await (await send(`${gateway.url}/api/keys`, admin.key, { name: 'user', role: 'user' })).json()) as { key: string };
+    return { gateway, key: user.key, ids: { ...nowhere, 'tool-servers': 'time' } };
+  },
+};
+
+const mail = {
+  openapi: '3.1.0',
+  info: { title: 'Mail', version: '1' },
+  paths: { '/whoami': { get: { operationId: 'whoami', responses: { 200: { description: 'The account' } } } } },
+};
+
+const routes = pages.flatMap(({ path, routes = [path] }) => routes);
+
+describeInChromium('every page of the console', () => {
+  test.each(Object.keys(visits) as (keyof typeof visits)[])(
+    'has nothing serious for axe and never scrolls sideways, wide and at 360 px, light and dark, %s',
+    async (name) => {
+      const { gateway, key, ids } = await visits[name]();
+      await using it = await openPage(gateway.url, { path: `/#key=${key}`, reducedMotion: 'reduce' });
+      const { page } = it;
+      const found: Record<string, string[]> = {};
+      for (const route of routes) {
+        const path = route.replace(/([\w-]+)\/:id/, (_, kind: string) => {
+          const id = ids[kind];
+          if (id === undefined) throw new Error(`Say here which ${kind} to show for ${route}.`);
+          return `${kind}/${id}`;
+        });
+        await page.goto(gateway.url + path);
+        await page.waitForLoadState('networkidle');
+        // The page itself, and not what stands there while it loads.
+        await page.locator('main :is(h1, h2, [role=alert])').first().waitFor();
+        const faults = await findFaultsInAllLooks(page);
+        if (faults.length > 0) found[path] = faults;
+      }
+      expect(found).toEqual({});
+      expect(it.faults).toEqual([]);
+      expect(it.foreign).toEqual([]);
+    },
+  );
+
+  test('is seen as faulty where it is: a picture without words, and a line that does not fit', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url);
+    await it.page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
+    expect(await findFaultsInAllLooks(it.page)).toEqual([]);
+    await it.page.evaluate(() => {
+      const line = document.createElement('p');
+      line.style.minWidth = '500px';
+      line.textContent = 'wide';
+      document.querySelector('main h1')?.append(document.createElement('img'), line);
+    });
+    const found = (await findFaultsInAllLooks(it.page)).join('\n');
+    expect(found).toContain('image-alt');
+    expect(found).toMatch(/360 px, dark: .* in 3\d\d/);
+  });
+});
