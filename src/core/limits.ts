@@ -170,6 +170,10 @@ export const limits = {
   /** Truncated results that one run stores for `read_result`. */
   keptResultsCharacters: 8 * 1024 * 1024,
   keptResults: 64,
+  /** Of one call, retries included: more of them say nothing new to the person who looks at them. */
+  recordedRequests: 8,
+  /** Of a body that is shown to a person, who reads no more of it. */
+  recordedBodyCharacters: 100_000,
   /** Results of functions with `cacheTtlMs`, over all callers. */
   cachedResults: 1_000,
   cachedResultsCharacters: 16 * 1024 * 1024,

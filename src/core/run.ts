@@ -6,6 +6,7 @@ import type { ChatMessage, InlineFile } from './chat.ts';
 import type { AskClient } from './elicitation.ts';
 import type { PresetRecord } from './preset.ts';
 import type { ModelRequestLog } from './model-request-log.ts';
+import type { RecordedRequest } from './recorded-request.ts';
 
 /** The run, as every part of the program that works on it sees it. */
 export interface RunContext {
@@ -53,6 +54,8 @@ export interface RunContext {
   readonly transcript?: ChatMessage[] | undefined;
   /** Absent if the run is not logged. */
   readonly modelRequests?: ModelRequestLog | undefined;
+  /** Where requests to tool servers are added, for a caller who may see their addresses and asks for it. */
+  readonly recordedRequests?: RecordedRequest[] | undefined;
 }
 
 /** Whether questions can reach a user while the run goes on. */

@@ -9,6 +9,7 @@ import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { plainRequest } from '../core/plain-request.ts';
+import type { RecordedRequest } from '../core/recorded-request.ts';
 import type { ReadRequestHeader } from '../core/request-headers.ts';
 import type { RunContext } from '../core/run.ts';
 import type { ListedTool, ToolErrorCode, ToolFinder, ToolOffer, ToolOutcome } from '../core/tool.ts';
@@ -32,6 +33,8 @@ export interface FunctionInvoker {
   address?: (() => string | undefined) | undefined;
   /** Absent if the client cannot be asked. */
   askClient?: AskClient | undefined;
+  /** Where requests to tool servers are added. */
+  recordedRequests?: RecordedRequest[] | undefined;
 }
 
 export interface InvokedFunction {
@@ -69,7 +72,7 @@ export function createInvokeFunction({
 }: InvokeOptions): InvokeFunction {
   async function invoke(
     { idOrName, args }: { idOrName: string; args: JsonObject },
-    { caller, signal, readHeader, address, emit, askClient }: FunctionInvoker,
+    { caller, signal, readHeader, address, emit, askClient, recordedRequests }: FunctionInvoker,
   ): Promise<InvokedFunction> {
     const tokens = new TokenTally();
     const without = { chatId: undefined, messageId: undefined, sessionId: undefined };
@@ -80,6 +83,7 @@ export function createInvokeFunction({
       readHeader,
       address,
       askClient,
+      recordedRequests,
       signal,
       modelRequests: tokens.counting(),
     };

@@ -15,7 +15,30 @@ const toolShape = z
     kind,
   })
   .meta({ id: 'Tool' });
-const head = { id: z.string(), tool: z.string(), duration_ms: z.number() };
+const recordedBody = {
+  body: z.string().optional(),
+  body_encoding: z.literal('base64').optional().describe('Where the body is no text.'),
+  truncated: z.literal(true).optional().describe('Of the body, which has more.'),
+};
+const recordedRequest = z
+  .object({
+    method: z.string().optional(),
+    url: z.string().optional(),
+    headers: z.record(z.string(), z.string()).optional(),
+    ...recordedBody,
+    answer: z.object({ status: z.int().optional(), headers: z.record(z.string(), z.string()).optional(), ...recordedBody }).optional(),
+    failure: z.string().optional().describe('Why there is no answer.'),
+  })
+  .meta({
+    id: 'RecordedRequest',
+    description: 'A request to a tool server, and its answer. Credentials are `[secret]`. Messages over a pipe have a body alone.',
+  });
+const head = {
+  id: z.string(),
+  tool: z.string(),
+  duration_ms: z.number(),
+  requests: z.array(recordedRequest).optional().describe('Those of this call, where `record_requests` asks for them.'),
+};
 export const failureShape = z
   .object({
     ...head,
@@ -60,9 +83,12 @@ export const toolDescriptions = {
     path: '/api/tools/{id}/invoke',
     params: { id: 'The id or the name of the function. Ids contain `/`.' },
     body: {
-      schema: z.looseObject({ arguments: anyObject.nullish() }),
+      schema: z.looseObject({ arguments: anyObject.nullish(), record_requests: z.boolean().optional() }),
       isOptional: true,
-      fields: { arguments: 'They have to fit the schema of the function.' },
+      fields: {
+        arguments: 'They have to fit the schema of the function.',
+        record_requests: 'true: the answer has the requests to tool servers, and what they answered, in `requests`. For administrators.',
+      },
       example: { arguments: { timezone: 'Asia/Tokyo' } },
     },
     answers: {

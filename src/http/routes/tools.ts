@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { ListedTool, ToolErrorCode, ToolFile, ToolFinder } from '../../core/tool.ts';
+import type { Caller } from '../../core/caller.ts';
 import type { InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -11,6 +12,7 @@ import { disconnectSignal } from '../disconnect-signal.ts';
 import { parseInput } from '../parse-input.ts';
 import { publicAddress } from '../public-address.ts';
 import { sendInSlices } from '../send-in-slices.ts';
+import { toRecordedWire } from '../recorded-request-wire.ts';
 import { pageLimit } from '../page-limit.ts';
 
 export interface ToolRouteOptions {
@@ -22,6 +24,8 @@ export interface ToolRouteOptions {
 
 /** Ids contain a slash, so the route takes the rest of the path, which is the id and `/invoke`. */
 const pathEnd = '/invoke';
+
+const recordField = 'record_requests';
 
 /** `GET /api/tools` lists the registered functions that the caller may use. `POST /api/tools/{id or name}/invoke` runs one, with the checks of a chat. */
 export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { tools, invoke, publicUrl }) => {
@@ -38,15 +42,18 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
     const path = params['*'];
     if (!path.endsWith(pathEnd)) throw new GatewayError('not_found', 'To call a function, send POST /api/tools/{id or name}/invoke.');
     const call = { idOrName: path.slice(0, -pathEnd.length), args: argumentsIn(body) };
+    const recordedRequests = isRecorded(body, caller) ? [] : undefined;
     const invoked = await invoke(call, {
       caller,
       signal,
       readHeader: readRequestHeader(request),
       address: () => publicAddress(request.headers, publicUrl),
+      recordedRequests,
     });
     const status = statusOf(invoked);
     request.log.info({ tool: invoked.id, status, duration_ms: invoked.durationMs }, 'tool invoked');
-    return reply.code(status).send(toInvokedWire(invoked));
+    const requests = recordedRequests && { requests: recordedRequests.map(toRecordedWire) };
+    return reply.code(status).send({ ...toInvokedWire(invoked), ...requests });
   });
 };
 
@@ -79,11 +86,27 @@ function toListedWire(tool: ListedTool): JsonObject {
   };
 }
 
+/**
+ * Whether the caller wants to see the requests to tool servers, as may whoever may read what is registered (`GET /api/tool-servers`).
+ * @throws GatewayError `invalid_request`, `forbidden`
+ */
+function isRecorded(body: unknown, { role, isOpen }: Caller): boolean {
+  const wanted = isJsonObject(body) ? (ownValue(body, recordField) ?? false) : false;
+  if (typeof wanted !== 'boolean')
+    throw new GatewayError('invalid_request', `${recordField}: must be true or false.`, { param: recordField });
+  if (wanted && role !== 'admin' && !isOpen)
+    throw new GatewayError(
+      'forbidden',
+      `Only administrators see requests to tool servers. Leave ${recordField} out, or use an administrator key.`,
+    );
+  return wanted;
+}
+
 /** @throws GatewayError `invalid_request` */
 function argumentsIn(body: unknown): JsonObject {
   const fields = isJsonObject(body) ? body : {};
   // If arguments were sent at the top level by mistake, a function that requires none would run without them.
-  const isEmpty = isJsonObject(body) && Object.keys(body).every((key) => key === 'arguments');
+  const isEmpty = isJsonObject(body) && Object.keys(body).every((key) => key === 'arguments' || key === recordField);
   const args = ownValue(fields, 'arguments') ?? (isEmpty ? {} : undefined);
   if (isDeeperThan(args, limits.jsonDepth)) throw invalidArguments(`nested deeper than ${limits.jsonDepth} levels`);
   if (isJsonObject(args)) return args;

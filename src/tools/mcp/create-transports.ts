@@ -10,6 +10,8 @@ import { requestIdIn } from './incoming-messages.ts';
 import type { AnswerWatch } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
+import type { OutboundFetchOptions } from './outbound-fetch.ts';
+import { recordingOf } from './record-messages.ts';
 
 /** A transport to try. `isLegacy`: it serves only servers of the first protocol version. */
 export interface TransportKind {
@@ -36,7 +38,7 @@ export const createTransports: CreateTransports = (peer, { send, scopes, answers
   if (peer.process !== undefined) return [processTransport(peer.process)];
   const url = new URL(peer.url);
   const connectTimeoutMs = limits.mcpConnectTimeoutMs;
-  const fetch = createOutboundFetch({
+  const options: OutboundFetchOptions = {
     send,
     trust: peer.trust,
     signal,
@@ -48,7 +50,8 @@ export const createTransports: CreateTransports = (peer, { send, scopes, answers
       const id = scope === undefined ? undefined : requestIdIn(body);
       return scope === undefined || id === undefined ? undefined : answers.begin(id, () => scope.onAnswerLost());
     },
-  });
+  };
+  const fetch = createOutboundFetch({ ...options, recording: () => recordingOf(peer, scopes.contextual()?.run) });
   return [
     {
       isLegacy: false,
@@ -56,7 +59,7 @@ export const createTransports: CreateTransports = (peer, { send, scopes, answers
       createTransport: () => new StreamableHTTPClientTransport(url, { fetch }),
     },
     // The SDK deprecates this transport in favour of the first one, but servers of 2024 speak only this one.
-    { isLegacy: true, connectTimeoutMs, createTransport: () => new SSEClientTransport(url, { fetch }) },
+    { isLegacy: true, connectTimeoutMs, createTransport: () => new SSEClientTransport(url, { fetch: createOutboundFetch(options) }) },
   ];
 };
 

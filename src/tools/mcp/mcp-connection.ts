@@ -15,6 +15,7 @@ import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
 import { createAnswerWatch, createMalformedToolFilter, createNotificationBudget, withoutMalformedContents } from './incoming-messages.ts';
 import type { MalformedTool } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
+import { recordMessages } from './record-messages.ts';
 
 export interface McpListing {
   tools: McpTool[];
@@ -114,11 +115,13 @@ export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions
     const transport = kind.createTransport();
     await client.connect(transport, { timeout: kind.connectTimeoutMs, signal: closing.signal });
     const receive = transport.onmessage;
+    const observe = transport instanceof StreamableHTTPClientTransport ? undefined : recordMessages(transport, { peer, scopes });
     const mayPass = createNotificationBudget({ onDropped: options.onNotificationsDropped, onFlood: () => void transport.close() });
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
     transport.onmessage = (message, extra) => {
       if (!mayPass(message)) return;
       answers.observe(message);
+      observe?.(message);
       receive?.(malformedTools.filter(withoutMalformedContents(message), client.getProtocolEra() === 'legacy'), extra);
     };
     // Set only now: a transport that fails to connect must not end the attempt, which continues with the next transport.

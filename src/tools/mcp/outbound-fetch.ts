@@ -2,6 +2,8 @@ import { ReadableStream } from 'node:stream/web';
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
+import { recordingSend } from '../servers/record-requests.ts';
+import type { Recording } from '../servers/record-requests.ts';
 import { boundedStream } from './bounded-stream.ts';
 import type { StreamEnd } from './bounded-stream.ts';
 import { laterLimit } from '../../shared/later-limit.ts';
@@ -20,6 +22,8 @@ export interface OutboundFetchOptions {
   query(): Record<string, string>;
   /** The user for whom a session token is sent. */
   sessionUser(): string | undefined;
+  /** Where the current call records its requests; undefined: nowhere. */
+  recording?(): Recording | undefined;
   /** Called when the response to a POST is an event stream. The returned function is called when the stream has ended. */
   watchAnswer?(body: string): ((end: StreamEnd) => void) | undefined;
 }
@@ -29,7 +33,9 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
   return async (address, init = {}) => {
     const method = init.method ?? 'GET';
     const signals = [options.signal, ...(init.signal ? [init.signal] : [])];
-    const { status, headers, body } = await options.send({
+    const recording = options.recording?.();
+    const send = recording === undefined ? options.send : recordingSend(options.send, recording);
+    const { status, headers, body } = await send({
       method,
       url: withQuery(address, options.query()),
       headers: { ...Object.fromEntries(new Headers(init.headers)), ...options.headers() },

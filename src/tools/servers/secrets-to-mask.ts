@@ -11,6 +11,11 @@ export type Connected = Pick<ToolServerRecord, 'authType' | 'authName' | 'key' |
 /** Headers whose values a server may repeat, because they are no secrets. */
 const publicHeader = /^(?:accept(?:-.*)?|content-type|user-agent|origin|referer|cache-control|prefer)$/;
 
+/** `name`: in lower case. */
+export function isPublicHeader(name: string): boolean {
+  return publicHeader.test(name);
+}
+
 /** For results. Only credentials are redacted: an id of the run, sent in another header, may legitimately be in a result. */
 export function maskOfCredentials(connection: Connected): SecretMask {
   return createSecretMask(credentialsOf(connection));
@@ -23,7 +28,7 @@ export function maskOfEverythingSent(connection: Connected): SecretMask {
 
 /** Everything that requests of this connection send, except public headers. */
 export function everythingSent(connection: Connected): Secret[] {
-  const headers = Object.entries(headersOf(connection)).flatMap(([name, value]) => (publicHeader.test(name) ? [] : [value]));
+  const headers = Object.entries(headersOf(connection)).flatMap(([name, value]) => (isPublicHeader(name) ? [] : [value]));
   return [...headers, ...Object.values(connection.process?.environment ?? {}), ...credentialsOf(connection)];
 }
 

@@ -167,6 +167,8 @@ test('answers are as the document says, on every route', async () => {
   const invoke = 'POST /api/tools/{id}/invoke';
   const given = { arguments: { amount: 1 } };
   expect((await call(invoke, { url: '/api/tools/look/invoke', payload: given })).status).toBe(200);
+  const recorded = await call(invoke, { url: '/api/tools/look/invoke', payload: { ...given, record_requests: true } });
+  expect(recorded['requests']).toHaveLength(1);
   expect((await call(invoke, { url: '/api/tools/look/invoke', payload: {} })).status).toBe(400);
   expect((await call(invoke, { url: '/api/tools/look/invoke', payload: { amount: 1 } })).status).toBe(400);
   expect((await call(invoke, { url: '/api/tools/pay/invoke', payload: given })).status).toBe(409);

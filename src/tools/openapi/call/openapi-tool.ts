@@ -1,12 +1,14 @@
 import { OutboundError } from '../../../core/errors.ts';
 import type { SendOutbound, Trust } from '../../../core/outbound.ts';
+import type { RecordedRequest } from '../../../core/recorded-request.ts';
 import type { RunContext } from '../../../core/run.ts';
 import type { PreparedRequest } from '../../../core/browser-call.ts';
 import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core/tool.ts';
-import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
+import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../../shared/secrets/secret-names.ts';
 import { renamedSpec } from '../../catalog/lazy-spec.ts';
-import { sessionSecrets } from '../../servers/secrets-to-mask.ts';
+import { recordingSend, type Recording } from '../../servers/record-requests.ts';
+import { isPublicHeader, sessionSecrets } from '../../servers/secrets-to-mask.ts';
 import { laterLimit } from '../../../shared/later-limit.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { isSafeMethod } from '../../servers/server-rules.ts';
@@ -99,7 +101,10 @@ interface Call {
 async function call({ request, carried, connection }: Call, invocation: ToolInvocation): Promise<ToolOutcome> {
   const { headers, query } = carried;
   const cookies = [request.headers['cookie'], headers['cookie']].filter((cookie) => cookie !== undefined);
-  const response = await connection.send({
+  const { recordedRequests } = invocation.run;
+  const send =
+    recordedRequests === undefined ? connection.send : recordingSend(connection.send, toRecording(recordedRequests, carried, connection));
+  const response = await send({
     method: request.method,
     url: withQuery(request.url, query),
     headers: { ...request.headers, ...headers, ...(cookies.length > 1 && { cookie: joinCookies(cookies) }) },
@@ -115,6 +120,14 @@ async function call({ request, carried, connection }: Call, invocation: ToolInvo
   const outcome = await readResponse(response, maskFor(connection, carried));
   if (outcome.type === 'error') return { ...outcome, message: withoutSecrets(outcome.message, carried) };
   return { ...outcome, ...(outcome.note !== undefined && { note: withoutSecrets(outcome.note, carried) }) };
+}
+
+function toRecording(requests: RecordedRequest[], carried: Carried, { key = '' }: OpenApiConnection): Recording {
+  return {
+    requests,
+    mask: createSecretMask([...everythingIn(carried), key]),
+    isCarried: (part) => ('header' in part ? Object.hasOwn(carried.headers, part.header) : Object.hasOwn(carried.query, part.parameter)),
+  };
 }
 
 /** Nearly every call of a connection carries the same credentials, and finding the forms in which a server may repeat them takes long. */
@@ -191,8 +204,13 @@ function failed(message: string, state?: CallState, code: ErrorCode = 'tool_erro
 }
 
 /** Messages reach the model and the caller; credentials must not, whatever the error or the server says. */
-function withoutSecrets(message: string, { headers, query, hasSession }: Carried): string {
-  return createSecretMask([...Object.values(headers), ...Object.values(query), ...sessionSecrets(hasSession)]).text(message);
+function withoutSecrets(message: string, carried: Carried): string {
+  return createSecretMask(everythingIn(carried)).text(message);
+}
+
+function everythingIn({ headers, query, hasSession }: Carried): Secret[] {
+  const sent = Object.entries(headers).flatMap(([name, value]) => (isPublicHeader(name) ? [] : [value]));
+  return [...sent, ...Object.values(query), ...sessionSecrets(hasSession)];
 }
 
 /** Results are data: a header that is no credential, as the id of a chat or a media type, may rightly stand in them. */
