@@ -7,7 +7,7 @@ describe('people behind one key, all at once', () => {
   test('get nothing of each other, whatever they use and try', async () => {
     const { crossings, faults, kinds } = await runCrowd(small);
     expect({ crossings, faults }).toEqual({ crossings: [], faults: [] });
-    expect(Object.keys(kinds)).toHaveLength(7);
+    expect(Object.keys(kinds)).toHaveLength(8);
   });
 
   test('would be seen to get something of another', async () => {

@@ -14,6 +14,7 @@ import { documentOf, serverOf } from '../requirements/gateway.ts';
 import type { GatewayOptions } from '../requirements/gateway.ts';
 import { mcpRecord } from '../tools/mcp/mcp-fixture.ts';
 import { jsonResponse } from '../tools/scripted-send.ts';
+import { crowdAccounts } from './crowd-accounts.ts';
 
 const { connect } = (await import(new URL('../../src/client/toolwharf-client.js', import.meta.url).href)) as {
   connect: (options: {
@@ -49,6 +50,8 @@ export interface CrowdReport {
   crossings: string[];
   /** What did not go as it should otherwise. */
   faults: string[];
+  /** Access tokens that were refreshed in between. */
+  refreshed: number;
 }
 
 interface Member {
@@ -64,6 +67,8 @@ interface Member {
   responses: string[];
   waiting: { run: string; call: string; token: string }[];
   session?: string;
+  /** Signs in at the task list just now, which one person does once at a time. */
+  isSigningIn?: boolean;
 }
 
 const adminKey = 'sk-tw-fixed-administrator';
@@ -73,6 +78,8 @@ const marked = { type: 'object', properties: { marker: { type: 'string' } } };
 const chatIds = ['chat-0', 'chat-1', 'chat-2'];
 /** Runs of a person that others may try. */
 const maxTried = 20;
+/** A few refreshes for each person, and many chats with each token. */
+const tokenSeconds = 5;
 
 const functions = {
   'notes.js': `import { defineTool } from 'toolwharf';
@@ -93,7 +100,7 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
   const { people, chats, atOnce, browsers, seed, stores, leaks } = options;
   const random = randomOf(seed);
   const pick = <Value>(values: readonly Value[]): Value => values[Math.floor(random() * values.length)] as Value;
-  const report: CrowdReport = { requests: 0, chats: 0, kinds: {}, crossings: [], faults: [] };
+  const report: CrowdReport = { requests: 0, chats: 0, kinds: {}, crossings: [], faults: [], refreshed: 0 };
   const members = new Map<string, Member>();
   const byPerson = (personId: unknown): Member | undefined => [...members.values()].find(({ id }) => id === personId);
 
@@ -116,7 +123,12 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
   const byHeader = (request: OutboundRequest): Member | undefined => byPerson(request.headers?.['x-user']);
   const byBearer = ({ headers }: OutboundRequest): Member | undefined =>
     [...members.values()].find(({ toolKey }) => headers?.['authorization'] === `Bearer ${toolKey}`);
+  const accounts = crowdAccounts({ tokenSeconds, fault });
+  const byAccount = (request: OutboundRequest): Member | undefined => byPerson(accounts.accountOf(request));
   const answers: GatewayOptions['answers'] = {
+    ...accounts.answers,
+    'http://calendar.test/read_calendar': personal('the calendar', byAccount),
+    'http://tasks.test/read_tasks': personal('the task list', byAccount),
     'http://diary.test/write': personal('the diary', byHeader),
     'http://diary.test/pay': personal('the bank', byHeader),
     'http://mail.test/whoami': personal('the mail server', byBearer),
@@ -126,6 +138,8 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
   const servers = [
     serverOf('diary', documentOf({ write: marked, pay: marked }), { headers, extra: { config: { needs_approval: ['pay'] } } }),
     serverOf('mail', documentOf({ whoami: marked }), { authType: 'bearer', isPerUser: true }),
+    serverOf('calendar', documentOf({ read_calendar: marked }), { authType: 'oauth', isPerUser: true, oauth: accounts.settings }),
+    serverOf('tasks', documentOf({ read_tasks: marked }), { authType: 'oauth', isPerUser: true, oauth: accounts.settings }),
     mcpRecord({ id: 'post', url: 'http://mcp.test/mcp', authType: 'bearer', isPerUser: true }),
   ];
 
@@ -137,6 +151,7 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
     environment: { TOOLWHARF_ADMIN_KEY: adminKey, STORE_CHATS: 'true', MAX_TOOL_ROUNDS: '4' },
   });
   const address = await listen(gateway.app);
+  const { host } = new URL(address);
 
   async function request(
     member: Member,
@@ -148,7 +163,7 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
     report.requests += 1;
     // What is sent to tool servers is checked there, and would only fill the memory.
     gateway.sent.length = 0;
-    const sent = { 'x-api-key': member.key, 'x-person': member.id, ...more };
+    const sent = { host, 'x-api-key': member.key, 'x-person': member.id, ...more };
     const response = await gateway.app.server.inject({ method, url, headers: sent, ...(payload && { payload }) });
     check(response.body, member, `${method} ${url}`);
     const isJson = response.headers['content-type']?.includes('application/json') === true;
@@ -188,11 +203,15 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
       ({ key, id, marker }) => [`${idOf.get(key === keys[0] ? 'first' : 'second')}/${id}`, marker] as const,
     );
     Object.assign(globalThis, { crowdMarkers: new Map(known) });
-    for (const member of members.values())
+    for (const member of members.values()) {
       for (const server of ['mail', 'post']) {
         const { status, text } = await request(member, 'PUT', `/api/credentials/${server}`, { key: member.toolKey });
         if (status !== 200) fault(`credentials: ${text}`);
       }
+      const link = await request(member, 'POST', '/api/credentials/calendar/connect');
+      if (link.status !== 200) throw new Error(`No link to connect: ${link.text}`);
+      await accounts.signIn(String(link.body['url']), member.id);
+    }
     return { [Symbol.dispose]: () => void Reflect.deleteProperty(globalThis, 'crowdMarkers') };
   }
 
@@ -221,6 +240,7 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
       ['write', { marker }],
       ['whoami', { marker }],
       ['read_post', { marker }],
+      ['read_calendar', { marker }],
       ['remember', { marker }],
       ['recall', {}],
       ['about_me', {}],
@@ -265,6 +285,38 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
     if (decided.status !== 200 || !decided.text.includes(marker)) fault(`approval: ${decided.text}`);
   }
 
+  /** A call that has to wait until its person has signed in; others have the link back and the token of the wait, and try them. */
+  async function signIn(member: Member): Promise<void> {
+    if (member.isSigningIn === true) return talk(member);
+    member.isSigningIn = true;
+    const { marker } = member;
+    await request(member, 'DELETE', '/api/credentials/tasks');
+    const { reply } = await ask(member, [['read_tasks', { marker }]], { client: 'chat completions' });
+    const connect = JSON.parse(/"connect":(\{.*?\]\s*,\s*"token":"[^"]*"\})/.exec(reply.text)?.[1] ?? '{}') as {
+      run_id?: string;
+      servers?: { url: string }[];
+      token?: string;
+    };
+    const link = connect.servers?.[0]?.url;
+    if (link === undefined) return fault(`no link to connect: ${reply.text}`);
+    const resume = `/api/runs/${connect.run_id}/resume`;
+    const early = await request(member, 'POST', resume, { token: connect.token });
+    if (early.status !== 409) fault(`resumed without a sign-in: ${early.text}`);
+    const { page, callback } = await accounts.signIn(link, member.id);
+    check(page.body, member, 'the page after a sign-in');
+    if (page.status !== 200) fault(`sign-in: ${page.text}`);
+    const other = pick([...members.values()]);
+    if (other !== member) {
+      const again = await request(other, 'GET', callback.slice(address.length));
+      const tried = await request(other, 'POST', resume, { token: connect.token });
+      if (again.status < 400 || tried.status !== 404)
+        report.crossings.push(`${other.id} used the sign-in of ${member.id}: ${again.status}, ${tried.status}`);
+    }
+    const resumed = await request(member, 'POST', resume, { token: connect.token });
+    if (resumed.status !== 200 || !resumed.text.includes(marker)) fault(`after the sign-in: ${resumed.text}`);
+    member.isSigningIn = false;
+  }
+
   async function store(member: Member): Promise<void> {
     const isResponse = random() < 0.5;
     const client = isResponse ? 'responses' : 'chat completions';
@@ -281,7 +333,7 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
 
   async function callAlone(member: Member): Promise<void> {
     const { marker } = member;
-    const name = pick(['write', 'whoami', 'read_post', 'about_me', 'search_chats']);
+    const name = pick(['write', 'whoami', 'read_post', 'read_calendar', 'about_me', 'search_chats']);
     const args = name === 'search_chats' ? { query: marker } : { marker };
     const rpc = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } };
     const mcpHeaders = { accept: 'application/json, text/event-stream' };
@@ -367,7 +419,7 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
   });
   for (const { member, client } of clients) member.session = await client.ready();
 
-  const kinds = { talk, handOver, approve, store, callAlone, pry, ...(browsers > 0 && { inBrowser }) };
+  const kinds = { talk, handOver, approve, signIn, store, callAlone, pry, ...(browsers > 0 && { inBrowser }) };
   const names = Object.keys(kinds) as (keyof typeof kinds)[];
   let left = chats;
   async function work(): Promise<void> {
@@ -381,6 +433,7 @@ export async function runCrowd(options: CrowdOptions): Promise<CrowdReport> {
   }
   await Promise.all(Array.from({ length: atOnce }, work));
   for (const { client } of clients) client.close();
+  report.refreshed = accounts.refreshed();
   return report;
 }
 
