@@ -1,3 +1,4 @@
+import type { ConsoleResults } from './console/measure-console.ts';
 import type { CorpusRow } from './measure-corpus.ts';
 import { median } from './measure-latency.ts';
 import type { Round } from './measure-load.ts';
@@ -6,7 +7,7 @@ import type { ParserSpeeds } from './measure-parser.ts';
 import type { WordsResult } from './measure-model-words.ts';
 import type { Stop } from './stops/measure-stops.ts';
 import { middle, ratio } from './summary.ts';
-import type { Results } from './summary.ts';
+import type { Goal, Results } from './summary.ts';
 
 const print = (line = ''): void => void process.stdout.write(`${line}\n`);
 const number = (value: number | undefined, digits = 0): string => (value === undefined ? '-' : value.toFixed(digits));
@@ -29,16 +30,20 @@ export function printResults(results: Results): void {
   }
   if (results.toolWork !== undefined) printParser(results.toolWork.parserMbPerSecond);
   print();
-  print('goals');
-  for (const goal of results.goals) {
-    const verdict = goal.found === undefined ? 'not measured' : goal.isMet ? 'met' : 'MISSED';
-    print(`  ${verdict.padEnd(12)}  ${goal.name}: wanted ${goal.wanted}, found ${goal.found ?? 'nothing'}`);
-  }
+  printGoals(results.goals);
   const { machine } = results;
   print();
   print(
     `${machine.cpus} x ${machine.cpu}, Node ${machine.node}, ${machine.seconds.toFixed(0)} s; load ${machine.loadBefore.toFixed(1)} before, ${machine.loadAfter.toFixed(1)} after`,
   );
+}
+
+function printGoals(goals: readonly Goal[]): void {
+  print('goals');
+  for (const goal of goals) {
+    const verdict = goal.found === undefined ? 'not measured' : goal.isMet ? 'met' : 'MISSED';
+    print(`  ${verdict.padEnd(12)}  ${goal.name}: wanted ${goal.wanted}, found ${goal.found ?? 'nothing'}`);
+  }
 }
 
 export function printCorpus(rows: readonly CorpusRow[], goals: readonly { goal: string; isMet: boolean }[]): void {
@@ -74,6 +79,29 @@ export function printWords(words: readonly WordsResult[]): void {
   print("calls in models' words");
   table([['', 'answers', 'right calls', 'wrong calls', 'right before', 'wrong before', 'before']].concat(rows));
   print();
+}
+
+export function printConsole({ cases, firstLoad, heapMb, gatewayMb }: ConsoleResults, goals: readonly Goal[]): void {
+  const spread = (values: readonly number[]): string => `${number(median(values))} (${number(Math.max(...values))})`;
+  print('longest tasks of the console, in ms: the middle of the repetitions, and the worst');
+  table([
+    ['', 'computing', 'in all', 'above 50 ms', 'nodes', 'times'],
+    ...Object.entries(cases).map(([name, watched]) => [
+      name,
+      spread(watched.map(({ longestCpuMs }) => longestCpuMs)),
+      spread(watched.map(({ longestMs }) => longestMs)),
+      spread(watched.map(({ long }) => long)),
+      number(Math.max(...watched.map(({ nodes }) => nodes))),
+      number(watched.length),
+    ]),
+  ]);
+  print();
+  print(`the chat page can be used after ${number(firstLoad.usableMs)} ms`);
+  if (heapMb !== undefined)
+    print(`heap with one chat ${number(heapMb.one, 1)} MB, when fifty have been opened ${number(heapMb.fifty, 1)} MB`);
+  print(`memory of the gateway at rest ${number(gatewayMb.before)} MB, after ten loads of the page ${number(gatewayMb.after)} MB`);
+  print();
+  printGoals(goals);
 }
 
 export function printStops(stops: readonly Stop[]): void {

@@ -10,13 +10,15 @@ import type { ChatWire } from './chat-wires.ts';
 import type { Child } from './child-process.ts';
 import { adminKey, startGateway } from './gateway-process.ts';
 import type { Target } from './load-generator.ts';
+import { consoleGoals } from './console/console-goals.ts';
+import { measureConsole } from './console/measure-console.ts';
 import { corpusGoals, measureCorpus } from './measure-corpus.ts';
 import { measureColdStart } from './measure-cold-start.ts';
 import { measureLargeDocument } from './measure-large-document.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureLoad } from './measure-load.ts';
 import { measureManyStreams } from './measure-many-streams.ts';
-import { printCorpus, printResults, printStops, printWords } from './print-results.ts';
+import { printConsole, printCorpus, printResults, printStops, printWords } from './print-results.ts';
 import { measureMcpTools } from './measure-mcp-tools.ts';
 import { measureToolWork } from './measure-tool-work.ts';
 import { measureModelWords } from './measure-model-words.ts';
@@ -26,26 +28,27 @@ import { goalsOf } from './summary.ts';
 import type { Results } from './summary.ts';
 
 /** The whole run is ended after this time, whatever hangs. */
-const longestRunMs = 10 * 60 * 1000;
+const longestRunMs = 15 * 60 * 1000;
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 const { values: options } = parseArgs({
   options: {
     /** Another checkout, measured beside this one in the same run. */
     against: { type: 'string' },
-    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, dialects, dialects-burst, latency, many, cold, document, work, mcp, words, and stops and corpus, which run only by their names. */
+    /** Some of: json, json-tools, json-prompt, burst, paced, paced-tools, dialects, dialects-burst, latency, many, cold, document, work, mcp, words, and stops, corpus and console, which run only by their names. */
     only: { type: 'string' },
-    /** Of `stops`: a pattern that the names of its cases must match. */
+    /** Of `stops` and `console`: a pattern that the names of its cases must match. */
     case: { type: 'string' },
     rounds: { type: 'string', default: '3' },
     seconds: { type: 'string', default: '3.5' },
   },
 });
 const wanted = options.only?.split(',');
-const isNamedAlone = options.only === 'stops' || options.only === 'corpus';
+const isNamedAlone = ['stops', 'corpus', 'console'].includes(options.only ?? '');
 const isWanted = (name: string): boolean => wanted === undefined || wanted.includes(name);
 const roundCount = Number(options.rounds);
 const durationMs = Number(options.seconds) * 1000;
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
 const note = (text: string): void => void process.stderr.write(`${text}\n`);
 
 const folder = mkdtempSync(join(tmpdir(), 'toolwharf-bench-'));
@@ -212,11 +215,28 @@ async function runCorpus(): Promise<void> {
   if (goals.length === 0 || goals.some(({ isMet }) => !isMet)) process.exitCode = 1;
 }
 
+/** Whether the console is smooth, in a real browser. */
+async function runConsole(): Promise<void> {
+  note('the console');
+  const pattern = options.case;
+  const results = await measureConsole(folder, { repetitions: roundCount, note, ...(pattern !== undefined && { pattern }) });
+  if (results === undefined) return;
+  const goals = consoleGoals(results);
+  printConsole(results, goals);
+  print(
+    `load of the machine ${loadavg()
+      .map((load) => load.toFixed(1))
+      .join(', ')}`,
+  );
+  if (goals.some(({ isMet }) => !isMet)) process.exitCode = 1;
+}
+
 async function run(): Promise<void> {
   if (isWanted('words')) await runWords();
   if (options.only === 'words') return;
   if (wanted?.includes('stops') === true) await runStops();
   if (wanted?.includes('corpus') === true) await runCorpus();
+  if (wanted?.includes('console') === true) await runConsole();
   if (isNamedAlone) return;
   const results = await measure();
   printResults(results);

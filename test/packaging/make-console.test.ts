@@ -39,7 +39,8 @@ describe('the console as it is made', () => {
     expect(first).toEqual(expect.arrayContaining([expect.stringMatching(/^schema-form-/), expect.stringMatching(/^json-view-/)]));
     const bytes = ['shell.html', ...first].reduce((sum, name) => sum + statSync(join(folder, `${name}.br`)).size, 0);
     expect(bytes).toBeLessThanOrEqual(100_000);
-    const [, told] = /the chat, loads about (\d+) kB/.exec(readFileSync(new URL('../../docs/architecture.md', import.meta.url), 'utf8')) ?? [];
+    const [, told] =
+      /the chat, loads about (\d+) kB/.exec(readFileSync(new URL('../../docs/architecture.md', import.meta.url), 'utf8')) ?? [];
     expect(Math.abs(Number(told) * 1_000 - bytes)).toBeLessThan(5_000);
   });
 
