@@ -425,6 +425,10 @@ export const limits = {
   unsavedRuns: 5_000,
   /** Runs in one page of the list. */
   runsPerPage: 200,
+  /** Runs that are looked through for one page, because filters may fit none of them and reading blocks the event loop: a few milliseconds. */
+  searchedRuns: 1_000,
+  /** Names of functions, and of servers, by which a run is found in the list. */
+  listedNames: 32,
 
   // Recorded prompts and answers (`RECORD_PROMPTS`), which are stored beside the log, so that they never displace its events
 

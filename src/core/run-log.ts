@@ -1,5 +1,6 @@
 import type { ChatEvent, Usage } from './chat.ts';
 import type { ModelRequestLog } from './model-request-log.ts';
+import { isWithin } from './people.ts';
 import type { RunEvent } from './run-event.ts';
 import type { RunStatus } from './run.ts';
 
@@ -21,6 +22,22 @@ export interface RunSummary {
   finished?: number;
   /** Over all rounds; absent until a backend reports usage. */
   usage?: Usage;
+  /** Absent before the first event. */
+  work?: RunWork;
+}
+
+/** What a list shows of a run's events, and finds it by. Calls of presets that were called as tools are among them. */
+export interface RunWork {
+  modelRequests: number;
+  calls: number;
+  failedCalls: number;
+  /** Functions that were called, and the servers they belong to: the first of each, up to `limits.listedNames`. */
+  tools: string[];
+  servers: string[];
+  /** Why it failed or was cancelled. */
+  error?: { code: string; message: string };
+  /** What happened last. */
+  last?: { type: RunEvent['type']; time: number; tool?: string };
 }
 
 export interface LoggedRun extends RunSummary {
@@ -39,8 +56,40 @@ export interface RunPage {
   /** Undefined: runs of all callers. */
   callerId: string | undefined;
   limit: number;
-  /** The last run of the previous page. */
-  after: { created: number; id: string } | undefined;
+  /** The `next` of the previous page. */
+  after: RunPosition | undefined;
+  filter?: RunFilter;
+}
+
+/** A place in the order of lists. */
+export interface RunPosition {
+  created: number;
+  id: string;
+}
+
+/** Runs that are meant: those for which all of this holds. */
+export interface RunFilter {
+  status?: RunStatus | undefined;
+  model?: string | undefined;
+  /** A function that was called. */
+  tool?: string | undefined;
+  /** A tool server of which a function was called. */
+  server?: string | undefined;
+  /** The id of a caller, or of the key of several people. */
+  owner?: string | undefined;
+  /** Text within the id. */
+  idPart?: string | undefined;
+  /** Failed, or with a call that failed. */
+  hasErrors?: boolean | undefined;
+  /** When it began, in milliseconds since 1970. */
+  from?: number | undefined;
+  to?: number | undefined;
+}
+
+/** Newest first. `next`: there may be further ones behind it, even if this page is not full. */
+export interface RunList {
+  runs: RunSummary[];
+  next?: RunPosition | undefined;
 }
 
 /** Records one run. Called for every event, so it must be fast for the frequent ones. */
@@ -62,8 +111,7 @@ export interface RunLog {
   find(id: string): Promise<LoggedRun | undefined>;
   /** The recorded prompts and answers of a run, each as JSON, in the order in which they were asked; none if none are recorded. */
   promptsOf(run: LoggedRun): Promise<string[]>;
-  /** Newest first. */
-  list(page: RunPage): Promise<RunSummary[]>;
+  list(page: RunPage): Promise<RunList>;
 }
 
 /**
@@ -74,8 +122,8 @@ export interface RunStore {
   /** Adds runs or replaces those of the same id, all of them or none. Resolves when they are durable. */
   save(runs: readonly LoggedRun[]): Promise<void>;
   find(id: string): Promise<LoggedRun | undefined>;
-  /** Ordered as by `newestFirst`. Runs that ended before `since` are left out. */
-  list(page: RunPage & { since: number }): Promise<RunSummary[]>;
+  /** Runs that ended before `since` are left out. Looks through `limits.searchedRuns` runs at most. */
+  list(page: RunPage & { since: number }): Promise<RunList>;
   /**
    * For the start of a gateway, when no run can be active yet: marks as failed every run that is `running`, or `waiting` and not in `waitingIds`, with
    * a last event that says so. Runs in `waitingIds` become `waiting`. A gateway that is still shutting down overwrites this with the actual end.
@@ -91,15 +139,31 @@ export interface RunStore {
 }
 
 /** The order of lists: newest first; runs of the same moment by descending id. */
-export function newestFirst(left: { created: number; id: string }, right: { created: number; id: string }): number {
+export function newestFirst(left: RunPosition, right: RunPosition): number {
   if (left.created !== right.created) return right.created - left.created;
   if (left.id === right.id) return 0;
   return left.id < right.id ? 1 : -1;
 }
 
 /** Whether a run belongs on the page or a later one, by its caller and its position in the order. */
-export function isOnPage(run: RunSummary, { callerId, after }: RunPage): boolean {
-  return (callerId === undefined || run.callerId === callerId) && (after === undefined || newestFirst(after, run) < 0);
+export function isOnPage(run: RunSummary, { callerId, after, filter }: RunPage): boolean {
+  const isVisible = (callerId === undefined || run.callerId === callerId) && (after === undefined || newestFirst(after, run) < 0);
+  return isVisible && (filter === undefined || isMeant(run, filter));
+}
+
+export function isMeant({ id, callerId, status, model, created, work }: RunSummary, filter: RunFilter): boolean {
+  const { tool, server, owner, idPart, hasErrors = false, from, to } = filter;
+  return (
+    (filter.status === undefined || status === filter.status) &&
+    (filter.model === undefined || model === filter.model) &&
+    (from === undefined || created >= from) &&
+    (to === undefined || created <= to) &&
+    (tool === undefined || work?.tools.includes(tool) === true) &&
+    (server === undefined || work?.servers.includes(server) === true) &&
+    (owner === undefined || isWithin(callerId, owner)) &&
+    (idPart === undefined || id.includes(idPart)) &&
+    (!hasErrors || status === 'failed' || (work?.failedCalls ?? 0) > 0)
+  );
 }
 
 /** The new status of a run whose gateway died; undefined if it stays as it is. A run may have been suspended just before the log could record it. */
@@ -111,8 +175,10 @@ export function statusAfterInterruption(
   return status === 'running' || (status === 'waiting' && waitingIds !== undefined) ? 'failed' : undefined;
 }
 
-/** The last event of a run whose gateway died during it. */
-export function interruption(id: string, time: number): LoggedEvent {
+/** A run whose gateway died during it. */
+export function interrupted(run: LoggedRun, time: number): LoggedRun {
   const message = 'The gateway stopped before this run ended. Whether calls that were running took effect is unknown.';
-  return { type: 'run.end', time, data: { run_id: id, status: 'failed', error: { code: 'interrupted', message } } };
+  const error = { code: 'interrupted', message };
+  const end: LoggedEvent = { type: 'run.end', time, data: { run_id: run.id, status: 'failed', error } };
+  return { ...run, status: 'failed', finished: time, events: [...run.events, end], ...(run.work && { work: { ...run.work, error } }) };
 }

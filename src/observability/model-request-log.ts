@@ -44,9 +44,11 @@ export function createModelRequestLog({ add, now, earlier, prompts }: ModelReque
     let calls = 0;
     let finish: string | null = null;
     let usage: Usage | undefined;
+    let firstTokenMs: number | undefined;
     return {
       note(event) {
         prompt?.note(event);
+        if (event.type === 'text' || event.type === 'reasoning' || event.type === 'tool-call') firstTokenMs ??= now() - began;
         if (event.type === 'text') text += event.text.length;
         else if (event.type === 'reasoning') reasoning += event.text.length;
         else if (event.type === 'tool-call') calls += 1;
@@ -55,6 +57,7 @@ export function createModelRequestLog({ add, now, earlier, prompts }: ModelReque
       },
       end(how) {
         const data: JsonObject = { question: number, finish_reason: finish, calls, characters: text, duration_ms: now() - began };
+        if (firstTokenMs !== undefined) data['first_token_ms'] = firstTokenMs;
         if (reasoning > 0) data['reasoning_characters'] = reasoning;
         if (usage !== undefined) data['usage'] = countsIn(usage);
         if (how === 'stopped') data['stopped'] = true;

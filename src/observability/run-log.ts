@@ -1,6 +1,6 @@
 import { limits } from '../core/limits.ts';
 import { isOnPage, newestFirst } from '../core/run-log.ts';
-import type { LoggedRun, RunLog, RunRecorder, RunStore, RunSummary } from '../core/run-log.ts';
+import type { LoggedRun, RunLog, RunRecorder, RunStore } from '../core/run-log.ts';
 import { addUsage } from '../core/usage.ts';
 import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
 import { SlotTable } from '../shared/slot-table.ts';
@@ -228,10 +228,12 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
     async list(page) {
       await recover();
       // Read before the store, so that a run that is saved meanwhile is in at least one of the two.
-      const unsavedRuns = entries.values().flatMap(({ run }) => (isOnPage(run, page) ? [run] : []));
-      const stored = await store.list({ ...page, since: now() - limits.runLogMs });
-      const byId = new Map([...stored, ...unsavedRuns].map((run): [string, RunSummary] => [run.id, run]));
-      return [...byId.values()].toSorted(newestFirst).slice(0, page.limit);
+      const known = new Map(entries.values().map(({ run }) => [run.id, run]));
+      const { runs, next } = await store.list({ ...page, since: now() - limits.runLogMs });
+      const unsaved = [...known.values()].filter((run) => isOnPage(run, page) && (next === undefined || newestFirst(run, next) <= 0));
+      const found = [...runs.filter(({ id }) => !known.has(id)), ...unsaved].toSorted(newestFirst);
+      const shown = found.slice(0, page.limit);
+      return { runs: shown, next: found.length > shown.length ? shown.at(-1) : next };
     },
 
     flush,

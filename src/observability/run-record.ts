@@ -2,6 +2,7 @@ import { limits } from '../core/limits.ts';
 import type { LoggedEvent, LoggedRun, RunEnding } from '../core/run-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 import type { RunStatus } from '../core/run.ts';
+import { emptyWork, noteWork } from './run-work.ts';
 import { shortenValues } from './shorten-values.ts';
 
 /** The log of one active run. */
@@ -22,6 +23,8 @@ const statuses: readonly string[] = ['running', 'waiting', 'completed', 'failed'
  */
 export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { events?: LoggedEvent[] }): RunRecord {
   const run: LoggedRun = { ...start, status: 'running', events: [...(start.events ?? [])] };
+  const work = structuredClone(start.work) ?? emptyWork();
+  run.work = work;
   const awaited = new Set<unknown>();
   let characters = run.events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);
   let progressEvents = 0;
@@ -45,6 +48,7 @@ export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { 
     // A suspended run has not ended, and a resumed one does not start a second time.
     if (type === 'run.end' && data['status'] === 'waiting') return;
     if (type === 'run.start' && start.events !== undefined) return;
+    noteWork(work, { type, data }, time);
     if (type === 'tool.progress' && ++progressEvents > limits.loggedProgressEvents) return;
     const shortened = shortenValues(data, eventBounds);
     keep({ type, time, data: shortened.data }, shortened.characters);
@@ -74,7 +78,10 @@ export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { 
   return {
     run,
     add,
-    addShort: ({ type, data }, size, time) => keep({ type, time, data }, size),
+    addShort({ type, data }, size, time) {
+      noteWork(work, { type, data }, time);
+      keep({ type, time, data }, size);
+    },
     end(ending, time) {
       // A suspended run that is cancelled ends as cancelled.
       if (endStatus === 'waiting' && ending.status === 'cancelled') endStatus = undefined;

@@ -153,6 +153,26 @@ describe('the list of runs', () => {
     expect([first.data.length, second.next]).toEqual([2, null]);
   });
 
+  test('finds runs by what they did, with what a line of it shows', async () => {
+    const turns = [calls(['now', {}]), says('Noon.'), calls(['later', {}]), says('Later.'), says('Hello.')];
+    await using gateway = await gatewayOf({ turns, servers: [clocks], answers: clockAnswers });
+    for (let index = 0; index < 3; index += 1) await gateway.ask();
+    const find = async (query: string): Promise<JsonObject[]> =>
+      (await call(gateway.app, `GET /api/runs?${query}`)).json<{ data: JsonObject[] }>().data;
+    const [plain, failing, calling] = await find('');
+    expect([plain?.['calls'], plain?.['tools']]).toEqual([0, []]);
+    expect(calling).toMatchObject({ model_requests: 2, calls: 1, failed_calls: 0, tools: ['now'], servers: ['time'] });
+    expect(calling?.['last_event']).toMatchObject({ type: 'run.end', time: expect.stringMatching(/Z$/) });
+    expect(await find('tool=now')).toEqual([calling]);
+    expect(await find('server=time')).toEqual([failing, calling]);
+    expect(await find('errors=true')).toEqual([failing]);
+    expect(await find(`id=${String(plain?.['id']).slice(4, 20)}`)).toEqual([plain]);
+    expect(await find('model=other')).toEqual([]);
+    expect(await find('status=running')).toEqual([]);
+    expect(await find(`to=${String(calling?.['created'])}`)).toContainEqual(calling);
+    expect(await find('from=2100-01-01T00:00:00%2B02:00')).toEqual([]);
+  });
+
   test.each([
     ['limit=0', 'limit', 'from 1 to 200'],
     ['limit=201', 'limit', 'from 1 to 200'],
@@ -160,6 +180,9 @@ describe('the list of runs', () => {
     ['limit=x', 'limit', 'a whole number'],
     ['after=x', 'after', '`next`'],
     ['after=1.a&after=2.b', 'after', ''],
+    ['status=done', 'status', 'one of running, waiting'],
+    ['errors=yes', 'errors', 'true or false'],
+    ['from=yesterday', 'from', 'a time such as'],
   ])('refuses ?%s and says what may stand there', async (query, param, cure) => {
     await using app = await appOf([]);
     const { statusCode, body } = await call(app, `GET /api/runs?${query}`);
@@ -184,6 +207,9 @@ describe('another caller', () => {
     const idsFor = async (key: string): Promise<string[]> =>
       (await call(app, 'GET /api/runs', { key })).json<{ data: Wire[] }>().data.map((run) => run.id);
     expect([await idsFor(ada.key), await idsFor(bob.key), await idsFor(adminKey)]).toEqual([[id], [], [id]]);
+    const callerOf = (key: string, owner: string) => call(app, `GET /api/runs?caller=${owner}`, { key });
+    expect((await callerOf(adminKey, ada.id)).json()).toMatchObject({ data: [{ id }] });
+    expect((await callerOf(bob.key, ada.id)).json()).toMatchObject({ data: [] });
     expect((await call(app, `GET /api/runs/${id}`, { key: ada.key })).json()).not.toHaveProperty('caller');
     expect((await call(app, `GET /api/runs/${id}`, { key: adminKey })).json()).toMatchObject({ id, caller: ada.id });
     const unknown = await call(app, 'GET /api/runs/nobody', { key: bob.key });
@@ -343,7 +369,9 @@ describe('a restart', () => {
     await expect.poll(() => model.requests.length).toBe(1);
     await app.close();
     expect((await asked).body).toContain('server_shutting_down');
-    const [run] = await runs.list({ callerId: undefined, limit: 9, after: undefined, since: 0 });
+    const {
+      runs: [run],
+    } = await runs.list({ callerId: undefined, limit: 9, after: undefined, since: 0 });
     expect(run).toMatchObject({ status: 'failed' });
     expect((await runs.find(run?.id ?? ''))?.events.at(-1)?.data).toMatchObject({ error: { code: 'server_shutting_down' } });
   });

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
-import type { LoggedRun, RunRecorder, RunStore } from '../../src/core/run-log.ts';
+import type { LoggedRun, RunFilter, RunRecorder, RunStore } from '../../src/core/run-log.ts';
 import type { EventType } from '../../src/core/run-event.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
 import type { WritingRunLog } from '../../src/observability/run-log.ts';
@@ -123,10 +123,10 @@ describe('saving', () => {
     begin('b').end({ status: 'completed' });
     await vi.advanceTimersByTimeAsync(10_000);
     expect(faults).toMatchObject([{ err: { message: 'full' } }]);
-    expect((await log.list(page)).map(({ id }) => id)).toEqual(['b', 'a']);
+    expect((await log.list(page)).runs.map(({ id }) => id)).toEqual(['b', 'a']);
     isFull = false;
     await vi.advanceTimersByTimeAsync(5_000);
-    expect((await memory.list({ ...page, since: 0 })).map(({ id }) => id)).toEqual(['b', 'a']);
+    expect((await memory.list({ ...page, since: 0 })).runs.map(({ id }) => id)).toEqual(['b', 'a']);
     isFull = true;
     begin('c').end({ status: 'completed' });
     await vi.advanceTimersByTimeAsync(1_000);
@@ -161,7 +161,7 @@ describe('saving', () => {
     const closed = log.close();
     gate.resolve();
     await closed;
-    expect((await memory.list({ ...page, since: 0 })).map(({ id }) => id)).toEqual(['b', 'a']);
+    expect((await memory.list({ ...page, since: 0 })).runs.map(({ id }) => id)).toEqual(['b', 'a']);
     expect(vi.getTimerCount()).toBe(0);
   });
 });
@@ -171,14 +171,14 @@ describe('reading', () => {
     const { log, begin } = openDesk();
     const run = begin('a');
     expect(await log.find('a')).toMatchObject({ status: 'running' });
-    expect(await log.list(page)).toMatchObject([{ id: 'a', status: 'running' }]);
+    expect((await log.list(page)).runs).toMatchObject([{ id: 'a', status: 'running' }]);
     await log.flush();
     run.record({ type: 'usage', usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } });
     run.record({ type: 'usage', usage: { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 } });
     run.end({ status: 'completed' });
-    expect(await log.list(page)).toMatchObject([{ id: 'a', status: 'completed', usage: { total_tokens: 33 } }]);
+    expect((await log.list(page)).runs).toMatchObject([{ id: 'a', status: 'completed', usage: { total_tokens: 33 } }]);
     await log.flush();
-    expect(await log.list(page)).toMatchObject([{ id: 'a', status: 'completed', usage: { total_tokens: 33 } }]);
+    expect((await log.list(page)).runs).toMatchObject([{ id: 'a', status: 'completed', usage: { total_tokens: 33 } }]);
     expect(await log.find('a')).toMatchObject({ status: 'completed', events: [{ type: 'run.end' }] });
   });
 
@@ -213,7 +213,7 @@ describe('reading', () => {
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await memory.find('a')).toBeDefined();
     gate.resolve();
-    expect((await listed).map(({ id }) => id)).toEqual(['a']);
+    expect((await listed).runs.map(({ id }) => id)).toEqual(['a']);
   });
 
   test('pages through saved and running runs as through one list', async () => {
@@ -224,9 +224,43 @@ describe('reading', () => {
       if (id === 'b') await log.flush();
     }
     const first = await log.list({ ...page, limit: 3 });
-    expect(first.map(({ id }) => id)).toEqual(['d', 'c', 'b']);
-    expect((await log.list({ ...page, limit: 3, after: first[2] })).map(({ id }) => id)).toEqual(['a']);
-    expect(await log.list({ ...page, callerId: 'bob' })).toEqual([]);
+    expect(first.runs.map(({ id }) => id)).toEqual(['d', 'c', 'b']);
+    expect((await log.list({ ...page, limit: 3, after: first.next })).runs.map(({ id }) => id)).toEqual(['a']);
+    expect((await log.list({ ...page, callerId: 'bob' })).runs).toEqual([]);
+  });
+
+  test('finds runs by what they did, running ones as they are now and not as they were saved', async () => {
+    const { log, begin } = openDesk();
+    const found = async (filter: RunFilter): Promise<string[]> => (await log.list({ ...page, filter })).runs.map(({ id }) => id);
+    const run = begin('a');
+    await log.flush();
+    run.record(event('tool.call', { id: 'c', tool: 'now', args: {}, server: 'time' }));
+    run.record(event('tool.call', { id: 'c2', tool: 'now', args: {}, server: 'time' }));
+    expect(await found({ tool: 'now', status: 'running' })).toEqual(['a']);
+    expect(await found({ hasErrors: true })).toEqual([]);
+    run.record(event('tool.result', { id: 'c', tool: 'now', duration_ms: 1, error: { code: 'tool_error', message: 'No.' } }));
+    run.end({ status: 'failed', error: { code: 'internal_error', message: 'Broken.' } });
+    expect(await found({ status: 'running' })).toEqual([]);
+    const work = {
+      calls: 2,
+      failedCalls: 1,
+      tools: ['now'],
+      servers: ['time'],
+      error: { code: 'internal_error', message: 'Broken.' },
+      last: { type: 'run.end' },
+    };
+    expect((await log.list({ ...page, filter: { server: 'time', hasErrors: true } })).runs).toMatchObject([{ id: 'a', work }]);
+    await log.flush();
+    expect((await log.list({ ...page, filter: { server: 'time', hasErrors: true } })).runs).toMatchObject([{ id: 'a', work }]);
+  });
+
+  test('lists no running run before the place to which the store has looked', async () => {
+    const memory = memoryRuns();
+    const { log, begin } = openDesk({ ...memory, list: async () => ({ runs: [], next: { created: 1_000_001, id: 'x' } }) });
+    begin('old');
+    vi.setSystemTime(1_000_002);
+    begin('new');
+    expect(await log.list({ ...page, filter: { status: 'running' } })).toMatchObject({ runs: [{ id: 'new' }], next: { id: 'x' } });
   });
 
   test('finds nothing a day after the end, and then it is gone from the store as well', async () => {
@@ -237,7 +271,7 @@ describe('reading', () => {
     expect(await log.find('a')).toBeDefined();
     vi.setSystemTime(Date.now() + 1);
     expect(await log.find('a')).toBeUndefined();
-    expect(await log.list(page)).toEqual([]);
+    expect((await log.list(page)).runs).toEqual([]);
     expect(await store.find('a')).toBeDefined();
     await vi.advanceTimersByTimeAsync(11 * 60_000);
     expect(await store.find('a')).toBeUndefined();

@@ -73,6 +73,7 @@ describe('the log of a run has every question and its answer', () => {
         reasoning_characters: 3,
         usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
         duration_ms: expect.any(Number),
+        first_token_ms: expect.any(Number),
       },
     ]);
     expect(JSON.stringify(run)).not.toMatch(/PRIVATE|SECRET|Hm\./);

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { LoggedRun, RunPage, RunStore } from '../../src/core/run-log.ts';
+import { limits } from '../../src/core/limits.ts';
+import type { LoggedRun, RunFilter, RunPage, RunStore } from '../../src/core/run-log.ts';
 
 export function keptRun(run: Partial<LoggedRun> = {}): LoggedRun {
   const { id = 'run-a', status = 'completed' } = run;
@@ -21,7 +22,7 @@ export function describeRunStore(name: string, createStore: () => RunStore): voi
       store = createStore();
     });
     const listed = async (page: Partial<typeof wholePage> = {}): Promise<string[]> =>
-      (await store.list({ ...wholePage, ...page })).map(({ id }) => id);
+      (await store.list({ ...wholePage, ...page })).runs.map(({ id }) => id);
 
     it('are found with all their fields, and not by a name every object has', async () => {
       const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
@@ -54,7 +55,41 @@ export function describeRunStore(name: string, createStore: () => RunStore): voi
       // The one that was shown last may be gone by then.
       expect(await listed({ after: { created: 1_500, id: 'gone' } })).toEqual(['run-d', 'run-b', 'run-a']);
       const { events: _events, ...summary } = keptRun({ id: 'run-c', created: 2_000 });
-      expect((await store.list(wholePage))[0]).toEqual(summary);
+      expect((await store.list(wholePage)).runs[0]).toEqual(summary);
+    });
+
+    it('are listed by what they did', async () => {
+      const work = { modelRequests: 2, calls: 1, failedCalls: 0, tools: ['now'], servers: ['time'] };
+      await store.save([
+        keptRun({ id: 'call-one', created: 5_000, work }),
+        keptRun({ id: 'call-two', created: 4_000, work: { ...work, failedCalls: 1 }, callerId: 'team/ada' }),
+        keptRun({ id: 'failed', created: 3_000, status: 'failed', callerId: 'team/bob' }),
+        keptRun({ id: 'running', created: 2_000, status: 'running', model: 'other', callerId: 'team' }),
+      ]);
+      const found = (filter: RunFilter): Promise<string[]> => listed({ filter });
+      expect(await found({})).toEqual(['call-one', 'call-two', 'failed', 'running']);
+      expect(await found({ status: 'running' })).toEqual(['running']);
+      expect(await found({ model: 'other' })).toEqual(['running']);
+      expect(await found({ tool: 'now' })).toEqual(['call-one', 'call-two']);
+      expect(await found({ tool: 'no' })).toEqual([]);
+      expect(await found({ server: 'time', status: 'completed' })).toEqual(['call-one', 'call-two']);
+      expect(await found({ hasErrors: true })).toEqual(['call-two', 'failed']);
+      expect(await found({ owner: 'team' })).toEqual(['call-two', 'failed', 'running']);
+      expect(await found({ owner: 'team/ada' })).toEqual(['call-two']);
+      expect(await found({ owner: 'tea' })).toEqual([]);
+      expect(await found({ idPart: 'call-' })).toEqual(['call-one', 'call-two']);
+      expect(await found({ from: 3_000, to: 4_000 })).toEqual(['call-two', 'failed']);
+      expect(await listed({ callerId: 'ada', filter: { owner: 'team' } })).toEqual([]);
+    });
+
+    it('are looked through up to a number for one page, and the next page goes on behind them', async () => {
+      const others = Array.from({ length: limits.searchedRuns }, (_, index) => keptRun({ id: `other-${index}`, created: 10_000 + index }));
+      await store.save([...others, keptRun({ id: 'meant', model: 'rare' })]);
+      const page = { ...wholePage, filter: { model: 'rare' } };
+      const first = await store.list(page);
+      expect(first).toMatchObject({ runs: [], next: { created: 10_000, id: 'other-0' } });
+      const second = await store.list({ ...page, after: first.next });
+      expect([second.runs.map(({ id }) => id), second.next]).toEqual([['meant'], undefined]);
     });
 
     it('are listed for one caller, and without those that ended before a time', async () => {

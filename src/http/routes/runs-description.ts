@@ -17,6 +17,20 @@ const summaryShape = z
     caller: z.string().optional().describe('The id of the key, for administrators.'),
   })
   .meta({ id: 'Run' });
+const listedShape = summaryShape
+  .extend({
+    model_requests: z.int().optional(),
+    calls: z.int().optional().describe('Calls of functions, those of presets that were called as tools included.'),
+    failed_calls: z.int().optional(),
+    tools: z.array(z.string()).optional().describe('Functions that were called: the first 32.'),
+    servers: z.array(z.string()).optional().describe('Tool servers of which functions were called: the first 32.'),
+    error: z.object({ code: z.string(), message: z.string() }).optional().describe('Why it failed or was cancelled.'),
+    last_event: z
+      .object({ type: z.string(), time: isoTime, tool: z.string().optional() })
+      .optional()
+      .describe('What happened last: how far a running one is.'),
+  })
+  .meta({ id: 'ListedRun' });
 const runShape = summaryShape
   .extend({
     events: z.array(z.object({ type: z.string(), time: isoTime, data: anyObject })).describe('What happened, in order.'),
@@ -36,9 +50,25 @@ export const runDescriptions = {
   'GET /api/runs': {
     tag: 'Runs',
     summary: 'List the runs of the last 24 hours',
-    description: 'The newest first: the caller’s own, for administrators all.',
-    query: { schema: runsQuery, fields: { limit: 'Runs of a page.', after: 'The `next` of the page before.' } },
-    answers: { 200: json('A page of runs.', z.object({ data: z.array(summaryShape), next: z.string().nullable() })) },
+    description:
+      'The newest first: the caller’s own, for administrators all. A request looks through 1,000 runs at most, so with filters a page may hold fewer than `limit`, or none, and `next` still leads on.',
+    query: {
+      schema: runsQuery,
+      fields: {
+        limit: 'Runs of a page.',
+        after: 'The `next` of the page before.',
+        status: 'Runs with this status.',
+        model: 'Runs of this model, as the request named it.',
+        tool: 'Runs that called this function.',
+        server: 'Runs that called a function of the tool server of this id.',
+        caller: 'Runs of this caller, or of the people of this key.',
+        id: 'Runs with this text in their id.',
+        errors: '`true`: runs that failed, or in which a call failed.',
+        from: 'Runs that began at this time or later.',
+        to: 'Runs that began at this time or earlier.',
+      },
+    },
+    answers: { 200: json('A page of runs.', z.object({ data: z.array(listedShape), next: z.string().nullable() })) },
   },
   'GET /api/runs/:id': {
     tag: 'Runs',

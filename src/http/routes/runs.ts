@@ -6,9 +6,10 @@ import type { JsonObject } from '../../shared/json.ts';
 import { parseInput } from '../parse-input.ts';
 import { pageLimit } from '../page-limit.ts';
 import { limits } from '../../core/limits.ts';
-import type { LoggedRun, RunLog, RunPage, RunSummary } from '../../core/run-log.ts';
+import type { LoggedRun, RunLog, RunPage, RunPosition, RunSummary, RunWork } from '../../core/run-log.ts';
 import { mayAccess } from '../../runs/active-runs.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
+import type { RunStatus } from '../../core/run.ts';
 
 export interface RunRouteOptions {
   log: Pick<RunLog, 'find' | 'list' | 'promptsOf'>;
@@ -25,15 +26,8 @@ type WithId = { Params: { id: string } };
 export const runRoutes: FastifyPluginAsync<RunRouteOptions> = async (app, { log, runs, cancelWaiting }) => {
   app.get('/api/runs', async (request) => {
     const { caller } = request;
-    const page = parsePage(request.query, caller);
-    // One more than the page holds, to know whether there is another page.
-    const found = await log.list({ ...page, limit: page.limit + 1 });
-    const shown = found.slice(0, page.limit);
-    const last = shown.at(-1);
-    return {
-      data: shown.map((run) => toSummary(run, caller)),
-      next: found.length > shown.length && last !== undefined ? toCursor(last) : null,
-    };
+    const { runs, next } = await log.list(parsePage(request.query, caller));
+    return { data: runs.map((run) => toListed(run, caller)), next: next === undefined ? null : toCursor(next) };
   });
 
   app.get<WithId>('/api/runs/:id', async (request, reply) => {
@@ -84,23 +78,37 @@ async function requireRun(id: string, caller: Caller, log: Pick<RunLog, 'find'>)
 }
 
 const cursorPattern = /^(\d{1,15})\.([\w-]{1,64})$/;
+const time = z.iso.datetime({ offset: true, message: 'must be a time such as 2026-01-31T08:00:00Z' });
+const truth = z.enum(['true', 'false'], 'must be true or false');
+const statusNames = ['running', 'waiting', 'completed', 'failed', 'cancelled'] as const satisfies readonly RunStatus[];
 export const runsQuery = z.object({
   limit: pageLimit(limits.runsPerPage).default(defaultLimit),
   after: z.string().regex(cursorPattern, 'must be the `next` of the page before').optional(),
+  status: z.enum(statusNames, `must be one of ${statusNames.join(', ')}`).optional(),
+  model: z.string().optional(),
+  tool: z.string().optional(),
+  server: z.string().optional(),
+  caller: z.string().optional(),
+  id: z.string().optional(),
+  errors: truth.optional(),
+  from: time.optional(),
+  to: time.optional(),
 });
 
 /** @throws GatewayError `invalid_request` */
 function parsePage(value: unknown, caller: Caller): RunPage {
-  const { limit, after = '' } = parseInput(runsQuery, value);
+  const { limit, after = '', caller: owner, id: idPart, errors, from, to, ...others } = parseInput(runsQuery, value);
   const [, created, id] = cursorPattern.exec(after) ?? [];
+  const times = { from: from === undefined ? undefined : Date.parse(from), to: to === undefined ? undefined : Date.parse(to) };
   return {
     callerId: caller.role === 'admin' ? undefined : caller.id,
     limit,
     after: created === undefined || id === undefined ? undefined : { created: Number(created), id },
+    filter: { ...others, ...times, owner, idPart, hasErrors: errors === 'true' },
   };
 }
 
-function toCursor({ created, id }: RunSummary): string {
+function toCursor({ created, id }: RunPosition): string {
   return `${created}.${id}`;
 }
 
@@ -115,6 +123,22 @@ function toSummary({ id, status, model, mode, created, finished, usage, callerId
     finished: finished === undefined ? null : toIso(finished),
     usage: usage ?? null,
     ...(caller.role === 'admin' && { caller: callerId }),
+  };
+}
+
+function toListed(run: RunSummary, caller: Caller): JsonObject {
+  return { ...toSummary(run, caller), ...(run.work && toWork(run.work)) };
+}
+
+function toWork({ modelRequests, calls, failedCalls, tools, servers, error, last }: RunWork): JsonObject {
+  return {
+    model_requests: modelRequests,
+    calls,
+    failed_calls: failedCalls,
+    tools,
+    servers,
+    ...(error && { error: { ...error } }),
+    ...(last && { last_event: { ...last, time: toIso(last.time) } }),
   };
 }
 

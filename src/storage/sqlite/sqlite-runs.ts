@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { interruption, statusAfterInterruption } from '../../core/run-log.ts';
-import type { LoggedEvent, LoggedRun, RunStore, RunSummary } from '../../core/run-log.ts';
+import { limits } from '../../core/limits.ts';
+import { interrupted, isMeant, statusAfterInterruption } from '../../core/run-log.ts';
+import type { LoggedEvent, LoggedRun, RunList, RunPage, RunStore, RunSummary } from '../../core/run-log.ts';
 import type { RunStatus } from '../../core/run.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
@@ -26,21 +27,7 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
         return row && toRun(row);
       }),
 
-    list: ({ callerId, limit, after, since }) =>
-      connection.read((database) => {
-        const conditions = ['coalesce(finished, created) >= ?'];
-        const values: SQLInputValue[] = [since];
-        if (callerId !== undefined) {
-          conditions.push('caller_id = ?');
-          values.push(callerId);
-        }
-        if (after !== undefined) {
-          conditions.push('(created, id) < (?, ?)');
-          values.push(after.created, after.id);
-        }
-        const sql = `SELECT ${columns} FROM runs WHERE ${conditions.join(' AND ')} ORDER BY created DESC, id DESC LIMIT ?`;
-        return selectAll<SummaryRow>(database, sql, ...values, limit).map(toSummary);
-      }),
+    list: (page) => connection.read((database) => list(database, page)),
 
     async endInterrupted(time, waitingIds) {
       type Unfinished = Pick<LoggedRun, 'id' | 'status'>;
@@ -55,10 +42,7 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
         for (const row of selectAll<RunRow>(database, `SELECT ${columns}, events ${unfinished}`).filter(isInterrupted)) {
           const run = toRun(row);
           const isFailed = statusAfterInterruption(run, waitingIds) === 'failed';
-          const end: Partial<LoggedRun> = isFailed
-            ? { status: 'failed', finished: time, events: [...run.events, interruption(run.id, time)] }
-            : { status: 'waiting' };
-          statement.run(...toRow({ ...run, ...end }));
+          statement.run(...toRow(isFailed ? interrupted(run, time) : { ...run, status: 'waiting' }));
         }
       });
     },
@@ -70,6 +54,29 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
       await connection.write((database) => database.prepare(`DELETE FROM runs WHERE ${condition}`).run(...values));
     },
   };
+}
+
+/** Filters are the same function as for runs in memory; the statement only has conditions that an index answers. */
+function list(database: DatabaseSync, { callerId, limit, after, since, filter = {} }: RunPage & { since: number }): RunList {
+  const conditions = ['coalesce(finished, created) >= ?'];
+  const values: SQLInputValue[] = [since];
+  const add = (condition: string, ...of: SQLInputValue[]): void => void (conditions.push(condition), values.push(...of));
+  if (callerId !== undefined) add('caller_id = ?', callerId);
+  if (after !== undefined) add('(created, id) < (?, ?)', after.created, after.id);
+  if (filter.from !== undefined) add('created >= ?', filter.from);
+  if (filter.to !== undefined) add('created <= ?', filter.to);
+  const sql = `SELECT ${columns} FROM runs WHERE ${conditions.join(' AND ')} ORDER BY created DESC, id DESC LIMIT ?`;
+  const runs: RunSummary[] = [];
+  let searched = 0;
+  for (const row of database.prepare(sql).iterate(...values, limits.searchedRuns)) {
+    searched += 1;
+    const run = toSummary(row as unknown as SummaryRow);
+    const isFound = isMeant(run, filter);
+    if (isFound && runs.length === limit) return { runs, next: runs.at(-1) };
+    if (isFound) runs.push(run);
+    if (searched === limits.searchedRuns) return { runs, next: run };
+  }
+  return { runs };
 }
 
 const unfinished = `FROM runs WHERE status IN ('running', 'waiting')`;
@@ -94,13 +101,17 @@ interface RunRow extends SummaryRow {
   events: string;
 }
 
-function toRow({ id, callerId, status, created, finished, model, mode, usage, events }: LoggedRun): SQLInputValue[] {
+function toRow({ id, callerId, status, created, finished, model, mode, usage, work, events }: LoggedRun): SQLInputValue[] {
   const text = JSON.stringify(events);
-  return [id, callerId, status, created, finished ?? null, text.length, JSON.stringify({ model, mode, usage }), text];
+  return [id, callerId, status, created, finished ?? null, text.length, JSON.stringify({ model, mode, usage, work }), text];
 }
 
 function toSummary({ finished, summary, ...fields }: SummaryRow): RunSummary {
-  return { ...fields, ...(finished !== null && { finished }), ...(JSON.parse(summary) as Pick<RunSummary, 'model' | 'mode' | 'usage'>) };
+  return {
+    ...fields,
+    ...(finished !== null && { finished }),
+    ...(JSON.parse(summary) as Pick<RunSummary, 'model' | 'mode' | 'usage' | 'work'>),
+  };
 }
 
 function toRun({ events, ...summary }: RunRow): LoggedRun {

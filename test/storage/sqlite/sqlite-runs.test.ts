@@ -47,14 +47,14 @@ describe('runs in SQLite', () => {
     });
     const store = createSqliteRuns(connection);
     expect([await store.find('run-a'), await store.find('run-b')]).toEqual(runs);
-    expect(await store.list(wholePage)).toEqual(runs.toReversed().map(({ events: _events, ...summary }) => summary));
+    expect((await store.list(wholePage)).runs).toEqual(runs.toReversed().map(({ events: _events, ...summary }) => summary));
   });
 
   it('are saved all or none', async () => {
     const runs = createSqliteRuns(connect(join(newFolder(), 'toolwharf.db')));
     const broken = keptRun({ id: 'broken', created: 0.5 });
     await expect(runs.save([keptRun(), broken])).rejects.toThrow('cannot store REAL value in INTEGER column');
-    expect(await runs.list(wholePage)).toEqual([]);
+    expect((await runs.list(wholePage)).runs).toEqual([]);
   });
 
   it('share the registry’s connection, which does not read its records anew for them', async () => {

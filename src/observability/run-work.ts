@@ -1,0 +1,36 @@
+import { limits } from '../core/limits.ts';
+import type { RunEvent } from '../core/run-event.ts';
+import type { RunWork } from '../core/run-log.ts';
+import { isJsonObject } from '../shared/json.ts';
+import type { JsonValue } from '../shared/json.ts';
+
+/** Of a name or a message in the list of runs: the list is read often, and its lines are short. */
+const maxCharacters = 300;
+
+export function emptyWork(): RunWork {
+  return { modelRequests: 0, calls: 0, failedCalls: 0, tools: [], servers: [] };
+}
+
+/** Counts an event of the run. `work` belongs to the caller alone and is changed. */
+export function noteWork(work: RunWork, { type, data }: RunEvent, time: number): void {
+  const tool = textIn(data['tool']);
+  work.last = { type, time, ...(tool !== undefined && { tool }) };
+  if (type === 'model.request') work.modelRequests += 1;
+  else if (type === 'tool.call') {
+    work.calls += 1;
+    addName(work.tools, tool);
+    addName(work.servers, textIn(data['server']));
+  } else if (type === 'tool.result' && data['error'] !== undefined) work.failedCalls += 1;
+  else if (type === 'run.end' && isJsonObject(data['error'])) {
+    const { code, message } = data['error'];
+    work.error = { code: textIn(code) ?? '', message: textIn(message) ?? '' };
+  }
+}
+
+function addName(names: string[], name: string | undefined): void {
+  if (name !== undefined && names.length < limits.listedNames && !names.includes(name)) names.push(name);
+}
+
+function textIn(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' ? value.slice(0, maxCharacters).toWellFormed() : undefined;
+}
