@@ -41,6 +41,19 @@ export async function openPage(
   url: string,
   { path: at = '/', ...options }: BrowserContextOptions & { path?: string } = {},
 ): Promise<WatchedPage> {
+  const watched = await watchedPage(url, options);
+  await watched.page.goto(url + at);
+  return watched;
+}
+
+/** A page without content, without a policy, and without a network; requests are counted all the same. */
+export async function openBarePage(): Promise<WatchedPage> {
+  const watched = await watchedPage('about:', {});
+  await watched.page.context().setOffline(true);
+  return watched;
+}
+
+async function watchedPage(url: string, options: BrowserContextOptions): Promise<WatchedPage> {
   const context = await (await launch()).newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const faults: string[] = [];
@@ -58,8 +71,11 @@ export async function openPage(
   page.on('request', (request: Request) => {
     if (!request.url().startsWith(url) && !/^(?:data|blob):/.test(request.url())) foreign.push(request.url());
   });
+  page.on('dialog', (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
   page.setDefaultTimeout(10_000);
-  await page.goto(url + at);
   return { page, faults, foreign, [Symbol.asyncDispose]: () => context.close() };
 }
 

@@ -1,0 +1,46 @@
+import type { Page } from 'playwright-core';
+
+/**
+ * What stands in a document and is none of the console's own elements and attributes, a line each: what a text would have to become to do harm. Empty
+ * where all foreign text is text.
+ */
+export function findForeignMarkup(page: Page, within = 'body'): Promise<string[]> {
+  return page.evaluate(
+    ([selector, names, attributes]) => {
+      const isKnownValue: Record<string, (value: string, element: Element) => boolean> = {
+        href: (value) => /^(?:https?:\/\/|mailto:|#content$|\/$|\/console\/|\/docs$)/.test(value),
+        src: (value) => /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[\w+/=]+$/.test(value),
+        type: (value) => ['button', 'submit', 'text', 'checkbox', 'radio', 'password', 'number', 'url', 'email', 'date'].includes(value),
+        target: (value, element) => value === '_blank' && element.getAttribute('rel') === 'noopener noreferrer',
+        rel: (value) => value === 'noopener noreferrer',
+        // Words of the console's own alone: nothing of a text names a class.
+        class: (value) => /^[a-z0-9 -]*$/.test(value) && !value.includes('evil'),
+        // What the console sets where something was measured.
+        style: (value, element) => element.closest('.virtual-list') !== null && /^(?:height|transform): [\w(). -]+;$/.test(value),
+      };
+      return [...document.querySelectorAll(`${selector}, ${selector} *`)].flatMap((element) => {
+        const name = element.localName;
+        if (!names.includes(name)) return [`<${name}>`];
+        return [...element.attributes].flatMap(({ name: attribute, value }) => {
+          const isKnown =
+            attribute in isKnownValue
+              ? isKnownValue[attribute]?.(value, element)
+              : attributes.includes(attribute) || attribute.startsWith('aria-');
+          return isKnown === true ? [] : [`<${name} ${attribute}="${value.slice(0, 80)}">`];
+        });
+      });
+    },
+    [within, elements, plainAttributes] as const,
+  );
+}
+
+const elements = [
+  'body div main aside nav header footer section noscript p span h1 h2 h3 h4 h5 h6 hr br ul ol li dl dt dd blockquote pre code strong em del a img',
+  'table thead tbody tr th td svg path rect form fieldset legend label input textarea select option button progress dialog details summary',
+].flatMap((names) => names.split(' '));
+
+/** Whatever they hold does nothing. */
+const plainAttributes = [
+  'id for name title role tabindex start value alt loading open placeholder rows scope dir width height viewBox d rx disabled checked required',
+  'autofocus autocomplete spellcheck min max step hidden selected download multiple accept',
+].flatMap((names) => names.split(' '));
