@@ -14,7 +14,7 @@ import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/s
 import { approvalPageRoutes } from '../http/routes/approval-page.ts';
 import { approvalRoutes } from '../http/routes/approvals.ts';
 import { chatRoutes } from '../http/routes/chat.ts';
-import { clientMetadata } from '../tools/credentials/register-client.ts';
+import { clientMetadata } from '../tools/credentials/client-addresses.ts';
 import { oauthCallbackRoutes } from '../http/routes/oauth-callback.ts';
 import { connectPageRoutes } from '../http/routes/connect-page.ts';
 import { credentialRoutes, othersCredentialRoutes } from '../http/routes/credentials.ts';
@@ -152,11 +152,11 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await app.register(openApiToolRoutes, { tools, invoke, publicUrl: config.publicUrl, version, gatewayId });
   await app.register(othersCredentialRoutes, { credentials: tools.credentials });
   await app.register(credentialRoutes, { credentials: tools.credentials, signIns, publicUrl: config.publicUrl });
-  const isSecure = config.publicUrl?.startsWith('https:') === true;
   await app.register(oauthCallbackRoutes, {
     signIns,
     callers: authenticator,
-    clientMetadata: isSecure && config.publicUrl !== undefined ? clientMetadata(config.publicUrl) : undefined,
+    clientMetadata: (issuerMark) =>
+      config.publicUrl?.startsWith('https:') === true ? clientMetadata(config.publicUrl, issuerMark) : undefined,
   });
   await app.register(connectPageRoutes, { signIns, callers: authenticator, publicUrl: config.publicUrl });
   await app.register(mcpRoute, {

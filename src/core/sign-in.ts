@@ -24,6 +24,8 @@ export interface LeavingBrowser {
 
 /** A browser that comes back from an authorization server. */
 export interface ReturningBrowser {
+  /** What stands behind the address at which it comes back, for an authorization server that has one of its own. */
+  issuerMark: string | undefined;
   cookieOf: (name: string) => string | undefined;
   /** The caller of this id; undefined when their key is gone. */
   callerOf: (id: string) => Promise<Caller | undefined>;
@@ -61,7 +63,7 @@ export interface SignIns {
   /**
    * Finishes a sign-in with the answer of the authorization server, and stores its tokens. Its `state` is used up, unless another browser comes with it.
    * @throws GatewayError `not_found` for a `state` that is unknown, used, or older than ten minutes; `forbidden` for another browser, and for an answer
-   * that is no consent; and as `OwnCredentials.keepSignIn`
+   * that is no consent or of another authorization server; and as `OwnCredentials.keepSignIn`
    */
   finish(answer: URLSearchParams, browser: ReturningBrowser): Promise<FinishedSignIn>;
 }

@@ -28,7 +28,9 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'POST /connect/:link': 'public',
   // `state` and a cookie of the browser are the proof.
   'GET /oauth/callback': 'public',
+  'GET /oauth/callback/:issuer': 'public',
   'GET /oauth/client-metadata.json': 'public',
+  'GET /oauth/client-metadata/:issuer': 'public',
   // The public key of session tokens, for tool servers.
   'GET /.well-known/jwks.json': 'public',
   // The answer to a browser's preflight, which never carries a key.

@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { LeavingBrowser, SignIns } from '../../core/sign-in.ts';
@@ -10,33 +10,42 @@ import { connectedPage } from '../pages/connect-page.ts';
 export interface OAuthCallbackOptions {
   signIns: Pick<SignIns, 'finish'>;
   callers: Pick<Authenticator, 'findById'>;
-  /** What the gateway says of itself to authorization servers; undefined unless `PUBLIC_URL` is an https address. */
-  clientMetadata: JsonObject | undefined;
+  /** What the gateway says of itself to authorization servers; undefined unless `PUBLIC_URL` is an https address, and for what is no mark of one. */
+  clientMetadata: (issuerMark?: string) => JsonObject | undefined;
 }
+
+type WithMark = { Params: { issuer: string } };
 
 /**
  * `GET /oauth/callback`: where authorization servers send people back to. It needs the cookie of the browser that began, and a `state` that is used once.
- * `GET /oauth/client-metadata.json`: who the gateway is, for authorization servers that take such an address as the id of a client.
+ * `GET /oauth/client-metadata.json`: who the gateway is, for authorization servers that take such an address as the id of a client. Beneath both are those for
+ * single authorization servers (`tools/credentials/client-addresses.ts`).
  */
 export const oauthCallbackRoutes: FastifyPluginAsync<OAuthCallbackOptions> = async (app, { signIns, callers, clientMetadata }) => {
   await app.register(async (pages) => {
     installFormPages(pages, { not_found: 'Nothing to finish', forbidden: 'Not connected', conflict: 'Not connected' });
-    pages.get('/oauth/callback', async (request, reply) => {
+    const finish = async (request: FastifyRequest, reply: FastifyReply, issuerMark?: string): Promise<FastifyReply> => {
       // From the first question mark on: another one may stand in the query itself (RFC 3986, section 3.4).
       const answer = new URLSearchParams(/\?.*$/s.exec(request.url)?.[0] ?? '');
       const cookies = cookiesIn(request.headers.cookie);
       const { server, caller } = await signIns.finish(answer, {
+        issuerMark,
         cookieOf: (name) => cookies.get(name),
         callerOf: (id) => callers.findById(id, request),
       });
       request.log.info({ server: server.id, caller_id: caller.id, over: 'oauth' }, 'credential stored');
       return sendPage(reply, connectedPage(server));
-    });
+    };
+    pages.get('/oauth/callback', (request, reply) => finish(request, reply));
+    pages.get<WithMark>('/oauth/callback/:issuer', (request, reply) => finish(request, reply, request.params.issuer));
   });
-  app.get('/oauth/client-metadata.json', () => {
-    if (clientMetadata !== undefined) return clientMetadata;
+  const describe = (issuerMark?: string): JsonObject => {
+    const metadata = clientMetadata(issuerMark);
+    if (metadata !== undefined) return metadata;
     throw new GatewayError('not_found', 'This gateway has no address with https (PUBLIC_URL), so it is known nowhere by this document.');
-  });
+  };
+  app.get('/oauth/client-metadata.json', () => describe());
+  app.get<WithMark>('/oauth/client-metadata/:issuer', ({ params }) => describe(params.issuer));
 };
 
 /** For the browser that goes to an authorization server. `address`: of the gateway. `Lax`: it is sent with the way back, which another site leads. */

@@ -64,10 +64,10 @@ export interface OAuthClient {
   /** The origin of the page where people sign in, by discovery alone. @throws GatewayError as `begin` */
   authorizationServerOf(record: ToolServerRecord): Promise<string>;
   /**
-   * Discovery, and registration if need be. `redirectUri`: the address of the gateway and `redirectPath`.
+   * Discovery, and registration if need be. `address`: at which people reach the gateway.
    * @throws GatewayError `upstream_…`, `egress_denied` and `conflict`, which say what is wrong with the server or the connection
    */
-  begin(record: ToolServerRecord, redirectUri: string, state: string): Promise<BegunAuthorization>;
+  begin(record: ToolServerRecord, address: string, state: string): Promise<BegunAuthorization>;
   /**
    * Checks the answer of the authorization server (RFC 9207) and exchanges the code. `state` was checked by the caller.
    * @throws GatewayError `forbidden` if the person or the server refused, `conflict` if the connection has changed, and as `begin`
@@ -164,13 +164,13 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
       return new URL(requireEndpoint(record, server).authorize).origin;
     },
 
-    async begin(record, redirectUri, state) {
+    async begin(record, address, state) {
       const origin = originOf(record.url) ?? '';
       const fetch = createOAuthFetch(send, { origin }, record.oauth);
       const { server, isIssuerKnown, resource, scopes } = await discover(record, fetch);
       const endpoint = requireEndpoint(record, server);
       const settings = requestSettings(fetch, record.url);
-      const { client, isRegistered } = await registrar.clientFor(record, server, { redirectUri, settings });
+      const { client, isRegistered, redirectUri } = await registrar.clientFor(record, server, { address, settings });
       const verifier = generateRandomCodeVerifier();
       const wanted = withOfflineAccess(record, server, scopes);
       const url = new URL(endpoint.authorize);

@@ -4,25 +4,9 @@ import type { OAuthClientCredentials } from '../../core/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../core/oauth-clients.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-addresses.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { RequestSettings } from './request-settings.ts';
-
-/** Where the gateway serves `clientMetadata`; beneath PUBLIC_URL this address is its id at authorization servers that take one. */
-export const clientMetadataPath = '/oauth/client-metadata.json';
-
-/** Beneath the address at which people reach the gateway. */
-export const redirectPath = '/oauth/callback';
-
-/** What the gateway says of itself as a client (OAuth Client ID Metadata Document). `publicUrl`: PUBLIC_URL, with https. */
-export function clientMetadata(publicUrl: string): JsonObject {
-  return {
-    client_id: `${publicUrl}${clientMetadataPath}`,
-    client_uri: publicUrl,
-    ...aboutClient(`${publicUrl}${redirectPath}`),
-    token_endpoint_auth_method: 'none',
-  };
-}
 
 export interface ClientRegistrarOptions {
   store: OAuthClientStore;
@@ -34,15 +18,17 @@ export interface ClientRegistrarOptions {
 export interface ChosenClient {
   client: OAuthClientCredentials;
   isRegistered: boolean;
+  /** The exact address at which people come back. */
+  redirectUri: string;
 }
 
 /** Chooses as whom the gateway asks: as the connection says, else by the address of its metadata, else as it has registered. */
 export interface ClientRegistrar {
-  /** @throws GatewayError */
+  /** `address`: at which people reach the gateway. @throws GatewayError */
   clientFor(
     record: ToolServerRecord,
     server: AuthorizationServer,
-    use: { redirectUri: string; settings: RequestSettings },
+    use: { address: string; settings: RequestSettings },
   ): Promise<ChosenClient>;
   /** After the server has said that it does not know the client. */
   forget(place: RegistrationPlace, clientId: string): Promise<void>;
@@ -74,22 +60,25 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
   }
 
   return {
-    async clientFor(record, server, { redirectUri, settings }) {
+    async clientFor(record, server, { address, settings }) {
+      // Operators register one address for all. No other server leads there but one that names itself.
       const configured = configuredClient(record, server);
-      if (configured !== undefined) return { client: configured, isRegistered: false };
+      if (configured !== undefined) return { client: configured, isRegistered: false, redirectUri: redirectUriOf(address) };
+      const issuerMark = issuerMarkOf(server);
+      const redirectUri = redirectUriOf(address, issuerMark);
       const takesMetadata = server['client_id_metadata_document_supported'] === true;
-      if (takesMetadata && publicUrl?.startsWith('https:') === true && redirectUri === `${publicUrl}${redirectPath}`)
-        return { client: { id: `${publicUrl}${clientMetadataPath}`, method: 'none' }, isRegistered: false };
+      if (takesMetadata && address === publicUrl && publicUrl.startsWith('https:'))
+        return { client: { id: clientIdAt(publicUrl, issuerMark), method: 'none' }, isRegistered: false, redirectUri };
       if (server.registration_endpoint === undefined)
         throw new GatewayError(
           'conflict',
-          `The authorization server ${server.issuer} lets nobody register by themselves. Register the gateway there with the redirect address ${redirectUri}, and set client_id, and client_secret if it gives one, in oauth of the tool server "${record.id}".`,
+          `The authorization server ${server.issuer} lets nobody register by themselves. Register the gateway there with the redirect address ${redirectUriOf(address)}, and set client_id, and client_secret if it gives one, in oauth of the tool server "${record.id}".`,
         );
       const place = { issuer: server.issuer, redirectUri };
       const key = JSON.stringify(place);
       const registration = registering.get(key) ?? register(server, place, settings).finally(() => registering.delete(key));
       registering.set(key, registration);
-      return { client: await registration, isRegistered: true };
+      return { client: await registration, isRegistered: true, redirectUri };
     },
     forget: (place, clientId) => store.forget(place, clientId),
   };
@@ -115,15 +104,4 @@ function methodOf(supported: string[] = ['client_secret_basic'], mayBeNone: bool
 
 function methodFrom(value: unknown): OAuthClientCredentials['method'] | undefined {
   return value === 'none' || value === 'client_secret_basic' || value === 'client_secret_post' ? value : undefined;
-}
-
-function aboutClient(redirectUri: string): JsonObject & { redirect_uris: string[] } {
-  return {
-    client_name: 'toolwharf',
-    redirect_uris: [redirectUri],
-    grant_types: ['authorization_code', 'refresh_token'],
-    response_types: ['code'],
-    // OpenID Connect Dynamic Client Registration 1.0, section 2: only native clients have http addresses, on loopback.
-    application_type: redirectUri.startsWith('https:') ? 'web' : 'native',
-  };
 }

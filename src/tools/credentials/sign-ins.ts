@@ -8,7 +8,7 @@ import type { OpenSignIn, SignIns, SignInServer } from '../../core/sign-in.ts';
 import type { SignInStore } from '../../core/sign-in-store.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { OAuthClient, PendingAuthorization } from './oauth-client.ts';
-import { redirectPath } from './register-client.ts';
+import { redirectUriOf } from './client-addresses.ts';
 
 export interface SignInsOptions {
   store: SignInStore;
@@ -65,7 +65,7 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       const record = await credentials.serverOf(caller, server);
       if (address === undefined) throw addressNeeded();
       const [state, value] = [newSecret(), newSecret()];
-      const { authorizationUrl, pending } = await oauth.begin(record, `${address}${redirectPath}`, state);
+      const { authorizationUrl, pending } = await oauth.begin(record, address, state);
       const time = now();
       const begun = {
         state: idOf(state),
@@ -77,7 +77,7 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       return { location: authorizationUrl, cookie: { name: cookieName(state, address), value } };
     },
 
-    async finish(answer, { cookieOf, callerOf }) {
+    async finish(answer, { issuerMark, cookieOf, callerOf }) {
       const [state = '', ...others] = answer.getAll('state');
       if (state === '' || state.length > longestState || others.length > 0) throw unknownState();
       const found = await store.findBegun(idOf(state), now());
@@ -86,6 +86,7 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       // Before the state is used up: whoever has only seen it can neither finish nor spoil the sign-in.
       if (!isSame(idOf(cookieOf(cookieName(state, pending.redirectUri)) ?? ''), found.begun.browser)) throw otherBrowser();
       if (!(await store.finish(found.begun.state, now()))) throw unknownState();
+      if (!pending.redirectUri.endsWith(redirectUriOf('', issuerMark))) throw otherServer();
       const caller = await callerOf(found.callerId);
       if (caller === undefined) throw new GatewayError('not_found', 'The key that this sign-in was begun for is no longer valid.');
       const record = await credentials.serverOf(caller, found.server);
@@ -148,6 +149,13 @@ function otherBrowser(): GatewayError {
   return new GatewayError(
     'forbidden',
     'This sign-in was not begun in this browser, so nothing was stored. If you have followed a link of somebody else, close this page: it would have connected their chat with your account. Otherwise go on in the browser where you began.',
+  );
+}
+
+function otherServer(): GatewayError {
+  return new GatewayError(
+    'forbidden',
+    'The answer comes from another authorization server than the one that was asked, so nothing was stored. Tell whoever runs this gateway.',
   );
 }
 

@@ -188,7 +188,9 @@ describe('the table', () => {
       'GET /connect/:link',
       'POST /connect/:link',
       'GET /oauth/callback',
+      'GET /oauth/callback/:issuer',
       'GET /oauth/client-metadata.json',
+      'GET /oauth/client-metadata/:issuer',
       'GET /.well-known/jwks.json',
       'OPTIONS *',
     ]);

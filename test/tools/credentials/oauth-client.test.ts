@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { authorizationServer } from '../../_support/authorization-server.ts';
 import { protectedApi, protectedMcpServer } from '../../_support/protected-servers.ts';
-import { credentialOf, oauthClient, oauthRecord, redirectUri } from './oauth-fixture.ts';
+import { credentialOf, gatewayAddress, oauthClient, oauthRecord, redirectUri } from './oauth-fixture.ts';
 
 describe('signing in at an MCP server with a certified authorization server', () => {
   test('registers, demands PKCE and the resource, and gives a token of the person for that server', async () => {
@@ -9,7 +9,7 @@ describe('signing in at an MCP server with a certified authorization server', ()
     const server = await protectedMcpServer(authorization);
     const oauth = oauthClient();
     const record = oauthRecord(server.url);
-    const { authorizationUrl, authorizationServer: shown, pending } = await oauth.begin(record, redirectUri, 'the state');
+    const { authorizationUrl, authorizationServer: shown, pending } = await oauth.begin(record, gatewayAddress, 'the state');
     const { searchParams } = new URL(authorizationUrl);
     expect(shown).toBe(authorization.url);
     expect(JSON.parse(JSON.stringify(pending))).toEqual(pending);
@@ -61,7 +61,7 @@ describe('signing in at an API', () => {
     const document = (await (await fetch(`${api.url}/openapi.json`)).json()) as never;
     const oauth = oauthClient({ signInOf: async () => readSignIn(document) });
     const record = oauthRecord(api.url, { type: 'openapi' });
-    const { authorizationUrl } = await oauth.begin(record, redirectUri, 'state');
+    const { authorizationUrl } = await oauth.begin(record, gatewayAddress, 'state');
     expect(new URL(authorizationUrl).searchParams.get('resource')).toBeNull();
     const credential = await credentialOf(oauth, record, 'bob');
     expect(await authorization.verify(credential.accessToken)).toMatchObject({ subject: 'bob' });

@@ -14,7 +14,8 @@ import { scriptedBrowser } from '../../_support/scripted-browser.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
 
 /** Nobody listens there: the browser tells where it was sent. */
-export const redirectUri = 'http://127.0.0.1:1/oauth/callback';
+export const gatewayAddress = 'http://127.0.0.1:1';
+export const redirectUri = `${gatewayAddress}/oauth/callback`;
 
 export function oauthRecord(url: string, fields: Partial<ToolServerRecord> = {}): ToolServerRecord {
   return toolServerRecord({ id: 'mail', url, type: 'mcp', authType: 'oauth', isPerUser: true, ...fields });
@@ -42,7 +43,7 @@ export async function signIn(authorizationUrl: string, account: string): Promise
 
 /** Signs `account` in at the server of the record. */
 export async function credentialOf(oauth: OAuthClient, record: ToolServerRecord, account = 'ada'): Promise<OAuthCredential> {
-  const { authorizationUrl, pending } = await oauth.begin(record, redirectUri, 'state');
+  const { authorizationUrl, pending } = await oauth.begin(record, gatewayAddress, 'state');
   return oauth.complete(record, pending, await signIn(authorizationUrl, account));
 }
 
@@ -72,7 +73,7 @@ export async function handMadeSetup(
     peers,
     clients,
     oauth,
-    begin: () => oauth.begin(record, publicUrl === undefined ? redirectUri : `${publicUrl}/oauth/callback`, 'state'),
+    begin: () => oauth.begin(record, publicUrl ?? gatewayAddress, 'state'),
     complete: (pending, parameters = { iss: peers.issuer }) =>
       oauth.complete(record, pending, new URLSearchParams({ code: secrets.code, state: 'state', ...parameters })),
   };

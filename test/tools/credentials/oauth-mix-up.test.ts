@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { DocumentSignIn } from '../../../src/tools/openapi/load/read-sign-in.ts';
 import type { OAuthClient } from '../../../src/tools/credentials/oauth-client.ts';
 import { handMadePeers, metadataOf, secrets, trap } from '../../_support/hand-made-authorization.ts';
-import { oauthClient, oauthRecord, redirectUri } from './oauth-fixture.ts';
+import { gatewayAddress, oauthClient, oauthRecord } from './oauth-fixture.ts';
 
 const configured = { clientId: 'client' };
 
@@ -20,7 +20,7 @@ describe('the code of one authorization server', () => {
     const { url, seen } = await trap();
     const honest = await handMadePeers();
     const oauth = apiClient({ authorizeUrl: `${url}/sign-in`, tokenUrl: `${url}/tokens` });
-    const { pending } = await oauth.begin(api(), redirectUri, 'state');
+    const { pending } = await oauth.begin(api(), gatewayAddress, 'state');
     seen.splice(0);
     await expect(oauth.complete(api(), pending, answer(honest.issuer))).rejects.toThrow(/another authorization server/);
     expect(seen).toEqual([]);
@@ -34,7 +34,7 @@ describe('the code of one authorization server', () => {
     const tokenUrl = `${elsewhere.issuer}/token`;
     const honest = await handMadePeers({ metadata: () => Response.json({ ...metadataOf(honest.issuer), token_endpoint: tokenUrl }) });
     const oauth = apiClient({ authorizeUrl: `${honest.issuer}/authorize`, tokenUrl });
-    const { pending } = await oauth.begin(api(), redirectUri, 'state');
+    const { pending } = await oauth.begin(api(), gatewayAddress, 'state');
     expect(await oauth.complete(api(), pending, answer(honest.issuer))).toMatchObject({ accessToken: secrets.access });
     await expect(oauth.complete(api(), pending, answer(elsewhere.issuer))).rejects.toThrow(/iss/);
     await expect(oauth.complete(api(), pending, answer())).rejects.toThrow(/iss/);
@@ -44,24 +44,24 @@ describe('the code of one authorization server', () => {
     const { url, seen } = await trap();
     const honest = await handMadePeers();
     const signIn = { authorizeUrl: `${honest.issuer}/authorize`, tokenUrl: `${url}/tokens` };
-    await expect(apiClient(signIn).begin(api(), redirectUri, 'state')).rejects.toThrow(/not its token address/);
+    await expect(apiClient(signIn).begin(api(), gatewayAddress, 'state')).rejects.toThrow(/not its token address/);
     expect(seen.filter((request) => request.startsWith('POST'))).toEqual([]);
     // Not even if that address has metadata of its own.
     const attacker = await handMadePeers();
     const passing = { authorizeUrl: `${honest.issuer}/authorize`, tokenUrl: `${attacker.issuer}/token` };
-    await expect(apiClient(passing).begin(api(), redirectUri, 'state')).rejects.toThrow(/not its token address/);
+    await expect(apiClient(passing).begin(api(), gatewayAddress, 'state')).rejects.toThrow(/not its token address/);
     // What an operator has entered is meant so.
-    const { pending } = await apiClient(signIn).begin(api(signIn), redirectUri, 'state');
+    const { pending } = await apiClient(signIn).begin(api(signIn), gatewayAddress, 'state');
     expect(pending.tokenEndpoint).toBe(`${url}/tokens`);
   });
 });
 
 test('a token is asked for no resource that a server has not named as its own', async () => {
   const unnamed = await handMadePeers({ resource: () => Response.json({ authorization_servers: [unnamed.issuer] }) });
-  await expect(oauthClient().begin(oauthRecord(unnamed.url), redirectUri, 'state')).rejects.toThrow(
+  await expect(oauthClient().begin(oauthRecord(unnamed.url), gatewayAddress, 'state')).rejects.toThrow(
     /the resource without a name instead of/,
   );
   const named = await handMadePeers();
-  const { pending } = await oauthClient().begin(oauthRecord(named.url), redirectUri, 'state');
+  const { pending } = await oauthClient().begin(oauthRecord(named.url), gatewayAddress, 'state');
   expect(pending.resource).toBe(named.url);
 });

@@ -2,12 +2,12 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createOAuthClient } from '../../../src/tools/credentials/oauth-client.ts';
-import { clientMetadata } from '../../../src/tools/credentials/register-client.ts';
+import { clientMetadata } from '../../../src/tools/credentials/client-addresses.ts';
 import { revokeTokens } from '../../../src/tools/credentials/revoke-tokens.ts';
 import { secrets, trap } from '../../_support/hand-made-authorization.ts';
 import type { Faults } from '../../_support/hand-made-authorization.ts';
 import { memoryStores } from '../../_support/memory-stores.ts';
-import { changed, handMadeSetup, oauthRecord, redirectUri } from './oauth-fixture.ts';
+import { changed, gatewayAddress, handMadeSetup, oauthRecord, redirectUri } from './oauth-fixture.ts';
 import type { HandMadeSetup } from './oauth-fixture.ts';
 
 let door = createOutbound({ egress: { mode: 'none', allow: [] } });
@@ -94,7 +94,7 @@ describe('beginning a sign-in', () => {
         return door.send(request);
       },
     });
-    await expect(oauth.begin(oauthRecord('https://1.1.1.1/mcp'), redirectUri, 'state')).rejects.toMatchObject({ code: 'egress_denied' });
+    await expect(oauth.begin(oauthRecord('https://1.1.1.1/mcp'), gatewayAddress, 'state')).rejects.toMatchObject({ code: 'egress_denied' });
     expect(requests).toHaveLength(2);
     expect(there.seen).toEqual([]);
   });
@@ -131,7 +131,7 @@ describe('beginning a sign-in', () => {
     const metadata = changed((json) => ({ ...json, client_id_metadata_document_supported: true }));
     const clientIn = async ({ begin }: HandMadeSetup): Promise<string | null> =>
       new URL((await begin()).authorizationUrl).searchParams.get('client_id');
-    const { client_id: address, redirect_uris } = clientMetadata('https://chat.test');
+    const { client_id: address, redirect_uris } = clientMetadata('https://chat.test') ?? {};
     expect(await clientIn(await setup({ metadata }, 'https://chat.test'))).toBe(address);
     expect(redirect_uris).toEqual(['https://chat.test/oauth/callback']);
     expect(await clientIn(await setup({ metadata }, 'http://chat.test'))).toBe('client');
