@@ -151,7 +151,7 @@ describe('a sign-in is refused, and nothing of it goes elsewhere,', () => {
 });
 
 describe('a tool server with a public address', () => {
-  const [toolOrigin, issuer] = ['https://93.184.215.14', 'https://93.184.215.15'];
+  const [toolOrigin, issuer] = ['http://93.184.215.14', 'http://93.184.215.15'];
 
   /** The hand-made peers, the MCP server behind a public address, which nothing here is sent to in truth. */
   async function publicScene(faults: Faults): Promise<{ scene: Scene; reached: string[]; browser: ScriptedBrowser }> {

@@ -1,13 +1,14 @@
-import { processDiscoveryResponse, processRevocationResponse, WWWAuthenticateChallengeError } from 'oauth4webapi';
+import { processRevocationResponse, WWWAuthenticateChallengeError } from 'oauth4webapi';
 import type { AuthorizationServer, WWWAuthenticateChallengeParameters } from 'oauth4webapi';
 import { GatewayError } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { originOf } from '../../shared/document-url.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { DocumentSignIn } from '../openapi/load/read-sign-in.ts';
+import { readJson, readMetadata, refused, requireS256, serverMetadata, shown, textAt, textsAt } from './authorization-metadata.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
+import { scopesIn } from './scopes.ts';
 
 /** What is known of the authorization server of a tool server. */
 export interface FoundAuthorization {
@@ -40,12 +41,14 @@ export async function discoverForMcp(record: ToolServerRecord, fetch: OAuthFetch
       record,
       `its metadata is for the resource ${shown(resource ?? 'without a name')} instead of ${url}, so tokens for it could be meant for another server`,
     );
-  const [issuer = new URL('/', url).href] = textsAt(metadata ?? {}, 'authorization_servers');
+  const [issuer = new URL('/', url).href] = textsAt(metadata ?? {}, 'authorization_servers') ?? [];
   const server = await serverMetadata(issuer, fetch);
   if (server === undefined)
     throw refused(record, `its authorization server ${shown(issuer)} has no metadata (RFC 8414). Set authorize_url and token_url in oauth`);
   requireS256(record, server, { isListNeeded: true });
-  const scopes = challenge['scope']?.split(' ').filter((scope) => scope !== '') ?? textsAt(metadata ?? {}, 'scopes_supported');
+  const { authorization_endpoint: authorizeUrl = '', token_endpoint: tokenUrl = '' } = server;
+  await metadataOfSignIn(record, { authorizeUrl, tokenUrl }, fetch);
+  const scopes = scopesIn(challenge['scope']?.split(' ') ?? textsAt(metadata ?? {}, 'scopes_supported') ?? []);
   return { server, isIssuerKnown: true, resource, scopes };
 }
 
@@ -80,8 +83,8 @@ export async function discoverForApi(record: ToolServerRecord, signIn: DocumentS
 }
 
 /**
- * The metadata of the server where people sign in, if that is another one than takes the codes. A document that has the codes of a server sent to an
- * address that is not this server's would get what people have at that server.
+ * The metadata of the server where people sign in, if that is another one than takes the codes. Whoever has the codes of a server sent to an address that is
+ * not this server's would get what people have at that server.
  * @throws GatewayError unless an operator has named the address
  */
 async function metadataOfSignIn(
@@ -98,7 +101,7 @@ async function metadataOfSignIn(
   if (record.oauth?.tokenUrl !== undefined) return undefined;
   throw refused(
     record,
-    `its document has people sign in at ${issuer}, and the codes of that server sent to ${shown(tokenUrl)}, which is not its token address. If that is meant so, set authorize_url and token_url in oauth`,
+    `it has people sign in at ${issuer}, and the codes of that server sent to ${shown(tokenUrl)}, which is not its token address. If that is meant so, set authorize_url and token_url in oauth`,
   );
 }
 
@@ -138,89 +141,11 @@ async function resourceMetadata(url: string, stated: string | undefined, fetch: 
   );
 }
 
-/** At the well-known addresses, in the order of the MCP specification; undefined if there is none. @throws GatewayError */
-async function serverMetadata(issuer: string, fetch: OAuthFetch): Promise<AuthorizationServer | undefined> {
-  const parsed = URL.parse(issuer);
-  if (parsed === null || (parsed.protocol !== 'https:' && parsed.protocol !== 'http:')) return undefined;
-  const { origin, pathname } = parsed;
-  const path = pathname.replace(/\/$/, '');
-  const addresses = [
-    `${origin}/.well-known/oauth-authorization-server${path}`,
-    `${origin}/.well-known/openid-configuration${path}`,
-    ...(path === '' ? [] : [`${origin}${path}/.well-known/openid-configuration`]),
-  ];
-  for (const address of addresses) {
-    const server = await readMetadata(address, issuer, fetch);
-    if (server !== undefined) return server;
-  }
-  return undefined;
-}
-
-/** Undefined if there is none. @throws GatewayError, also if it is that of another issuer */
-async function readMetadata(address: string, issuer: string, fetch: OAuthFetch): Promise<AuthorizationServer | undefined> {
-  const json = await readJson(address, fetch);
-  if (json === undefined) return undefined;
-  try {
-    return await processDiscoveryResponse(new URL(issuer), Response.json(json));
-  } catch {
-    throw new GatewayError(
-      'upstream_invalid_response',
-      `${address} is the metadata of the authorization server ${shown(textAt(json, 'issuer') ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Whoever runs it has to correct its issuer.`,
-    );
-  }
-}
-
-/** Undefined for an answer that says that nothing is there, and for one that is no JSON. @throws GatewayError when the server fails */
-async function readJson(address: string, fetch: OAuthFetch): Promise<JsonObject | undefined> {
-  const who = `The server at ${originOf(address) ?? 'an address that is none'}`;
-  let response;
-  try {
-    response = await fetch(address, { headers: { accept: 'application/json' } });
-  } catch (error) {
-    throw explainOAuthFailure(error, who);
-  }
-  if (response.status >= 500)
-    throw new GatewayError(
-      'upstream_error',
-      `${who} failed with HTTP ${response.status} when it was asked for its metadata. Try again later.`,
-    );
-  if (response.status !== 200) return undefined;
-  const json: unknown = await response.json().catch(() => undefined);
-  return isJsonObject(json) ? json : undefined;
-}
-
-/** PKCE with S256 has to be announced; `isListNeeded`: a server that announces nothing is refused too. */
-function requireS256(record: ToolServerRecord, server: AuthorizationServer, { isListNeeded }: { isListNeeded: boolean }): void {
-  const methods = server.code_challenge_methods_supported;
-  if (methods === undefined ? !isListNeeded : Array.isArray(methods) && methods.includes('S256')) return;
-  throw refused(
-    record,
-    `its authorization server ${server.issuer} does not announce PKCE with S256, without which a code that is stolen on its way can be used`,
-  );
-}
-
 /** The server itself, or what contains it: the same origin, and its path or the beginning of it. */
 function isResourceOf(resource: string, url: string): boolean {
-  if (originOf(resource) === undefined || originOf(resource) !== originOf(url)) return false;
+  const parsed = URL.parse(resource);
+  // Addresses of tool servers have no query and no fragment.
+  if (parsed === null || parsed.origin !== originOf(url) || /[?#]/.test(resource)) return false;
   const inFolder = (path: string): string => (path.endsWith('/') ? path : `${path}/`);
-  return inFolder(new URL(url).pathname).startsWith(inFolder(new URL(resource).pathname));
-}
-
-function refused({ id }: ToolServerRecord, reason: string): GatewayError {
-  return new GatewayError('upstream_invalid_response', `Nobody can sign in at the tool server "${id}": ${reason}.`);
-}
-
-function textAt(object: JsonObject, key: string): string | undefined {
-  const value = ownValue(object, key);
-  return typeof value === 'string' ? value : undefined;
-}
-
-function textsAt(object: JsonObject, key: string): string[] {
-  const value = ownValue(object, key);
-  return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];
-}
-
-/** Whatever a server says is shown in part. */
-function shown(text: string): string {
-  return text.slice(0, 200);
+  return inFolder(new URL(url).pathname).startsWith(inFolder(parsed.pathname));
 }

@@ -11,10 +11,9 @@ import {
   skipStateCheck,
   validateAuthResponse,
 } from 'oauth4webapi';
-import type { AuthorizationServer, TokenEndpointResponse } from 'oauth4webapi';
+import type { AuthorizationServer } from 'oauth4webapi';
 import type { OAuthClientCredentials, OAuthCredential } from '../../core/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import type { OAuthClientStore } from '../../core/oauth-clients.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
@@ -28,6 +27,7 @@ import { createOAuthFetch } from './oauth-fetch.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { configuredClient, createClientRegistrar } from './register-client.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
+import { tokensIn } from './tokens-in.ts';
 
 /** What the exchange of a code needs. Plain JSON, and secret: it holds the verifier, and with some servers the secret of the client. */
 export interface PendingAuthorization {
@@ -96,11 +96,6 @@ export interface OAuthClientOptions {
   now: () => number;
 }
 
-/** No answer may say more: dates end somewhere. */
-const longestLifeMs = 10 * 365 * 24 * 60 * 60 * 1_000;
-/** What a header may carry (RFC 6750, section 2.1, and whatever else is visible). */
-const sendableToken = /^[\x21-\x7e]+$/;
-
 export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: OAuthClientOptions): OAuthClient {
   const registrar = createClientRegistrar({ store: clients, publicUrl, now });
 
@@ -127,34 +122,6 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
       'conflict',
       `The document of the tool server "${record.id}" does not say where people sign in (a security scheme "oauth2" with the flow authorizationCode, or "openIdConnect"). Set authorize_url and token_url in oauth.`,
     );
-  }
-
-  /** @throws GatewayError for a token that cannot be kept or sent */
-  function tokensIn(
-    answer: TokenEndpointResponse,
-    who: string,
-  ): Pick<OAuthCredential, 'accessToken' | 'refreshToken' | 'expires' | 'refreshFrom' | 'scopes'> {
-    const { access_token: accessToken, refresh_token: refreshToken, token_type: type, expires_in: seconds, scope } = answer;
-    const isFine = [accessToken, refreshToken ?? 'none'].every(
-      (token) => token.length <= limits.oauthTokenCharacters && sendableToken.test(token),
-    );
-    if (!isFine || type !== 'bearer')
-      throw new GatewayError(
-        'upstream_invalid_response',
-        isFine
-          ? `${who} gave a token that is no bearer token. The gateway can use no other.`
-          : `${who} gave a token that cannot be sent in a header, or has more than ${limits.oauthTokenCharacters} characters.`,
-      );
-    const lifeMs = seconds === undefined ? undefined : Math.min(seconds * 1_000, longestLifeMs);
-    return {
-      accessToken,
-      ...withoutUndefined({
-        refreshToken,
-        expires: lifeMs === undefined ? undefined : now() + lifeMs,
-        refreshFrom: lifeMs === undefined ? undefined : now() + lifeMs - Math.min(limits.oauthRefreshAheadMs, lifeMs / 5),
-        scopes: scope?.split(' ').filter((entry) => entry !== ''),
-      }),
-    };
   }
 
   return {
@@ -236,7 +203,7 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
           kind: 'oauth',
           grant: randomUUID(),
           ...withoutUndefined({ scopes: pending.scopes, revocationEndpoint, resource }),
-          ...tokensIn(tokens, who),
+          ...tokensIn(tokens, { who, now: now() }),
           client,
           ...(pending.isRegistered && { registeredFor: redirectUri }),
           tokenEndpoint,
@@ -266,7 +233,8 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
           additionalParameters: { ...withoutUndefined({ resource }) },
         });
         const { expires: _expires, refreshFrom: _refreshFrom, ...rest } = credential;
-        return { ...rest, client, ...tokensIn(await processRefreshTokenResponse(server, asClient, answer), who) };
+        const tokens = await processRefreshTokenResponse(server, asClient, answer);
+        return { ...rest, client, ...tokensIn(tokens, { who, now: now() }) };
       } catch (error) {
         if (isUnknownClient(oauthErrorOf(error)) && credential.registeredFor !== undefined)
           await registrar.forget({ issuer: binding.issuer, redirectUri: credential.registeredFor }, client.id);
@@ -294,7 +262,8 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
           parameters,
           requestSettings(fetch, record.url),
         );
-        const { accessToken, expires } = tokensIn(await processClientCredentialsResponse(server, asClient, answer), who);
+        const tokens = await processClientCredentialsResponse(server, asClient, answer);
+        const { accessToken, expires } = tokensIn(tokens, { who, now: now() });
         return { accessToken, ...withoutUndefined({ expires }) };
       } catch (error) {
         throw explainOAuthFailure(error, who);
@@ -330,9 +299,9 @@ function withOfflineAccess(
   { scopes_supported: offered }: AuthorizationServer,
   scopes: readonly string[] | undefined,
 ): readonly string[] | undefined {
-  const isOffered = Array.isArray(offered) && offered.includes('offline_access');
-  if (!isOffered || oauth.scopes !== undefined || scopes?.includes('offline_access') === true) return scopes;
-  return [...(scopes ?? []), 'offline_access'];
+  // Alone it would take the place of what the server gives without any.
+  if (scopes === undefined || scopes.length === 0 || oauth.scopes !== undefined) return scopes;
+  return offered?.includes('offline_access') === true ? [...new Set([...scopes, 'offline_access'])] : scopes;
 }
 
 /** With the secret that the connection has now: operators replace them. */

@@ -2,7 +2,7 @@ import type { CredentialBinding } from '../../core/credentials.ts';
 import { limits } from '../../core/limits.ts';
 import { readText } from '../../core/outbound.ts';
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
-import { OutboundError } from '../../core/errors.ts';
+import { GatewayError, OutboundError } from '../../core/errors.ts';
 import type { OAuthSettings } from '../../core/registry.ts';
 import { originOf } from '../../shared/document-url.ts';
 
@@ -19,7 +19,8 @@ export type OAuthFetch = (url: string, request?: OAuthRequest) => Promise<Respon
 
 /**
  * `fetch` for everything around a sign-in at the tool server of this origin, over the gateway's only way out: without redirects, so that no code and no
- * token goes anywhere else, and limited in time and size. Beside the server itself and what the operator has configured, only what the server leads to.
+ * token goes anywhere else, and limited in time and size. Beside the server itself and what the operator has configured, only what the server leads to; from
+ * a server with https nowhere without, because whoever listens there could say where the codes go.
  */
 export function createOAuthFetch(
   send: SendOutbound,
@@ -35,6 +36,7 @@ export function createOAuthFetch(
   }
 
   return async (url, { method = 'GET', headers = {}, body } = {}) => {
+    if (origin.startsWith('https:') && URL.parse(url)?.protocol === 'http:') throw withoutHttps(origin, originOf(url) ?? '');
     const answer = await send({
       method,
       url,
@@ -49,4 +51,11 @@ export function createOAuthFetch(
     if (isTruncated) throw new OutboundError('cut', `${originOf(url) ?? 'It'} answered with more than ${limits.oauthAnswerBytes} bytes.`);
     return new Response(withoutBody.has(answer.status) ? null : text, { status: answer.status, headers: answer.headers });
   };
+}
+
+function withoutHttps(from: string, to: string): GatewayError {
+  return new GatewayError(
+    'upstream_invalid_response',
+    `The tool server at ${from} leads to ${to} for signing in, an address without https, which is not asked. Tell whoever runs it.`,
+  );
 }

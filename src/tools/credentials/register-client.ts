@@ -2,6 +2,7 @@ import { dynamicClientRegistrationRequest, processDynamicClientRegistrationRespo
 import type { AuthorizationServer } from 'oauth4webapi';
 import type { OAuthClientCredentials } from '../../core/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
 import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../core/oauth-clients.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-addresses.ts';
@@ -47,11 +48,16 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
       const metadata = { ...aboutClient(place.redirectUri), token_endpoint_auth_method: method };
       const registered = await processDynamicClientRegistrationResponse(await dynamicClientRegistrationRequest(server, metadata, settings));
       const { client_id: id, client_secret: secret, client_secret_expires_at: expires } = registered;
+      if (!isUsable(id) || (secret !== undefined && !isUsable(secret)))
+        throw new GatewayError(
+          'upstream_invalid_response',
+          `Registering with the authorization server ${server.issuer} gave an id or a secret that cannot be sent, or has no end.`,
+        );
       const given = methodFrom(registered['token_endpoint_auth_method']) ?? method;
       return await store.keepFirst(place, {
         id,
         method: secret === undefined ? 'none' : given,
-        ...(typeof secret === 'string' && given !== 'none' && { secret }),
+        ...(secret !== undefined && given !== 'none' && { secret }),
         ...(typeof expires === 'number' && expires > 0 && { expires: expires * 1_000 }),
       });
     } catch (error) {
@@ -100,6 +106,11 @@ function methodOf(supported: string[] = ['client_secret_basic'], mayBeNone: bool
     ...(mayBeNone ? (['none'] as const) : []),
   ];
   return methods.find((method) => supported.includes(method)) ?? 'client_secret_basic';
+}
+
+/** RFC 6749, appendices A.1 and A.2. */
+function isUsable(text: unknown): text is string {
+  return typeof text === 'string' && text.length <= limits.credentialCharacters && /^[\x20-\x7e]+$/.test(text);
 }
 
 function methodFrom(value: unknown): OAuthClientCredentials['method'] | undefined {

@@ -87,14 +87,14 @@ describe('beginning a sign-in', () => {
       now: Date.now,
       send(request) {
         requests.push(`${request.trust.kind} ${request.url}`);
-        if (request.url === 'https://1.1.1.1/mcp') {
+        if (request.url === 'http://1.1.1.1/mcp') {
           const challenge = `Bearer resource_metadata="${there.url}/.well-known/oauth-protected-resource"`;
           return Promise.resolve({ status: 401, headers: { 'www-authenticate': challenge }, body: emptyBody });
         }
         return door.send(request);
       },
     });
-    await expect(oauth.begin(oauthRecord('https://1.1.1.1/mcp'), gatewayAddress, 'state')).rejects.toMatchObject({ code: 'egress_denied' });
+    await expect(oauth.begin(oauthRecord('http://1.1.1.1/mcp'), gatewayAddress, 'state')).rejects.toMatchObject({ code: 'egress_denied' });
     expect(requests).toHaveLength(2);
     expect(there.seen).toEqual([]);
   });

@@ -1,0 +1,16 @@
+/** Far more than one consent can name. */
+const maxScopes = 100;
+/** Scopes that are addresses have less than a hundred. */
+const maxCharacters = 300;
+/** RFC 6749, section 3.3. */
+const scopePattern = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+/** What of this are scopes, as many as can be asked for. */
+export function scopesIn(entries: Iterable<unknown>): string[] {
+  const scopes = new Set<string>();
+  for (const entry of entries) {
+    if (scopes.size === maxScopes) break;
+    if (typeof entry === 'string' && entry.length <= maxCharacters && scopePattern.test(entry)) scopes.add(entry);
+  }
+  return [...scopes];
+}

@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest';
+import type { SendOutbound } from '../../../src/core/outbound.ts';
+import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import { directSend } from '../../_support/direct-send.ts';
+import { handMadePeers, metadataOf } from '../../_support/hand-made-authorization.ts';
+import type { Faults } from '../../_support/hand-made-authorization.ts';
+import { changed, gatewayAddress, handMadeSetup, oauthClient, oauthRecord } from './oauth-fixture.ts';
+
+const [tools, accounts] = ['https://tools.test', 'https://accounts.test'];
+const inClear = (address: string): string => address.replace('https:', 'http:');
+
+/** Peers that have https as far as the gateway sees. */
+async function securePeers(
+  faults: Faults,
+): Promise<{ peers: Awaited<ReturnType<typeof handMadePeers>>; send: SendOutbound; asked: string[] }> {
+  const peers = await handMadePeers(faults);
+  const real = new Map([
+    ['tools.test', new URL(peers.url).origin],
+    ['accounts.test', peers.issuer],
+  ]);
+  const asked: string[] = [];
+  peers.url = `${tools}/mcp`;
+  peers.issuer = accounts;
+  return {
+    peers,
+    asked,
+    send(request) {
+      const { origin, hostname, pathname, search } = new URL(request.url);
+      asked.push(origin);
+      return directSend({ ...request, url: `${real.get(hostname) ?? origin}${pathname}${search}` });
+    },
+  };
+}
+
+describe('a tool server with https', () => {
+  test('has people sign in', async () => {
+    const { send } = await securePeers({});
+    const { authorizationUrl } = await oauthClient({ send }).begin(oauthRecord(`${tools}/mcp`), gatewayAddress, 'state');
+    expect(authorizationUrl.startsWith(`${accounts}/authorize?`)).toBe(true);
+  });
+
+  test('names its metadata at no address without it', async () => {
+    const { peers, send, asked } = await securePeers({ resource: changed((json) => ({ ...json, resource: `${tools}/mcp` })) });
+    peers.url = `${inClear(tools)}/mcp`;
+    await expect(oauthClient({ send }).begin(oauthRecord(`${tools}/mcp`), gatewayAddress, 'state')).rejects.toThrow(/without https/);
+    expect(asked).toEqual([tools]);
+  });
+
+  test('leads to no authorization server whose metadata has none', async () => {
+    const { send, asked } = await securePeers({
+      resource: changed((json) => ({ ...json, authorization_servers: [inClear(accounts)] })),
+      metadata: changed((json) => ({ ...json, issuer: inClear(accounts) })),
+    });
+    await expect(oauthClient({ send }).begin(oauthRecord(`${tools}/mcp`), gatewayAddress, 'state')).rejects.toThrow(/without https/);
+    expect(asked).not.toContain(inClear(accounts));
+  });
+
+  test('leads to no OpenID provider whose metadata has none', async () => {
+    const { send, asked } = await securePeers({});
+    const url = `${inClear(accounts)}/.well-known/openid-configuration`;
+    const oauth = oauthClient({ send, signInOf: async () => ({ type: 'openIdConnect', scopes: [], url }) });
+    await expect(oauth.begin(oauthRecord(tools, { type: 'openapi' }), gatewayAddress, 'state')).rejects.toThrow(/without https/);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('metadata of any kind', () => {
+  const fields = Object.keys(metadataOf('')).filter((name) => name !== 'issuer');
+  const values: JsonValue[] = [5, true, null, {}, [5, null], 'x'.repeat(100_000), Array<string>(10_000).fill('x'.repeat(50))];
+
+  test.each([...fields, 'scopes_supported', 'client_id_metadata_document_supported'])(
+    'lets a sign-in begin or be refused: %s',
+    async (field) => {
+      let value: JsonValue = null;
+      const { begin } = await handMadeSetup({ metadata: changed((json) => ({ ...json, [field]: value })) });
+      for (value of values) {
+        const begun: unknown = await begin().catch((thrown: unknown) => thrown);
+        expect(begun).toSatisfy((end) => !(end instanceof Error) || end.name === 'GatewayError');
+        expect(JSON.stringify(begun).length).toBeLessThan(20_000);
+      }
+    },
+  );
+
+  test.each(['resource', 'authorization_servers', 'scopes_supported'])('of a resource likewise: %s', async (field) => {
+    let value: JsonValue = null;
+    const { begin } = await handMadeSetup({ resource: changed((json) => ({ ...json, [field]: value })) });
+    for (value of values) {
+      const begun: unknown = await begin().catch((thrown: unknown) => thrown);
+      expect(begun).toSatisfy((end) => !(end instanceof Error) || end.name === 'GatewayError');
+      expect(JSON.stringify(begun).length).toBeLessThan(20_000);
+    }
+  });
+
+  test.each(['?tenant=other', '#part'])('is not for a resource that the server’s address cannot be: %s', async (end) => {
+    const { begin } = await handMadeSetup({ resource: changed((json) => ({ ...json, resource: `${String(json['resource'])}${end}` })) });
+    await expect(begin()).rejects.toThrow(/for the resource/);
+  });
+});
+
+describe('scopes', () => {
+  const scopesIn = async (faults: Faults): Promise<string | null> =>
+    new URL((await (await handMadeSetup(faults)).begin()).authorizationUrl).searchParams.get('scope');
+
+  test('are asked for as far as they are scopes, and not without end', async () => {
+    const offered = [
+      'read',
+      'a b',
+      'x"y',
+      '',
+      5,
+      `long${'x'.repeat(2_000)}`,
+      ...Array.from({ length: 500 }, (_, index) => `scope${index}`),
+    ];
+    const scope = await scopesIn({ resource: changed((json) => ({ ...json, scopes_supported: offered })) });
+    expect(scope?.split(' ')).toEqual(['read', ...Array.from({ length: 99 }, (_, index) => `scope${index}`)]);
+  });
+
+  test('are left to the server where none are known, also if it offers longer tokens', async () => {
+    const metadata = changed((json) => ({ ...json, scopes_supported: ['read', 'offline_access'] }));
+    expect(await scopesIn({ metadata, resource: changed(({ scopes_supported: _scopes, ...json }) => json) })).toBeNull();
+    expect(await scopesIn({ metadata })).toBe('read offline_access');
+  });
+
+  test('that were given are kept likewise', async () => {
+    const { begin, complete } = await handMadeSetup({
+      token: changed((json) => ({ ...json, scope: Array.from({ length: 50_000 }, (_, index) => `scope${index}`).join(' ') })),
+    });
+    const { scopes = [] } = await complete((await begin()).pending);
+    expect(scopes).toHaveLength(100);
+  });
+});
+
+test.each<[what: string, fields: JsonObject]>([
+  ['an id without an end', { client_id: 'x'.repeat(100_000) }],
+  ['an id of two lines', { client_id: 'a\nb' }],
+  ['a secret without an end', { client_secret: 'x'.repeat(100_000) }],
+  ['a secret of two lines', { client_secret: 'a\nb' }],
+])('a registration with %s is not used', async (_what, fields) => {
+  const { begin } = await handMadeSetup({ registration: changed((json) => ({ ...json, ...fields })) });
+  await expect(begin()).rejects.toMatchObject({ code: 'upstream_invalid_response', message: expect.stringContaining('Registering') });
+});
+
+test('the page of one authorization server is not that of another, which would take its codes', async () => {
+  const honest = await handMadePeers();
+  const { begin } = await handMadeSetup({
+    metadata: changed((json) => ({ ...json, authorization_endpoint: `${honest.issuer}/authorize` })),
+  });
+  await expect(begin()).rejects.toThrow(/not its token address/);
+});
+
+test('a server at which the gateway signs in as itself needs no PKCE', async () => {
+  const fields = { oauth: { clientId: 'mine', clientSecret: 'secret', grant: 'client_credentials' as const } };
+  const metadata = changed(({ code_challenge_methods_supported: _methods, ...json }) => json);
+  const { peers, oauth } = await handMadeSetup({ metadata }, { fields });
+  expect(await oauth.ownToken(oauthRecord(peers.url, fields))).toMatchObject({ accessToken: expect.any(String) });
+});
