@@ -63,9 +63,9 @@ export function createBackends(config: Config, send: SendOutbound): Backends {
   const { firstByteTimeoutMs, idleTimeoutMs } = config;
   const routes: Backends['routes'] = new Map();
   const backends = config.backends.map((entry): CatalogBackend => {
-    const { kind, name, url, prefix, schemas } = entry;
+    const { kind, name, url, prefix, schemas, isExplicit } = entry;
     const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
-    const common = { name, ...(prefix !== undefined && { prefix }) };
+    const common = { name, isOptional: !isExplicit, ...(prefix !== undefined && { prefix }) };
     if (kind === 'ollama') {
       const ollama = createOllama(connection, send);
       const backend = constrainOutput(repairFunctions(ollama.backend, 'ollama'), ollamaForms);

@@ -55,6 +55,13 @@ export const pages: readonly ConsolePage[] = [
     load: async () => ({ Page: (await import('./pages/usage/usage-page.tsx')).UsagePage }),
   },
   {
+    path: '/console/health',
+    title: 'Health',
+    icon: 'health',
+    group: 'run',
+    load: async () => ({ Page: (await import('./pages/health/health-page.tsx')).HealthPage }),
+  },
+  {
     path: '/console/settings',
     title: 'Settings',
     icon: 'settings',

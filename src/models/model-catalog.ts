@@ -14,6 +14,8 @@ export interface CatalogBackend {
   prefix?: string;
   /** Whether its models run locally. */
   isLocal: boolean;
+  /** Looked for where it usually is, without being configured: it may be missing. */
+  isOptional?: boolean;
   backend: ModelBackend;
   /** Resolves with the backend's own ids, or rejects; the catalog sets the time limit. */
   list(signal: AbortSignal): Promise<ModelRecord[]>;
@@ -38,6 +40,8 @@ export interface BackendReport {
   /** `key_refused`: the backend answers 401 or 403 to the gateway's key. */
   state: 'ok' | 'unreachable' | 'key_refused';
   models: number;
+  /** It is not configured, and may be missing. */
+  isOptional?: true;
   /** For operators: it may contain addresses. */
   error?: string;
 }
@@ -233,10 +237,10 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
 
     async backends() {
       await refreshDue();
-      return states.map(({ source, records, fault }) =>
+      return states.map(({ source: { name, isOptional }, records, fault }) =>
         fault === undefined
-          ? { name: source.name, state: 'ok', models: records.size }
-          : { name: source.name, state: fault.kind, models: 0, error: fault.message },
+          ? { name, state: 'ok', models: records.size, ...(isOptional === true && { isOptional }) }
+          : { name, state: fault.kind, models: 0, ...(isOptional === true && { isOptional }), error: fault.message },
       );
     },
   };

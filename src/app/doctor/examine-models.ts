@@ -12,7 +12,7 @@ import { findUnlistedTaskModels } from '../startup-warnings.ts';
 
 /** Suggested to new users: small, and good at tool calls. */
 const suggestedModel = 'qwen3:4b';
-const pullCure = `On that machine: ollama pull ${suggestedModel} (with the compose file: docker compose exec ollama ollama pull ${suggestedModel}).`;
+const pullCure = `On that machine: \`ollama pull ${suggestedModel}\` (with the compose file: \`docker compose exec ollama ollama pull ${suggestedModel}\`).`;
 
 export interface ExaminedModels {
   config: Config;

@@ -6,7 +6,14 @@ import { anyObject } from '../description/shared-schemas.ts';
 const readyShape = z.object({
   ready: z.boolean(),
   reason: z.enum(['draining', 'storage']).optional(),
-  backends: z.array(z.object({ name: z.string(), state: z.string(), models: z.int() })),
+  backends: z.array(
+    z.object({
+      name: z.string(),
+      state: z.string(),
+      models: z.int(),
+      optional: z.literal(true).optional().describe('It is not configured, only looked for where it usually is, and may be missing.'),
+    }),
+  ),
   tool_servers: z.array(
     z.object({
       id: z.string(),

@@ -16,7 +16,7 @@ export interface GatewayRouteOptions {
   settings: readonly ShownSetting[];
   isDraining: () => boolean;
   registry: Pick<Registry, 'listKeys'>;
-  models: { backends(): Promise<{ name: string; state: string; models: number }[]> };
+  models: { backends(): Promise<{ name: string; state: string; models: number; isOptional?: true }[]> };
   tools: { servers(): Promise<{ error?: string }[]> };
   /** The public keys of session tokens (RFC 7517). */
   keySet: () => Promise<object>;
@@ -40,7 +40,12 @@ export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app
       ready: reason === undefined,
       ...(reason !== undefined && { reason }),
       // A failed backend or tool server does not make the gateway unready. Only names and states: errors contain internal addresses, and this route needs no key.
-      backends: (await models.backends()).map(({ name, state, models }) => ({ name, state, models })),
+      backends: (await models.backends()).map(({ name, state, models, isOptional }) => ({
+        name,
+        state,
+        models,
+        ...(isOptional === true && { optional: true }),
+      })),
       tool_servers: (await tools.servers()).map(({ error: _error, ...server }) => server),
     };
   });

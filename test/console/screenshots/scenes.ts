@@ -87,5 +87,10 @@ export const scenes: readonly Scene[] = [
       await page.locator('.usage-chart').first().waitFor();
     },
   },
+  {
+    name: 'health',
+    path: '/console/health',
+    prepare: (page) => page.locator('.health-part').first().waitFor(),
+  },
   { name: 'settings', path: '/console/settings' },
 ];

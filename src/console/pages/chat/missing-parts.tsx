@@ -1,48 +1,79 @@
 import type { ComponentChildren, JSX } from 'preact';
+import { Link } from 'wouter-preact';
+import type { AnswerOf } from '../../api/api-types.ts';
 import { useAnswer } from '../../api/use-answer.ts';
-import { CopyButton } from '../../parts/copy-button.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import { Command } from '../../parts/with-code.tsx';
+
+type Backend = AnswerOf<'GET /ready'>['backends'][number];
 
 /** Small enough for most machines, and able to call functions. */
-const suggestedModel = 'qwen3:4b';
+const pull = <Command text="ollama pull qwen3:4b" />;
+const health = <Link href="/console/health">Health</Link>;
 
 /** What the gateway lacks, and what to do about it. */
 export function MissingParts(): JSX.Element | null {
   const state = useAnswer('GET /ready', { everyMs: 15_000 });
   const models = useAnswer('GET /api/models', { everyMs: 15_000 });
   if (state.data === undefined || models.data === undefined) return null;
-  const real = models.data.data.filter(({ owned_by: owner }) => owner !== 'demo' && owner !== 'toolwharf');
-  const refused = state.data.backends.filter((backend) => backend.state === 'key_refused');
-  const unreachable = state.data.backends.filter((backend) => backend.state === 'unreachable');
-  const empty = state.data.backends.filter((backend) => backend.state === 'ok' && backend.models === 0);
+  const owners = models.data.data.map(({ owned_by: owner }) => owner);
+  const { backends } = state.data;
+  const faulty = backends.filter(isFaulty);
+  const isWithoutModel = owners.every((owner) => owner === 'demo' || owner === 'toolwharf');
+  const hasEmptyOllama = backends.some(isEmptyOllama);
   return (
     <div class="missing">
-      {refused.map(({ name }) => (
-        <Missing key={name}>
-          The backend <strong>{name}</strong> refuses the gateway’s key. Correct it in <code>OPENAI_API_KEYS</code> and start again.
-        </Missing>
-      ))}
-      {real.length === 0 && empty.length > 0 && (
+      {isWithoutModel && hasEmptyOllama && <Missing>Ollama runs, and has no model yet. Get one with {pull}</Missing>}
+      {isWithoutModel && !hasEmptyOllama && (
         <Missing>
-          Ollama runs, and has no model yet: <Command text={`ollama pull ${suggestedModel}`} />
-        </Missing>
-      )}
-      {real.length === 0 && empty.length === 0 && (
-        <Missing>
-          Only the demo model is here, which follows rules and is no language model. With{' '}
+          {owners.includes('demo')
+            ? 'Only the demo model is here, which follows rules and is no language model. '
+            : 'There is no model yet, so nothing can answer. '}
+          With{' '}
           <a href="https://ollama.com/download" target="_blank" rel="noopener noreferrer">
             Ollama
           </a>{' '}
-          on this machine, get one: <Command text={`ollama pull ${suggestedModel}`} />
+          on this machine, get one with {pull}
         </Missing>
       )}
-      {real.length > 0 &&
-        unreachable.map(({ name }) => (
-          <Missing key={name}>
-            The backend <strong>{name}</strong> does not answer, so its models are not here.
-          </Missing>
-        ))}
+      {faulty.map((backend) => (
+        <Missing key={backend.name}>
+          <Fault backend={backend} />
+        </Missing>
+      ))}
     </div>
+  );
+}
+
+function isEmptyOllama({ name, state, models }: Backend): boolean {
+  return name.startsWith('ollama') && state === 'ok' && models === 0;
+}
+
+/** An Ollama that is only looked for where it usually is may be missing. */
+function isFaulty(backend: Backend): boolean {
+  if (isEmptyOllama(backend)) return false;
+  return backend.state === 'ok' ? backend.models === 0 : backend.optional !== true;
+}
+
+function Fault({ backend: { name, state } }: { backend: Backend }): JSX.Element {
+  const named = <strong>{name}</strong>;
+  if (state === 'key_refused')
+    return (
+      <>
+        The backend {named} refuses the gateway’s key. Correct it in <code>OPENAI_API_KEYS</code> or <code>toolwharf.yaml</code>, and start
+        the gateway again. {health} says more.
+      </>
+    );
+  if (state === 'ok')
+    return (
+      <>
+        The backend {named} answers, and lists no model. {health} says what to do.
+      </>
+    );
+  return (
+    <>
+      The backend {named} does not answer, so its models are not here. {health} says why.
+    </>
   );
 }
 
@@ -52,14 +83,5 @@ function Missing({ children }: { children: ComponentChildren }): JSX.Element {
       <Icon name="alert" size={16} />
       <p>{children}</p>
     </div>
-  );
-}
-
-function Command({ text }: { text: string }): JSX.Element {
-  return (
-    <span class="missing-command">
-      <code>{text}</code>
-      <CopyButton text={() => text} label="Copy this command" />
-    </span>
   );
 }

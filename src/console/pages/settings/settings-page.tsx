@@ -1,7 +1,9 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { useAnswer } from '../../api/use-answer.ts';
+import { formatCount } from '../../parts/formats.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Answered, Problem } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -21,7 +23,7 @@ export function SettingsPage(): JSX.Element {
           Defaults too
         </label>
       </header>
-      <Health />
+      <State />
       <Answered asked={settings}>
         {({ version, data, limits }) => {
           const shown = data.filter(({ origin }) => isAll || origin !== 'default');
@@ -57,15 +59,24 @@ export function SettingsPage(): JSX.Element {
   );
 }
 
-function Health(): JSX.Element {
+/** Whether everything answers, in a line. */
+function State(): JSX.Element | null {
   const asked = useAnswer('GET /ready', { everyMs: 10_000 });
-  if (asked.error !== undefined && asked.data === undefined) return <Problem error={asked.error} retry={asked.reload} />;
+  if (asked.data === undefined) return asked.error === undefined ? null : <Problem error={asked.error} retry={asked.reload} />;
+  const { backends, tool_servers: servers } = asked.data;
+  const silent = [
+    ...backends.filter(({ state, optional }) => state !== 'ok' && optional !== true).map(({ name }) => name),
+    ...servers.filter(({ state }) => state === 'unreachable').map(({ id }) => id),
+  ];
   return (
-    <details class="card">
-      <summary>
-        <span class="chip good">ready</span> Backends and tool servers as they are now
-      </summary>
-      <JsonView value={asked.data ?? {}} openTo={3} label="State" />
-    </details>
+    <p class="card row settings-state">
+      <span class={`chip ${silent.length === 0 ? 'good' : 'warn'}`}>{silent.length === 0 ? 'ready' : 'in trouble'}</span>
+      <span class="grow">
+        {silent.length === 0
+          ? `${formatCount(backends.filter(({ state }) => state === 'ok').length, 'backend')} and ${formatCount(servers.length, 'tool server')}, none in trouble.`
+          : `Not as they should be: ${silent.join(', ')}.`}
+      </span>
+      <Link href="/console/health">Health</Link>
+    </p>
   );
 }

@@ -1,0 +1,24 @@
+import type { JSX } from 'preact';
+import { CopyButton } from './copy-button.tsx';
+
+/** A text of the gateway, whose `code` stands between backticks; whole commands can be copied. */
+export function WithCode({ text }: { text: string }): JSX.Element {
+  return (
+    <>
+      {text.split('`').map((part, index) => {
+        if (index % 2 === 0) return part;
+        return part.includes(' ') ? <Command key={index} text={part} /> : <code key={index}>{part}</code>;
+      })}
+    </>
+  );
+}
+
+/** A command for a terminal, to be copied. */
+export function Command({ text }: { text: string }): JSX.Element {
+  return (
+    <span class="command">
+      <code>{text}</code>
+      <CopyButton text={() => text} label={`Copy ${text}`} />
+    </span>
+  );
+}
