@@ -28,7 +28,6 @@ import { createServerReconnector } from '../servers/reconnect-servers.ts';
 import type { ServerNews } from '../servers/reconnect-servers.ts';
 import { createOAuthClient } from '../credentials/oauth-client.ts';
 import type { OAuthClient } from '../credentials/oauth-client.ts';
-import { revokeTokens } from '../credentials/revoke-tokens.ts';
 import { asksForCredential, createOwnCredentials, refusesCredential } from '../credentials/own-credentials.ts';
 import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestMcpServers } from '../servers/request-mcp-servers.ts';
@@ -110,7 +109,6 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   const { ownRecord, ...credentials } = createOwnCredentials({
     store: options.credentials,
     oauth,
-    revoke: (credential) => revokeTokens(send, [credential]),
     serversOf: async ({ tools }) => permittedServers(await listRecords(), serverIdsIn(tools)).map(({ record }) => record),
     allServers: listRecords,
     now,

@@ -90,6 +90,17 @@ export function requireS256(record: ToolServerRecord, server: AuthorizationServe
   );
 }
 
+/** Both addresses, checked: a document could name any scheme, and a browser would follow. @throws GatewayError */
+export function requireEndpoint(record: ToolServerRecord, server: AuthorizationServer): { authorize: string; token: string } {
+  const { authorization_endpoint: authorize = '', token_endpoint: token = '' } = server;
+  const schemes = record.url.startsWith('http:') ? ['https:', 'http:'] : ['https:'];
+  if ([authorize, token].every((address) => schemes.includes(URL.parse(address)?.protocol ?? ''))) return { authorize, token };
+  throw new GatewayError(
+    'upstream_invalid_response',
+    `The authorization server ${server.issuer} of the tool server "${record.id}" has no address with https to sign in at. Set authorize_url and token_url in oauth.`,
+  );
+}
+
 export function refused({ id }: ToolServerRecord, reason: string): GatewayError {
   return new GatewayError('upstream_invalid_response', `Nobody can sign in at the tool server "${id}": ${reason}.`);
 }

@@ -20,6 +20,7 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import { originOf } from '../../shared/document-url.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { DocumentSignIn } from '../openapi/load/read-sign-in.ts';
+import { requireEndpoint } from './authorization-metadata.ts';
 import { discoverForApi, discoverForMcp } from './discover-authorization.ts';
 import type { FoundAuthorization } from './discover-authorization.ts';
 import { explainOAuthFailure, isRefusal, oauthErrorOf } from './oauth-failure.ts';
@@ -27,6 +28,8 @@ import { createOAuthFetch } from './oauth-fetch.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { configuredClient, createClientRegistrar } from './register-client.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
+import { revokeTokens } from './revoke-tokens.ts';
+import { withOfflineAccess } from './scopes.ts';
 import { tokensIn } from './tokens-in.ts';
 
 /** What the exchange of a code needs. Plain JSON, and secret: it holds the verifier, and with some servers the secret of the client. */
@@ -75,6 +78,8 @@ export interface OAuthClient {
   complete(record: ToolServerRecord, pending: PendingAuthorization, callback: URLSearchParams): Promise<OAuthCredential>;
   /** `refused`: the authorization server gives no tokens for these any more. @throws GatewayError when it cannot be asked */
   refresh(record: ToolServerRecord, credential: OAuthCredential): Promise<OAuthCredential | 'refused'>;
+  /** Ends tokens that nobody will use. Never rejects. */
+  revoke(credential: OAuthCredential): Promise<void>;
   /** A token for the gateway itself (`grant: client_credentials`). @throws GatewayError */
   ownToken(record: ToolServerRecord): Promise<SharedToken>;
 }
@@ -139,7 +144,7 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
       const settings = requestSettings(fetch, record.url);
       const { client, isRegistered, redirectUri } = await registrar.clientFor(record, server, { address, settings });
       const verifier = generateRandomCodeVerifier();
-      const wanted = withOfflineAccess(record, server, scopes);
+      const wanted = record.oauth?.scopes === undefined ? withOfflineAccess(scopes, server.scopes_supported) : scopes;
       const url = new URL(endpoint.authorize);
       const parameters = {
         response_type: 'code',
@@ -243,6 +248,8 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
       }
     },
 
+    revoke: (credential) => revokeTokens(send, [credential]),
+
     async ownToken(record) {
       const fetch = createOAuthFetch(send, { origin: originOf(record.url) ?? '' }, record.oauth);
       const { server, resource, scopes } = await discover(record, fetch);
@@ -272,17 +279,6 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
   };
 }
 
-/** Both addresses, checked: a document could name any scheme, and a browser would follow. @throws GatewayError */
-function requireEndpoint(record: ToolServerRecord, server: AuthorizationServer): { authorize: string; token: string } {
-  const { authorization_endpoint: authorize = '', token_endpoint: token = '' } = server;
-  const schemes = record.url.startsWith('http:') ? ['https:', 'http:'] : ['https:'];
-  if ([authorize, token].every((address) => schemes.includes(URL.parse(address)?.protocol ?? ''))) return { authorize, token };
-  throw new GatewayError(
-    'upstream_invalid_response',
-    `The authorization server ${server.issuer} of the tool server "${record.id}" has no address with https to sign in at. Set authorize_url and token_url in oauth.`,
-  );
-}
-
 /** The code of a server that was not asked must not go to the one that was (RFC 9700, section 4.4). @throws GatewayError `forbidden` */
 function requireAskedServer({ authorizeOrigin, tokenEndpoint }: PendingAuthorization, parameters: URLSearchParams): void {
   const asked = [authorizeOrigin, originOf(tokenEndpoint)];
@@ -291,17 +287,6 @@ function requireAskedServer({ authorizeOrigin, tokenEndpoint }: PendingAuthoriza
     'forbidden',
     `The answer comes from another authorization server than ${authorizeOrigin}, which was asked, and is not used. Tell whoever runs this gateway.`,
   );
-}
-
-/** Where a server offers tokens that last longer than the sign-in and the operator has not chosen, they are asked for. */
-function withOfflineAccess(
-  { oauth = {} }: ToolServerRecord,
-  { scopes_supported: offered }: AuthorizationServer,
-  scopes: readonly string[] | undefined,
-): readonly string[] | undefined {
-  // Alone it would take the place of what the server gives without any.
-  if (scopes === undefined || scopes.length === 0 || oauth.scopes !== undefined) return scopes;
-  return offered?.includes('offline_access') === true ? [...new Set([...scopes, 'offline_access'])] : scopes;
 }
 
 /** With the secret that the connection has now: operators replace them. */

@@ -13,8 +13,6 @@ import { createSharedTokens } from './shared-tokens.ts';
 export interface OwnCredentialsOptions {
   store: CredentialStore;
   oauth: OAuthClient;
-  /** Never rejects. */
-  revoke: (credential: Credential) => Promise<void>;
   /** The registered servers that a caller may use. */
   serversOf: (caller: Caller) => Promise<readonly ToolServerRecord[]>;
   allServers: () => MaybePromise<readonly ToolServerRecord[]>;
@@ -43,12 +41,11 @@ export function asksForCredential({ isPerUser, authType }: Pick<ToolServerRecord
 }
 
 export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredentials & { ownRecord: OwnRecord } {
-  const { store, oauth, revoke, serversOf, allServers, now, onChanged } = options;
+  const { store, oauth, serversOf, allServers, now, onChanged } = options;
   const sharedTokens = createSharedTokens(oauth, now);
   const refresher = createTokenRefresher({
     store,
     oauth,
-    revoke,
     now,
     usable(record, stored) {
       const credential = usable(record, stored?.credential);

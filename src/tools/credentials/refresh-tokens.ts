@@ -23,8 +23,7 @@ export interface TokenRefresher {
 
 export interface TokenRefresherOptions {
   store: CredentialStore;
-  oauth: Pick<OAuthClient, 'refresh'>;
-  revoke: (credential: OAuthCredential) => Promise<void>;
+  oauth: Pick<OAuthClient, 'refresh' | 'revoke'>;
   /** Undefined for one that was given for something else. */
   usable: (record: ToolServerRecord, stored: StoredCredential | undefined) => OAuthCredential | undefined;
   /** Milliseconds since 1970. */
@@ -34,7 +33,7 @@ export interface TokenRefresherOptions {
 /** How often a process looks whether another one has refreshed. */
 const pollMs = 50;
 
-export function createTokenRefresher({ store, oauth, revoke, usable, now }: TokenRefresherOptions): TokenRefresher {
+export function createTokenRefresher({ store, oauth, usable, now }: TokenRefresherOptions): TokenRefresher {
   /** By caller and server. */
   const refreshing = new Map<string, Promise<OAuthCredential | undefined>>();
 
@@ -74,7 +73,7 @@ export function createTokenRefresher({ store, oauth, revoke, usable, now }: Toke
       const isKept = await store.replace(callerId, server, { revision, credential: next });
       if (isKept) return refreshed === 'refused' ? undefined : refreshed;
       // Deleted or replaced meanwhile: nobody will use these tokens, or revoke them later.
-      if (refreshed !== 'refused') void revoke(refreshed);
+      if (refreshed !== 'refused') void oauth.revoke(refreshed);
     }
   }
 

@@ -14,3 +14,13 @@ export function scopesIn(entries: Iterable<unknown>): string[] {
   }
   return [...scopes];
 }
+
+const offlineAccess = 'offline_access';
+
+/**
+ * Where a server offers tokens that last longer than the sign-in, they are asked for. Not alone: that would take the place of what the server gives without
+ * any scope.
+ */
+export function withOfflineAccess(scopes: readonly string[] = [], offered: readonly string[] = []): readonly string[] {
+  return scopes.length === 0 || !offered.includes(offlineAccess) ? scopes : [...new Set([...scopes, offlineAccess])];
+}

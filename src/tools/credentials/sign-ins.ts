@@ -13,7 +13,7 @@ import { redirectUriOf } from './client-addresses.ts';
 export interface SignInsOptions {
   store: SignInStore;
   credentials: Pick<OwnCredentials, 'keep' | 'keepSignIn' | 'serverOf'>;
-  oauth: Pick<OAuthClient, 'authorizationServerOf' | 'begin' | 'complete'>;
+  oauth: Pick<OAuthClient, 'authorizationServerOf' | 'begin' | 'complete' | 'revoke'>;
   /** Milliseconds since 1970. */
   now: () => number;
 }
@@ -90,7 +90,15 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       const caller = await callerOf(found.callerId);
       if (caller === undefined) throw new GatewayError('not_found', 'The key that this sign-in was begun for is no longer valid.');
       const record = await credentials.serverOf(caller, found.server);
-      await credentials.keepSignIn(caller, found.server, await oauth.complete(record, pending, answer));
+      const credential = await oauth.complete(record, pending, answer);
+      try {
+        // Whoever deletes the key, the person or the server meanwhile deletes the link, and the tokens that there are. Its own time may be over.
+        if ((await store.find(found.id, 0)) === undefined) throw unknownState();
+        await credentials.keepSignIn(caller, found.server, credential);
+      } catch (error) {
+        void oauth.revoke(credential);
+        throw error;
+      }
       return { server: toServer(record), caller };
     },
   };

@@ -51,8 +51,8 @@ function world(): World {
         store: open(),
         now: () => seen.clock.time,
         usable: (_record, found) => (found?.credential.kind === 'oauth' ? found.credential : undefined),
-        revoke: async ({ accessToken }) => void seen.revoked.push(accessToken),
         oauth: {
+          revoke: async ({ accessToken }) => void seen.revoked.push(accessToken),
           refresh(_record, credential) {
             seen.refreshed.push(credential.refreshToken ?? '');
             return seen.answer(credential);
