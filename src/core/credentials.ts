@@ -18,6 +18,8 @@ export type Credential = KeyCredential | OAuthCredential;
 export interface KeyCredential {
   kind: 'key';
   secret: string;
+  /** The tool server has answered it with 401. */
+  ended?: 'missing';
   binding: CredentialBinding;
 }
 

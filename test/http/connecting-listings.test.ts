@@ -16,9 +16,9 @@ import type { Asked } from './approval-fixture.ts';
 import { asks, connect, connectingGateway, resume } from './connecting-fixture.ts';
 
 /** A gateway before an MCP server that answers nobody without the key. */
-async function wikiGateway(turns: ScriptStep[][]): Promise<{ gateway: Gateway; wiki: McpHttpServer }> {
+async function wikiGateway(turns: ScriptStep[][], status = 401): Promise<{ gateway: Gateway; wiki: McpHttpServer }> {
   const wiki = await mcpHttpServer([toolOf('search'), toolOf('read')], {
-    refusal: ({ authorization }) => (authorization === 'Bearer CANARY-key' ? undefined : 401),
+    refusal: ({ authorization }) => (authorization === 'Bearer CANARY-key' ? undefined : status),
   });
   const fields = { name: 'Wiki', description: 'What the company knows', authType: 'bearer', isPerUser: true } as const;
   const record = mcpRecord({ id: 'wiki', url: wiki.url, ...fields });
@@ -90,6 +90,43 @@ describe('a server that lists its functions only to people who have connected', 
     expect(toolsAsked(gateway)).toEqual([['connect_wiki'], ['search']]);
     const payload = { model: 'model', messages: [{ role: 'user', content: 'Hi' }], tool_ids: ['server:wiki/none'] };
     expect((await call(gateway, 'POST /v1/chat/completions', { payload })).statusCode).toBe(400);
+  });
+
+  const statesOf = async (gateway: Gateway): Promise<unknown> =>
+    (await call(gateway, 'GET /api/credentials')).json<{ data: JsonObject[] }>().data.map(({ state }) => state);
+
+  test('asks anew for a key that it refuses, over a socket and in an answer', async () => {
+    const turns = [calls(['connect_wiki', {}]), calls(['search', {}]), says('Found.')];
+    const { gateway, wiki } = await wikiGateway([...turns, ...turns]);
+    await using _closing = gateway;
+    const give = async (): Promise<void> => {
+      const given = await call(gateway, 'PUT /api/credentials/wiki', { payload: { key: 'CANARY-wrong-key' } });
+      expect(given.json()).toMatchObject({ state: 'connected' });
+    };
+    await give();
+    const browser = await connectFakeBrowser({ url: await listen(gateway.app) });
+    browser.send({ type: 'message', data: { content: 'Search', model: 'model' } });
+    await browser.next('connect');
+    expect(await statesOf(gateway)).toEqual(['missing']);
+    await connect(gateway, 'wiki');
+    expect((await browser.next('assistant_end')).data).toMatchObject({ content: 'Found.' });
+    expect(await statesOf(gateway)).toEqual(['connected']);
+    browser.terminate();
+
+    await give();
+    const { connect: wait } = await asks(gateway);
+    expect((await resume(gateway, wait)).statusCode).toBe(409);
+    await connect(gateway, 'wiki');
+    expect(textOf((await resume(gateway, wait)).json<Asked>())).toBe('Found.');
+    expect(wiki.calls).toEqual(['search', 'search']);
+  });
+
+  test('keeps a key that it takes, and that may not do this', async () => {
+    const { gateway } = await wikiGateway([calls(['connect_wiki', {}])], 403);
+    await using _closing = gateway;
+    await call(gateway, 'PUT /api/credentials/wiki', { payload: { key: 'CANARY-wrong-key' } });
+    await asks(gateway);
+    expect(await statesOf(gateway)).toEqual(['connected']);
   });
 
   test('is listed and can be connected outside of a chat', async () => {

@@ -106,7 +106,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       throw new GatewayError('upstream_unreachable', `The document of the tool server "${record.id}" cannot be read at the moment.`);
     },
   });
-  const { ownRecord, ...credentials } = createOwnCredentials({
+  const { ownRecord, isRefused, ...credentials } = createOwnCredentials({
     store: options.credentials,
     oauth,
     serversOf: async ({ tools }) => permittedServers(await listRecords(), serverIdsIn(tools)).map(({ record }) => record),
@@ -162,15 +162,20 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       if (error instanceof GatewayError) return { type: 'unreachable', reason: error.message };
       throw error;
     }
-    if (own === undefined) return otherwise;
+    const refused: Opening = { type: 'unsupported', reason: refusesCredential(record), needsCredential: true };
+    if (own === undefined) return (await isRefused(record, caller)) ? refused : otherwise;
     const opening = await waitAtMost(limits.requestMcpOpenMs, waitUnlessAborted(mcp.openOwn(own, caller.id), signal), (): Opening => ({
       type: 'unreachable',
       reason: `it did not list its tools within ${limits.requestMcpOpenMs / 1_000} seconds`,
     }));
     if (opening.type !== 'unreachable' || opening.isRefused !== true) return opening;
+    if (own.grant === undefined) {
+      if (opening.isUnauthorized === true) await ownRecord(record, caller, { key: own.key ?? '' });
+      return refused;
+    }
     // A token that could not be refreshed now is good again when its authorization server is.
-    const isStillThere = own.grant !== undefined && (await ownRecord(record, caller).catch(() => own)) !== undefined;
-    return isStillThere ? opening : { type: 'unsupported', reason: refusesCredential(record), needsCredential: true };
+    const isStillThere = (await ownRecord(record, caller).catch(() => own)) !== undefined;
+    return isStillThere ? opening : refused;
   }
 
   function offerFor(request: ChatRequest, run: RunContext): MaybePromise<ToolOffer> {

@@ -40,7 +40,13 @@ export function asksForCredential({ isPerUser, authType }: Pick<ToolServerRecord
   return isPerUser === true || authType === 'oauth';
 }
 
-export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredentials & { ownRecord: OwnRecord } {
+export interface CredentialUse {
+  ownRecord: OwnRecord;
+  /** The caller has a credential, which the server does not take. */
+  isRefused: (record: ToolServerRecord, caller: Pick<Caller, 'id'>) => Promise<boolean>;
+}
+
+export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredentials & CredentialUse {
   const { store, oauth, serversOf, allServers, now, onChanged } = options;
   const sharedTokens = createSharedTokens(oauth, now);
   const refresher = createTokenRefresher({
@@ -69,7 +75,7 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
 
   function stateIn(credential: Credential | undefined): ShownCredential['state'] {
     if (credential === undefined) return 'missing';
-    if (credential.kind === 'key') return 'connected';
+    if (credential.kind === 'key') return credential.ended ?? 'connected';
     const { ended, expires, refreshToken } = credential;
     if (ended !== undefined) return ended;
     return expires !== undefined && expires <= now() && refreshToken === undefined ? 'expired' : 'connected';
@@ -122,8 +128,16 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
         const credential = await refresher.fresh(caller.id, record, refusal);
         return credential && { ...record, key: credential.accessToken, grant: credential.grant };
       }
-      const credential = usable(record, (await store.find(caller.id, record.id))?.credential);
-      return credential?.kind === 'key' ? { ...record, key: credential.secret } : undefined;
+      const stored = await store.find(caller.id, record.id);
+      const credential = usable(record, stored?.credential);
+      if (stored === undefined || credential?.kind !== 'key' || credential.ended !== undefined) return undefined;
+      if (credential.secret !== refusal?.key) return { ...record, key: credential.secret };
+      await store.replace(caller.id, record.id, { revision: stored.revision, credential: { ...credential, ended: 'missing' } });
+      return undefined;
+    },
+
+    async isRefused(record, caller) {
+      return usable(record, (await store.find(caller.id, record.id))?.credential)?.ended === 'missing';
     },
 
     async list(caller) {

@@ -10,6 +10,8 @@ import { withoutExcerpt } from '../../shared/without-excerpt.ts';
 export interface McpFailure {
   kind: 'never-sent' | 'maybe-sent' | 'answered' | 'refused' | 'denied' | 'timeout';
   message: string;
+  /** The HTTP status of its answer, where that was the failure. */
+  status?: number;
 }
 
 /** Error codes of a connection or pipe over which nothing was delivered. */
@@ -45,7 +47,8 @@ export function explainMcpFailure(error: unknown): McpFailure {
   if (chain.some(({ code }) => typeof code === 'string' && withoutConnection.has(code))) return { kind: 'never-sent', message };
   if (outbound !== undefined) return { kind: outbound.failure === 'timeout' ? 'timeout' : 'maybe-sent', message: outbound.message };
   const http = chain.find((entry) => entry instanceof SdkHttpError);
-  if (http !== undefined) return { kind: kindOfStatus(http.status), message: `it answered with the HTTP status ${http.status}` };
+  if (http !== undefined)
+    return { kind: kindOfStatus(http.status), message: `it answered with the HTTP status ${http.status}`, status: http.status };
   const protocol = chain.find((entry) => entry instanceof ProtocolError);
   if (protocol !== undefined) return { kind: 'answered', message: `${protocol.message} (code ${protocol.code})` };
   const sdk = chain.find((entry) => entry instanceof SdkError);

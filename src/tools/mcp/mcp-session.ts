@@ -59,7 +59,7 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
         const { listing, changed } = await read(signal);
         return { type: 'opened', server: toOpenedServer(session, listing, { changed, gatewayId, isChecked, whyWithheld, toTool }) };
       } catch (error) {
-        const { kind, message } = explainMcpFailure(error);
+        const { kind, message, status } = explainMcpFailure(error);
         const reason = peer.mask.text(message).replace(/\.$/, '');
         // Start the next attempt with a new connection, whatever state this one is in.
         await connection.drop();
@@ -70,6 +70,7 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
           reason: `Connecting to the MCP server failed: ${reason}${stderrNote}`,
           ...(kind === 'denied' && { isDenied: true }),
           ...(kind === 'refused' && { isRefused: true }),
+          ...(status === 401 && { isUnauthorized: true }),
         };
       }
     },

@@ -47,10 +47,10 @@ export interface HeldFunction {
 }
 
 /** `unsupported`: retrying does not help. `reason` is for operators: it may contain addresses. `isOpening`: the outcome is not known yet. `isDenied`: by the egress rules. `isRefused`: it
- * answered, with an error. `needsCredential`: it lists its functions only to people who have given their own credential. */
+ * answered, with an error; `isUnauthorized`: with 401. `needsCredential`: it lists its functions only to people who have given their own credential. */
 export type Opening =
   | { type: 'opened'; server: OpenedServer }
-  | { type: 'unreachable'; reason: string; isOpening?: true; isDenied?: true; isRefused?: true }
+  | { type: 'unreachable'; reason: string; isOpening?: true; isDenied?: true; isRefused?: true; isUnauthorized?: true }
   | { type: 'unsupported'; reason: string; needsCredential?: true };
 
 export interface OpeningOptions {
