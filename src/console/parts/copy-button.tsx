@@ -5,8 +5,15 @@ import { announce, sayProblem } from './toasts.tsx';
 
 const shownMs = 1_500;
 
-/** Copies a text, which is made when it is pressed. */
-export function CopyButton({ text, label = 'Copy' }: { text: () => string; label?: string }): JSX.Element {
+interface CopyButtonProps {
+  /** Made when it is pressed. */
+  text: () => string;
+  label?: string;
+  /** Beside the icon, for what is less usual than to copy what is beside it. */
+  words?: string;
+}
+
+export function CopyButton({ text, label = 'Copy', words }: CopyButtonProps): JSX.Element {
   const [isDone, setDone] = useState(false);
   const copy = async (): Promise<void> => {
     // Absent in pages without TLS on other addresses than loopback.
@@ -24,6 +31,8 @@ export function CopyButton({ text, label = 'Copy' }: { text: () => string; label
       icon={isDone ? 'check' : 'copy'}
       label={isDone ? 'Copied' : label}
       onClick={() => void copy().catch(sayProblem)}
-    />
+    >
+      {words}
+    </Button>
   );
 }

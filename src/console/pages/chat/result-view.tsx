@@ -57,7 +57,7 @@ function ResultTable({ rows }: { rows: readonly Row[] }): JSX.Element {
 
 const picture = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,/i;
 
-export function Files({ files }: { files: readonly { type: string; url?: string; name?: string }[] }): JSX.Element {
+export function Files({ files }: { files: readonly { type: string; url?: string | undefined; name?: string | undefined }[] }): JSX.Element {
   return (
     <div class="chat-files">
       {files.map(({ url, name, type }, index) =>

@@ -5,12 +5,13 @@ import { call } from '../../api/request.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatDuration } from '../../parts/formats.ts';
-import { JsonView } from '../../parts/json-view.tsx';
 import { initialValue } from '../../parts/json-schema.ts';
 import type { JsonSchema } from '../../parts/json-schema.ts';
 import { SchemaForm } from '../../parts/schema-form.tsx';
 import { Problem } from '../../parts/states.tsx';
+import { Tabs } from '../../parts/tabs.tsx';
 import { Files, ResultView } from '../chat/result-view.tsx';
+import { SentRequests, ServerAnswers } from './recorded-requests.tsx';
 
 type Invoked = AnswerOf<'POST /api/tools/*'>;
 
@@ -26,16 +27,16 @@ export function TryFunction({
 }): JSX.Element {
   const schema = fn.parameters as JsonSchema;
   const [args, setArgs] = useState<unknown>(() => initialValue(schema, schema) ?? {});
-  const [answer, setAnswer] = useState<{ sent: unknown; invoked?: Invoked; error?: unknown }>();
+  const [answer, setAnswer] = useState<{ count: number; invoked?: Invoked; error?: unknown }>();
   const [isRunning, setRunning] = useState(false);
   const run = async (): Promise<void> => {
     setRunning(true);
-    const sent = args ?? {};
+    const count = (answer?.count ?? 0) + 1;
     try {
-      const body = { arguments: sent } as never;
-      setAnswer({ sent, invoked: await call('POST /api/tools/*', { params: { '*': `${server}/${fn.name}/invoke` }, body }) });
+      const body = { arguments: args ?? {}, record_requests: true } as never;
+      setAnswer({ count, invoked: await call('POST /api/tools/*', { params: { '*': `${server}/${fn.name}/invoke` }, body }) });
     } catch (error) {
-      setAnswer({ sent, error });
+      setAnswer({ count, error });
     } finally {
       setRunning(false);
     }
@@ -63,42 +64,51 @@ export function TryFunction({
           </Button>
           <span class="soft small mono">{fn.operation}</span>
         </div>
-        <div aria-live="polite">{answer !== undefined && <Outcome {...answer} />}</div>
+        <div aria-live="polite">{answer !== undefined && <Outcome key={answer.count} {...answer} />}</div>
       </div>
     </Dialog>
   );
 }
 
-function Outcome({ sent, invoked, error }: { sent: unknown; invoked?: Invoked; error?: unknown }): JSX.Element {
+function Outcome({ invoked, error }: { invoked?: Invoked; error?: unknown }): JSX.Element {
+  // A refused call says what was wrong with it.
   if (error !== undefined) return <Problem error={error} />;
   const {
     result,
     error: failure,
     files,
+    requests = [],
+    truncated,
     duration_ms: durationMs,
-  } = (invoked ?? {}) as {
-    result?: unknown;
-    error?: { code: string; message: string };
-    files?: { type: string; url?: string; name?: string }[];
-    duration_ms?: number;
-  };
+  } = (invoked ?? {}) as Partial<Extract<Invoked, { result: unknown }> & Extract<Invoked, { error: unknown }>>;
   return (
     <div class="stack">
       <h3>
-        {failure === undefined ? 'Result' : 'It failed'} <span class="soft small">{formatDuration(durationMs)}</span>
+        {failure === undefined ? 'It answered' : 'It failed'} <span class="soft small">{formatDuration(durationMs)}</span>
       </h3>
-      {failure === undefined ? (
-        <ResultView value={result} />
-      ) : (
-        <p class="bad">
-          {failure.message} <span class="mono small soft">{failure.code}</span>
-        </p>
-      )}
-      {files !== undefined && <Files files={files} />}
-      <details>
-        <summary class="small">What was sent</summary>
-        <JsonView value={sent} label="Arguments" />
-      </details>
+      <Tabs
+        label="What came of the call"
+        tabs={[
+          {
+            title: 'Result',
+            content: () => (
+              <div class="stack">
+                {failure === undefined ? (
+                  <ResultView value={result} />
+                ) : (
+                  <p class="bad">
+                    {failure.message} <span class="mono small soft">{failure.code}</span>
+                  </p>
+                )}
+                {truncated === true && <p class="soft small">A model reads this much at once, and the rest with read_result.</p>}
+                {files !== undefined && <Files files={files} />}
+              </div>
+            ),
+          },
+          { title: 'Request', content: () => <SentRequests requests={requests} /> },
+          { title: 'Answer', content: () => <ServerAnswers requests={requests} /> },
+        ]}
+      />
     </div>
   );
 }

@@ -24,10 +24,34 @@ describeInChromium('the page of tool servers', () => {
     await line.getByRole('button', { name: 'Try', exact: true }).click();
     await page.getByLabel('timezone').fill('Asia/Tokyo');
     await page.getByRole('button', { name: 'Call it' }).click();
-    await page.getByRole('heading', { name: /^Result/ }).waitFor();
+    await page.getByRole('heading', { name: /^It answered/ }).waitFor();
     expect(await findBarriers(page)).toEqual([]);
     expect(it.faults).toEqual([]);
     await other.close();
+  });
+
+  test('shows the request of a function and its answer as they were sent, also as a command', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: `/console/tool-servers/time${keyOf(gateway)}` });
+    const { page } = it;
+    const line = page.locator('.report-functions li', { hasText: 'format_current_time' });
+    await line.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByLabel('timezone').fill('Asia/Tokyo');
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('tab', { name: 'Result' }).focus();
+    await page.keyboard.press('ArrowRight');
+    const panel = page.getByRole('tabpanel');
+    await panel.getByText('"Asia/Tokyo"').waitFor();
+    expect(await panel.textContent()).toMatch(/^POST http:\/\/127\.0\.0\.1:\d+\/format_time/);
+    expect(await findBarriers(page)).toEqual([]);
+    await panel.getByRole('button', { name: 'Copy as curl' }).click();
+    const command = await page.evaluate(() => navigator.clipboard.readText());
+    expect(command).toMatch(/^curl --globoff 'http:\/\/127\.0\.0\.1:\d+\/format_time'[^]*--data-raw '\{.*"timezone":"Asia\/Tokyo".*\}'$/);
+    await page.getByRole('tab', { name: 'Answer' }).click();
+    await panel.getByText('200', { exact: true }).waitFor();
+    expect(await panel.textContent()).toContain('"formatted_time"');
+    expect(await findBarriers(page)).toEqual([]);
+    expect(it.faults).toEqual([]);
   });
 
   test('leaves out what is not chosen, and has functions wait for approval', async () => {

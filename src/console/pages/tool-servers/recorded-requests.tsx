@@ -1,0 +1,130 @@
+import type { ComponentChildren, JSX } from 'preact';
+import type { AnswerOf } from '../../api/api-types.ts';
+import { CopyButton } from '../../parts/copy-button.tsx';
+import { formatBytes } from '../../parts/formats.ts';
+import { VisibleText } from '../../parts/visible-text.tsx';
+import { toCurl } from './curl.ts';
+import { readBody } from './read-body.ts';
+
+type Recorded = NonNullable<AnswerOf<'POST /api/tools/*'>['requests']>[number];
+type Answer = NonNullable<Recorded['answer']>;
+
+/** What was sent to the tool server; once more where a call was made again. */
+export function SentRequests({ requests }: { requests: readonly Recorded[] }): JSX.Element {
+  if (requests.length === 0) return <p class="soft">Nothing was sent to a server.</p>;
+  return (
+    <Each requests={requests}>
+      {(request) => (
+        <>
+          <div class="recorded-line">
+            {request.url === undefined ? (
+              <span class="soft">A message over the pipe or stream of this server</span>
+            ) : (
+              <code class="grow">
+                <strong>{request.method}</strong> <VisibleText text={request.url} />
+              </code>
+            )}
+            {request.url !== undefined && <CopyButton text={() => toCurl(request)} label="Copy as curl" words="curl" />}
+          </div>
+          <Headers headers={request.headers} isOpen />
+          <Body part={request} label="Body of the request" />
+        </>
+      )}
+    </Each>
+  );
+}
+
+/** What the server said, word by word. */
+export function ServerAnswers({ requests }: { requests: readonly Recorded[] }): JSX.Element {
+  if (requests.length === 0) return <p class="soft">No server was asked.</p>;
+  return (
+    <Each requests={requests}>
+      {({ answer, failure }) => (
+        <>
+          {failure !== undefined && <p class="bad">{failure}</p>}
+          {answer === undefined ? (
+            failure === undefined && <p class="soft">No answer has come.</p>
+          ) : (
+            <>
+              {answer.status !== undefined && (
+                <div class="recorded-line">
+                  <span class={`chip ${answer.status < 400 ? 'good' : 'bad'}`}>{answer.status}</span>
+                  <span class="soft small grow">{sizeOf(answer)}</span>
+                </div>
+              )}
+              <Headers headers={answer.headers} />
+              <Body part={answer} label="Body of the answer" />
+            </>
+          )}
+        </>
+      )}
+    </Each>
+  );
+}
+
+function Each({ requests, children }: { requests: readonly Recorded[]; children: (request: Recorded) => ComponentChildren }): JSX.Element {
+  return (
+    <>
+      {requests.map((request, index) => (
+        <section key={index} class="stack recorded">
+          {requests.length > 1 && <h4>{`Request ${index + 1} of ${requests.length}`}</h4>}
+          {children(request)}
+        </section>
+      ))}
+    </>
+  );
+}
+
+function Headers({
+  headers = {},
+  isOpen = false,
+}: {
+  headers?: Readonly<Record<string, string>> | undefined;
+  isOpen?: boolean;
+}): JSX.Element | null {
+  const entries = Object.entries(headers);
+  if (entries.length === 0) return null;
+  return (
+    <details open={isOpen}>
+      <summary class="small">{`Headers (${entries.length})`}</summary>
+      <dl class="recorded-headers mono">
+        {entries.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <VisibleText text={value} />
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </details>
+  );
+}
+
+/** JSON is laid out in lines to be read; what is copied is as it was sent. */
+function Body({ part, label }: { part: Recorded | Answer; label: string }): JSX.Element {
+  const { body, truncated } = part;
+  if (body === undefined) return <p class="soft small">Without a body.</p>;
+  const { text, kind } = readBody(part);
+  return (
+    <div class="code-block">
+      <div class="code-head">
+        <span>
+          {kind}
+          {truncated === true && ', its beginning'}
+        </span>
+        <CopyButton text={() => body} label="Copy as it was sent" />
+      </div>
+      <pre class="recorded-body" tabIndex={0} role="group" aria-label={label}>
+        <code>
+          <VisibleText text={text} />
+        </code>
+      </pre>
+    </div>
+  );
+}
+
+function sizeOf({ body = '', body_encoding: encoding, truncated }: Answer): string {
+  if (truncated === true || body === '') return '';
+  return formatBytes(encoding === 'base64' ? atob(body).length : new TextEncoder().encode(body).byteLength);
+}

@@ -1,0 +1,19 @@
+import type { JSX } from 'preact';
+import { splitUnseen } from './unseen-characters.ts';
+
+/** Foreign text of which nothing stays hidden: characters that cannot be seen have a mark with their number in their place. */
+export function VisibleText({ text }: { text: string }): JSX.Element {
+  return (
+    <>
+      {splitUnseen(text).map((part, index) =>
+        typeof part === 'string' ? (
+          part
+        ) : (
+          <mark key={index} class="unseen-mark" title={part.name}>
+            {part.code}
+          </mark>
+        ),
+      )}
+    </>
+  );
+}
