@@ -101,9 +101,11 @@ export function withoutShownOnly(value: unknown): unknown {
 
 /** A report without the functions' schemas, which would make a list several megabytes large; the report of a single connection has them. */
 export function toListedReport(report: ToolServerReport): JsonObject {
+  const { held } = report;
   return {
     ...toReportWire(report),
     functions: report.functions.map(({ name, operation, description, tokens }) => ({ name, operation, description, tokens })),
+    ...(held && { held: held.map(({ definition: _definition, pinned: _pinned, ...rest }) => rest) }),
   };
 }
 

@@ -335,6 +335,8 @@ export const limits = {
   mcpTools: 1_000,
   /** Pinned definitions of one server, including those of removed tools. */
   mcpPins: 2_000,
+  /** Of the pinned definitions of one server, as JSON, so that a changed one can be compared; beyond that only their hashes are kept. */
+  mcpPinnedCharacters: 1024 * 1024,
   /** The specification allows 128; some servers have longer ones. */
   mcpNameCharacters: 256,
   /** A description is read by the model in every round; longer ones are manuals, or an attack. */

@@ -14,14 +14,27 @@ export interface ToolServerReport {
   functions: { name: string; operation: string; description: string; parameters: JsonObject; tokens: number }[];
   renamed: { from: string; to: string; reason: string }[];
   omitted: { operation: string; reason: string }[];
-  /** Functions that are not offered because their definition has changed since it was pinned, with the new definition; absent if there are none. */
-  held?: { name: string; operation: string; changed: string[]; fingerprint: string; description: string; parameters: JsonObject }[];
+  /** Functions that are not offered because their definition has changed since it was pinned; absent if there are none. */
+  held?: HeldReport[];
   warnings: string[];
   /** The last lines of its process's stderr, without credentials and control characters; absent if there are none. */
   stderr?: string[];
   /** Tokens of all functions together. */
   tokens: number;
 }
+
+export type HeldReport = {
+  name: string;
+  operation: string;
+  changed: string[];
+  fingerprint: string;
+  /** As a model would read them. */
+  description: string;
+  parameters: JsonObject;
+  /** The parts that count of the server's own definition, as it is now, and as it was pinned; that is null if only its hashes are known. */
+  definition: JsonObject;
+  pinned: JsonObject | null;
+};
 
 /** Inspects tool servers for administrators. */
 export interface ToolServerInspector {

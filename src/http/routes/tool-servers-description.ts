@@ -4,6 +4,19 @@ import type { RouteDescriptions } from '../description/route-description.ts';
 import { anyObject, deletedShape } from '../description/shared-schemas.ts';
 
 const listedFunction = z.object({ name: z.string(), operation: z.string(), description: z.string(), tokens: z.int() });
+const heldMeaning = 'MCP tools that are left out until an administrator accepts their changed definition.';
+const heldFunction = z.object({
+  name: z.string(),
+  operation: z.string(),
+  changed: z.array(z.string()),
+  fingerprint: z.string(),
+  description: z.string(),
+  parameters: anyObject,
+});
+const wholeHeldFunction = heldFunction.extend({
+  definition: anyObject.describe('What the server says now, word by word.'),
+  pinned: anyObject.nullable().describe('What it said when it was first seen or last accepted. Null where that was not kept.'),
+});
 const listedReportShape = z
   .object({
     ok: z.boolean(),
@@ -13,26 +26,17 @@ const listedReportShape = z
     functions: z.array(listedFunction),
     renamed: z.array(z.object({ from: z.string(), to: z.string(), reason: z.string() })),
     omitted: z.array(z.object({ operation: z.string(), reason: z.string() })),
-    held: z
-      .array(
-        z.object({
-          name: z.string(),
-          operation: z.string(),
-          changed: z.array(z.string()),
-          fingerprint: z.string(),
-          description: z.string(),
-          parameters: anyObject,
-        }),
-      )
-      .optional()
-      .describe('MCP tools that are left out until an administrator accepts their changed definition.'),
+    held: z.array(heldFunction).optional().describe(heldMeaning),
     warnings: z.array(z.string()),
     stderr: z.array(z.string()).optional(),
     tokens: z.int().describe('Estimated tokens of all functions together.'),
   })
   .meta({ id: 'ListedReport', description: 'How a document or a list of tools became functions.' });
 export const reportShape = listedReportShape
-  .extend({ functions: z.array(listedFunction.extend({ parameters: anyObject.describe('A JSON Schema.') })) })
+  .extend({
+    functions: z.array(listedFunction.extend({ parameters: anyObject.describe('A JSON Schema.') })),
+    held: z.array(wholeHeldFunction).optional().describe(heldMeaning),
+  })
   .meta({ id: 'Report' });
 
 export const connectionShape = z

@@ -1,21 +1,27 @@
-import { createHash } from 'node:crypto';
-import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import pLimit from 'p-limit';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { Registry, ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/registry.ts';
 import { isJsonObject } from '../../shared/json.ts';
-
-/** The parts of a definition that shape what a model believes the tool does. */
-const parts = ['title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;
-
-/** A hash of each part that is present. */
-export type DefinitionHashes = Partial<Record<(typeof parts)[number], string>>;
+import type { JsonObject } from '../../shared/json.ts';
+import { changedParts, fingerprintOf } from './definition-hashes.ts';
+import type { DefinitionHashes, ListedDefinition } from './definition-hashes.ts';
+import { createDefinitionWords } from './definition-words.ts';
+import type { FactStore } from './definition-words.ts';
 
 type HashesByName = ReadonlyMap<string, DefinitionHashes>;
 
-/** By tool name: the parts that differ from the pinned definition. */
-export type ChangedDefinitions = ReadonlyMap<string, string[]>;
+type DefinitionsByName = ReadonlyMap<string, ListedDefinition>;
+
+export interface ChangedDefinition {
+  /** The parts that differ from the pinned definition. */
+  parts: string[];
+  /** The pinned definition word by word; undefined if its words were not kept. */
+  pinned: JsonObject | undefined;
+}
+
+/** By tool name. */
+export type ChangedDefinitions = ReadonlyMap<string, ChangedDefinition>;
 
 /**
  * Remembers, across restarts, every tool of a server as it was first seen: a server that passed a review may change what its tools claim to do later.
@@ -23,70 +29,68 @@ export type ChangedDefinitions = ReadonlyMap<string, string[]>;
  */
 export interface DefinitionPins {
   /** Pins new definitions and returns those that have changed. */
-  check(record: ToolServerRecord, hashes: HashesByName): Promise<ChangedDefinitions>;
+  check(record: ToolServerRecord, listed: DefinitionsByName): Promise<ChangedDefinitions>;
   /**
    * Accepts changed definitions. `accepted`: by tool name, the fingerprint that the administrator has seen.
    * @throws GatewayError `invalid_request` for an unknown tool, `conflict` if its definition has changed again
    */
-  accept(record: ToolServerRecord, accepted: ReadonlyMap<string, string>, hashes: HashesByName): Promise<void>;
+  accept(record: ToolServerRecord, accepted: ReadonlyMap<string, string>, listed: DefinitionsByName): Promise<void>;
 }
 
-export type FactStore = Pick<Registry, 'readFact' | 'writeFact'>;
+interface Pins {
+  hashes: Map<string, DefinitionHashes>;
+  /** False in facts of versions that kept only hashes. */
+  hasWords: boolean;
+}
 
-export function createDefinitionPins({ readFact, writeFact }: FactStore): DefinitionPins {
+export function createDefinitionPins(facts: FactStore): DefinitionPins {
+  const { readFact, writeFact } = facts;
+  const words = createDefinitionWords(facts);
   /** Serializes updates: concurrent read-modify-write cycles would lose changes. */
   const oneAtATime = pLimit(1);
 
-  async function read(record: ToolServerRecord): Promise<Map<string, DefinitionHashes>> {
+  async function read(record: ToolServerRecord): Promise<Pins> {
     const fact: unknown = JSON.parse((await readFact(factName(record))) ?? '{}');
-    const { place, pins } = isJsonObject(fact) ? fact : {};
-    return new Map(place === addressOf(record) && isJsonObject(pins) ? (Object.entries(pins) as [string, DefinitionHashes][]) : []);
+    const { place, pins, words: hasWords } = isJsonObject(fact) ? fact : {};
+    const isKnown = place === addressOf(record) && isJsonObject(pins);
+    return {
+      hashes: new Map(isKnown ? (Object.entries(pins) as [string, DefinitionHashes][]) : []),
+      hasWords: isKnown && hasWords === true,
+    };
   }
 
-  const write = (record: ToolServerRecord, pins: HashesByName): Promise<void> =>
-    writeFact(factName(record), JSON.stringify({ place: addressOf(record), pins: Object.fromEntries(pins) }));
+  /** `said`: the definitions whose words are to be kept from now on. */
+  async function write(record: ToolServerRecord, hashes: HashesByName, said: DefinitionsByName): Promise<void> {
+    const place = addressOf(record);
+    await words.keep(record, { place, hashes, said });
+    await writeFact(factName(record), JSON.stringify({ place, pins: Object.fromEntries(hashes), words: true }));
+  }
 
   return {
-    check: (record, hashes) =>
+    check: (record, listed) =>
       oneAtATime(async () => {
-        const pins = await read(record);
-        const added = [...hashes].filter(([name]) => !pins.has(name));
-        // Removed tools stay pinned, or they could come back with another definition.
-        if (added.length > 0) await write(record, new Map([...pins, ...added].slice(-limits.mcpPins)));
-        const changed = Array.from(hashes, ([name, definition]) => [name, changedParts(pins.get(name) ?? definition, definition)] as const);
-        return new Map(changed.filter(([, changes]) => changes.length > 0));
+        const { hashes: pins, hasWords } = await read(record);
+        const found = Array.from(listed, ([name, { hashes }]) => ({ name, parts: changedParts(pins.get(name) ?? hashes, hashes) }));
+        const changed = found.filter(({ parts }) => parts.length > 0);
+        const unkept = found.filter(({ name, parts }) => parts.length === 0 && !(hasWords && pins.has(name)));
+        if (unkept.length > 0) {
+          const said = new Map([...listed].filter(([name]) => unkept.some((each) => each.name === name)));
+          const added = Array.from(said, ([name, { hashes }]) => [name, hashes] as const);
+          // Removed tools stay pinned, or they could come back with another definition.
+          await write(record, new Map([...pins, ...added].slice(-limits.mcpPins)), said);
+        }
+        const pinned = changed.length === 0 ? undefined : await words.read(record, { place: addressOf(record), hashes: pins });
+        return new Map(changed.map(({ name, parts }) => [name, { parts, pinned: pinned?.get(name) }]));
       }),
-    accept: (record, accepted, hashes) =>
+    accept: (record, accepted, listed) =>
       oneAtATime(async () => {
-        const pins = await read(record);
-        for (const [name, fingerprint] of accepted) pins.set(name, requireHashes(record, hashes, { name, fingerprint }));
-        await write(record, pins);
+        const { hashes: pins } = await read(record);
+        const said = new Map<string, ListedDefinition>();
+        for (const [name, fingerprint] of accepted) said.set(name, requireDefinition(record, listed, { name, fingerprint }));
+        for (const [name, { hashes }] of said) pins.set(name, hashes);
+        await write(record, pins, said);
       }),
   };
-}
-
-/** The hashes of a definition's parts, independent of the order of keys. */
-export function hashesOf(tool: McpTool): DefinitionHashes {
-  return Object.fromEntries(parts.flatMap((part) => (tool[part] === undefined ? [] : [[part, digest(tool[part])]])));
-}
-
-/** One short hash of the whole definition, which an administrator names to accept it. */
-export function fingerprintOf(definition: DefinitionHashes): string {
-  return digest(definition).slice(0, 16);
-}
-
-/** The names of the parts in which two definitions differ. */
-export function changedParts(before: DefinitionHashes, now: DefinitionHashes): string[] {
-  return parts.filter((part) => before[part] !== now[part]);
-}
-
-function digest(value: unknown): string {
-  const inKeyOrder = (_key: string, child: unknown): unknown =>
-    isJsonObject(child) ? Object.fromEntries(Object.entries(child).toSorted(([left], [right]) => (left < right ? -1 : 1))) : child;
-  return createHash('sha256')
-    .update(JSON.stringify(value, inKeyOrder) ?? '')
-    .digest('hex')
-    .slice(0, 32);
 }
 
 function factName({ id }: ToolServerRecord): string {
@@ -97,16 +101,16 @@ function addressOf({ url, process }: ToolServerRecord): string {
   return process === undefined ? url : JSON.stringify([process.command, ...process.args]);
 }
 
-function requireHashes(
+function requireDefinition(
   { id }: ToolServerRecord,
-  hashes: HashesByName,
+  listed: DefinitionsByName,
   { name, fingerprint }: { name: string; fingerprint: string },
-): DefinitionHashes {
-  const definition = hashes.get(name);
+): ListedDefinition {
+  const definition = listed.get(name);
   const shown = name.slice(0, 100);
   if (definition === undefined)
     throw new GatewayError('invalid_request', `functions: the server "${id}" has no function "${shown}".`, { param: 'functions' });
-  if (fingerprintOf(definition) === fingerprint) return definition;
+  if (fingerprintOf(definition.hashes) === fingerprint) return definition;
   const message = `The definition of "${shown}" has changed again. Read the report again, and accept the definition that it shows.`;
   throw new GatewayError('conflict', message);
 }

@@ -13,7 +13,8 @@ import { configValue, whyWithheld } from '../servers/server-rules.ts';
 import type { McpFunction } from './convert-tools.ts';
 import type { CreateTransports } from './create-transports.ts';
 import { createDefinitionPins } from './definition-pins.ts';
-import type { ChangedDefinitions, FactStore } from './definition-pins.ts';
+import type { ChangedDefinitions } from './definition-pins.ts';
+import type { FactStore } from './definition-words.ts';
 import { ownPeer, registeredPeer } from './mcp-peer.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import type { createMcpSession, McpSession, McpSessionOptions } from './mcp-session.ts';
@@ -140,7 +141,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
         known?.session.retire();
         const session = createSession(registeredPeer(record), {
           ...options,
-          checkDefinitions: (hashes) => pins.check(record, hashes),
+          checkDefinitions: (listed) => pins.check(record, listed),
           whyWithheld: (fn) => whyNotOffered(fn, record),
           onListChanged: () => onListChanged(record),
           onProcessEnded: (stderr) => onProcessEnded(record, stderr),
@@ -176,13 +177,13 @@ export function createMcpServers(options: McpServersOptions): McpServers {
         }),
       ),
     async accept(record, functions) {
-      const hashes = sessions.get(record.id)?.session.hashes();
-      if (hashes === undefined || hashes.size === 0)
+      const listed = sessions.get(record.id)?.session.definitions();
+      if (listed === undefined || listed.size === 0)
         throw new GatewayError(
           'conflict',
           `The server "${record.id}" is not connected. Connect to it with POST /api/tool-servers/${record.id}/refresh, and accept the definitions that it reports.`,
         );
-      await pins.accept(record, functions, hashes);
+      await pins.accept(record, functions, listed);
     },
     keepOnly(records) {
       for (const [id, { record: known, session }] of sessions) {

@@ -4,8 +4,10 @@ import type { Operation } from '../openapi/operation.ts';
 import type { OpenedServer, Opening, OpeningOptions } from '../servers/open-registered-server.ts';
 import { convertTools } from './convert-tools.ts';
 import type { McpFunction } from './convert-tools.ts';
-import { changedParts, fingerprintOf, hashesOf } from './definition-pins.ts';
-import type { ChangedDefinitions, DefinitionHashes } from './definition-pins.ts';
+import { changedParts, fingerprintOf, hashesOf } from './definition-hashes.ts';
+import type { ListedDefinition } from './definition-hashes.ts';
+import type { ChangedDefinitions } from './definition-pins.ts';
+import { wordsOf } from './definition-words.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import { createMcpConnection } from './mcp-connection.ts';
 import type { McpConnectionOptions, McpListing } from './mcp-connection.ts';
@@ -17,8 +19,8 @@ import type { CalledServer } from './mcp-tool.ts';
 export interface McpSession extends CalledServer {
   /** Connects if needed, and requests the tool list. Never rejects. */
   open(options: OpeningOptions): Promise<Opening>;
-  /** By tool name, the hashes of the definitions in the latest list. */
-  hashes(): ReadonlyMap<string, DefinitionHashes>;
+  /** By tool name, the definitions in the latest list. */
+  definitions(): ReadonlyMap<string, ListedDefinition>;
   /** Closes the connection once no call is running. */
   retire(): void;
   /** Tells the server that its session is over, then closes the connection. Never rejects. */
@@ -29,7 +31,7 @@ export interface McpSession extends CalledServer {
 export interface McpSessionOptions extends McpConnectionOptions {
   gatewayId?: string | undefined;
   /** Compares the tool list with definitions that were seen before. */
-  checkDefinitions: (hashes: ReadonlyMap<string, DefinitionHashes>) => Promise<ChangedDefinitions>;
+  checkDefinitions: (listed: ReadonlyMap<string, ListedDefinition>) => Promise<ChangedDefinitions>;
   /** Why a tool may not be offered; undefined if it may. */
   whyWithheld: (fn: McpFunction) => string | undefined;
   /** Decides whose session a call uses, where it is not this one: `over` gives the same function over another session. */
@@ -42,13 +44,13 @@ const linesInReason = 5;
 export function createMcpSession(peer: McpPeer, options: McpSessionOptions): McpSession {
   const { gatewayId = '', checkDefinitions, whyWithheld, toTool = (tool) => tool } = options;
   const connection = createMcpConnection(peer, options);
-  let hashes: ReadonlyMap<string, DefinitionHashes> = new Map();
+  let definitions: ReadonlyMap<string, ListedDefinition> = new Map();
 
   /** Reads the tool list and compares it with the pinned definitions. */
   async function read(signal: AbortSignal): Promise<{ listing: McpListing; changed: ChangedDefinitions }> {
     const listing = await connection.list(signal);
-    hashes = new Map(listing.tools.map((tool) => [tool.name, hashesOf(tool)]));
-    return { listing, changed: await checkDefinitions(hashes) };
+    definitions = new Map(listing.tools.map((tool) => [tool.name, { tool, hashes: hashesOf(tool) }]));
+    return { listing, changed: await checkDefinitions(definitions) };
   }
 
   const session: McpSession = {
@@ -76,10 +78,10 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
     },
     async isChanged(definition, signal) {
       if (connection.isListStale()) await read(signal);
-      const now = hashes.get(definition.name);
-      return now !== undefined && changedParts(hashesOf(definition), now).length > 0;
+      const now = definitions.get(definition.name);
+      return now !== undefined && changedParts(hashesOf(definition), now.hashes).length > 0;
     },
-    hashes: () => hashes,
+    definitions: () => definitions,
     retire: () => connection.retire(),
     end: () => connection.end(),
     close: () => connection.close(),
@@ -105,7 +107,7 @@ function toOpenedServer(
   const functions = converted.functions.map((fn) => withoutSecrets(fn, mask));
   const byOperation = new Map<Operation, McpFunction>(functions.map((fn) => [fn.operation, fn]));
   const judged = functions.map((fn) => ({ fn, reason: whyWithheld(fn), changes: changed.get(fn.tool.name) }));
-  const hashes = session.hashes();
+  const definitions = session.definitions();
   const about = info && mask.value(info);
   return {
     functions: judged.flatMap(({ fn, reason, changes }) => (reason === undefined && changes === undefined ? [fn.operation] : [])),
@@ -115,7 +117,15 @@ function toOpenedServer(
     held: judged.flatMap(({ fn: { operation, tool }, reason, changes }) =>
       reason !== undefined || changes === undefined
         ? []
-        : [{ operation, changed: changes, fingerprint: fingerprintOf(hashes.get(tool.name) ?? {}) }],
+        : [
+            {
+              operation,
+              changed: changes.parts,
+              fingerprint: fingerprintOf(definitions.get(tool.name)?.hashes ?? {}),
+              definition: wordsOf(tool),
+              pinned: changes.pinned,
+            },
+          ],
     ),
     conversion: { ...converted.conversion, operations: functions.map(({ operation }) => operation) },
     about: {

@@ -108,8 +108,14 @@ function toOpenedReport(server: OpenedServer, record: ToolServerRecord, failure:
   };
 }
 
-function toHeldReport({ operation, changed, fingerprint }: HeldFunction): NonNullable<ToolServerReport['held']>[number] {
+function toHeldReport({
+  operation,
+  changed,
+  fingerprint,
+  definition,
+  pinned,
+}: HeldFunction): NonNullable<ToolServerReport['held']>[number] {
   const { method, path, spec } = operation;
   const { description, parameters } = spec;
-  return { name: path, operation: `${method} ${path}`, changed, fingerprint, description, parameters };
+  return { name: path, operation: `${method} ${path}`, changed, fingerprint, description, parameters, definition, pinned: pinned ?? null };
 }

@@ -44,6 +44,9 @@ export interface HeldFunction {
   operation: Operation;
   changed: string[];
   fingerprint: string;
+  /** As the server describes it now, and as it did when it was pinned; that is undefined if its words were not kept. */
+  definition: JsonObject;
+  pinned: JsonObject | undefined;
 }
 
 /** `unsupported`: retrying does not help. `reason` is for operators: it may contain addresses. `isOpening`: the outcome is not known yet. `isDenied`: by the egress rules. `isRefused`: it

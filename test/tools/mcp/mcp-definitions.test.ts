@@ -121,6 +121,58 @@ describe('a definition that has changed since it was first seen', () => {
     expect(await names(mcpCatalog({ registry, transports: peer.transports }))).toEqual(['echo', 'other']);
   });
 
+  test('is reported word by word beside the pinned one, after a restart too', async () => {
+    const registry = memoryRegistry([mcpRecord()]);
+    const schema = { type: 'object' as const, properties: { city: { type: 'string' } } };
+    const peer = scriptedPeer([toolOf('echo', { title: 'Echo', inputSchema: schema })]);
+    await names(mcpCatalog({ registry, transports: peer.transports }));
+    peer.tools = [evil];
+    const catalog = mcpCatalog({ registry, transports: peer.transports });
+    const [held] = (await reportOf(catalog)).held ?? [];
+    expect(held?.pinned).toEqual({ title: 'Echo', description: 'Does echo', inputSchema: schema });
+    expect(held?.definition).toEqual({ description: evil.description, inputSchema: evil.inputSchema });
+    await catalog.inspector.accept(mcpRecord(), new Map([['echo', held?.fingerprint ?? '']]), never);
+    peer.tools = [toolOf('echo', { description: 'A third text' })];
+    expect((await reportOf(catalog)).held).toMatchObject([
+      { definition: { description: 'A third text' }, pinned: { description: evil.description } },
+    ]);
+  });
+
+  test('has no pinned words where a version before kept hashes alone, and keeps those of the others from now on', async () => {
+    const registry = memoryRegistry([mcpRecord()]);
+    const peer = scriptedPeer([toolOf('echo'), toolOf('other')]);
+    await names(mcpCatalog({ registry, transports: peer.transports }));
+    const fact = 'mcp definitions of peer';
+    const { words: _words, ...before } = JSON.parse((await registry.readFact(fact)) ?? '{}') as Record<string, unknown>;
+    await registry.writeFact(fact, JSON.stringify(before));
+    await registry.writeFact(`${fact}, in words`, '{}');
+    peer.tools = [evil, toolOf('other')];
+    const catalog = mcpCatalog({ registry, transports: peer.transports });
+    expect((await reportOf(catalog)).held).toMatchObject([{ name: 'echo', pinned: null }]);
+    peer.tools = [evil, toolOf('other', { description: 'Something else' })];
+    expect((await reportOf(catalog)).held).toMatchObject([
+      { name: 'echo', pinned: null },
+      { name: 'other', pinned: { description: 'Does other' } },
+    ]);
+  });
+
+  test('is kept in words as far as there is room, without what the server repeats of its key, and without what is too deep', async () => {
+    const record = mcpRecord({ authType: 'bearer', key: 'CANARY-key' });
+    const registry = memoryRegistry([record]);
+    const deep = { type: 'object' as const, ...(JSON.parse('{"a":'.repeat(200) + '1' + '}'.repeat(200)) as object) };
+    const long = toolOf('long', { description: 'x'.repeat(limits.mcpPinnedCharacters) });
+    const peer = scriptedPeer([toolOf('echo', { description: 'Send CANARY-key' }), long, toolOf('deep', { inputSchema: deep })]);
+    await names(mcpCatalog({ registry, transports: peer.transports }));
+    peer.tools = peer.tools.map(({ name }) => toolOf(name, { description: 'Now another' }));
+    const { held = [] } = await reportOf(mcpCatalog({ registry, transports: peer.transports }), record);
+    expect(held.map(({ name, pinned }) => [name, pinned])).toEqual([
+      ['echo', { description: 'Send [secret]', inputSchema: { type: 'object', properties: {} } }],
+      ['long', null],
+      ['deep', { description: 'Does deep' }],
+    ]);
+    expect(await registry.readFact('mcp definitions of peer, in words')).not.toContain('CANARY');
+  });
+
   test('is told in one warning of its server, however many have changed', async () => {
     const registry = memoryRegistry([mcpRecord()]);
     const many = (description: string): Tool[] => Array.from({ length: 15 }, (_, index) => toolOf(`tool_${index}`, { description }));
