@@ -7,10 +7,10 @@ import { useAnswer } from '../../api/use-answer.ts';
 import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
 import { formatCount } from '../../parts/formats.ts';
-import { JsonView } from '../../parts/json-view.tsx';
 import { Answered } from '../../parts/states.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';
 import { textOf } from '../../parts/text-of.ts';
+import { HeldDefinitions } from './held-definitions.tsx';
 import { ReportView } from './report-view.tsx';
 import { State } from './server-state.tsx';
 import { TryFunction } from './try-function.tsx';
@@ -71,6 +71,8 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
     );
   };
 
+  const leaveOut = (name: string): void => patch({ function_name_filter_list: [...filter, `!${name}`] }, `${name} is left out.`);
+
   return (
     <>
       <header>
@@ -103,7 +105,9 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
           </>
         )}
       </div>
-      {report.held !== undefined && report.held.length > 0 && <Held server={server} held={report.held} onAccept={act} />}
+      {report.held !== undefined && report.held.length > 0 && (
+        <HeldDefinitions server={server} held={report.held} onLeaveOut={isOwn ? leaveOut : undefined} act={act} />
+      )}
       <ReportView
         report={report}
         actions={(fn) => (
@@ -118,15 +122,7 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
                 onClick={() => approve(fn.name, !isApproved(fn.name))}
               />
             )}
-            {isOwn && (
-              <Button
-                isSmall
-                kind="quiet"
-                icon="close"
-                label={`Leave out ${fn.name}`}
-                onClick={() => patch({ function_name_filter_list: [...filter, `!${fn.name}`] }, `${fn.name} is left out.`)}
-              />
-            )}
+            {isOwn && <Button isSmall kind="quiet" icon="close" label={`Leave out ${fn.name}`} onClick={() => leaveOut(fn.name)} />}
             <Button isSmall onClick={() => setTried(fn)}>
               Try
             </Button>
@@ -145,47 +141,6 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
       )}
       {tried !== undefined && <TryFunction server={id} fn={tried} onClose={() => setTried(undefined)} />}
     </>
-  );
-}
-
-function Held({
-  server: { id },
-  held,
-  onAccept,
-}: {
-  server: ToolServer;
-  held: NonNullable<ToolServer['report']['held']>;
-  onAccept: (work: () => Promise<unknown>, done: string) => Promise<void>;
-}): JSX.Element {
-  const accept = (): void => {
-    const functions = Object.fromEntries(held.map(({ name, fingerprint }) => [name, fingerprint]));
-    void onAccept(
-      () => call('POST /api/tool-servers/:id/accept', { params: { id }, body: { functions } }),
-      'The new definitions are accepted.',
-    );
-  };
-  return (
-    <section class="card stack">
-      <h2>{formatCount(held.length, 'changed definition')}</h2>
-      <p class="soft">
-        The server describes these functions differently than when they were first seen. They are left out until you accept that: a changed
-        text can lead models astray.
-      </p>
-      {held.map(({ name, changed, description, parameters }) => (
-        <details key={name}>
-          <summary>
-            <span class="mono">{name}</span> <span class="soft small">{changed.join(', ')}</span>
-          </summary>
-          <p>{description}</p>
-          <JsonView value={parameters} label={`Parameters of ${name}`} />
-        </details>
-      ))}
-      <div>
-        <Button kind="main" onClick={accept}>
-          Accept
-        </Button>
-      </div>
-    </section>
   );
 }
 
