@@ -5,6 +5,7 @@ const number = new Intl.NumberFormat();
 const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
 const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
 
@@ -23,6 +24,11 @@ export function formatDateTime(value: string | number | null | undefined): strin
 
 export function formatDate(value: string | number | null | undefined): string {
   return value === undefined || value === null ? dash : date.format(new Date(value));
+}
+
+/** A day in UTC, such as `2026-11-23`, wherever this browser is. */
+export function formatDay(value: string): string {
+  return day.format(new Date(value));
 }
 
 export function formatClock(value: string | number): string {

@@ -13,12 +13,12 @@ export function WithCode({ text }: { text: string }): JSX.Element {
   );
 }
 
-/** A command for a terminal, to be copied. */
-export function Command({ text }: { text: string }): JSX.Element {
+/** A command for a terminal, or whatever else is to be copied as it is. */
+export function Command({ text, label = `Copy ${text}` }: { text: string; label?: string }): JSX.Element {
   return (
     <span class="command">
       <code>{text}</code>
-      <CopyButton text={() => text} label={`Copy ${text}`} />
+      <CopyButton text={() => text} label={label} />
     </span>
   );
 }

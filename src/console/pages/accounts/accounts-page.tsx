@@ -5,7 +5,6 @@ import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
-import { formatDateTime } from '../../parts/formats.ts';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';
@@ -74,7 +73,11 @@ export function AccountsPage(): JSX.Element {
                   cell: ({ state }) => <span class={`chip ${tones[state]}`}>{state === 'missing' ? 'not connected' : state}</span>,
                 },
                 { title: 'By', isMinor: true, cell: ({ kind }) => (kind === 'oauth' ? 'sign-in' : 'key') },
-                { title: 'Until', isMinor: true, cell: ({ expires }) => (expires === undefined ? '' : formatDateTime(expires)) },
+                {
+                  title: 'May',
+                  isMinor: true,
+                  cell: ({ scopes = [] }) => <span class="mono small">{scopes.join(' ')}</span>,
+                },
                 {
                   title: 'Actions',
                   cell: (account) => (
@@ -83,6 +86,7 @@ export function AccountsPage(): JSX.Element {
                         isSmall
                         kind={account.state === 'connected' ? 'plain' : 'main'}
                         icon="external"
+                        label={`${account.state === 'connected' ? 'Connect anew' : 'Connect'} to ${account.name}`}
                         isBusy={busy === account.server}
                         onClick={() => void connect(account)}
                       >

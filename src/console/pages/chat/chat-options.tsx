@@ -5,18 +5,10 @@ import { useAnswer } from '../../api/use-answer.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatCount } from '../../parts/formats.ts';
+import { modes } from '../../parts/modes.ts';
 import { Answered, Problem } from '../../parts/states.tsx';
 import type { ChatSettings } from './chat.ts';
 import { addOwnServer, changeOwnServer, ownServers, removeOwnServer } from './own-servers.ts';
-
-const modes = [
-  { value: '', label: 'As the gateway has it' },
-  { value: 'auto', label: 'Automatic' },
-  { value: 'native', label: 'The model calls functions itself' },
-  { value: 'default', label: 'Functions are chosen by a prompt' },
-  { value: 'react', label: 'Step by step, in words' },
-  { value: 'simple', label: 'At most one call' },
-];
 
 export interface ChatOptionsProps {
   settings: ChatSettings;

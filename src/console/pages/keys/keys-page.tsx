@@ -1,31 +1,31 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { AnswerOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { formatAgo, formatDate, formatDateTime } from '../../parts/formats.ts';
-import { Answered, Loading, Problem } from '../../parts/states.tsx';
+import { formatCount, formatDate, formatShort } from '../../parts/formats.ts';
+import { Answered, Problem } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';
-import { NewKeyDialog } from './new-key-dialog.tsx';
-
-type Key = AnswerOf<'GET /api/keys'>['data'][number];
-type Person = AnswerOf<'GET /api/users'>['data'][number];
+import { KeyDialog } from './key-dialog.tsx';
+import type { Key } from './key-draft.ts';
+import { People } from './people.tsx';
 
 /** Who may use the gateway: keys of programs, and the people behind them. */
 export function KeysPage(): JSX.Element {
   const keys = useAnswer('GET /api/keys');
   const people = useAnswer('GET /api/users');
-  const [isNew, setNew] = useState(false);
-  const [shown, setShown] = useState<Person>();
+  // `isFirst` is kept from when the dialog opened: afterwards the key is there.
+  const [shown, setShown] = useState<{ key?: Key; isFirst: boolean }>();
 
   const remove = async (key: Key): Promise<void> => {
     const isMeant = await askFirst({
       title: `Delete the key “${key.name}”?`,
-      text: 'Programs with it are locked out at once, and what belongs to it and its people is deleted.',
+      text:
+        key.users === null
+          ? 'Programs with it are locked out at once, and what belongs to it is deleted.'
+          : 'Its frontend is locked out at once, and whatever belongs to the people behind it is deleted.',
       action: 'Delete',
       isDangerous: true,
     });
@@ -41,7 +41,12 @@ export function KeysPage(): JSX.Element {
     <div class="page keys">
       <header>
         <h1>Keys and people</h1>
-        <Button kind="main" icon="add" onClick={() => setNew(true)}>
+        <Button
+          kind="main"
+          icon="add"
+          isDisabled={keys.data === undefined}
+          onClick={() => setShown({ isFirst: keys.data?.data.length === 0 })}
+        >
           New key
         </Button>
       </header>
@@ -60,23 +65,25 @@ export function KeysPage(): JSX.Element {
               columns={[
                 { title: 'Key', cell: ({ name }) => name },
                 { title: 'Role', cell: ({ role }) => <span class="chip">{role === 'admin' ? 'administrator' : 'user'}</span> },
-                {
-                  title: 'Speaks for',
-                  cell: ({ users }) => (users === null ? 'itself' : `people, by ${users.from === 'jwt' ? 'a signed token' : 'a header'}`),
-                },
-                { title: 'Limits', isMinor: true, cell: limitsOf },
-                { title: 'Until', isMinor: true, cell: ({ expires_at: expires }) => (expires === null ? '' : formatDate(expires)) },
+                { title: 'Speaks for', isMinor: true, cell: whomOf },
+                { title: 'Limits', isMinor: true, cell: (key) => <Restrictions of={key} /> },
+                { title: 'Until', isMinor: true, cell: untilOf },
                 {
                   title: 'Actions',
                   cell: (key) =>
-                    key.origin === 'database' && (
-                      <Button
-                        isSmall
-                        kind="quiet"
-                        icon="trash"
-                        label={`Delete the key ${key.name}`}
-                        onClick={() => void remove(key).catch(sayProblem)}
-                      />
+                    key.origin === 'database' ? (
+                      <span class="row keys-actions">
+                        <Button isSmall icon="edit" label={`Edit the key ${key.name}`} onClick={() => setShown({ key, isFirst: false })} />
+                        <Button
+                          isSmall
+                          kind="quiet"
+                          icon="trash"
+                          label={`Delete the key ${key.name}`}
+                          onClick={() => void remove(key).catch(sayProblem)}
+                        />
+                      </span>
+                    ) : (
+                      <span class="soft small">environment</span>
                     ),
                 },
               ]}
@@ -84,112 +91,51 @@ export function KeysPage(): JSX.Element {
           )
         }
       </Answered>
+      {people.error !== undefined && keys.error === undefined && <Problem error={people.error} retry={people.reload} />}
       {people.data !== undefined && people.data.data.length > 0 && (
-        <section class="stack">
-          <h2>People</h2>
-          <Table<Person>
-            label="People"
-            rows={people.data.data}
-            keyOf={({ key, id }) => `${key}/${id}`}
-            columns={[
-              { title: 'Person', cell: ({ name, id }) => name ?? id },
-              { title: 'Address', isMinor: true, cell: ({ email = '' }) => email },
-              { title: 'Behind', cell: ({ key }) => nameOf(key) },
-              {
-                title: 'Last seen',
-                cell: ({ last }) => (
-                  <time dateTime={last} title={formatDateTime(last)}>
-                    {formatAgo(last)}
-                  </time>
-                ),
-              },
-              {
-                title: 'Actions',
-                cell: (person) => (
-                  <Button isSmall onClick={() => setShown(person)}>
-                    Manage
-                  </Button>
-                ),
-              },
-            ]}
-          />
-        </section>
+        <People people={people.data.data} nameOf={nameOf} onDeleted={people.reload} />
       )}
-      {isNew && <NewKeyDialog isFirst={keys.data?.data.length === 0} onClose={() => (setNew(false), keys.reload())} />}
       {shown !== undefined && (
-        <PersonDialog
-          person={shown}
-          onClose={() => setShown(undefined)}
-          onDeleted={() => {
-            setShown(undefined);
-            people.reload();
-          }}
-        />
+        <KeyDialog edited={shown.key} isFirst={shown.isFirst} onClose={() => setShown(undefined)} onSaved={keys.reload} />
       )}
     </div>
   );
 }
 
-function limitsOf({ limits, total_limits: total, models, tools }: Key): string {
-  const parts = [
-    ...Object.entries(limits ?? {}).map(([name, value]) => `${String(value)} ${name.replaceAll('_', ' ')}`),
-    ...Object.entries(total ?? {}).map(([name, value]) => `${String(value)} ${name.replaceAll('_', ' ')} in all`),
-    models === null ? '' : `${models.length} models`,
-    tools === null ? '' : `${tools.length} tools`,
-  ];
-  return parts.filter(Boolean).join(', ');
+function whomOf({ users }: Key): string {
+  return users === null ? 'itself' : `people, by ${users.from === 'jwt' ? 'a signed token' : 'a header'}`;
 }
 
-function PersonDialog({ person, onClose, onDeleted }: { person: Person; onClose: () => void; onDeleted: () => void }): JSX.Element {
-  const params = { key: person.key, id: person.id };
-  const asked = useAnswer('GET /api/users/:key/:id/credentials', { params });
-  const disconnect = async (server: string): Promise<void> => {
-    await call('DELETE /api/users/:key/:id/credentials/:server', { params: { ...params, server } });
-    say('Disconnected.');
-    asked.reload();
-  };
-  const remove = async (): Promise<void> => {
-    const isMeant = await askFirst({
-      title: `Delete ${person.name ?? person.id}?`,
-      text: 'Their runs and sessions end, and whatever is theirs is deleted. It does not lock them out: who comes again begins anew.',
-      action: 'Delete',
-      isDangerous: true,
-    });
-    if (!isMeant) return;
-    await call('DELETE /api/users/:key/:id', { params });
-    say(`${person.name ?? person.id} is deleted.`);
-    onDeleted();
-  };
+function untilOf({ expires_at: expires }: Key): JSX.Element | string {
+  if (expires === null) return '';
+  return Date.parse(expires) <= Date.now() ? <span class="chip bad">expired</span> : formatDate(expires);
+}
+
+/** A line for each kind of restriction. */
+function Restrictions({ of: { limits, total_limits: total, models, tools, users } }: { of: Key }): JSX.Element {
+  const own = limitsOf(limits);
+  const all = limitsOf(total);
+  const lines = [
+    own === '' ? '' : users === null ? own : `each ${own}`,
+    all === '' ? '' : `together ${all}`,
+    models === null ? '' : `only ${formatCount(models.length, 'model')}`,
+    tools === null ? '' : `only ${formatCount(tools.length, 'tool entry', 'tool entries')}`,
+  ];
   return (
-    <Dialog
-      title={person.name ?? person.id}
-      onClose={onClose}
-      actions={
-        <Button kind="danger" icon="trash" onClick={() => void remove().catch(sayProblem)}>
-          Delete this person
-        </Button>
-      }
-    >
-      <p class="mono small">{person.id}</p>
-      <h3>Connected tool servers</h3>
-      {asked.error !== undefined && <Problem error={asked.error} />}
-      {asked.data === undefined ? (
-        <Loading />
-      ) : asked.data.data.length === 0 ? (
-        <p class="soft">None.</p>
-      ) : (
-        <ul class="keys-accounts">
-          {asked.data.data.map(({ server, name, state }) => (
-            <li key={server} class="row">
-              <span class="grow">{name}</span>
-              <span class="chip">{state}</span>
-              <Button isSmall onClick={() => void disconnect(server).catch(sayProblem)}>
-                Disconnect
-              </Button>
-            </li>
-          ))}
-        </ul>
-      )}
-    </Dialog>
+    <>
+      {lines.filter(Boolean).map((line) => (
+        <div key={line}>{line}</div>
+      ))}
+    </>
   );
+}
+
+function limitsOf(limits: Key['limits']): string {
+  const { requests_per_minute: requests, concurrent_runs: runs, tokens_per_day: tokens } = limits ?? {};
+  const parts = [
+    requests === undefined ? '' : `${formatShort(requests)} a minute`,
+    runs === undefined ? '' : `${formatShort(runs)} at a time`,
+    tokens === undefined ? '' : `${formatShort(tokens)} tokens a day`,
+  ];
+  return parts.filter(Boolean).join(', ');
 }

@@ -5,10 +5,10 @@ import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { Answered, Empty, Problem } from '../../parts/states.tsx';
+import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';
+import { PresetDialog } from './preset-dialog.tsx';
 
 type Listed = AnswerOf<'GET /api/presets'>['data'][number];
 
@@ -16,11 +16,16 @@ type Listed = AnswerOf<'GET /api/presets'>['data'][number];
 export function PresetsPage(): JSX.Element {
   const asked = useAnswer('GET /api/presets');
   const [edited, setEdited] = useState<Partial<Preset>>();
-  const remove = async ({ id }: Listed): Promise<void> => {
-    const isMeant = await askFirst({ title: `Delete ${id}?`, text: 'Chats can no longer choose it.', action: 'Delete', isDangerous: true });
+  const remove = async ({ id, name }: Listed): Promise<void> => {
+    const isMeant = await askFirst({
+      title: `Delete ${name ?? id}?`,
+      text: 'Chats can no longer choose it, and clients that name it get an error.',
+      action: 'Delete',
+      isDangerous: true,
+    });
     if (!isMeant) return;
     await call('DELETE /api/presets/:id', { params: { id } });
-    say(`${id} is deleted.`);
+    say(`${name ?? id} is deleted.`);
     asked.reload();
   };
   return (
@@ -36,6 +41,7 @@ export function PresetsPage(): JSX.Element {
           data.length === 0 ? (
             <Empty icon="preset" title="No presets yet">
               <p>A preset is a model with a prompt and tools of its own: a clerk, a researcher, a translator without tools.</p>
+              <p>Chats and every client choose it like a model.</p>
             </Empty>
           ) : (
             <Table<Listed>
@@ -43,31 +49,28 @@ export function PresetsPage(): JSX.Element {
               rows={data}
               keyOf={({ id }) => id}
               columns={[
-                { title: 'Preset', cell: ({ id, name }) => name ?? id },
+                { title: 'Preset', cell: Named },
                 { title: 'Model', cell: ({ base_model: model }) => model },
-                {
-                  title: 'Tools',
-                  isMinor: true,
-                  cell: ({ tools }) =>
-                    tools === undefined || tools === null ? 'the defaults' : tools.length === 0 ? 'none' : tools.join(', '),
-                },
+                { title: 'Tools', isMinor: true, cell: toolsOf },
                 { title: 'About', isMinor: true, cell: ({ description }) => description ?? '' },
                 {
                   title: 'Actions',
                   cell: (preset) =>
-                    preset.origin === 'database' && (
-                      <span class="row">
-                        <Button isSmall onClick={() => setEdited(preset)}>
-                          Edit
-                        </Button>
-                        <Button
-                          isSmall
-                          kind="quiet"
-                          icon="trash"
-                          label={`Delete ${preset.id}`}
-                          onClick={() => void remove(preset).catch(sayProblem)}
-                        />
-                      </span>
+                    preset.origin === 'file' ? (
+                      <span class="soft small">toolwharf.yaml</span>
+                    ) : (
+                      preset.origin === 'database' && (
+                        <span class="row presets-actions">
+                          <Button isSmall icon="edit" label={`Edit ${preset.id}`} onClick={() => setEdited(preset)} />
+                          <Button
+                            isSmall
+                            kind="quiet"
+                            icon="trash"
+                            label={`Delete ${preset.id}`}
+                            onClick={() => void remove(preset).catch(sayProblem)}
+                          />
+                        </span>
+                      )
                     ),
                 },
               ]}
@@ -89,108 +92,18 @@ export function PresetsPage(): JSX.Element {
   );
 }
 
-function PresetDialog({ preset, onClose, onSaved }: { preset: Partial<Preset>; onClose: () => void; onSaved: () => void }): JSX.Element {
-  const models = useAnswer('GET /api/models');
-  const servers = useAnswer('GET /api/tool-servers');
-  const [id, setId] = useState(preset.id ?? '');
-  const [model, setModel] = useState(preset.base_model ?? '');
-  const [system, setSystem] = useState(preset.system ?? '');
-  const [tools, setTools] = useState<readonly string[] | undefined>(preset.tools ?? undefined);
-  const [error, setError] = useState<unknown>();
-  const [isBusy, setBusy] = useState(false);
-  const isNew = preset.id === undefined;
-  const choices = models.data?.data.filter((entry) => entry.id !== preset.id) ?? [];
-  const chosen = model === '' ? (choices[0]?.id ?? '') : model;
-
-  const save = async (): Promise<void> => {
-    setBusy(true);
-    setError(undefined);
-    try {
-      const fields = { base_model: chosen, system: system === '' ? null : system, tools: tools === undefined ? null : [...tools] };
-      const { warnings } = isNew
-        ? await call('POST /api/presets', { body: { id, ...fields } })
-        : await call('PATCH /api/presets/:id', { params: { id }, body: fields });
-      say(warnings.length === 0 ? `${id} is saved.` : `${id} is saved. ${warnings.join(' ')}`);
-      onSaved();
-    } catch (failed) {
-      setError(failed);
-      setBusy(false);
-    }
-  };
-  const toggle = (entry: string, isOn: boolean): void =>
-    setTools(isOn ? [...(tools ?? []), entry] : (tools ?? []).filter((each) => each !== entry));
+function Named({ id, name }: Listed): JSX.Element {
   return (
-    <Dialog
-      title={isNew ? 'New preset' : `Edit ${id}`}
-      isWide
-      onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" type="submit" form="preset" isBusy={isBusy}>
-            Save
-          </Button>
-        </>
-      }
-    >
-      <form
-        id="preset"
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
-        <label class="field">
-          Name
-          <input
-            autofocus
-            required
-            disabled={!isNew}
-            value={id}
-            onInput={(event) => setId(event.currentTarget.value)}
-            spellcheck={false}
-            autocomplete="off"
-          />
-          <span class="about">As chats name it, such as clerk.</span>
-        </label>
-        <label class="field">
-          Model
-          <select value={chosen} onChange={(event) => setModel(event.currentTarget.value)}>
-            {choices.map((entry) => (
-              <option key={entry.id} value={entry.id}>
-                {entry.name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label class="field">
-          System prompt
-          <textarea rows={6} value={system} onInput={(event) => setSystem(event.currentTarget.value)} />
-        </label>
-        <fieldset class="field group">
-          <legend>Tools</legend>
-          <label class="field flag">
-            <input
-              type="checkbox"
-              checked={tools === undefined}
-              onChange={(event) => setTools(event.currentTarget.checked ? undefined : [])}
-            />
-            The defaults of every chat
-          </label>
-          {tools !== undefined &&
-            servers.data?.data.map((server) => {
-              const entry = `server:${server.id}`;
-              return (
-                <label key={entry} class="field flag">
-                  <input type="checkbox" checked={tools.includes(entry)} onChange={(event) => toggle(entry, event.currentTarget.checked)} />
-                  {server.id}
-                </label>
-              );
-            })}
-        </fieldset>
-        {error !== undefined && <Problem error={error} />}
-      </form>
-    </Dialog>
+    <>
+      {name ?? id}
+      {name !== null && name !== id && <div class="soft small">{id}</div>}
+    </>
   );
+}
+
+function toolsOf({ origin, tools }: Listed): string {
+  // Users are not told.
+  if (origin === undefined) return '';
+  if (tools === undefined || tools === null) return 'the defaults';
+  return tools.length === 0 ? 'none' : tools.map((entry) => entry.replace(/^server:/, '')).join(', ');
 }

@@ -3,8 +3,7 @@ import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { useAnswer } from '../../api/use-answer.ts';
-import { formatCount } from '../../parts/formats.ts';
-import { JsonView } from '../../parts/json-view.tsx';
+import { formatBytes, formatCount, formatDuration, formatNumber } from '../../parts/formats.ts';
 import { Answered, Problem } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 
@@ -14,6 +13,7 @@ type Setting = AnswerOf<'GET /api/settings'>['data'][number];
 export function SettingsPage(): JSX.Element {
   const settings = useAnswer('GET /api/settings');
   const [isAll, setAll] = useState(false);
+  const [words, setWords] = useState('');
   return (
     <div class="page settings">
       <header>
@@ -22,41 +22,96 @@ export function SettingsPage(): JSX.Element {
           <input type="checkbox" checked={isAll} onChange={(event) => setAll(event.currentTarget.checked)} />
           Defaults too
         </label>
+        <input
+          type="search"
+          class="settings-search"
+          aria-label="Search settings and limits"
+          placeholder="Search"
+          value={words}
+          onInput={(event) => setWords(event.currentTarget.value)}
+        />
       </header>
       <State />
       <Answered asked={settings}>
-        {({ version, data, limits }) => {
-          const shown = data.filter(({ origin }) => isAll || origin !== 'default');
-          return (
-            <>
-              <p class="soft">
-                toolwharf {version}. Settings are changed in the environment or in <code>toolwharf.yaml</code>, and hold from the next
-                start.
-              </p>
-              {shown.length === 0 ? (
-                <p>Nothing is set; everything has its default.</p>
-              ) : (
-                <Table<Setting>
-                  label="Settings"
-                  rows={shown}
-                  keyOf={({ name }) => name}
-                  columns={[
-                    { title: 'Setting', cell: ({ name }) => <span class="mono small">{name}</span> },
-                    { title: 'Value', cell: ({ value }) => <span class="mono small settings-value">{value ?? ''}</span> },
-                    { title: 'From', cell: ({ origin }) => origin },
-                  ]}
-                />
-              )}
-              <details>
-                <summary>Limits</summary>
-                <JsonView value={limits} openTo={1} label="Limits" />
-              </details>
-            </>
-          );
-        }}
+        {({ version, data, limits }) => (
+          <>
+            <p class="soft">
+              toolwharf {version}. Settings are changed in the environment or in <code>toolwharf.yaml</code>, and hold from the next start.
+              Secrets are never shown.
+            </p>
+            <SettingTable settings={findSettings(data, words, isAll)} isSearch={words.trim() !== ''} />
+            <LimitTable limits={limits} words={words} />
+          </>
+        )}
       </Answered>
     </div>
   );
+}
+
+/** Whoever searches looks among the defaults, too. */
+function findSettings(settings: readonly Setting[], words: string, isAll: boolean): Setting[] {
+  const wanted = words.trim().toLowerCase();
+  if (wanted === '') return settings.filter(({ origin }) => isAll || origin !== 'default');
+  return settings.filter(({ name, value }) => `${name} ${value ?? ''}`.toLowerCase().includes(wanted));
+}
+
+function SettingTable({ settings, isSearch }: { settings: readonly Setting[]; isSearch: boolean }): JSX.Element {
+  if (settings.length === 0)
+    return <p>{isSearch ? 'No setting has these words.' : 'Nothing is set; everything has its default. “Defaults too” shows them.'}</p>;
+  return (
+    <Table<Setting>
+      label="Settings"
+      rows={settings}
+      keyOf={({ name }) => name}
+      columns={[
+        { title: 'Setting', cell: ({ name }) => <span class="mono small">{name}</span> },
+        { title: 'Value', cell: ({ value }) => <span class="mono small settings-value">{value ?? '–'}</span> },
+        {
+          title: 'From',
+          cell: ({ origin }) => (origin === 'default' ? <span class="soft">default</span> : <span class="chip">{origin}</span>),
+        },
+      ]}
+    />
+  );
+}
+
+interface Limit {
+  name: string;
+  value: unknown;
+}
+
+function LimitTable({ limits, words }: { limits: Readonly<Record<string, unknown>>; words: string }): JSX.Element {
+  const wanted = words.trim().toLowerCase();
+  const found = Object.entries(limits).flatMap(([name, value]): Limit[] => (name.toLowerCase().includes(wanted) ? [{ name, value }] : []));
+  return (
+    <details open={wanted !== '' && found.length > 0}>
+      <summary>
+        {wanted === '' ? 'Limits of the program' : formatCount(found.length, 'limit of the program', 'limits of the program')}
+      </summary>
+      <Table<Limit>
+        label="Limits"
+        rows={found}
+        keyOf={({ name }) => name}
+        columns={[
+          { title: 'Limit', cell: ({ name }) => <span class="mono small">{name}</span> },
+          {
+            title: 'Value',
+            isNumber: true,
+            cell: ({ name, value }) => (
+              <span title={typeof value === 'number' ? formatNumber(value) : undefined}>{shownLimit(name, value)}</span>
+            ),
+          },
+        ]}
+      />
+    </details>
+  );
+}
+
+/** The unit is the end of the name. */
+function shownLimit(name: string, value: unknown): string {
+  if (typeof value !== 'number') return JSON.stringify(value);
+  if (name.endsWith('Ms')) return formatDuration(value);
+  return name.toLowerCase().endsWith('bytes') ? formatBytes(value) : formatNumber(value);
 }
 
 /** Whether everything answers, in a line. */

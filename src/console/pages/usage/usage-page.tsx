@@ -1,73 +1,52 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { AnswerOf } from '../../api/api-types.ts';
 import { useAnswer } from '../../api/use-answer.ts';
-import { formatDate, formatNumber, formatShort } from '../../parts/formats.ts';
+import { formatDay, formatNumber } from '../../parts/formats.ts';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
+import { UsageChart } from './usage-chart.tsx';
+import { dayAgo, daysOf, dimensions, idOf, sumBy } from './usage-sums.ts';
+import type { Dimension, Row, Sum } from './usage-sums.ts';
 
-type Row = AnswerOf<'GET /api/usage'>['data'][number];
-
-const dimensions = ['model', 'key', 'user', 'tool'] as const;
-type Dimension = (typeof dimensions)[number];
 const spans = [7, 30, 90] as const;
-const dayMs = 86_400_000;
+const labels: Record<Dimension, string> = { model: 'Model', key: 'Key', user: 'Person', tool: 'Tool' };
 
 /** What was used, by day. */
 export function UsagePage(): JSX.Element {
   const [by, setBy] = useState<Dimension>('model');
-  const [days, setDays] = useState<number>(30);
-  const from = new Date(Date.now() - (days - 1) * dayMs).toISOString().slice(0, 10);
-  const asked = useAnswer('GET /api/usage', { query: { by, from } });
+  const [range, setRange] = useState({ from: dayAgo(29), to: dayAgo(0) });
+  const [only, setOnly] = useState('');
+  const asked = useAnswer('GET /api/usage', { query: { by, ...range } });
+  const nameOf = useNames(by);
   return (
     <div class="page usage">
       <header>
         <h1>Usage</h1>
-        <label>
-          <span class="unseen">By</span>
-          <select value={by} onChange={(event) => setBy(event.currentTarget.value as Dimension)}>
-            {dimensions.map((name) => (
-              <option key={name} value={name}>
-                by {name === 'user' ? 'person' : name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          <span class="unseen">Days</span>
-          <select value={days} onChange={(event) => setDays(Number(event.currentTarget.value))}>
-            {spans.map((count) => (
-              <option key={count} value={count}>
-                {count} days
-              </option>
-            ))}
-          </select>
-        </label>
+        <RangeFields range={range} onChange={setRange} />
+        <select
+          aria-label="By"
+          value={by}
+          onChange={(event) => {
+            setBy(event.currentTarget.value as Dimension);
+            setOnly('');
+          }}
+        >
+          {dimensions.map((name) => (
+            <option key={name} value={name}>
+              by {labels[name].toLowerCase()}
+            </option>
+          ))}
+        </select>
       </header>
       <Answered asked={asked}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty icon="chart" title="Nothing was used yet">
+            <Empty icon="chart" title="Nothing was used in these days">
               <p>Requests, tokens and calls are counted by day, and kept for 90 days.</p>
             </Empty>
           ) : (
-            <>
-              <div class="usage-charts">
-                <Chart
-                  title={by === 'tool' ? 'Calls' : 'Tokens'}
-                  rows={data}
-                  days={days}
-                  valueOf={(row) => (by === 'tool' ? row.tool_calls : row.tokens_in + row.tokens_out)}
-                />
-                <Chart
-                  title={by === 'tool' ? 'Failures' : 'Requests'}
-                  rows={data}
-                  days={days}
-                  valueOf={(row) => (by === 'tool' ? row.failures : row.requests)}
-                />
-              </div>
-              <Sums rows={data} by={by} />
-            </>
+            <Report rows={data} by={by} days={daysOf(range.from, range.to)} nameOf={nameOf} only={only} onOnly={setOnly} />
           )
         }
       </Answered>
@@ -75,97 +54,141 @@ export function UsagePage(): JSX.Element {
   );
 }
 
-function Chart({
-  title,
-  rows,
-  days,
-  valueOf,
-}: {
-  title: string;
-  rows: readonly Row[];
-  days: number;
-  valueOf: (row: Row) => number;
-}): JSX.Element {
-  const names = Array.from({ length: days }, (_, index) => new Date(Date.now() - (days - 1 - index) * dayMs).toISOString().slice(0, 10));
-  const sums = new Map<string, number>();
-  for (const row of rows) sums.set(row.day, (sums.get(row.day) ?? 0) + valueOf(row));
-  const highest = Math.max(1, ...sums.values());
-  const total = [...sums.values()].reduce((sum, value) => sum + value, 0);
-  const height = 64;
+interface Range {
+  from: string;
+  to: string;
+}
+
+function RangeFields({ range, onChange }: { range: Range; onChange: (range: Range) => void }): JSX.Element {
+  const [isOwn, setOwn] = useState(false);
+  const span = spans.find((count) => range.from === dayAgo(count - 1) && range.to === dayAgo(0));
   return (
-    <figure class="card usage-chart">
-      <figcaption>
-        <strong>{formatShort(total)}</strong> <span class="soft">{title.toLowerCase()}</span>
-      </figcaption>
-      <svg
-        viewBox={`0 0 ${days * 10} ${height}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${title} by day, ${formatNumber(total)} in ${days} days`}
+    <>
+      <select
+        aria-label="Days"
+        value={isOwn || span === undefined ? '' : span}
+        onChange={({ currentTarget: { value } }) => {
+          setOwn(value === '');
+          if (value !== '') onChange({ from: dayAgo(Number(value) - 1), to: dayAgo(0) });
+        }}
       >
-        {names.map((day, index) => {
-          const value = sums.get(day) ?? 0;
-          const tall = value === 0 ? 1 : Math.max(2, (value / highest) * height);
-          return (
-            <rect key={day} class={value === 0 ? 'none' : undefined} x={index * 10 + 1} y={height - tall} width="8" height={tall}>
-              <title>
-                {formatDate(day)}: {formatNumber(value)}
-              </title>
-            </rect>
-          );
-        })}
-      </svg>
-    </figure>
+        {spans.map((count) => (
+          <option key={count} value={count}>
+            {count} days
+          </option>
+        ))}
+        <option value="">from … to …</option>
+      </select>
+      {isOwn && (
+        <>
+          {(['from', 'to'] as const).map((end) => (
+            <input
+              key={end}
+              aria-label={end === 'from' ? 'First day' : 'Last day'}
+              type="date"
+              required
+              min={dayAgo(90)}
+              max={dayAgo(0)}
+              value={range[end]}
+              onChange={({ currentTarget: { value, validity } }) => validity.valid && onChange({ ...range, [end]: value })}
+            />
+          ))}
+        </>
+      )}
+    </>
   );
 }
 
-interface Sum {
-  name: string;
-  requests: number;
-  tokensIn: number;
-  tokensOut: number;
-  calls: number;
-  failures: number;
+/** Names of keys and people in the place of their ids, as far as this key may read them. */
+function useNames(by: Dimension): (row: Row) => string {
+  const keys = useAnswer('GET /api/keys').data?.data ?? [];
+  const people = useAnswer('GET /api/users').data?.data ?? [];
+  const nameOfKey = (id: string): string => {
+    if (id === 'local') return 'without a key';
+    return keys.find((key) => key.id === id)?.name ?? (id.startsWith('oidc_') ? 'OpenID' : id);
+  };
+  return (row) => {
+    const { key = '', user } = row;
+    if (by === 'model') return row.model ?? 'no model';
+    if (by === 'tool') return row.tool ?? '';
+    if (by === 'key' || user === undefined || user === null) return nameOfKey(key);
+    return people.find((person) => person.key === key && person.id === user)?.name ?? user;
+  };
 }
 
-function Sums({ rows, by }: { rows: readonly Row[]; by: Dimension }): JSX.Element {
-  const sums = new Map<string, Sum>();
-  for (const row of rows) {
-    const name = nameIn(row, by);
-    const sum = sums.get(name) ?? { name, requests: 0, tokensIn: 0, tokensOut: 0, calls: 0, failures: 0 };
-    sum.requests += row.requests;
-    sum.tokensIn += row.tokens_in;
-    sum.tokensOut += row.tokens_out;
-    sum.calls += row.tool_calls;
-    sum.failures += row.failures;
-    sums.set(name, sum);
-  }
-  const listed = [...sums.values()].toSorted(
-    (one, other) => other.tokensIn + other.tokensOut + other.calls - (one.tokensIn + one.tokensOut + one.calls),
+interface ReportProps {
+  rows: readonly Row[];
+  by: Dimension;
+  days: readonly string[];
+  nameOf: (row: Row) => string;
+  /** The id of the only model, key and so on that the charts show; empty: all. */
+  only: string;
+  onOnly: (id: string) => void;
+}
+
+function Report({ rows, by, days, nameOf, only, onOnly }: ReportProps): JSX.Element {
+  const sums = sumBy(rows, (row) => idOf(row, by));
+  const names = new Map(rows.map((row) => [idOf(row, by), nameOf(row)]));
+  const shown = only === '' ? rows : rows.filter((row) => idOf(row, by) === only);
+  const ofDays = sumBy(shown, ({ day }) => day).toSorted((one, other) => other.name.localeCompare(one.name));
+  const chart = (title: string, valueOf: (sum: Sum) => number, isBad = false): JSX.Element => (
+    <UsageChart title={title} days={days} values={new Map(ofDays.map((sum) => [sum.name, valueOf(sum)]))} isBad={isBad} />
   );
   return (
-    <Table<Sum>
-      label="Usage"
-      rows={listed}
-      keyOf={({ name }) => name}
-      columns={[
-        { title: by === 'user' ? 'Person' : `${by.charAt(0).toUpperCase()}${by.slice(1)}`, cell: ({ name }) => name },
-        ...(by === 'tool'
-          ? []
-          : [
-              { title: 'Requests', isNumber: true, cell: ({ requests }: Sum) => formatNumber(requests) },
-              { title: 'Tokens in', isNumber: true, cell: ({ tokensIn }: Sum) => formatNumber(tokensIn) },
-              { title: 'Tokens out', isNumber: true, cell: ({ tokensOut }: Sum) => formatNumber(tokensOut) },
-            ]),
-        { title: 'Calls', isNumber: true, isMinor: by !== 'tool', cell: ({ calls }) => formatNumber(calls) },
-        { title: 'Failures', isNumber: true, isMinor: true, cell: ({ failures }) => formatNumber(failures) },
-      ]}
-    />
+    <>
+      {sums.length > 1 && (
+        <label class="row usage-only">
+          Show
+          <select value={only} onChange={(event) => onOnly(event.currentTarget.value)}>
+            <option value="">everything</option>
+            {sums.map(({ name: id }) => (
+              <option key={id} value={id}>
+                {names.get(id)}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      <div class="usage-charts">
+        {by !== 'tool' && chart('Tokens', ({ tokensIn, tokensOut }) => tokensIn + tokensOut)}
+        {by !== 'tool' && chart('Requests', ({ requests }) => requests)}
+        {chart('Tool calls', ({ calls }) => calls)}
+        {by === 'tool' && chart('Failures', ({ failures }) => failures, true)}
+      </div>
+      <Table<Sum>
+        label={`Usage by ${labels[by].toLowerCase()}`}
+        rows={sums}
+        keyOf={({ name }) => name}
+        columns={[{ title: labels[by], cell: ({ name: id }) => names.get(id) ?? id }, ...counts(by)]}
+      />
+      <details>
+        <summary>By day (UTC)</summary>
+        <Table<Sum>
+          label="Usage by day"
+          rows={ofDays}
+          keyOf={({ name }) => name}
+          columns={[{ title: 'Day', cell: ({ name: day }) => formatDay(day) }, ...counts(by)]}
+        />
+      </details>
+    </>
   );
 }
 
-function nameIn({ key = '', user, model, tool }: Row, by: Dimension): string {
-  if (by === 'model') return model ?? 'none';
-  if (by === 'tool') return tool ?? '';
-  return by === 'key' ? key : (user ?? key);
+function counts(by: Dimension): Column<Sum>[] {
+  const ofTools: Column<Sum>[] = [
+    { title: 'Calls', isNumber: true, isMinor: by !== 'tool', cell: ({ calls }) => formatNumber(calls) },
+    {
+      title: 'Failures',
+      isNumber: true,
+      isMinor: by !== 'tool',
+      cell: ({ failures }) => <span class={failures > 0 ? 'bad' : undefined}>{formatNumber(failures)}</span>,
+    },
+  ];
+  if (by === 'tool') return ofTools;
+  return [
+    { title: 'Requests', isNumber: true, cell: ({ requests }) => formatNumber(requests) },
+    { title: 'Tokens in', isNumber: true, cell: ({ tokensIn }) => formatNumber(tokensIn) },
+    { title: 'Tokens out', isNumber: true, cell: ({ tokensOut }) => formatNumber(tokensOut) },
+    ...ofTools,
+  ];
 }

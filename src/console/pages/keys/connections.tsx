@@ -1,0 +1,55 @@
+import type { JSX } from 'preact';
+import type { AnswerOf } from '../../api/api-types.ts';
+import type { Asked } from '../../api/use-answer.ts';
+import { askFirst } from '../../parts/ask-first.tsx';
+import { Button } from '../../parts/button.tsx';
+import { Answered } from '../../parts/states.tsx';
+import { say, sayProblem } from '../../parts/toasts.tsx';
+
+interface ConnectionsProps {
+  asked: Asked<AnswerOf<'GET /api/users/:key/:id/credentials'>>;
+  disconnect: (server: string) => Promise<unknown>;
+}
+
+const words = { connected: 'connected', expired: 'expired', missing: 'not connected' } as const;
+const tones = { connected: 'good', expired: 'warn', missing: '' } as const;
+
+/** The tool servers that somebody has connected to with an account of their own; an administrator may end that. */
+export function Connections({ asked, disconnect }: ConnectionsProps): JSX.Element {
+  const end = async (server: string, name: string): Promise<void> => {
+    const isMeant = await askFirst({
+      title: `Disconnect from ${name}?`,
+      text: 'Its functions then ask whoever uses this account to connect again.',
+      action: 'Disconnect',
+      isDangerous: true,
+    });
+    if (!isMeant) return;
+    await disconnect(server);
+    say(`${name} is disconnected.`);
+    asked.reload();
+  };
+  return (
+    <section class="stack">
+      <h3>Connected tool servers</h3>
+      <Answered asked={asked}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <p class="soft">None.</p>
+          ) : (
+            <ul class="keys-accounts">
+              {data.map(({ server, name, state }) => (
+                <li key={server} class="row">
+                  <span class="grow">{name}</span>
+                  <span class={`chip ${tones[state]}`}>{words[state]}</span>
+                  <Button isSmall label={`Disconnect from ${name}`} onClick={() => void end(server, name).catch(sayProblem)}>
+                    Disconnect
+                  </Button>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Answered>
+    </section>
+  );
+}

@@ -1,0 +1,282 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useAnswer } from '../../api/use-answer.ts';
+import { Choices, toolChoices } from '../../parts/choices.tsx';
+import { idHeaders, limitNames } from './key-draft.ts';
+import type { KeyDraft, LimitTexts } from './key-draft.ts';
+
+const kinds = [
+  ['user', 'A program or a person', 'Chats and calls tools; changes nothing.'],
+  ['people', 'A frontend with many people', 'Each of its people has chats, limits and accounts of their own.'],
+  ['admin', 'An administrator', 'May change everything.'],
+] as const;
+
+interface FieldsProps {
+  draft: KeyDraft;
+  set: (changes: Partial<KeyDraft>) => void;
+}
+
+export interface KeyFieldsProps extends FieldsProps {
+  /** It has to be an administrator’s. */
+  isFirst: boolean;
+  /** A secret that stays if none is written. */
+  hasSecret: boolean;
+}
+
+/** Everything that can be said of a key. */
+export function KeyFields({ draft, set, isFirst, hasSecret }: KeyFieldsProps): JSX.Element {
+  const isPeople = draft.kind === 'people';
+  return (
+    <>
+      <TextField label="Name" value={draft.name} onChange={(name) => set({ name })} isRequired isFirst about="To tell it from others." />
+      <fieldset class="field group">
+        <legend>For</legend>
+        {kinds.map(([kind, label, about]) => (
+          <label key={kind} class="field flag">
+            <input
+              type="radio"
+              name="kind"
+              checked={draft.kind === kind}
+              disabled={isFirst && kind !== 'admin'}
+              onChange={() => set({ kind })}
+            />
+            {label}
+            <span class="about">{about}</span>
+          </label>
+        ))}
+      </fieldset>
+      {isPeople && <PeopleFields draft={draft} set={set} hasSecret={hasSecret} />}
+      <details class="more-fields" open={hasRestrictions(draft)}>
+        <summary>Limits, and what it may use</summary>
+        <div class="stack">
+          <LimitFields
+            legend={isPeople ? 'Limits for each person' : 'Limits'}
+            limits={draft.limits}
+            onChange={(limits) => set({ limits })}
+          />
+          {isPeople && (
+            <LimitFields
+              legend="Limits for all of them together"
+              limits={draft.totalLimits}
+              onChange={(totalLimits) => set({ totalLimits })}
+            />
+          )}
+          <Allowed draft={draft} set={set} />
+          <label class="field">
+            Last day
+            <input type="date" value={draft.lastDay} onInput={(event) => set({ lastDay: event.currentTarget.value })} />
+            <span class="about">It works until midnight UTC of that day. Empty: until it is deleted.</span>
+          </label>
+        </div>
+      </details>
+    </>
+  );
+}
+
+function hasRestrictions({ limits, totalLimits, models, tools, lastDay }: KeyDraft): boolean {
+  const isLimited = [limits, totalLimits].some((texts) => Object.values(texts).some((text) => text !== ''));
+  return isLimited || models !== undefined || tools !== undefined || lastDay !== '';
+}
+
+const limitLabels: Record<keyof LimitTexts, string> = {
+  requests_per_minute: 'Requests a minute',
+  concurrent_runs: 'Answers at a time',
+  tokens_per_day: 'Tokens a day',
+};
+
+function LimitFields({
+  legend,
+  limits,
+  onChange,
+}: {
+  legend: string;
+  limits: LimitTexts;
+  onChange: (limits: LimitTexts) => void;
+}): JSX.Element {
+  return (
+    <fieldset class="field group">
+      <legend>{legend}</legend>
+      <div class="fields">
+        {limitNames.map((name) => (
+          <label key={name} class="field">
+            {limitLabels[name]}
+            <input
+              type="number"
+              min={1}
+              step={1}
+              inputMode="numeric"
+              placeholder="no limit"
+              value={limits[name]}
+              onInput={(event) => onChange({ ...limits, [name]: event.currentTarget.value })}
+            />
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+function Allowed({ draft: { models, tools }, set }: FieldsProps): JSX.Element {
+  const knownModels = useAnswer('GET /api/models');
+  const knownTools = useAnswer('GET /api/tools');
+  return (
+    <>
+      <Choices
+        legend="Models"
+        all="All models"
+        choices={knownModels.data?.data.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+        chosen={models}
+        onChange={(chosen) => set({ models: chosen })}
+      />
+      <Choices
+        legend="Tools"
+        all="All tools"
+        choices={toolChoices(knownTools.data?.data ?? [])}
+        chosen={tools}
+        onChange={(chosen) => set({ tools: chosen })}
+      />
+    </>
+  );
+}
+
+function PeopleFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: boolean }): JSX.Element {
+  const { from } = draft;
+  const choose = (other: KeyDraft['from']): void =>
+    // A header of one's own stays.
+    set({ from: other, ...(draft.header === idHeaders[from] && { header: idHeaders[other] }) });
+  return (
+    <fieldset class="field group">
+      <legend>Who is asking stands in</legend>
+      <label class="field flag">
+        <input type="radio" name="from" checked={from === 'header'} onChange={() => choose('header')} />A header
+        <span class="about">
+          Open WebUI sends it with <code>ENABLE_FORWARD_USER_INFO_HEADERS=true</code>. Whoever has the key can name anybody.
+        </span>
+      </label>
+      <label class="field flag">
+        <input type="radio" name="from" checked={from === 'jwt'} onChange={() => choose('jwt')} />A signed token
+        <span class="about">
+          Nobody can make one up. Open WebUI signs it with <code>FORWARD_USER_INFO_HEADER_JWT_SECRET</code>.
+        </span>
+      </label>
+      <TextField
+        label={from === 'header' ? 'Header with the person’s id' : 'Header with the token'}
+        value={draft.header}
+        onChange={(header) => set({ header })}
+        isRequired
+      />
+      {from === 'jwt' ? (
+        <TokenFields draft={draft} set={set} hasSecret={hasSecret} />
+      ) : (
+        <details class="more-fields" open={draft.nameHeader !== '' || draft.emailHeader !== ''}>
+          <summary>Names and addresses</summary>
+          <div class="fields">
+            <TextField
+              label="Header with the name"
+              value={draft.nameHeader}
+              onChange={(nameHeader) => set({ nameHeader })}
+              placeholder="x-openwebui-user-name"
+            />
+            <TextField
+              label="Header with the address"
+              value={draft.emailHeader}
+              onChange={(emailHeader) => set({ emailHeader })}
+              placeholder="x-openwebui-user-email"
+            />
+          </div>
+        </details>
+      )}
+    </fieldset>
+  );
+}
+
+/** As RFC 7518 wants it for HS256. */
+const secretCharacters = 32;
+
+function TokenFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: boolean }): JSX.Element {
+  const { signedBy } = draft;
+  return (
+    <>
+      <div class="choices" role="radiogroup" aria-label="Signed with">
+        <label>
+          <input type="radio" name="signed" checked={signedBy === 'secret'} onChange={() => set({ signedBy: 'secret' })} /> A secret (HS256)
+        </label>
+        <label>
+          <input type="radio" name="signed" checked={signedBy === 'address'} onChange={() => set({ signedBy: 'address' })} /> A published
+          key (RS256, ES256)
+        </label>
+      </div>
+      {signedBy === 'secret' ? (
+        <TextField
+          label="Secret"
+          type="password"
+          value={draft.secret}
+          onChange={(secret) => set({ secret })}
+          isRequired={!hasSecret}
+          minLength={secretCharacters}
+          {...(hasSecret && { placeholder: 'as it is' })}
+          about={`At least ${secretCharacters} characters, the same as the frontend’s. It is never shown again.`}
+        />
+      ) : (
+        <TextField
+          label="Address of its keys"
+          type="url"
+          value={draft.address}
+          onChange={(address) => set({ address })}
+          isRequired
+          placeholder="https://login.example.com/jwks.json"
+        />
+      )}
+      <details class="more-fields" open={draft.issuer !== '' || draft.audience !== '' || draft.claim !== 'sub'}>
+        <summary>What else the token must say</summary>
+        <div class="fields">
+          <TextField label="Issuer" value={draft.issuer} onChange={(issuer) => set({ issuer })} placeholder="any" />
+          <TextField label="Audience" value={draft.audience} onChange={(audience) => set({ audience })} placeholder="any" />
+          <TextField label="Claim with the person’s id" value={draft.claim} onChange={(claim) => set({ claim })} isRequired />
+        </div>
+      </details>
+    </>
+  );
+}
+
+interface TextFieldProps {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  type?: 'text' | 'password' | 'url';
+  isRequired?: boolean;
+  /** It has the focus when the form opens. */
+  isFirst?: boolean;
+  minLength?: number;
+  placeholder?: string;
+  about?: ComponentChildren;
+}
+
+function TextField({
+  label,
+  value,
+  onChange,
+  type = 'text',
+  isRequired,
+  isFirst,
+  minLength,
+  placeholder,
+  about,
+}: TextFieldProps): JSX.Element {
+  return (
+    <label class="field">
+      {label}
+      <input
+        type={type}
+        required={isRequired}
+        autofocus={isFirst}
+        minLength={minLength}
+        placeholder={placeholder}
+        value={value}
+        onInput={(event) => onChange(event.currentTarget.value)}
+        autocomplete={type === 'password' ? 'new-password' : 'off'}
+        spellcheck={false}
+      />
+      {about !== undefined && <span class="about">{about}</span>}
+    </label>
+  );
+}

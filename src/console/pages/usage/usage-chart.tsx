@@ -1,0 +1,53 @@
+import type { JSX } from 'preact';
+import { formatDay, formatNumber, formatShort } from '../../parts/formats.ts';
+
+interface UsageChartProps {
+  /** What is counted, such as `Tokens`. */
+  title: string;
+  days: readonly string[];
+  /** By day; days without are absent. */
+  values: ReadonlyMap<string, number>;
+  isBad?: boolean;
+}
+
+const height = 64;
+
+/** A bar for each day. The same numbers stand in the table below the charts. */
+export function UsageChart({ title, days, values, isBad = false }: UsageChartProps): JSX.Element {
+  const first = days[0];
+  const last = days.at(-1);
+  const highest = Math.max(1, ...values.values());
+  const total = [...values.values()].reduce((sum, value) => sum + value, 0);
+  return (
+    <figure class={`card usage-chart${isBad ? ' bad' : ''}`}>
+      <figcaption>
+        <strong>{formatShort(total)}</strong> <span class="soft">{title.toLowerCase()}</span>
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${Math.max(1, days.length) * 10} ${height}`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${title} by day: ${formatNumber(total)} in ${days.length} days, at most ${formatNumber(total === 0 ? 0 : highest)} in one`}
+      >
+        {days.map((day, index) => {
+          const value = values.get(day) ?? 0;
+          const tall = value === 0 ? 1 : Math.max(2, (value / highest) * height);
+          return (
+            <g key={day}>
+              <rect class={value === 0 ? 'none' : 'day'} x={index * 10 + 1} y={height - tall} width="8" height={tall} />
+              <rect class="whole" x={index * 10} y="0" width="10" height={height}>
+                <title>
+                  {formatDay(day)}: {formatNumber(value)}
+                </title>
+              </rect>
+            </g>
+          );
+        })}
+      </svg>
+      <div class="usage-axis soft small" aria-hidden="true">
+        {first !== undefined && <span>{formatDay(first)}</span>}
+        {last !== undefined && last !== first && <span>{formatDay(last)}</span>}
+      </div>
+    </figure>
+  );
+}

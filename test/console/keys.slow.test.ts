@@ -1,0 +1,172 @@
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { documentOf, serverOf } from '../requirements/gateway.ts';
+import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+import { memoryRegistry } from '../_support/memory-stores.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+
+afterAll(closeChromium);
+
+const adminKey = 'sk-tw-administrator';
+const mail = serverOf('mail', documentOf({ whoami: { type: 'object', properties: {} } }), {
+  name: 'Mail',
+  authType: 'bearer',
+  isPerUser: true,
+});
+
+interface Administered {
+  url: string;
+  /** With the administrator's key. */
+  ask: (route: string, body?: object, headers?: Record<string, string>) => Promise<JsonObject & { data: JsonObject[] }>;
+  path: string;
+}
+
+async function administered(): Promise<Administered> {
+  const gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: adminKey }, { registry: memoryRegistry([mail]) });
+  onTestFinished(() => gateway[Symbol.asyncDispose]());
+  return {
+    url: gateway.url,
+    path: `/console/keys#key=${adminKey}`,
+    async ask(route, body, headers = {}) {
+      const [method = '', path = ''] = route.split(' ', 2);
+      const response = await fetch(gateway.url + path, {
+        method,
+        headers: { 'x-api-key': adminKey, ...(body && { 'content-type': 'application/json' }), ...headers },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      const answer = (await response.json()) as JsonObject & { data: JsonObject[] };
+      if (!response.ok) throw new Error(JSON.stringify(answer));
+      return answer;
+    },
+  };
+}
+
+describeInChromium('the page of keys and people', () => {
+  test('makes the first key, which is an administrator’s, and goes on with it', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: `/console/keys#key=${gateway.app.startKey ?? ''}` });
+    const { page } = it;
+    await page.getByRole('button', { name: 'New key' }).click();
+    expect(await page.getByLabel('A program or a person').isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Make it' }).click();
+    const made = await page.locator('.keys-made').innerText();
+    expect(made).toMatch(/^sk-tw-/);
+    await page.getByRole('button', { name: 'Copy the address' }).click();
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${gateway.url}/v1`);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('rowheader', { name: 'administrator' }).waitFor();
+    expect(await page.evaluate(() => localStorage.getItem('toolwharf.key'))).toBe(made);
+    expect((await fetch(`${gateway.url}/api/keys`)).status).toBe(401);
+  });
+
+  test('makes a key for a frontend, with limits for each person and for all, and changes it', async () => {
+    const { url, path, ask } = await administered();
+    await using it = await openPage(url, { path });
+    const { page } = it;
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Name', { exact: false }).first().fill('Open WebUI');
+    await page.getByLabel('A frontend with many people').check();
+    await page.getByText('Limits, and what it may use').click();
+    await page.getByRole('group', { name: 'Limits for each person' }).getByLabel('Tokens a day').fill('100000');
+    await page.getByRole('group', { name: 'Limits for each person' }).getByLabel('Requests a minute').fill('60');
+    await page.getByRole('group', { name: 'Limits for all of them together' }).getByLabel('Answers at a time').fill('4');
+    await page.getByRole('group', { name: 'Models' }).getByLabel('Only these').check();
+    await page.getByRole('group', { name: 'Models' }).getByLabel(/demo/i).check();
+    await page.getByRole('group', { name: 'Tools' }).getByLabel('Only these').check();
+    await page.getByRole('group', { name: 'Tools' }).getByLabel('mail').check();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Make it' }).click();
+    expect(await page.locator('.keys-made').innerText()).toMatch(/^sk-tw-/);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await page
+      .getByRole('row', { name: /Open WebUI/ })
+      .getByText('each 60 a minute, 100K tokens a day')
+      .waitFor({ state: 'attached' });
+    const made = (await ask('GET /api/keys')).data.find(({ name }) => name === 'Open WebUI');
+    expect(made).toMatchObject({
+      role: 'user',
+      users: { from: 'header', name: 'x-openwebui-user-id' },
+      limits: { requests_per_minute: 60, tokens_per_day: 100_000 },
+      total_limits: { concurrent_runs: 4 },
+      models: ['demo'],
+      tools: ['server:mail'],
+    });
+
+    await page.getByRole('button', { name: 'Edit the key Open WebUI' }).click();
+    await page.getByRole('group', { name: 'Limits for each person' }).getByLabel('Requests a minute').fill('');
+    await page.getByRole('group', { name: 'Tools' }).getByLabel('All tools').check();
+    await page.getByLabel('A signed token').check();
+    expect(await page.getByLabel('Header with the token').inputValue()).toBe('x-openwebui-user-jwt');
+    await page.getByLabel('Secret', { exact: false }).last().fill('a-secret-of-thirty-two-characters');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('people, by a signed token').waitFor({ state: 'attached' });
+    const changed = (await ask('GET /api/keys')).data.find(({ name }) => name === 'Open WebUI');
+    expect(changed).toMatchObject({
+      users: { from: 'jwt', name: 'x-openwebui-user-jwt', has_secret: true },
+      limits: { tokens_per_day: 100_000 },
+      total_limits: { concurrent_runs: 4 },
+      tools: null,
+    });
+
+    await page.getByRole('button', { name: 'Edit the key Open WebUI' }).click();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('Open WebUI is saved.').first().waitFor();
+    await page.getByRole('button', { name: 'Delete the key Open WebUI' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('Open WebUI is deleted.').first().waitFor();
+    expect((await ask('GET /api/keys')).data.map(({ name }) => name)).toEqual(['TOOLWHARF_ADMIN_KEY']);
+    expect(it.faults).toEqual([]);
+  });
+
+  test('says what the gateway objects to, and keeps what was written', async () => {
+    const { url, path } = await administered();
+    await using it = await openPage(url, { path });
+    const { page } = it;
+    await page.getByRole('button', { name: 'New key' }).click();
+    await page.getByLabel('Name', { exact: false }).first().fill('past');
+    await page.getByText('Limits, and what it may use').click();
+    await page.getByLabel('Last day').fill('2020-01-01');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('alert').getByText('in the past').waitFor();
+    expect(await page.getByLabel('Last day').inputValue()).toBe('2020-01-01');
+  });
+
+  test('disconnects a person from a tool server, and deletes them', async () => {
+    const { url, path, ask } = await administered();
+    const users = { from: 'header', name: 'x-user', name_header: 'x-name' };
+    const { key } = await ask('POST /api/keys', { name: 'Frontend', role: 'user', users });
+    const ada = { 'x-api-key': String(key), 'x-user': 'a-1', 'x-name': 'Ada' };
+    await ask('PUT /api/credentials/mail', { key: 'CANARY-key' }, ada);
+    await using it = await openPage(url, { path });
+    const { page } = it;
+    await page.getByRole('button', { name: 'Manage Ada' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Ada' });
+    await dialog.getByText('a-1').waitFor();
+    await dialog.getByRole('button', { name: 'Disconnect from Mail' }).click();
+    await page.getByRole('dialog', { name: 'Disconnect from Mail?' }).getByRole('button', { name: 'Disconnect' }).click();
+    await dialog.getByText('None.').waitFor();
+    expect((await ask('GET /api/credentials', undefined, ada)).data).toMatchObject([{ server: 'mail', state: 'missing' }]);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+
+    await dialog.getByRole('button', { name: 'Delete this person' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByText('Ada is deleted.').first().waitFor();
+    expect((await ask('GET /api/users')).data).toEqual([]);
+    await page.getByRole('heading', { name: 'People', exact: true }).waitFor({ state: 'detached' });
+  });
+
+  test('disconnects a key that is one caller', async () => {
+    const { url, path, ask } = await administered();
+    const { key } = await ask('POST /api/keys', { name: 'script', role: 'user' });
+    const script = { 'x-api-key': String(key) };
+    await ask('PUT /api/credentials/mail', { key: 'CANARY-key' }, script);
+    await using it = await openPage(url, { path });
+    const { page } = it;
+    await page.getByRole('button', { name: 'Edit the key script' }).click();
+    await page.getByRole('button', { name: 'Disconnect from Mail' }).click();
+    await page.getByRole('dialog', { name: 'Disconnect from Mail?' }).getByRole('button', { name: 'Disconnect' }).click();
+    await page.getByText('None.').waitFor();
+    expect((await ask('GET /api/credentials', undefined, script)).data).toMatchObject([{ state: 'missing' }]);
+  });
+});

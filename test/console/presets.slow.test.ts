@@ -1,0 +1,74 @@
+import { afterAll, expect, test } from 'vitest';
+import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+
+afterAll(closeChromium);
+
+interface Preset {
+  id: string;
+  [field: string]: unknown;
+}
+
+describeInChromium('the page of presets', () => {
+  test('makes a preset that a chat uses, changes it, and deletes it', async () => {
+    await using gateway = await freshGateway();
+    const key = gateway.app.startKey ?? '';
+    await using it = await openPage(gateway.url, { path: `/console/presets#key=${key}` });
+    const { page } = it;
+    const read = async (): Promise<Preset[]> => {
+      const answer = await fetch(`${gateway.url}/api/presets`, { headers: { 'x-api-key': key } });
+      return ((await answer.json()) as { data: Preset[] }).data;
+    };
+    await page.getByRole('button', { name: 'New preset' }).click();
+    await page.getByRole('textbox', { name: /^Id/ }).fill('clerk');
+    await page.getByRole('textbox', { name: /^Name/ }).fill('The clerk');
+    await page.getByLabel('System prompt').fill('You are a clerk.');
+    await page.getByRole('group', { name: 'Tools' }).getByLabel('Only these').check();
+    await page.getByRole('group', { name: 'Tools' }).getByLabel('time').check();
+    await page.getByLabel('How tools are chosen').selectOption('native');
+    await page.getByText('Approvals, limits and parameters').click();
+    await page.getByLabel('Rounds of calls, at most').fill('3');
+    await page.getByLabel('Seconds a call may take').fill('1.5');
+    await page.getByLabel('Model parameters').fill('{"temperature": 0.2');
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('alert').getByText('have to be a JSON object').waitFor();
+    await page.getByLabel('Model parameters').fill('{"temperature": 0.2}');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('rowheader', { name: 'The clerk' }).waitFor();
+    const made = {
+      id: 'clerk',
+      base_model: 'demo',
+      name: 'The clerk',
+      system: 'You are a clerk.',
+      tools: ['server:time'],
+      function_calling: 'native',
+      max_tool_rounds: 3,
+      tool_timeout_ms: 1_500,
+      params: { temperature: 0.2 },
+    };
+    expect(await read()).toMatchObject([made]);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+
+    await page.getByRole('button', { name: 'Edit clerk' }).click();
+    await page.getByRole('group', { name: 'Tools' }).getByLabel('time').uncheck();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('clerk is saved.').first().waitFor();
+    expect(await read()).toMatchObject([{ ...made, tools: [] }]);
+
+    await page.goto(gateway.url);
+    await page.locator('select.chat-model').selectOption('clerk');
+    await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    expect(await page.locator('.call').count()).toBe(0);
+    const runs = (await (await fetch(`${gateway.url}/api/runs`, { headers: { 'x-api-key': key } })).json()) as { data: object[] };
+    expect(runs.data).toMatchObject([{ model: 'clerk', status: 'completed' }]);
+
+    await page.goto(`${gateway.url}/console/presets`);
+    await page.getByRole('button', { name: 'Delete clerk' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('heading', { name: 'No presets yet' }).waitFor();
+    expect(await read()).toEqual([]);
+    expect(it.faults).toEqual([]);
+  });
+});
