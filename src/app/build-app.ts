@@ -19,6 +19,7 @@ import { composeApprovals } from './compose-approvals.ts';
 import { composeChat } from './compose-chat.ts';
 import { composeEgress } from './compose-egress.ts';
 import { composeExtensions } from './compose-extensions.ts';
+import { composeLogins } from './compose-logins.ts';
 import { composeDeletePerson } from './compose-people.ts';
 import { composeModels } from './compose-models.ts';
 import { composeRuns } from './compose-runs.ts';
@@ -104,6 +105,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const { endAllOf } = runs;
   const { onOpened } = parts;
   const access = composeAccess(context, { registry, endAllOf, relay, send, onPerson: usage.notePerson, onOpened });
+  const logins = composeLogins(context, { storage, callers: access.tokenCallers, send });
   const limiter = createRateLimiter({ now, tokensToday: usage.tokensToday });
   const { bodyLimitBytes, corsOrigins } = config;
   const { authenticator } = access;
@@ -139,6 +141,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     passOn,
     tools,
     signIns,
+    logins,
     relay,
     limiter,
     metrics,

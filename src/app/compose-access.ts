@@ -5,6 +5,7 @@ import { createAuthenticator, isLoopbackName } from '../http/auth/authenticate.t
 import type { Authenticator } from '../http/auth/authenticate.ts';
 import { createExpiryWatch } from '../http/auth/watch-expiry.ts';
 import type { Caller } from '../core/caller.ts';
+import type { OidcCallers } from '../core/oidc.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import type { Registry } from '../core/registry.ts';
 import { createOidcCallers } from '../policy/oidc-callers.ts';
@@ -19,6 +20,8 @@ export interface Access {
   keys: ApiKeys;
   /** The startup key; undefined if open mode is impossible. */
   startKey: string | undefined;
+  /** Undefined without `auth.oidc`. */
+  tokenCallers: OidcCallers | undefined;
   close(): void;
 }
 
@@ -60,6 +63,7 @@ export function composeAccess(
     },
   });
   const verifier = createTokenVerifier({ send, now });
+  const tokenCallers = oidcSettings && createOidcCallers({ settings: oidcSettings, verifier, now });
   const authenticator = createAuthenticator({
     registry,
     adminKey: config.adminKey,
@@ -71,7 +75,7 @@ export function composeAccess(
     allowedOrigins: config.corsOrigins,
     onExpiring: expiry.watch,
     personTokens: createPersonTokens(verifier),
-    oidc: oidcSettings && createOidcCallers({ settings: oidcSettings, verifier, now }),
+    oidc: tokenCallers,
     onPerson,
   });
   const keys = createApiKeys({
@@ -87,5 +91,5 @@ export function composeAccess(
     cancelRunsOf: (callerId, cause) => void endAllOf(callerId, cause),
     closeSessionsOf,
   });
-  return { authenticator, keys, startKey, close: expiry.close };
+  return { authenticator, keys, startKey, tokenCallers, close: expiry.close };
 }

@@ -3,6 +3,7 @@ import { createToolServerAdmin } from '../admin/tool-server-admin.ts';
 import { createPresetValidator } from '../admin/validate-preset.ts';
 import { limits } from '../core/limits.ts';
 import type { Section } from '../core/finding.ts';
+import type { Logins } from '../core/login.ts';
 import type { RunLog } from '../core/run-log.ts';
 import type { SignIns } from '../core/sign-in.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
@@ -22,6 +23,7 @@ import { descriptionRoutes } from '../http/routes/description.ts';
 import { doctorRoute } from '../http/routes/doctor.ts';
 import { gatewayRoutes } from '../http/routes/gateway.ts';
 import type { ShownSetting } from '../http/routes/gateway.ts';
+import { loginRoutes } from '../http/routes/login.ts';
 import { keyRoutes } from '../http/routes/keys.ts';
 import { mcpRoute } from '../http/routes/mcp.ts';
 import { metricsRoute } from '../http/routes/metrics.ts';
@@ -61,6 +63,7 @@ export interface RouteParts extends Models, Runs, Access {
   storage: Storage;
   tools: ToolCatalog;
   signIns: SignIns;
+  logins: Logins | undefined;
   relay: BrowserRelay;
   limiter: RateLimiter;
   metrics: PrometheusMetrics;
@@ -91,6 +94,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     keys,
     gatewayId,
     signIns,
+    logins,
   } = parts;
   const { config, now } = context;
   const { registry, presets, chats } = storage;
@@ -98,7 +102,8 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   const { inspector } = tools;
 
   await app.register(gatewayRoutes, { ...parts, version, isDraining: () => runs.isDraining(), registry });
-  await app.register(consoleRoutes, { version, findConsole: createConsoleFolder(context.logger) });
+  await app.register(consoleRoutes, { version, findConsole: createConsoleFolder(context.logger), hasSignIn: logins !== undefined });
+  await app.register(loginRoutes, { logins, publicUrl: config.publicUrl, now });
   await app.register(descriptionRoutes, { version, schemas: { connection: connectionSchema, preset: presetSchema } });
   await app.register(doctorRoute, { examine: parts.examine });
   await app.register(metricsRoute, { metrics: parts.metrics });
@@ -158,7 +163,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     clientMetadata: (issuerMark) =>
       config.publicUrl?.startsWith('https:') === true ? clientMetadata(config.publicUrl, issuerMark) : undefined,
   });
-  await app.register(connectPageRoutes, { signIns, callers: authenticator, publicUrl: config.publicUrl });
+  await app.register(connectPageRoutes, { signIns, callers: authenticator, logins, publicUrl: config.publicUrl });
   await app.register(mcpRoute, {
     tools,
     contents: tools.contents,

@@ -540,6 +540,14 @@ export const limits = {
   signIns: 10_000,
   /** Size of all of them, encrypted: far more than a verifier and a few addresses each take. */
   signInsCharacters: 32 * 1024 * 1024,
+  /** How long somebody stays signed in to the console at most, however long the provider lets tokens be refreshed: a week of work. */
+  loginMs: 7 * 24 * 60 * 60 * 1000,
+  /** A token of the console is refreshed this long before it ends, or at half of its life: later than that its page asks for a new one. */
+  loginRefreshAheadMs: 60_000,
+  /** Browsers in which somebody is signed in; whoever has the most loses the oldest. */
+  logins: 10_000,
+  /** Size of all of them, encrypted: three tokens of some thousand characters for each. */
+  loginsCharacters: 64 * 1024 * 1024,
   /** Sessions with MCP servers that were opened with people's own credentials; whoever has the most loses the one used longest ago. */
   ownMcpSessions: 500,
   /** Such a session is closed when nobody has used it for this long: a pause in a conversation. */

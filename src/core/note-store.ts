@@ -1,4 +1,4 @@
-/** A note about one chat or run of one caller. */
+/** A note about one chat, run or login of one caller. */
 export interface Note {
   /** Derived from caller and chat, or from the run, so that no caller can find another's note. */
   id: string;
@@ -37,7 +37,7 @@ export interface NoteStore {
 /**
  * `approval`: remembered decisions. `state`: the state of functions. `config`: what functions and hand-offs changed in a chat. `continuation`: results
  * of calls that ran beside calls of the caller's functions. `prompt`: what a model was asked in a run, and answered. `transcript`: what a suspended run
- * did. `conversation`: the messages of a chat over a socket.
+ * did. `conversation`: the messages of a chat over a socket. `login`: the tokens of somebody who is signed in to the console.
  */
-export type NoteKind = 'approval' | 'state' | 'config' | 'continuation' | 'prompt' | 'transcript' | 'conversation';
+export type NoteKind = 'approval' | 'state' | 'config' | 'continuation' | 'prompt' | 'transcript' | 'conversation' | 'login';
 export type NoteStores = Record<NoteKind, NoteStore>;

@@ -12,3 +12,11 @@ export interface OidcCallers {
   /** Without a token nothing is known of a caller but who they are: no administrator, and no name. Undefined for ids of other callers. */
   findById(id: string): Caller | undefined;
 }
+
+/** The gateway as a client of the issuer. */
+export interface OidcClientSettings {
+  readonly id: string;
+  readonly secret?: string;
+  /** With `openid`. */
+  readonly scopes: readonly string[];
+}

@@ -5,10 +5,14 @@ import { foreignOrigin } from './auth/authenticate.ts';
 import { leaveBodyUnread } from './body/unread-bodies.ts';
 import { logError, toGatewayError } from './error-handler.ts';
 import { messagePage, renderPage } from './pages/page.ts';
-import type { Page } from './pages/page.ts';
+import type { Page, PageLink } from './pages/page.ts';
 
-/** For a plugin of pages with forms: in it alone, because everywhere else a form of another site has to be refused. Errors are pages too. */
-export function installFormPages(app: FastifyInstance, titles: Partial<Record<GatewayError['code'], string>>): void {
+/** For a plugin of pages with forms: in it alone, because everywhere else a form of another site has to be refused. Errors are pages too, with `links`. */
+export function installFormPages(
+  app: FastifyInstance,
+  titles: Partial<Record<GatewayError['code'], string>>,
+  links: readonly PageLink[] = [],
+): void {
   const parsing = { parseAs: 'string', bodyLimit: limits.smallBodyBytes } as const;
   app.addContentTypeParser<string>('application/x-www-form-urlencoded', parsing, (_, text, done) => done(null, new URLSearchParams(text)));
   app.setErrorHandler((error, request, reply) => {
@@ -17,7 +21,7 @@ export function installFormPages(app: FastifyInstance, titles: Partial<Record<Ga
     leaveBodyUnread(request, reply);
     if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
     const title = titles[shown.code] ?? (shown.status >= 500 ? 'That did not work' : 'That is not possible');
-    return sendPage(reply.code(shown.status), messagePage(title, shown.message));
+    return sendPage(reply.code(shown.status), messagePage(title, shown.message, links));
   });
 }
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { tokenCallerKey } from '../core/caller.ts';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { OidcCallers } from '../core/oidc.ts';
+import type { OidcCallers, OidcClientSettings } from '../core/oidc.ts';
 import { isPersonId, personCallerId, personIdOf } from '../core/people.ts';
 import { isJsonObject } from '../shared/json.ts';
 import { personOf } from './person-tokens.ts';
@@ -17,6 +17,8 @@ export interface OidcSettings {
   readonly audience: string;
   /** Administrators are those whose claim is this text, or a list with it. Absent: no token makes an administrator. */
   readonly admins?: { readonly claim: string; readonly value: string } | undefined;
+  /** As whom the gateway asks the provider for people who sign in to its console. Absent: they cannot. */
+  readonly client?: OidcClientSettings | undefined;
 }
 
 /** Signatures by private keys alone: with a shared secret, whoever can check a token could make one. */

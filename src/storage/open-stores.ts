@@ -61,6 +61,7 @@ export function openStores({ secret, now = Date.now, cacheMs = 0, ...database }:
       prompt: createNotes('prompt'),
       transcript: createNotes('transcript'),
       conversation: createNotes('conversation'),
+      login: createNotes('login'),
     },
     chats: createSqliteChats(connection, { now }),
     responses: createSqliteResponses(connection, { secret, now }),

@@ -114,6 +114,13 @@ export async function authorizationServer(options: AuthorizationServerOptions = 
       registration: { enabled: offersRegistration },
       ...(options.fetchClient !== undefined && { clientIdMetadataDocument: { enabled: true, ack: 'draft-02' } }),
       revocation: { enabled: true },
+      rpInitiatedLogout: {
+        enabled: true,
+        logoutSource(context, form) {
+          context.type = 'html';
+          context.body = page(form.replace('</form>', '<button name="logout" value="yes">Sign out</button></form>'));
+        },
+      },
       resourceIndicators: {
         enabled: true,
         defaultResource: (_context, _client, oneOf) => oneOf?.[0] ?? defaultResource ?? [],

@@ -15,6 +15,8 @@ export interface BrowserPage {
   way: string[];
 }
 
+export type ScriptAnswer = Pick<BrowserPage, 'status' | 'headers' | 'body'>;
+
 interface PageForm {
   method: string;
   action: string;
@@ -34,6 +36,8 @@ export interface ScriptedBrowser {
   submit(page: BrowserPage, fields?: Record<string, string>, press?: string): Promise<BrowserPage>;
   /** Follows a link, or is sent by a page of another site. */
   follow(page: Pick<BrowserPage, 'url' | 'headers'>, url: string): Promise<BrowserPage>;
+  /** What a script of the page sends by `fetch`, with the cookies of the address. */
+  send(page: Pick<BrowserPage, 'url' | 'headers'>, route: string, headers?: Record<string, string>): Promise<ScriptAnswer>;
   /** From now on it does not go to this origin, as without a network; undefined: anywhere. */
   refuseTo(origin: string | undefined): void;
   /** The last address that it asked, also in vain. */
@@ -99,7 +103,7 @@ export function scriptedBrowser({
     url: string,
     { method, body, from, isForeign }: { method: string; body: string | undefined; from: Navigation['from']; isForeign: boolean },
   ): Promise<Pick<BrowserPage, 'status' | 'headers' | 'body'>> {
-    const { origin, host, hostname, pathname, search } = new URL(url);
+    const { host, hostname, pathname } = new URL(url);
     const headers: Record<string, string> = {
       host,
       accept: 'text/html',
@@ -111,7 +115,15 @@ export function scriptedBrowser({
     };
     const sent = cookiesFor(hostname, { pathname, method, isForeign });
     if (sent !== '') headers['cookie'] = sent;
-    const { promise, resolve, reject } = Promise.withResolvers<Pick<BrowserPage, 'status' | 'headers' | 'body'>>();
+    return exchange(url, { method, headers, body });
+  }
+
+  function exchange(
+    url: string,
+    { method, headers, body }: { method: string; headers: Record<string, string>; body?: string | undefined },
+  ): Promise<ScriptAnswer> {
+    const { origin, pathname, search } = new URL(url);
+    const { promise, resolve, reject } = Promise.withResolvers<ScriptAnswer>();
     const target = new URL(`${pathname}${search}`, at[origin] ?? origin);
     const request = requestByHttp(target, { method, headers, agent: false, setHost: false }, (response) => {
       text(response).then((read) => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: read }), reject);
@@ -163,6 +175,23 @@ export function scriptedBrowser({
     refuseTo: (origin) => void (closedOrigin = origin),
     open: (url) => navigate({ method: 'GET', url }),
     follow: (page, url) => navigate({ method: 'GET', url, from: page }),
+    async send(page, route, own = {}) {
+      const [method = 'GET', path = ''] = route.split(' ', 2);
+      const url = new URL(path, page.url);
+      const isForeign = siteOf(page.url) !== siteOf(url.href);
+      const sent = cookiesFor(url.hostname, { pathname: url.pathname, method, isForeign });
+      const headers = {
+        host: url.host,
+        origin: new URL(page.url).origin,
+        'sec-fetch-site': fetchSite(page.url, url.href, isForeign),
+        'sec-fetch-mode': 'cors',
+        ...(sent !== '' && { cookie: sent }),
+        ...own,
+      };
+      const answer = await exchange(url.href, { method, headers });
+      keepCookies(url.hostname, answer.headers['set-cookie'] ?? []);
+      return answer;
+    },
     async submit(page, given = {}, press) {
       const fits = ({ buttons }: PageForm): boolean =>
         press === undefined || buttons.some(({ text: label, value }) => label === press || value === press);

@@ -217,6 +217,7 @@ const kinds: [NoteKind, string, keyof typeof limits][] = [
   ['prompt', 'recorded prompts', 'recordedPrompts'],
   ['transcript', 'what suspended runs did', 'transcripts'],
   ['conversation', 'conversations over sockets', 'conversations'],
+  ['login', 'logins', 'logins'],
 ];
 const rows: StoreRow[] = [
   {

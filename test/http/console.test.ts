@@ -19,7 +19,7 @@ const made: ConsoleFolder = {
 
 async function appWith(findConsole: () => Promise<ConsoleFolder>) {
   const app = fastify();
-  await app.register(consoleRoutes, { findConsole, version: '1.2.3' });
+  await app.register(consoleRoutes, { findConsole, version: '1.2.3', hasSignIn: false });
   return app;
 }
 

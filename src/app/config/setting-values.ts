@@ -42,7 +42,7 @@ export const flag: ParseValue<boolean> = (value) => {
 };
 
 /** `separator`-separated text or a YAML list. Trailing empty entries are dropped; others stay, because some lists are paired by position. */
-export function listOf<Value>(separator: ';' | ',', parse: (entry: string) => Value): ParseValue<Value[]> {
+export function listOf<Value>(separator: ';' | ',' | ' ', parse: (entry: string) => Value): ParseValue<Value[]> {
   return (value) => {
     const entries = Array.isArray(value) ? value.map((entry) => (entry === null ? '' : text(entry))) : text(value).split(separator);
     const trimmed = entries.map((entry) => entry.trim());

@@ -169,6 +169,23 @@ export const settingTable = {
     parse: text,
     meaning: 'what `aud` of these tokens must be or contain: the name of this API at the provider',
   },
+  OIDC_CLIENT_ID: {
+    inFile: 'auth.oidc.client_id',
+    parse: credential(1),
+    meaning: 'the gateway as a program that people [sign in to](#signing-in-to-the-console) at the provider: the console then offers that',
+  },
+  OIDC_CLIENT_SECRET: {
+    inFile: 'auth.oidc.client_secret',
+    parse: credential(1),
+    isSecret: true,
+    meaning: 'the secret of that client, if the provider gives one',
+  },
+  OIDC_SCOPES: {
+    inFile: 'auth.oidc.scopes',
+    fallback: 'openid profile email',
+    parse: listOf(' ', text),
+    meaning: 'space-separated scopes that a sign-in asks for; for providers by whose scopes a token is for this API',
+  },
   METRICS_KEY: {
     field: 'metricsKey',
     parse: credential(16),

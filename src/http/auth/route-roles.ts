@@ -31,6 +31,11 @@ export const routeRoles: Readonly<Record<string, Access>> = {
   'GET /oauth/callback/:issuer': 'public',
   'GET /oauth/client-metadata.json': 'public',
   'GET /oauth/client-metadata/:issuer': 'public',
+  // Whom the OpenID provider says to be there, and the cookie that the browser then has. The console's own page alone may use that.
+  'GET /login': 'public',
+  'GET /login/callback': 'public',
+  'POST /login/token': 'public',
+  'POST /logout': 'public',
   // The public key of session tokens, for tool servers.
   'GET /.well-known/jwks.json': 'public',
   // The answer to a browser's preflight, which never carries a key.

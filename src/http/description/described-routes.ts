@@ -61,7 +61,7 @@ export function describedRoutes({ connection, preset }: StoredSchemas) {
   } satisfies RouteDescriptions;
 }
 
-/** Routes that the document leaves out: pages for people, and the answer to a browser's preflight. */
+/** Routes that the document leaves out: pages for people, what answers to these pages alone, and the answer to a browser's preflight. */
 export const undescribedRoutes: readonly string[] = [
   'GET /approvals/:link',
   'POST /approvals/:link',
@@ -71,6 +71,10 @@ export const undescribedRoutes: readonly string[] = [
   'GET /oauth/callback/:issuer',
   'GET /oauth/client-metadata.json',
   'GET /oauth/client-metadata/:issuer',
+  'GET /login',
+  'GET /login/callback',
+  'POST /login/token',
+  'POST /logout',
   'GET /console',
   'GET /console/*',
   'GET /console/assets/:file',

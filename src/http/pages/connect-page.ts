@@ -13,6 +13,16 @@ export interface ConnectingPerson {
   keyName: string;
 }
 
+/** Who is signed in in this browser, where people sign in to the gateway. */
+export interface ConnectLogin {
+  /** Where to sign in, and come back. */
+  path: string;
+  /** It is the person for whom the link connects. */
+  isThem: boolean;
+  /** Absent if nobody is signed in. */
+  person?: Person;
+}
+
 export interface ConnectPage {
   who: ConnectingPerson;
   server: SignInServer;
@@ -20,6 +30,8 @@ export interface ConnectPage {
   expires: number;
   /** For OAuth: the origin where the person signs in. */
   signsInAt?: string | undefined;
+  /** Absent where a key or token has to be entered, or nothing. */
+  login?: ConnectLogin | undefined;
   /** Why what was sent could not be taken. */
   refused?: string;
 }
@@ -29,14 +41,15 @@ const style = `
 input { width: 100%; min-height: 2.75rem; padding: .5rem .6rem; border: 1px solid var(--line); border-radius: .35rem; background: var(--ground);
   color: var(--text); font: inherit }
 .hint { margin: .25rem 0; font-size: .9rem; color: var(--soft) }
-button.main { background: var(--focus); border-color: var(--focus); color: var(--on-button) }
+button.main, a.main { background: var(--focus); border-color: var(--focus); color: var(--on-button) }
+a.main { display: inline-block; padding: .6rem 1.25rem; border-radius: .35rem; font-weight: 600; text-decoration: none }
 `;
 
 /** An origin may hold a semicolon (WHATWG URL, 3.3), which in the policy would begin another directive. */
 const plainOrigin = /^https?:\/\/[\w.:[\]-]+$/;
 
 /** A form that connects one person to one tool server. */
-export function connectPage({ who, server, expires, signsInAt, refused }: ConnectPage): Page {
+export function connectPage({ who, server, expires, signsInAt, login, refused }: ConnectPage): Page {
   const { person, keyName, proof } = who;
   const body = html`<h1>Connect to ${server.name}</h1>
     <p>${introductionTo(server, signsInAt)}</p>
@@ -44,20 +57,38 @@ export function connectPage({ who, server, expires, signsInAt, refused }: Connec
       <h2 id="whose">${proof === 'asked' ? 'Is this you?' : 'Who is connected'}</h2>
       <dl>
         ${person !== undefined && facts({ Person: person.name ?? person.id, Address: person.email, Id: person.name === undefined ? undefined : person.id })}
-        ${facts({ Key: proof === 'own machine' ? 'none: this gateway is open to its own machine' : keyName })}
+        ${login === undefined && facts({ Key: proof === 'own machine' ? 'none: this gateway is open to its own machine' : keyName })}
         ${facts({ 'Tool server': `${server.name} (${server.id})`, 'Signs you in': signsInAt })}
       </dl>
       ${proof === 'asked' && html`<p><strong>Go on only if this is you, and if you have just asked for this link in your own chat.</strong> Otherwise close this page: somebody else would use the tool server with your account.</p>`}
     </section>
     ${refused !== undefined && html`<div class="problem" role="alert"><p>${refused}</p></div>`}
-    <form method="post" autocomplete="off">
-      ${ownProofField(proof, keyName)} ${server.asks !== 'oauth' && credentialFields(server)}
-      <div class="choices"><button type="submit" class="main">${buttonText(proof, server)}</button></div>
-    </form>
+    ${
+      login?.isThem === false
+        ? signInFirst(login)
+        : html`<form method="post" autocomplete="off">
+            ${login === undefined && ownProofField(proof, keyName)} ${server.asks !== 'oauth' && credentialFields(server)}
+            <div class="choices"><button type="submit" class="main">${buttonText(proof, server)}</button></div>
+          </form>`
+    }
     <p class="soft">This page is good for one use, until ${timeOf(expires)}.</p>`;
   // Beside the server itself https, because Chromium follows the whole way of a form: many authorization servers lead on to another one.
   const formTargets = signsInAt === undefined ? undefined : [...(plainOrigin.test(signsInAt) ? [signsInAt] : []), 'https:'];
   return { title: `Connect to ${server.name}`, body, style, ...(formTargets && { formTargets }) };
+}
+
+function signInFirst({ path, person }: ConnectLogin): Html {
+  if (person === undefined)
+    return html`<p>Sign in to this gateway first. It shows that the link is yours.</p>
+      <p><a class="main" href="${path}">Sign in</a></p>`;
+  const { id, name = id, email } = person;
+  return html`<div class="problem" role="alert">
+      <p>
+        <strong>This link is for somebody else.</strong> You are signed in to this gateway as
+        ${[name, email, name === id ? undefined : id].filter((text) => text !== undefined).join(', ')}.
+      </p>
+    </div>
+    <p><a class="main" href="${path}&account=other">Sign in with another account</a></p>`;
 }
 
 function introductionTo({ asks, name }: SignInServer, signsInAt: string | undefined): string {

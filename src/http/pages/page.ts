@@ -92,11 +92,18 @@ function toElement(text: string): Html {
   return new Html(`<style>${text}</style>`);
 }
 
-/** A page that only says something. */
-export function messagePage(title: string, message: string): Page {
+/** Where a page leads. */
+export interface PageLink {
+  href: string;
+  text: string;
+}
+
+/** A page that only says something, and where to go on. */
+export function messagePage(title: string, message: string, links: readonly PageLink[] = []): Page {
   return {
     title,
     body: html`<h1>${title}</h1>
-      <p>${message}</p>`,
+      <p>${message}</p>
+      ${links.map(({ href, text }) => html`<p><a class="next" href="${href}">${text}</a></p>`)}`,
   };
 }

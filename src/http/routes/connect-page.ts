@@ -5,20 +5,24 @@ import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { personIdOf } from '../../core/people.ts';
+import type { Logins } from '../../core/login.ts';
 import type { OpenSignIn, SignIns, SignInServer } from '../../core/sign-in.ts';
 import { tokenOf } from '../auth/authenticate.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
+import { leavingCookie } from '../cookies.ts';
 import { installFormPages, originsOf, refuseOtherSites, sendPage } from '../form-pages.ts';
 import { connectedPage, connectPage } from '../pages/connect-page.ts';
-import type { ConnectingPerson } from '../pages/connect-page.ts';
+import type { ConnectingPerson, ConnectLogin } from '../pages/connect-page.ts';
 import { parseInput } from '../parse-input.ts';
 import { publicAddress } from '../public-address.ts';
-import { signInCookie } from './oauth-callback.ts';
 import { givenKey } from './credentials.ts';
+import { loginIn } from './login.ts';
 
 export interface ConnectPageOptions {
   signIns: SignIns;
   callers: Pick<Authenticator, 'findById' | 'findByToken' | 'isOpen'>;
+  /** Undefined: people with tokens have to paste one. */
+  logins: Pick<Logins, 'tokenOf'> | undefined;
   /** `PUBLIC_URL`. */
   publicUrl: string | undefined;
 }
@@ -27,9 +31,10 @@ type WithLink = { Params: { link: string } };
 
 /**
  * `GET /connect/{link}` shows for whom a link connects to which tool server; it changes nothing, because previews of links fetch it too. `POST` takes the
- * form, and uses the link up. Whoever has a key or token of their own has to show it; people behind a key, who have none, are named and asked.
+ * form, and uses the link up. Whoever has a key or token of their own has to show it, or be signed in in this browser; people behind a key, who have none, are
+ * named and asked.
  */
-export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (app, { signIns, callers, publicUrl }) => {
+export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (app, { signIns, callers, logins, publicUrl }) => {
   const ownOrigins = originsOf(publicUrl);
   installFormPages(app, { not_found: 'Nothing to connect', conflict: 'Not good any more', forbidden: 'Not accepted from there' });
 
@@ -40,6 +45,15 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
     if (caller === undefined && signIn.callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
     if (caller === undefined) throw new GatewayError('not_found', 'The key that this link was made for is no longer valid.');
     return { signIn, caller, server: await signIns.serverOf(caller, signIn.server) };
+  }
+
+  /** For those with a token: who is signed in in this browser, where that is possible. */
+  async function whoSignsIn(caller: Caller, request: FastifyRequest<WithLink>): Promise<ConnectLogin | undefined> {
+    if (logins === undefined || !hasToken(caller)) return undefined;
+    const login = loginIn(request.headers, publicAddress(request.headers, publicUrl));
+    const found = login === undefined ? undefined : (await logins.tokenOf(login))?.caller;
+    const path = `/login?return_to=${encodeURIComponent(`/connect/${request.params.link}`)}`;
+    return { path, isThem: found?.id === caller.id, ...(found?.person !== undefined && { person: found.person }) };
   }
 
   /** Whether the request shows the key or token of the caller itself, in a header or in the form. */
@@ -56,28 +70,34 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
 
   app.get<WithLink>('/connect/:link', async (request, reply) => {
     const { signIn, caller, server } = await open(request);
+    const login = await whoSignsIn(caller, request);
     const signsInAt = server.asks === 'oauth' ? await signIns.whereToSignIn(caller, server.id) : undefined;
-    return sendPage(reply, connectPage({ who: whoIs(caller, signIn), server, expires: signIn.expires, signsInAt }));
+    return sendPage(reply, connectPage({ who: whoIs(caller, signIn), server, expires: signIn.expires, signsInAt, login }));
   });
 
   app.post<WithLink>('/connect/:link', async (request, reply) => {
     refuseOtherSites(request, ownOrigins, 'This form is taken from its own page alone. Open the link of the chat, and connect there.');
     const { signIn, caller, server } = await open(request);
     const who = whoIs(caller, signIn);
+    const login = await whoSignsIn(caller, request);
     const refuse = async (status: number, refused: string): Promise<FastifyReply> => {
       const signsInAt = server.asks === 'oauth' ? await signIns.whereToSignIn(caller, server.id) : undefined;
-      return sendPage(reply.code(status), connectPage({ who, server, expires: signIn.expires, signsInAt, refused }));
+      return sendPage(reply.code(status), connectPage({ who, server, expires: signIn.expires, signsInAt, login, refused }));
     };
     const form = parseForm(request.body);
-    if ((who.proof === 'key' || who.proof === 'token') && !(await isProven(caller, request, form.own)))
-      return refuse(403, `This is not the ${who.proof} that the link was made for. Nothing was stored.`);
+    const isToProve = who.proof === 'key' || (who.proof === 'token' && login?.isThem !== true);
+    if (isToProve && !(await isProven(caller, request, form.own)))
+      return refuse(
+        403,
+        login === undefined ? `This is not the ${who.proof} that the link was made for. Nothing was stored.` : 'Nothing was stored.',
+      );
     if (server.asks === 'oauth') {
       const address = publicAddress(request.headers, publicUrl);
       const { location, cookie } = await signIns.begin(signIn, caller, address);
       request.log.info({ server: server.id, caller_id: caller.id }, 'sign-in begun');
       const headers = {
         location,
-        'set-cookie': signInCookie(cookie, address),
+        'set-cookie': leavingCookie(cookie, address),
         'cache-control': 'no-store',
         'referrer-policy': 'no-referrer',
       };

@@ -18,6 +18,8 @@ export interface ConsoleRouteOptions {
   /** Made at the first call where the gateway runs from its sources. @throws GatewayError `not_found`, naming the cure, where it cannot be made */
   findConsole: () => Promise<ConsoleFolder>;
   version: string;
+  /** People can sign in with an account. */
+  hasSignIn: boolean;
 }
 
 /** Their names change with their content. */
@@ -27,7 +29,7 @@ const immutable = 'public, max-age=31536000, immutable';
  * The console: one page application at `/` and below `/console/`, and its files. Nothing of it is kept in memory. Programs that ask for `/` get a
  * line of JSON: browsers are known by asking for HTML.
  */
-export const consoleRoutes: FastifyPluginAsync<ConsoleRouteOptions> = async (app, { findConsole, version }) => {
+export const consoleRoutes: FastifyPluginAsync<ConsoleRouteOptions> = async (app, { findConsole, version, hasSignIn }) => {
   async function sendShell(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     reply.header('vary', 'accept, accept-encoding');
     const found = await findConsole().catch((error: unknown) => {
@@ -56,6 +58,7 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRouteOptions> = async (app
       client: 'GET /client.js',
       state: 'GET /ready',
       docs: 'GET /docs',
+      ...(hasSignIn && { sign_in: 'GET /login' }),
     });
   });
 

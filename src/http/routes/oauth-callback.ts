@@ -1,11 +1,12 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
-import type { LeavingBrowser, SignIns } from '../../core/sign-in.ts';
+import type { SignIns } from '../../core/sign-in.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
+import { cookiesIn } from '../cookies.ts';
 import { installFormPages, sendPage } from '../form-pages.ts';
 import { connectedPage } from '../pages/connect-page.ts';
+import { queryOf } from '../query-of.ts';
 
 export interface OAuthCallbackOptions {
   signIns: Pick<SignIns, 'finish'>;
@@ -25,10 +26,8 @@ export const oauthCallbackRoutes: FastifyPluginAsync<OAuthCallbackOptions> = asy
   await app.register(async (pages) => {
     installFormPages(pages, { not_found: 'Nothing to finish', forbidden: 'Not connected', conflict: 'Not connected' });
     const finish = async (request: FastifyRequest, reply: FastifyReply, issuerMark?: string): Promise<FastifyReply> => {
-      // From the first question mark on: another one may stand in the query itself (RFC 3986, section 3.4).
-      const answer = new URLSearchParams(/\?.*$/s.exec(request.url)?.[0] ?? '');
       const cookies = cookiesIn(request.headers.cookie);
-      const { server, caller } = await signIns.finish(answer, {
+      const { server, caller } = await signIns.finish(queryOf(request), {
         issuerMark,
         cookieOf: (name) => cookies.get(name),
         callerOf: (id) => callers.findById(id, request),
@@ -47,18 +46,3 @@ export const oauthCallbackRoutes: FastifyPluginAsync<OAuthCallbackOptions> = asy
   app.get('/oauth/client-metadata.json', () => describe());
   app.get<WithMark>('/oauth/client-metadata/:issuer', ({ params }) => describe(params.issuer));
 };
-
-/** For the browser that goes to an authorization server. `address`: of the gateway. `Lax`: it is sent with the way back, which another site leads. */
-export function signInCookie({ name, value }: LeavingBrowser['cookie'], address: string | undefined): string {
-  const seconds = limits.signInStateMs / 1_000;
-  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax${address?.startsWith('https:') === true ? '; Secure' : ''}`;
-}
-
-/** RFC 6265, section 4.2.1. Of two with one name the first counts, which has the longer path. */
-function cookiesIn(header = ''): ReadonlyMap<string, string> {
-  const pairs = header.split(';').map((pair): [string, string] => {
-    const [name = '', ...value] = pair.split('=');
-    return [name.trim(), value.join('=').trim()];
-  });
-  return new Map(pairs.toReversed());
-}

@@ -45,10 +45,22 @@ export async function readMetadata(address: string, issuer: string, fetch: OAuth
   }
 }
 
-/** What the gateway uses (RFC 8414, section 2). Whatever has another type, or no end, is as if it were missing. */
+/** What the gateway uses (RFC 8414, section 2, and of OpenID providers). Whatever has another type, or no end, is as if it were missing. */
 function metadataIn(json: JsonObject): JsonObject {
-  const texts = ['issuer', 'authorization_endpoint', 'token_endpoint', 'registration_endpoint', 'revocation_endpoint'];
-  const lists = ['scopes_supported', 'token_endpoint_auth_methods_supported'];
+  const texts = [
+    'issuer',
+    'authorization_endpoint',
+    'token_endpoint',
+    'registration_endpoint',
+    'revocation_endpoint',
+    'end_session_endpoint',
+  ];
+  const lists = [
+    'scopes_supported',
+    'token_endpoint_auth_methods_supported',
+    'prompt_values_supported',
+    'id_token_signing_alg_values_supported',
+  ];
   const flags = ['authorization_response_iss_parameter_supported', 'client_id_metadata_document_supported'];
   const methods = ownValue(json, 'code_challenge_methods_supported') ?? undefined;
   return withoutUndefined({

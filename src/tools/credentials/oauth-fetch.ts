@@ -56,6 +56,6 @@ export function createOAuthFetch(
 function withoutHttps(from: string, to: string): GatewayError {
   return new GatewayError(
     'upstream_invalid_response',
-    `The tool server at ${from} leads to ${to} for signing in, an address without https, which is not asked. Tell whoever runs it.`,
+    `The server at ${from} leads to ${to} for signing in, an address without https, which is not asked. Tell whoever runs it.`,
   );
 }

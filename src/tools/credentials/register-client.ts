@@ -91,7 +91,10 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
 }
 
 /** Undefined if the connection names none. */
-export function configuredClient({ oauth = {} }: ToolServerRecord, server: AuthorizationServer): OAuthClientCredentials | undefined {
+export function configuredClient(
+  { oauth = {} }: Pick<ToolServerRecord, 'oauth'>,
+  server: AuthorizationServer,
+): OAuthClientCredentials | undefined {
   const { clientId: id, clientSecret: secret } = oauth;
   if (id === undefined) return undefined;
   if (secret === undefined) return { id, method: 'none' };

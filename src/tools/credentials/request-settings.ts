@@ -10,10 +10,10 @@ export interface RequestSettings {
   [allowInsecureRequests]: boolean;
 }
 
-/** An authorization server needs https, unless the tool server itself has none: its tokens then travel in clear anyhow, as on one machine. */
-export function requestSettings(fetch: OAuthFetch, toolServer: string): RequestSettings {
+/** An authorization server needs https, unless the tool server (or issuer) itself has none: its tokens then travel in clear anyhow, as on one machine. */
+export function requestSettings(fetch: OAuthFetch, toolServer: string, { usesIdToken = false } = {}): RequestSettings {
   return {
-    [customFetch]: async (url, request) => readableAnswer(await fetch(url, request)),
+    [customFetch]: async (url, request) => readableAnswer(await fetch(url, request), { usesIdToken }),
     [allowInsecureRequests]: toolServer.startsWith('http:'),
   };
 }

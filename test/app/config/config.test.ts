@@ -93,12 +93,32 @@ describe('auth.oidc', () => {
     expect(shown).toEqual([
       { name: 'OIDC_ISSUER', origin: 'file', value: 'https://id.example' },
       { name: 'OIDC_AUDIENCE', origin: 'environment', value: 'other' },
+      { name: 'OIDC_CLIENT_ID', origin: 'default', value: null },
+      { name: 'OIDC_CLIENT_SECRET', origin: 'default', value: null },
+      { name: 'OIDC_SCOPES', origin: 'default', value: 'openid profile email' },
     ]);
+    const secret = listSettings({ OIDC_CLIENT_SECRET: 'CANARY' }, file).find(({ name }) => name === 'OIDC_CLIENT_SECRET');
+    expect(secret).toEqual({ name: 'OIDC_CLIENT_SECRET', origin: 'environment', value: 'set' });
+  });
+
+  it('has a client for signing in to the console, which always asks for an ID token', () => {
+    const environment = { OIDC_ISSUER: 'https://id.example', OIDC_AUDIENCE: 'gateway', OIDC_CLIENT_ID: 'console' };
+    expect(read(environment).oidc?.client).toEqual({ id: 'console', scopes: ['openid', 'profile', 'email'] });
+    const own = 'auth: {oidc: {issuer: "https://id.example", audience: gateway, client_id: console, client_secret: s, scopes: [api/use]}}';
+    expect(readFile(own).oidc?.client).toEqual({ id: 'console', secret: 's', scopes: ['openid', 'api/use'] });
+    expect(readFile(own, { OIDC_SCOPES: 'openid email' }).oidc?.client?.scopes).toEqual(['openid', 'email']);
   });
 
   it.each<[string, NodeJS.ProcessEnv, string]>([
     ['', { OIDC_ISSUER: 'https://id.example' }, 'OIDC_AUDIENCE (auth.oidc.audience) is not set'],
     ['', { OIDC_AUDIENCE: 'gateway' }, 'OIDC_ISSUER (auth.oidc.issuer) is not set'],
+    ['', { OIDC_CLIENT_ID: 'console' }, 'OIDC_ISSUER (auth.oidc.issuer) is not set'],
+    [
+      '',
+      { OIDC_ISSUER: 'https://x', OIDC_AUDIENCE: 'gateway', OIDC_CLIENT_SECRET: 's' },
+      'OIDC_CLIENT_ID (auth.oidc.client_id) is not set',
+    ],
+    ['', { OIDC_ISSUER: 'https://x', OIDC_AUDIENCE: 'same', OIDC_CLIENT_ID: 'same' }, 'OIDC_CLIENT_ID is the same as OIDC_AUDIENCE'],
     ['auth: {oidc: {}}', {}, 'OIDC_ISSUER (auth.oidc.issuer) is not set'],
     ['', { OIDC_ISSUER: 'id.example', OIDC_AUDIENCE: 'gateway' }, 'OIDC_ISSUER: "id.example" is not an http'],
     ['auth: {oidc: {issuer: "ftp://x", audience: gateway}}', {}, 'auth.oidc.issuer in ./toolwharf.yaml: "ftp://x" is not an http'],

@@ -191,6 +191,10 @@ describe('the table', () => {
       'GET /oauth/callback/:issuer',
       'GET /oauth/client-metadata.json',
       'GET /oauth/client-metadata/:issuer',
+      'GET /login',
+      'GET /login/callback',
+      'POST /login/token',
+      'POST /logout',
       'GET /.well-known/jwks.json',
       'OPTIONS *',
     ]);

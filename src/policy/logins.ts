@@ -1,0 +1,212 @@
+import { hash, randomBytes } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Caller } from '../core/caller.ts';
+import { GatewayError } from '../core/errors.ts';
+import { limits } from '../core/limits.ts';
+import type { Logins, LoginToken, LoginTokens, OpenIdClient, PendingLogin } from '../core/login.ts';
+import type { NoteStore } from '../core/note-store.ts';
+import type { OidcCallers } from '../core/oidc.ts';
+import { withoutUndefined } from '../shared/without-undefined.ts';
+
+/** Beneath the address at which people reach the gateway. The provider leads back to it after signing in, and after signing out. */
+export const loginRedirectPath = '/login/callback';
+
+export interface LoginsOptions {
+  /** The name of this API at the provider. */
+  audience: string;
+  issuer: string;
+  client: OpenIdClient;
+  callers: Pick<OidcCallers, 'isToken' | 'find'>;
+  store: NoteStore;
+  /** Encrypts what a browser keeps while it is at the provider. `id` has to be the same for both. `open`: undefined if it was not sealed here. */
+  seal: { seal(text: string, id: string): string; open(sealed: string, id: string): string | undefined };
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** What a browser keeps while it is at the provider. */
+interface BegunLogin extends PendingLogin {
+  returnTo: string;
+  /** Milliseconds since 1970. */
+  expires: number;
+}
+
+/** What the store keeps. */
+interface KeptLogin {
+  callerId: string;
+  tokens: LoginTokens;
+  /** From then on the token is refreshed. Both in milliseconds since 1970. */
+  refreshFrom: number;
+  end: number;
+}
+
+/** 256 bits, which nobody can guess. */
+const secretBytes = 32;
+/** Of what comes back as `state`; those of the gateway are shorter. */
+const longestState = 200;
+/** States that were used, in this process: a code is good once at the provider as well. */
+const maxUsedStates = 10_000;
+
+export function createLogins({ audience, issuer, client, callers, store, seal, now }: LoginsOptions): Logins {
+  const bounds = { maxNotes: limits.logins, maxCharacters: limits.loginsCharacters };
+  const used = new LRUCache<string, true>({ max: maxUsedStates });
+  /** What goes on, by id: two tabs that ask at once would use a refresh token twice, which ends the whole sign-in at many providers. */
+  const refreshing = new Map<string, Promise<LoginToken | undefined>>();
+
+  const cookieName: Logins['cookieName'] = (state, address) => {
+    const name = `toolwharf-login-${idOf(state).slice(0, 16)}`;
+    return address?.startsWith('https:') === true ? `__Host-${name}` : name;
+  };
+
+  /** The caller of the token. @throws GatewayError that tells whoever runs the gateway what to change at the provider */
+  async function requireAccepted({ accessToken }: LoginTokens): Promise<Caller> {
+    const cure = `Register this API there by the name that OIDC_AUDIENCE has, "${audience}", and have tokens for it signed (JWT); where the provider goes by scopes, name one of this API in OIDC_SCOPES.`;
+    if (!callers.isToken(accessToken))
+      throw new GatewayError(
+        'upstream_invalid_response',
+        `The OpenID provider ${issuer} gave an access token that is no JSON Web Token, so the gateway cannot check it. ${cure}`,
+      );
+    try {
+      return await callers.find(accessToken);
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.status !== 401) throw error;
+      throw new GatewayError(
+        'upstream_invalid_response',
+        `The OpenID provider ${issuer} gave an access token that is not for this gateway. ${error.message} ${cure}`,
+      );
+    }
+  }
+
+  async function keep(id: string, caller: Caller, kept: Pick<KeptLogin, 'tokens' | 'end'>): Promise<LoginToken> {
+    const { expiresAt: expires = kept.end } = caller;
+    const refreshFrom = expires - Math.min(limits.loginRefreshAheadMs, (expires - now()) / 2);
+    const end = kept.tokens.refreshToken === undefined ? Math.min(kept.end, expires) : kept.end;
+    const value: KeptLogin = { callerId: caller.id, tokens: kept.tokens, refreshFrom, end };
+    await store.keep({ id, callerId: caller.id, value: JSON.stringify(value), expires: end }, { ...bounds, time: now() });
+    return tokenFor(caller, kept.tokens);
+  }
+
+  function tokenFor(caller: Caller, { accessToken, name, email }: LoginTokens): LoginToken {
+    const { person, expiresAt: expires = now() } = caller;
+    const shown = person && { ...withoutUndefined({ name, email }), ...person };
+    return { accessToken, expires, caller: { ...caller, ...(shown && { person: shown }) } };
+  }
+
+  async function find(id: string): Promise<KeptLogin | undefined> {
+    const note = await store.find(id, now());
+    return note === undefined ? undefined : (JSON.parse(note) as KeptLogin);
+  }
+
+  /** Reads the login again, because it may have been refreshed since the caller has read it. */
+  async function refresh(id: string): Promise<LoginToken | undefined> {
+    const kept = await find(id);
+    if (kept === undefined) return undefined;
+    const known = await stillGood(kept);
+    if (known !== undefined && now() < kept.refreshFrom) return known;
+    const tokens = await client.refresh(kept.tokens);
+    if (tokens === 'refused') {
+      await store.forget(id);
+      return undefined;
+    }
+    const caller = await requireAccepted(tokens);
+    // Signed out or deleted meanwhile: nobody will use these tokens, or revoke them later.
+    if (caller.id !== kept.callerId || (await find(id)) === undefined) {
+      await store.forget(id);
+      await client.revoke(tokens);
+      return undefined;
+    }
+    return keep(id, caller, { tokens, end: kept.end });
+  }
+
+  function sharedRefresh(id: string): Promise<LoginToken | undefined> {
+    const running = refreshing.get(id) ?? refresh(id).finally(() => refreshing.delete(id));
+    refreshing.set(id, running);
+    return running;
+  }
+
+  /** Undefined for a token that has ended, or is no longer accepted because the provider has changed its keys. */
+  async function stillGood({ tokens }: KeptLogin): Promise<LoginToken | undefined> {
+    const caller = await callers.find(tokens.accessToken).catch((error: unknown) => {
+      if (error instanceof GatewayError && error.status === 401) return undefined;
+      throw error;
+    });
+    return caller === undefined || (caller.expiresAt ?? 0) <= now() ? undefined : tokenFor(caller, tokens);
+  }
+
+  return {
+    cookieName,
+
+    async begin({ address, returnTo, wantsOtherAccount }) {
+      if (address === undefined) throw addressNeeded();
+      const [state, nonce] = [newSecret(), newSecret()];
+      const redirectUri = `${address}${loginRedirectPath}`;
+      const { authorizationUrl, verifier } = await client.begin({ redirectUri, state, nonce, wantsOtherAccount });
+      const begun: BegunLogin = { state, nonce, verifier, redirectUri, returnTo, expires: now() + limits.signInStateMs };
+      return {
+        location: authorizationUrl,
+        cookie: { name: cookieName(state, address), value: seal.seal(JSON.stringify(begun), idOf(state)) },
+      };
+    },
+
+    async finish(answer, cookie) {
+      const [state = '', ...others] = answer.getAll('state');
+      if (state === '' || state.length > longestState || others.length > 0 || cookie === undefined) throw notBegunHere();
+      const opened = seal.open(cookie, idOf(state));
+      const begun = opened === undefined ? undefined : (JSON.parse(opened) as BegunLogin);
+      if (begun === undefined || begun.expires <= now() || used.has(state)) throw notBegunHere();
+      used.set(state, true);
+      const tokens = await client.exchange(answer, begun);
+      const caller = await requireAccepted(tokens).catch(async (error: unknown) => {
+        await client.revoke(tokens);
+        throw error;
+      });
+      const login = newSecret();
+      await keep(idOf(login), caller, { tokens, end: now() + limits.loginMs });
+      return { login, returnTo: begun.returnTo, caller };
+    },
+
+    async tokenOf(login) {
+      const id = idOf(login);
+      const kept = await find(id);
+      if (kept === undefined) return undefined;
+      const known = await stillGood(kept);
+      if (known !== undefined && (now() < kept.refreshFrom || kept.tokens.refreshToken === undefined)) return known;
+      return sharedRefresh(id).catch((error: unknown) => {
+        if (known !== undefined) return known;
+        throw error;
+      });
+    },
+
+    async end(login, address) {
+      const id = idOf(login);
+      const kept = await find(id);
+      if (kept === undefined) return undefined;
+      await store.forget(id);
+      await client.revoke(kept.tokens);
+      return address === undefined ? undefined : client.whereToSignOut(kept.tokens, `${address}${loginRedirectPath}`);
+    },
+  };
+}
+
+function newSecret(): string {
+  return randomBytes(secretBytes).toString('base64url');
+}
+
+function idOf(secret: string): string {
+  return hash('sha256', secret, 'base64url');
+}
+
+function addressNeeded(): GatewayError {
+  return new GatewayError(
+    'conflict',
+    'The gateway does not know the address at which people reach it, so nobody can sign in. Set PUBLIC_URL to that address, such as https://chat.example.com.',
+  );
+}
+
+/** The same for a `state` that was made up, was used, is too old, or belongs to another browser. */
+function notBegunHere(): GatewayError {
+  return new GatewayError(
+    'forbidden',
+    'Nobody was signed in: this sign-in was not begun in this browser, was finished before, or began more than ten minutes ago. If you have followed a link of somebody else, close this page. Otherwise begin again.',
+  );
+}
