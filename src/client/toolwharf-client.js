@@ -7,7 +7,7 @@
  * @typedef {(question: any, signal: AbortSignal) => unknown} Ask
  * The options are documented in docs/browser-tools.md:
  * @typedef {{ url?: string, token?: string, user?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
- *   functions?: Record<string, PageFunction>, confirm?: Ask, input?: Ask, connect?: Ask,
+ *   renew?: () => unknown, functions?: Record<string, PageFunction>, confirm?: Ask, input?: Ask, connect?: Ask,
  *   onSession?: (sessionId: string, isResumed: boolean) => void, onFrame?: (frame: Frame) => void,
  *   onStatus?: (status: 'connecting' | 'open' | 'waiting' | 'closed', reason?: string) => void,
  *   maxResultBytes?: number, retryMs?: number }} ConnectOptions
@@ -22,7 +22,10 @@ const noAnswer =
 
 /** @param {ConnectOptions} [options] */
 export function connect(options = {}) {
-  const { token, user, functions = {}, retryMs = 500, maxResultBytes = 900_000 } = options;
+  const { user, functions = {}, retryMs = 500, maxResultBytes = 900_000 } = options;
+  let { token } = options;
+  // Not a second time, unless there was a session in between.
+  let isRenewed = false;
   const chats = /** @type {Map<string, ReturnType<typeof createChat>>} */ (new Map());
   const calls = /** @type {Map<string, AbortController>} */ (new Map());
   let ready = newPromise();
@@ -56,14 +59,31 @@ export function connect(options = {}) {
     endChats((chat) => chat.isSent && chat.runId() === undefined, 'The connection was lost before the answer began.');
     if (isReady) ready = newPromise();
     isReady = false;
-    const isFinal = isClosed || finalCodes.has(code);
+    const isEnded = code === 4401 && options.renew !== undefined && !isRenewed;
     const why = reason || `The connection was closed (${code}).`;
-    options.onStatus?.(isFinal ? 'closed' : 'waiting', why);
-    if (isFinal) ready.reject(new Error(why));
-    if (isFinal) return endChats(() => true, why);
+    if (isClosed || (finalCodes.has(code) && !isEnded)) return giveUp(why);
+    options.onStatus?.('waiting', why);
+    if (isEnded) return void renewToken(why);
     // Jitter, so that not all pages reconnect at once after the gateway restarts.
     const pauseMs = Math.min(retryMs * 2 ** attempts++, 30_000) * (0.5 + Math.random() / 2);
     retryTimer = setTimeout(() => (socket = open()), pauseMs);
+  }
+
+  /** @param {string} why */
+  function giveUp(why) {
+    options.onStatus?.('closed', why);
+    ready.reject(new Error(why));
+    endChats(() => true, why);
+  }
+
+  /** @param {string} why */
+  async function renewToken(why) {
+    isRenewed = true;
+    const fresh = await attempt(() => options.renew?.());
+    if (isClosed) return;
+    if (typeof fresh !== 'string') return giveUp(why);
+    token = fresh;
+    socket = open();
   }
 
   /** @param {(chat: ReturnType<typeof createChat>) => boolean} isMeant @param {string} message */
@@ -129,6 +149,7 @@ export function connect(options = {}) {
     sessionId = data.session_id;
     attempts = 0;
     isReady = true;
+    isRenewed = false;
     ready.resolve(data.session_id);
     options.onSession?.(data.session_id, data.resumed === true);
     options.onStatus?.('open');
