@@ -1,40 +1,83 @@
 import type { Token, Tokens } from 'marked';
 import { Component, Fragment } from 'preact';
 import type { ComponentChild, JSX, VNode } from 'preact';
-import { useRef } from 'preact/hooks';
+import { useEffect, useReducer, useRef } from 'preact/hooks';
 import { CodeBlock } from './code-block.tsx';
+import { inNextFrame, takeCharacters } from './frame-budget.ts';
 import { createMarkdownReader } from './markdown-tokens.ts';
-import type { MarkdownReader } from './markdown-tokens.ts';
+import type { MarkdownBlock, MarkdownPart } from './markdown-tokens.ts';
 
 /** Quotes and lists within each other; what is deeper is shown as it was written. */
 const maxDepth = 24;
 
 /**
  * A text of a model. Nothing of it is parsed as HTML: tags are shown as text, links lead to web and mail addresses only, and pictures from elsewhere are
- * links, because loading one would tell its server. A text that grows is read and rendered from its last block on.
+ * links, because loading one would tell its server. A text that grows is read and rendered from its last block on, and a long one over several frames.
  */
 export function Markdown({ text }: { text: string }): JSX.Element {
-  const reader = useRef<MarkdownReader>();
-  reader.current ??= createMarkdownReader();
+  const [, redraw] = useReducer((turn: number) => turn + 1, 0);
+  const reader = useRef(createMarkdownReader());
+  const shown = useRef('');
+  if (!text.startsWith(shown.current)) shown.current = '';
+  shown.current = text.slice(0, shown.current.length + takeCharacters(text.length - shown.current.length));
+  const isWhole = shown.current.length === text.length;
+  useEffect(() => (isWhole ? undefined : inNextFrame(() => redraw(undefined))));
   return (
     <div class="markdown">
-      {reader.current.read(text).map((token, index) => (
-        <Block key={index} token={token} />
+      {reader.current.read(shown.current).map((part, index) => (
+        <Part key={index} part={part} />
       ))}
     </div>
   );
 }
 
-/** Rendered again only for another token. */
-class Block extends Component<{ token: Token }> {
-  override shouldComponentUpdate({ token }: { token: Token }): boolean {
-    return token !== this.props.token;
+/** Rendered again only for another part. */
+class Part extends Component<{ part: MarkdownPart }> {
+  override shouldComponentUpdate({ part }: { part: MarkdownPart }): boolean {
+    return part !== this.props.part;
   }
 
   override render(): ComponentChild {
-    return renderBlock(this.props.token, 0);
+    const { blocks } = this.props.part;
+    const isContinued = blocks[0]?.isContinued === true;
+    return (
+      <div class={isContinued ? 'markdown-part continued' : 'markdown-part'}>
+        {blocks.map((block, index) => (
+          <Block key={index} block={block} />
+        ))}
+      </div>
+    );
   }
 }
+
+/** Rendered again only for another block. */
+class Block extends Component<{ block: MarkdownBlock }> {
+  override shouldComponentUpdate({ block }: { block: MarkdownBlock }): boolean {
+    return block !== this.props.block;
+  }
+
+  override render(): ComponentChild {
+    const { token, isContinued, whole } = this.props.block;
+    // The end of a block that was cut just before it.
+    if (isContinued && isEmpty(token)) return null;
+    if (token.type !== 'code') return renderBlock(token, 0);
+    return (
+      <CodeBlock
+        code={(token as Tokens.Code).text}
+        language={languageOf(token as Tokens.Code)}
+        isContinued={isContinued}
+        whole={() => whole.finished + whole.open}
+      />
+    );
+  }
+}
+
+function isEmpty(token: Token): boolean {
+  const { text, rows } = token as { text?: string; rows?: readonly unknown[] };
+  return token.type === 'code' ? text === '' : rows?.length === 0;
+}
+
+const languageOf = ({ lang }: Tokens.Code): string | undefined => lang?.split(/\s/, 1)[0];
 
 function renderBlock(token: Token, depth: number): ComponentChild {
   if (depth > maxDepth) return <p>{token.raw}</p>;
@@ -57,7 +100,7 @@ function renderBlock(token: Token, depth: number): ComponentChild {
     case 'paragraph':
       return <p>{renderInline(known.tokens)}</p>;
     case 'code':
-      return <CodeBlock code={known.text} language={known.lang?.split(/\s/, 1)[0]} />;
+      return <CodeBlock code={known.text} language={languageOf(known)} />;
     case 'blockquote':
       return <blockquote>{known.tokens.map((inner) => renderBlock(inner, depth + 1))}</blockquote>;
     case 'list':

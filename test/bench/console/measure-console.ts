@@ -111,9 +111,11 @@ async function followAnswer(page: Page, name: string): Promise<void> {
     await page.locator('.call summary').click();
     await page.locator('.call-content').waitFor();
   }
-  // It is kept, and drawn, after its end.
-  await page.waitForTimeout(300);
+  // A long answer is shown over some frames.
+  for (let [before, now] = [-1, 0]; now !== before; [before, now] = [now, await lengthOf(page)]) await page.waitForTimeout(500);
 }
+
+const lengthOf = (page: Page): Promise<number> => page.evaluate(() => document.querySelector('main')?.textContent.length ?? 0);
 
 async function shapeOf(page: Page): Promise<{ nodes: number; isSideways: boolean }> {
   return page.evaluate(() => {

@@ -80,7 +80,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
           <Button kind="quiet" icon="add" label="New chat" onClick={() => go('/')} />
         </header>
       )}
-      <Scroll followed={`${branch.length} ${open.news.value} ${waiting.length}`}>
+      <Scroll>
         {branch.length === 0 ? (
           <Welcome onAsk={send} />
         ) : (
@@ -130,25 +130,36 @@ function toolsLabel({ toolIds }: ChatSettings): string {
 /** Close enough to the end to stay there, in pixels. */
 const nearEnd = 80;
 
-/** Stays at the end while more comes, unless the person has scrolled away from it. */
-function Scroll({ children, followed }: { children: JSX.Element; followed: string }): JSX.Element {
+/** Stays at the end while its content grows, unless the person has scrolled away from it. */
+function Scroll({ children }: { children: JSX.Element }): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
+  const content = useRef<HTMLDivElement>(null);
   const [isAtEnd, setAtEnd] = useState(true);
+  const stays = useRef(true);
+  const lastTop = useRef(0);
   const toEnd = (): void => frame.current?.scrollTo({ top: frame.current.scrollHeight });
   useLayoutEffect(() => {
-    if (isAtEnd) toEnd();
-  }, [followed]);
+    const observer = new ResizeObserver(() => stays.current && toEnd());
+    for (const box of [frame.current, content.current]) if (box !== null) observer.observe(box);
+    return () => observer.disconnect();
+  }, []);
   return (
     <>
       <div
         ref={frame}
         class="chat-scroll"
         tabIndex={-1}
-        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) =>
-          setAtEnd(scrollHeight - scrollTop - clientHeight < nearEnd)
-        }
+        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
+          const isNear = scrollHeight - scrollTop - clientHeight < nearEnd;
+          // Only a way up is the person's: the end also moves away when more comes.
+          if (isNear || scrollTop < lastTop.current) stays.current = isNear;
+          lastTop.current = scrollTop;
+          setAtEnd(stays.current);
+        }}
       >
-        {children}
+        <div ref={content} class="chat-content">
+          {children}
+        </div>
       </div>
       {!isAtEnd && (
         <Button class="chat-to-end" isSmall icon="down" onClick={toEnd}>

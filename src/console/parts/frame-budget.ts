@@ -1,0 +1,34 @@
+/**
+ * Characters of Markdown that are read anew within one frame of the screen, by all texts of the page together: about five milliseconds of work. A long
+ * chat that is opened, and an answer that comes at once, appear over some frames instead of holding up the page.
+ */
+const perFrame = 8_000;
+
+let left = perFrame;
+let isCounting = false;
+const waiting = new Set<() => void>();
+
+/** How many of the characters may be read in this frame. */
+export function takeCharacters(wanted: number): number {
+  const given = Math.min(wanted, left);
+  left -= given;
+  if (!isCounting) {
+    isCounting = true;
+    requestAnimationFrame(renew);
+  }
+  return given;
+}
+
+/** Calls back once in the next frame. @returns what takes it back */
+export function inNextFrame(callback: () => void): () => void {
+  waiting.add(callback);
+  return () => void waiting.delete(callback);
+}
+
+function renew(): void {
+  isCounting = false;
+  left = perFrame;
+  const ready = [...waiting];
+  waiting.clear();
+  for (const callback of ready) callback();
+}

@@ -1,0 +1,76 @@
+import { Lexer, Tokenizer } from 'marked';
+import type { Token, Tokens, TokensList } from 'marked';
+
+/** Quotes, lists and emphasis within each other; what is deeper is text, as it was written. Nobody means more, and each level is read once more. */
+const maxDepth = 12;
+/**
+ * Characters that are searched for the ends of emphasis in one reading. marked looks through the rest of a paragraph for each `*`, `_` and `~`, so that
+ * some kilobytes of them would hold up the page for seconds; then they are text.
+ */
+const maxSearched = 100_000;
+/** Characters that are searched for the next span or mail address: marked goes through all that has no space, again from each mark in it. */
+const maxWord = 256;
+
+class BoundedTokenizer extends Tokenizer {
+  #depth = 0;
+  #searched = 0;
+
+  override blockquote(source: string): Tokens.Blockquote | undefined {
+    return this.#within(() => super.blockquote(source));
+  }
+
+  override list(source: string): Tokens.List | undefined {
+    return this.#within(() => super.list(source));
+  }
+
+  override emStrong(source: string, masked: string, before?: string): Tokens.Em | Tokens.Strong | undefined {
+    return /^[*_]/.test(source) ? this.#search(source, () => super.emStrong(source, masked, before)) : undefined;
+  }
+
+  override del(source: string, masked: string, before?: string): Tokens.Del | undefined {
+    return source.startsWith('~') ? this.#search(source, () => super.del(source, masked, before)) : undefined;
+  }
+
+  override url(source: string): Tokens.Link | undefined {
+    return super.url(/^(?:https?|ftp|www|mailto|xmpp)/i.test(source) ? source : source.slice(0, maxWord));
+  }
+
+  override inlineText(source: string): Tokens.Text | undefined {
+    return super.inlineText(source.length <= maxWord ? source : source.slice(0, source.lastIndexOf(' ', maxWord) + 1 || maxWord));
+  }
+
+  #search<Found extends Token>(source: string, read: () => Found | undefined): Found | undefined {
+    if (this.#searched > maxSearched) return undefined;
+    const found = this.#within(read);
+    this.#searched += (found?.raw ?? source).length;
+    return found;
+  }
+
+  #within<Found>(read: () => Found | undefined): Found | undefined {
+    if (this.#depth >= maxDepth) return undefined;
+    this.#depth += 1;
+    try {
+      return read();
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+}
+
+/** Addresses that a text has defined, by their names. */
+export type Links = TokensList['links'];
+
+/** The blocks of a text, in time that grows with its length alone. Links that it defines are added. */
+export function readBlocks(text: string, links: Links): Token[] {
+  const lexer = new Lexer({ gfm: true, breaks: false, tokenizer: new BoundedTokenizer() });
+  lexer.tokens.links = links;
+  try {
+    return lexer.lex(text);
+  } catch {
+    return [plainBlock(text)];
+  }
+}
+
+export function plainBlock(text: string): Tokens.Code {
+  return { type: 'code', raw: text, text };
+}
