@@ -111,7 +111,13 @@ export function toListedReport(report: ToolServerReport): JsonObject {
 
 /** A report as JSON; unknown `info` and `version` are null. */
 export function toReportWire(report: ToolServerReport): JsonObject {
-  return { ...(report as unknown as JsonObject), info: report.info ?? null, version: report.version ?? null };
+  const { nextTryMs, ...rest } = report;
+  return {
+    ...(rest as unknown as JsonObject),
+    info: report.info ?? null,
+    version: report.version ?? null,
+    ...(nextTryMs !== undefined && { next_try_ms: nextTryMs }),
+  };
 }
 
 /** Secrets that the registry could not decrypt, which it lists in `extra`: `["key", "headers.x-token"]`. */

@@ -6,6 +6,13 @@ export interface ToolServerReport {
   ok: boolean;
   /** What failed, with the cure; absent when `ok`. */
   error?: string;
+  /**
+   * `refused`: it shows its functions to nobody without a credential, or does not take this one. `own`: it shows them to people who have given their own. Absent:
+   * neither, as far as is known.
+   */
+  credential?: 'refused' | 'own';
+  /** When a server that failed is tried again, in milliseconds from now; absent if it is not. */
+  nextTryMs?: number;
   /** The document's `info`. */
   info?: JsonObject;
   /** The document's version of OpenAPI or Swagger, e.g. `3.1.0`. */

@@ -58,6 +58,15 @@ describe('a server that lists its functions only to people who have connected', 
     expect([toolsAsked(gateway)[1], wiki.calls]).toEqual([['search', 'read'], ['search']]);
   });
 
+  test('is reported as one for those who have connected, and as one that refuses where its key is not right', async () => {
+    const { gateway, wiki } = await wikiGateway([]);
+    await using _closing = gateway;
+    const refresh = await call(gateway, 'POST /api/tool-servers/wiki/refresh');
+    expect(refresh.json()).toMatchObject({ ok: false, credential: 'own' });
+    const wrong = { url: wiki.url, type: 'mcp', auth_type: 'bearer', key: 'not the key' };
+    expect((await call(gateway, 'POST /api/tool-servers/verify', { payload: wrong })).json()).toMatchObject({ credential: 'refused' });
+  });
+
   test('goes on by itself over a socket, and tells which functions are there now', async () => {
     const { gateway, wiki } = await wikiGateway([calls(['connect_wiki', {}]), calls(['search', {}]), says('Found.')]);
     await using _closing = gateway;

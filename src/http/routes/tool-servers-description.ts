@@ -21,6 +21,13 @@ const listedReportShape = z
   .object({
     ok: z.boolean(),
     error: z.string().optional().describe('What failed, and what to do about it.'),
+    credential: z
+      .enum(['refused', 'own'])
+      .optional()
+      .describe(
+        '`refused`: it shows its functions to nobody without a credential, or does not take this one (HTTP 401, 403). `own`: it shows them to people who have given their own.',
+      ),
+    next_try_ms: z.int().optional().describe('When a server that failed is tried again by itself, in milliseconds from now.'),
     info: anyObject.nullable(),
     version: z.string().nullable().describe('The version of OpenAPI or MCP.'),
     functions: z.array(listedFunction),

@@ -272,7 +272,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     },
     credentials,
     oauth,
-    inspector: createServerInspector({ servers: registered, send, mcp, gatewayId }),
+    inspector: createServerInspector({ servers: registered, send, mcp, gatewayId, now }),
     contents: loadedContents({
       serversOf: listWholeMcpServers,
       open: openMcpSession,

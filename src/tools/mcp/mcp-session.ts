@@ -73,6 +73,7 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
           ...(kind === 'denied' && { isDenied: true }),
           ...(kind === 'refused' && { isRefused: true }),
           ...(status === 401 && { isUnauthorized: true }),
+          ...((status === 401 || status === 403) && { refusesCredential: true }),
         };
       }
     },

@@ -9,6 +9,7 @@ import { maskOfEverythingSent } from './secrets-to-mask.ts';
 import { lintApprovals, lintConfig, lintCredential, lintDescriptions } from './lint-connection.ts';
 import { openServer } from './open-registered-server.ts';
 import type { HeldFunction, OpenedServer, Opening } from './open-registered-server.ts';
+import { retryDelayMs } from './reconnect-servers.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
 export interface ServerInspectorOptions {
@@ -18,9 +19,11 @@ export interface ServerInspectorOptions {
   gatewayId?: string | undefined;
   /** Absent: MCP servers cannot be inspected. */
   mcp?: Pick<McpServers, 'verify' | 'accept'>;
+  /** The clock of `servers`; absent where nothing is tried again, as by commands. */
+  now?: () => number;
 }
 
-export function createServerInspector({ servers, send, mcp, gatewayId }: ServerInspectorOptions): ToolServerInspector {
+export function createServerInspector({ servers, send, mcp, gatewayId, now }: ServerInspectorOptions): ToolServerInspector {
   async function refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ToolServerReport> {
     const opening = await servers.refresh(record, signal);
     // Building and serializing the report of a large document both take a moment; let pending work run before each.
@@ -29,7 +32,13 @@ export function createServerInspector({ servers, send, mcp, gatewayId }: ServerI
     const isStillInUse = opening.type === 'unreachable' && inUse?.type === 'opened';
     const report = isStillInUse ? toReport(inUse, record, opening.reason) : toReport(opening, record);
     await setImmediate();
-    return report;
+    return withNextTry(report, record);
+  }
+
+  function withNextTry(report: ToolServerReport, record: ToolServerRecord): ToolServerReport {
+    const failures = servers.failuresOf(record);
+    if (now === undefined || failures === undefined || servers.stateOf(record)?.type === 'unsupported') return report;
+    return { ...report, nextTryMs: Math.max(0, Math.round(failures.endedAt + retryDelayMs(failures.count) - now())) };
   }
 
   return {
@@ -48,7 +57,7 @@ export function createServerInspector({ servers, send, mcp, gatewayId }: ServerI
     reportOf(record) {
       const opening = servers.stateOf(record);
       if (opening === undefined) return undefined;
-      return toReport(opening, record, opening.type === 'opened' ? servers.failuresOf(record)?.reason : undefined);
+      return withNextTry(toReport(opening, record, opening.type === 'opened' ? servers.failuresOf(record)?.reason : undefined), record);
     },
   };
 }
@@ -56,7 +65,7 @@ export function createServerInspector({ servers, send, mcp, gatewayId }: ServerI
 /** `failure`: why the last refresh failed, while the previous functions stay in use. */
 function toReport(opening: Opening, record: ToolServerRecord, failure?: string): ToolServerReport {
   const { id, wantedId } = record;
-  const report = opening.type === 'opened' ? toOpenedReport(opening.server, record, failure) : toFailedReport(opening.reason);
+  const report = opening.type === 'opened' ? toOpenedReport(opening.server, record, failure) : toFailedReport(opening);
   const renamed = wantedId === undefined ? [] : [`The id "${wantedId}" was changed to "${id}", because it was not legal or already taken.`];
   const approvals = report.ok ? lintApprovals(report.functions, report.renamed, record) : [];
   const { functions, ...rest } = { ...report, warnings: [...renamed, ...lintConfig(record), ...approvals, ...report.warnings] };
@@ -75,8 +84,23 @@ function toReport(opening: Opening, record: ToolServerRecord, failure?: string):
   return { ...mask.value(rest), functions: redacted };
 }
 
-function toFailedReport(error: string): ToolServerReport {
-  return { ok: false, error, functions: [], renamed: [], omitted: [], warnings: [], tokens: 0 };
+function toFailedReport(opening: Exclude<Opening, { type: 'opened' }>): ToolServerReport {
+  const credential = credentialWanted(opening);
+  return {
+    ok: false,
+    error: opening.reason,
+    ...(credential && { credential }),
+    functions: [],
+    renamed: [],
+    omitted: [],
+    warnings: [],
+    tokens: 0,
+  };
+}
+
+function credentialWanted(opening: Exclude<Opening, { type: 'opened' }>): ToolServerReport['credential'] {
+  if (opening.type === 'unsupported') return opening.needsCredential === true ? 'own' : undefined;
+  return opening.refusesCredential === true ? 'refused' : undefined;
 }
 
 function toOpenedReport(server: OpenedServer, record: ToolServerRecord, failure: string | undefined): ToolServerReport {

@@ -14,6 +14,7 @@ import { everythingSent, maskOfEverythingSent } from './secrets-to-mask.ts';
 import { withOwnCredential } from '../credentials/own-credential-tool.ts';
 import type { ToolFor } from '../credentials/own-credential-tool.ts';
 import type { OwnRecord } from '../credentials/own-credentials.ts';
+import { CredentialRefused } from '../openapi/load/load-document.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
 import { configValue, whyWithheld } from './server-rules.ts';
 
@@ -50,10 +51,19 @@ export interface HeldFunction {
 }
 
 /** `unsupported`: retrying does not help. `reason` is for operators: it may contain addresses. `isOpening`: the outcome is not known yet. `isDenied`: by the egress rules. `isRefused`: it
- * answered, with an error; `isUnauthorized`: with 401. `needsCredential`: it lists its functions only to people who have given their own credential. */
+ * answered, with an error; `isUnauthorized`: with 401; `refusesCredential`: with 401 or 403. `needsCredential`: it lists its functions only to people who have given their own
+ * credential. */
 export type Opening =
   | { type: 'opened'; server: OpenedServer }
-  | { type: 'unreachable'; reason: string; isOpening?: true; isDenied?: true; isRefused?: true; isUnauthorized?: true }
+  | {
+      type: 'unreachable';
+      reason: string;
+      isOpening?: true;
+      isDenied?: true;
+      isRefused?: true;
+      isUnauthorized?: true;
+      refusesCredential?: true;
+    }
   | { type: 'unsupported'; reason: string; needsCredential?: true };
 
 export interface OpeningOptions {
@@ -87,7 +97,11 @@ export async function openServer(record: ToolServerRecord, send: SendOutbound, o
       reason: 'The server answers an unconditional request for its document with HTTP 304.',
     };
   } catch (error) {
-    return { type: 'unreachable', reason: maskOfEverythingSent(record).text(error instanceof Error ? error.message : String(error)) };
+    return {
+      type: 'unreachable',
+      reason: maskOfEverythingSent(record).text(error instanceof Error ? error.message : String(error)),
+      ...(error instanceof CredentialRefused && { refusesCredential: true }),
+    };
   }
 }
 

@@ -3,10 +3,11 @@ import { OutboundError } from '../../../src/core/errors.ts';
 import type { ToolServerInspector } from '../../../src/core/tool-server-report.ts';
 import { estimateFunctionTokens } from '../../../src/tools/catalog/lazy-spec.ts';
 import { createServerInspector } from '../../../src/tools/servers/inspect-server.ts';
+import { firstRetryMs } from '../../../src/tools/servers/reconnect-servers.ts';
 import { createRegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
 import type { RegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
-import { documentWith, neverAnswers, scriptedSend } from '../scripted-send.ts';
+import { documentWith, jsonResponse, neverAnswers, scriptedSend } from '../scripted-send.ts';
 import type { ScriptedAnswer, ScriptedSend } from '../scripted-send.ts';
 
 const documentUrl = 'http://127.0.0.1:9001/openapi.json';
@@ -77,6 +78,31 @@ describe('a report on a tool server', () => {
     script.answers.set(documentUrl, documentWith('later'));
     expect(await inspector.refresh(record, never)).toMatchObject({ ok: true, functions: [{ name: 'later' }] });
     expect(inspector.reportOf(record)).toMatchObject({ ok: true });
+  });
+
+  it.each([401, 403])('says that the server wants a credential, or another one (%i)', async (status) => {
+    const { inspector } = inspect(async () => jsonResponse({ error: 'no' }, status));
+    expect(await inspector.verify(toolServerRecord(), never)).toMatchObject({ ok: false, credential: 'refused' });
+  });
+
+  it.each([404, 500])('says no such thing of other failures (%i)', async (status) => {
+    const { inspector } = inspect(async () => jsonResponse({ error: 'no' }, status));
+    expect(await inspector.verify(toolServerRecord(), never)).not.toHaveProperty('credential');
+  });
+
+  it('says when a server that failed is tried again by itself, later each time', async () => {
+    let time = 0;
+    const script = scriptedSend({ [documentUrl]: new OutboundError('unreachable', 'ECONNREFUSED') });
+    const servers = createRegisteredServers({ send: script.send, now: () => time });
+    opened.push(servers);
+    const inspector = createServerInspector({ servers, send: script.send, now: () => time });
+    const record = toolServerRecord();
+    expect(await inspector.refresh(record, never)).toMatchObject({ ok: false, nextTryMs: firstRetryMs });
+    time = 4_000;
+    expect(inspector.reportOf(record)).toMatchObject({ nextTryMs: firstRetryMs - 4_000 });
+    expect(await inspector.refresh(record, never)).toMatchObject({ nextTryMs: 2 * firstRetryMs });
+    script.answers.set(documentUrl, documentWith('now'));
+    expect(await inspector.refresh(record, never)).not.toHaveProperty('nextTryMs');
   });
 
   it('lets chats go on with the functions of before while a refresh waits', async () => {

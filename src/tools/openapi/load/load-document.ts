@@ -8,6 +8,9 @@ import type { DocumentJob, OpenedDocument } from './open-document.ts';
 import { laterLimit } from '../../../shared/later-limit.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 
+/** The server shows its document to nobody without a credential, or does not take this one. */
+export class CredentialRefused extends Error {}
+
 /** Where a document is fetched. `headers` are sent whatever the origin: for another origin than the server's the caller leaves credentials out. */
 export interface DocumentAddress {
   url: string;
@@ -137,7 +140,8 @@ async function readAnswer({ status, headers, body }: OutboundResponse, url: stri
   const problem = statusProblem(status);
   if (status === 304 || problem !== undefined) await discard(body);
   if (status === 304) return undefined;
-  if (problem !== undefined) throw new Error(`${url} ${problem}${pageHint(url)}`);
+  const isRefused = status === 401 || status === 403;
+  if (problem !== undefined) throw new (isRefused ? CredentialRefused : Error)(`${url} ${problem}${pageHint(url)}`);
   const hash = createHash('sha256');
   // Piece by piece: hashing a large document at once would block every stream.
   const { bytes, isTruncated } = await readBytes(body, limits.documentBytes, (piece) => hash.update(piece));
