@@ -32,8 +32,10 @@ export interface ApiKeysOptions {
   /** Called right after every write, to drop cached keys. */
   forget(): void;
   closeSessionsOf(callerId: string): Promise<void>;
-  /** Cancels active runs and calls; after a deletion no new ones may start. */
-  cancelRunsOf(callerId: string, cause: 'deleted' | 'changed'): void;
+  /** Cancels active runs and calls, because the key has changed. */
+  cancelRunsOf(keyId: string): void;
+  /** Ends what a deleted key is doing, and deletes everything of it and its people. */
+  deleteAllOf(keyId: string): Promise<void>;
   /** Called when the last stored key was deleted. */
   onLastDeleted?(): void;
 }
@@ -116,20 +118,21 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
         if (isAdministrator(record)) requireAdministratorAmong([...others, changed], 'demoted or expired');
         await write(() => registry.changeKey(changed));
         if (!haveRightsChanged(record, changed)) return changed;
-        options.cancelRunsOf(id, 'changed');
+        options.cancelRunsOf(id);
         await options.closeSessionsOf(id);
         return changed;
       }),
 
-    delete: (id) =>
-      inTurn(async () => {
+    async delete(id) {
+      await inTurn(async () => {
         const { record, others } = await requireKey(id);
         if (isAdministrator(record) && others.length > 0) requireAdministratorAmong(others, 'deleted');
         await write(() => registry.deleteKey(id));
-        options.cancelRunsOf(id, 'deleted');
-        await options.closeSessionsOf(id);
         if (others.length === 0) options.onLastDeleted?.();
-      }),
+      });
+      // Runs may take a while to end, for which other changes need not wait.
+      await options.deleteAllOf(id);
+    },
 
     createFirst: () =>
       inTurn(async () => {

@@ -20,7 +20,7 @@ import { composeChat } from './compose-chat.ts';
 import { composeEgress } from './compose-egress.ts';
 import { composeExtensions } from './compose-extensions.ts';
 import { composeLogins } from './compose-logins.ts';
-import { composeDeletePerson } from './compose-people.ts';
+import { composeDeletions } from './compose-people.ts';
 import { composeModels } from './compose-models.ts';
 import { composeRuns } from './compose-runs.ts';
 import { composeSignIns } from './compose-sign-ins.ts';
@@ -88,6 +88,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const { models, passOn } = composeModels(context, { presets, send, backends: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);
   const tools = composeTools(context, { storage, extensions, runSubAgent, send, callBrowser: relay.callBrowser, gatewayId });
+  storage.owners.onDeleted(tools.forgetAllOf);
   const signIns = composeSignIns(context, { storage, tools });
   const services = composeChat(context, { storage, models, tools, approvals, extensions });
 
@@ -103,14 +104,31 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     metrics: countingBoth(metrics, usage),
   });
   const { endAllOf } = runs;
+  const { runLog } = approvals;
   const { onOpened } = parts;
-  const access = composeAccess(context, { registry, endAllOf, relay, send, onPerson: usage.notePerson, onOpened });
+  const closeSessionsOf = (callerId: string): Promise<void> =>
+    // If this fails, the sockets of other replicas still close later, when they check their keys again.
+    relay.closeSessionsOf(callerId).catch((error: unknown) => {
+      logger.warn(
+        { err: error, caller_id: callerId },
+        'the other replicas could not be notified to close the sockets of a key that has ended',
+      );
+    });
+  const { deleteAllOfKey, deletePerson } = composeDeletions({ storage, usage, closeSessionsOf, endAllOf, runLog });
+  const access = composeAccess(context, {
+    registry,
+    endAllOf,
+    closeSessionsOf,
+    deleteAllOfKey,
+    send,
+    onPerson: usage.notePerson,
+    onOpened,
+  });
   const logins = composeLogins(context, { storage, callers: access.tokenCallers, send });
   const limiter = createRateLimiter({ now, tokensToday: usage.tokensToday });
   const { bodyLimitBytes, corsOrigins } = config;
   const { authenticator } = access;
   const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, now, newId });
-  const { runLog } = approvals;
   metrics.observe({
     activeRuns: () => runs.runs.countRunning(),
     approvalsWaiting: () =>
@@ -151,7 +169,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     examine,
     gatewayId,
     usage,
-    deletePerson: composeDeletePerson({ storage, usage, relay, endAllOf, flushRunLog: runLog.flush }),
+    deletePerson,
   });
   // Only now, because slow or broken tool servers and backends must not delay the start.
   server.addHook('onListen', async () => {

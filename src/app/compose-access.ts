@@ -11,7 +11,6 @@ import type { Registry } from '../core/registry.ts';
 import { createOidcCallers } from '../policy/oidc-callers.ts';
 import { createPersonTokens } from '../policy/person-tokens.ts';
 import { createTokenVerifier } from '../policy/verify-token.ts';
-import type { BrowserRelay } from '../relay/browser-relay.ts';
 import type { AppContext } from './app-context.ts';
 import type { Runs } from './compose-runs.ts';
 
@@ -28,7 +27,8 @@ export interface Access {
 export interface AccessParts {
   registry: Registry;
   endAllOf: Runs['endAllOf'];
-  relay: BrowserRelay;
+  closeSessionsOf: (callerId: string) => Promise<void>;
+  deleteAllOfKey: (keyId: string) => Promise<void>;
   send: SendOutbound;
   onPerson: (caller: Caller) => void;
   /** Called when the last key was deleted at runtime, which puts the gateway into open mode. */
@@ -37,8 +37,8 @@ export interface AccessParts {
 
 /** Authentication and API keys. When a key is deleted or expires, its runs, calls and sockets end. */
 export function composeAccess(
-  { config, logger, now, newId }: AppContext,
-  { registry, endAllOf, relay, send, onPerson, onOpened }: AccessParts,
+  { config, now, newId }: AppContext,
+  { registry, endAllOf, closeSessionsOf, deleteAllOfKey, send, onPerson, onOpened }: AccessParts,
 ): Access {
   // Without a secret the registry is in memory, so its keys need a pepper for this process only.
   const pepper = derivePepper(config.secret ?? newId());
@@ -46,14 +46,6 @@ export function composeAccess(
   const isLoopback = isLoopbackName(config.host);
   const { oidc: oidcSettings } = config;
   const startKey = isLoopback && !hasFixedKey && oidcSettings === undefined ? createKeyText() : undefined;
-  const closeSessionsOf = (callerId: string): Promise<void> =>
-    // If this fails, the sockets of other replicas still close later, when they check their keys again.
-    relay.closeSessionsOf(callerId).catch((error: unknown) => {
-      logger.warn(
-        { err: error, caller_id: callerId },
-        'the other replicas could not be notified to close the sockets of a deleted or expired key',
-      );
-    });
   const expiry = createExpiryWatch({
     now,
     findKey: async (id) => (await registry.listKeys()).find((record) => record.id === id),
@@ -88,7 +80,8 @@ export function composeAccess(
     onLastDeleted() {
       if (startKey !== undefined) onOpened?.();
     },
-    cancelRunsOf: (callerId, cause) => void endAllOf(callerId, cause),
+    cancelRunsOf: (keyId) => void endAllOf(keyId, 'changed'),
+    deleteAllOf: deleteAllOfKey,
     closeSessionsOf,
   });
   return { authenticator, keys, startKey, tokenCallers, close: expiry.close };

@@ -25,6 +25,8 @@ export function composeChat(
   { storage, models, tools, approvals, extensions }: ChatParts,
 ): PresetServices {
   const newCallId = (): string => `call_${newId()}`;
+  const cache = createResultCache(now);
+  storage.owners.onDeleted(cache.deleteAllOf);
   const { taskModel, taskModelExternal, functionCalling, maxToolRounds, toolTimeoutMs } = config;
   return {
     models,
@@ -64,7 +66,7 @@ export function composeChat(
       ...approvals.runtime,
       ...(extensions.hooks && { hooks: extensions.hooks }),
       totalTimeoutMs: config.toolTotalTimeoutMs,
-      cache: createResultCache(now),
+      cache,
       newFaultId: newId,
       onFault: ({ id, tool, runId, callId, error }) =>
         logger.error({ err: error, fault_id: id, tool, run_id: runId, call_id: callId }, 'a tool threw an exception'),

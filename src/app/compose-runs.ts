@@ -87,7 +87,7 @@ export function composeRuns(
     },
   };
   const { storeChats: isStoring } = config;
-  const storedResponses = createStoredResponses({ store: storage.responses, isStoring, runs, newId, now, log: logger });
+  const storedResponses = createStoredResponses({ store: storage.responses, isStoring, newId, now, log: logger });
   const requested = createRequestedDecisions({ store: storage.waitingRuns, tokens, links, decisions });
   return {
     runs,

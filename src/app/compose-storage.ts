@@ -1,4 +1,4 @@
-import type { NoteStores, NoteStore } from '../core/note-store.ts';
+import type { NoteStores } from '../core/note-store.ts';
 import type { ChatStore } from '../core/chat-store.ts';
 import type { CredentialStore } from '../core/credentials.ts';
 import type { OAuthClientStore } from '../core/oauth-clients.ts';
@@ -11,6 +11,8 @@ import type { UsageStore } from '../core/usage-store.ts';
 import type { WaitingRunStore } from '../core/suspended-run.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { openStores } from '../storage/open-stores.ts';
+import { withOwners } from '../storage/owned-stores.ts';
+import type { OwnedStores, Owners } from '../storage/owned-stores.ts';
 import { createPresetStore } from '../storage/preset-store.ts';
 import type { PresetStore } from '../storage/preset-store.ts';
 import { withRevocation } from '../tools/credentials/revoke-tokens.ts';
@@ -30,20 +32,11 @@ export interface OpenedStores {
   usage?: UsageStore;
 }
 
-export interface Storage {
+export interface Storage extends OwnedStores {
   registry: Registry;
   presets: PresetStore;
-  runs: RunStore;
-  waitingRuns: WaitingRunStore;
-  noteStores: NoteStores;
-  /** In memory, for continuations while the store cannot be written. */
-  spareNotes: NoteStore;
-  chats: ChatStore;
-  responses: ResponseStore;
-  credentials: CredentialStore;
   oauthClients: OAuthClientStore;
-  signIns: SignInStore;
-  usage: UsageStore;
+  owners: Owners;
   close(): Promise<void>;
 }
 
@@ -57,41 +50,16 @@ export function composeStorage({ config, now, newId }: AppContext, { send, ...op
   const credentials = withRevocation(opened.credentials ?? inProcess.credentials, send);
   const plainRegistry = opened.registry ?? createLayeredRegistry({ fixed: config.toolServers, store: inProcess.registry });
   const registry = forgetWithServers(plainRegistry, [credentials, signIns]);
+  const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats, responses = inProcess.responses } = opened;
   const noteStores = { ...inProcess.noteStores, ...opened.noteStores };
   const spareNotes = inProcess.noteStores.continuation;
-  const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats, responses = inProcess.responses } = opened;
+  const { usage = inProcess.usage } = opened;
   return {
+    ...withOwners({ runs, waitingRuns, noteStores, spareNotes, chats, responses, credentials, signIns, usage }),
     registry,
     presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
-    runs,
-    waitingRuns,
-    noteStores,
-    spareNotes,
-    chats: forgetWithChats(chats, { notes: [...Object.values(noteStores), spareNotes], responses, credentials, signIns }),
-    responses,
-    credentials,
     oauthClients: opened.oauthClients ?? inProcess.oauthClients,
-    signIns,
-    usage: opened.usage ?? inProcess.usage,
     close: () => connection.close(),
-  };
-}
-
-interface OwnedStores {
-  notes: readonly NoteStore[];
-  responses: ResponseStore;
-  credentials: CredentialStore;
-  signIns: SignInStore;
-}
-
-/** Wraps the store: deleting all chats of a caller also deletes its responses, its credentials, its sign-ins, and what is remembered about chats. */
-function forgetWithChats(chats: ChatStore, { notes, responses, credentials, signIns }: OwnedStores): ChatStore {
-  return {
-    ...chats,
-    async deleteAllOf(callerId) {
-      const forgotten = [...notes, credentials, signIns].map((store) => store.forgetAllOf(callerId));
-      await Promise.all([chats.deleteAllOf(callerId), responses.deleteAllOf(callerId), ...forgotten]);
-    },
   };
 }
 

@@ -175,6 +175,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     now,
     allowedOrigins,
     publicUrl: config.publicUrl,
+    onDeleted: storage.owners.onDeleted,
   });
 
   await app.register(usageRoutes, { usage: storage.usage, flush: parts.usage.flush, deletePerson: parts.deletePerson, now });

@@ -88,7 +88,7 @@ export interface CredentialStore {
   /** Resolves to the credential that was deleted; undefined if there was none, or one that cannot be decrypted. */
   forget(callerId: string, server: string): Promise<Credential | undefined>;
   /** Of a key also those of its people. Resolves to those that were deleted and can be decrypted. */
-  forgetAllOf(callerId: string): Promise<Credential[]>;
+  deleteAllOf(callerId: string): Promise<Credential[]>;
   /** Those of everybody for these servers, likewise. */
   forgetServers(servers: readonly string[]): Promise<Credential[]>;
 }

@@ -29,7 +29,7 @@ export interface NoteStore {
   isEmpty(): Promise<boolean>;
   forget(id: string): Promise<void>;
   /** Of a key also those of its people. */
-  forgetAllOf(callerId: string): Promise<void>;
+  deleteAllOf(callerId: string): Promise<void>;
   /** Deletes the notes that expire until `time`; resolves to their number. */
   forgetUntil(time: number): Promise<number>;
 }

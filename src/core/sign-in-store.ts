@@ -51,7 +51,7 @@ export interface SignInStore {
   /** Uses the state up, and deletes what was pending. False if it was used before. */
   finish(state: string, time: number): Promise<boolean>;
   /** Of a key also those of its people. */
-  forgetAllOf(callerId: string): Promise<void>;
+  deleteAllOf(callerId: string): Promise<void>;
   /** Those of everybody for these servers. */
   forgetServers(servers: readonly string[]): Promise<void>;
 }

@@ -53,9 +53,8 @@ export interface UsageStore {
   tokensOf(day: string): Promise<{ keyId: string; personId: string; tokens: number }[]>;
   /** The last to use it first. */
   listPeople(page: { limit: number; offset: number }): Promise<KnownPerson[]>;
-  /** Forgets a person: what they used counts for the key from now on. False if nobody of that id is known. */
-  forgetPerson(keyId: string, id: string): Promise<boolean>;
-  forgetKey(keyId: string): Promise<void>;
+  /** Forgets one of the people of a key, or all of them: what they used counts for the key from now on. False if nobody was known. */
+  deleteAllOf(ownerId: string): Promise<boolean>;
   /** Deletes the days before this one, and people who were last seen before this time. */
   prune(day: string, time: number): Promise<void>;
 }

@@ -35,6 +35,8 @@ export interface RunLogOptions {
 }
 
 export interface WritingRunLog extends RunLog {
+  /** Saves what is unsaved, recorded prompts too. */
+  settle(): Promise<void>;
   /** Saves what is unsaved, and nothing afterwards. */
   close(): Promise<void>;
 }
@@ -155,6 +157,8 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
     return saving;
   }
 
+  const settle = async (): Promise<void> => void (await Promise.all([flush(), prompts?.flush()]));
+
   /** A flush that is already running may miss the latest changes, so another one follows it. */
   const flush = (): Promise<void> => (saving === undefined ? startFlush() : saving.then(startFlush));
 
@@ -237,9 +241,10 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
     },
 
     flush,
+    settle,
     async close() {
       clearInterval(sweep);
-      await Promise.all([flush(), prompts?.flush()]);
+      await settle();
       isClosed = true;
       clearTimeout(timer);
     },

@@ -60,8 +60,6 @@ export interface ActiveRuns {
    * @throws GatewayError `conflict` if one does not end in time
    */
   interrupt: (chatId: string, caller: Caller) => Promise<ChatMessage[]>;
-  /** False once the caller's key was deleted. */
-  isKnown: (caller: Caller) => boolean;
   /** Cancels a single call; its run continues with the result `tool_cancelled`. False when no active call of that id is visible to this caller. */
   cancelCall: (runId: string, callId: string, caller: Caller) => boolean;
   /**
@@ -293,7 +291,6 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         transcript.slice(0, transcript.findLastIndex(({ role }) => role === 'tool') + 1);
       return forAnotherModel(found.flatMap(([, { transcript }]) => roundsIn(transcript)));
     },
-    isKnown: ({ id }) => !drain.isClosedTo(id),
     cancelSession(sessionId, caller) {
       for (const { callerId, request, controller } of running.values())
         if (callerId === caller.id && request.sessionId === sessionId && request.reply === undefined) controller.abort(wasCancelled());

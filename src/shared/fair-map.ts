@@ -1,4 +1,4 @@
-import { chooseLosses } from './fair-shares.ts';
+import { chooseLosses, groupOf } from './fair-shares.ts';
 import type { Share, ShareBounds } from './fair-shares.ts';
 
 interface Entry<Value> {
@@ -59,8 +59,10 @@ export class FairMap<Value> {
     if (holding.keys.size === 0) this.#holdings.delete(entry.owner);
   }
 
-  deleteAllOf(owner: string): void {
-    for (const key of this.#holdings.get(owner)?.keys ?? []) this.delete(key);
+  /** Deletes what is this owner's, or that of anybody in this group, and returns it. */
+  deleteAllOf(ownerOrGroup: string): Value[] {
+    const owners = this.#holdings.values().filter(({ owner }) => owner === ownerOrGroup || groupOf(owner) === ownerOrGroup);
+    return [...owners].flatMap(({ keys }) => [...keys].flatMap((key) => this.#take(key)));
   }
 
   /** The keys of one owner, least recently written or used first. */

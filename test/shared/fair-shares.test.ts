@@ -90,4 +90,14 @@ describe('a map with owners', () => {
     map.deleteAllOf('ada');
     expect(Array.from(map)).toEqual([]);
   });
+
+  test('gives back what is deleted of an owner, or of a whole group', () => {
+    const map = new FairMap<string>({ entries: Infinity, characters: Infinity });
+    for (const owner of ['key_1', 'key_1/ada', 'key_1/ada/x', 'key_2/ada', 'key_10/ada']) put(map, owner, owner, 1);
+    const held = (): string[] => Array.from(map, ([key]) => key);
+    expect(map.deleteAllOf('key_1/ada')).toHaveLength(1);
+    expect(held()).toEqual(['key_1', 'key_1/ada/x', 'key_2/ada', 'key_10/ada']);
+    expect(map.deleteAllOf('key_1')).toHaveLength(2);
+    expect(held()).toEqual(['key_2/ada', 'key_10/ada']);
+  });
 });

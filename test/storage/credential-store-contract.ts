@@ -96,9 +96,9 @@ export function describeCredentialStore(name: string, createStore: () => Credent
     it('forgets with a key what its people have, and nothing of a key with a longer name', async () => {
       const callers = ['key', 'key/ada', 'key/eve', 'key2'];
       for (const caller of callers) await store.keep(caller, 'mail', testCredential(caller));
-      expect([await store.forgetAllOf('key/eve'), await store.forgetAllOf('nobody')]).toEqual([[testCredential('key/eve')], []]);
+      expect([await store.deleteAllOf('key/eve'), await store.deleteAllOf('nobody')]).toEqual([[testCredential('key/eve')], []]);
       expect(await secretsOf(...callers)).toEqual(['key', 'key/ada', undefined, 'key2']);
-      await store.forgetAllOf('key');
+      await store.deleteAllOf('key');
       expect(await secretsOf(...callers)).toEqual([undefined, undefined, undefined, 'key2']);
     });
 

@@ -71,8 +71,8 @@ export function describeNoteStore(name: string, createStore: () => NoteStore): v
       await store.forget('a');
       await store.forget('never was');
       expect(await found('a', 'b', 'c', 'of bob')).toEqual([false, true, true, true]);
-      await store.forgetAllOf('ada');
-      await store.forgetAllOf('nobody');
+      await store.deleteAllOf('ada');
+      await store.deleteAllOf('nobody');
       expect(await found('b', 'c', 'of bob')).toEqual([false, false, true]);
     });
 
@@ -81,9 +81,9 @@ export function describeNoteStore(name: string, createStore: () => NoteStore): v
       await keep('of ada', { callerId: 'key/ada' });
       await keep('of eve', { callerId: 'key/eve' });
       await keep('of another key', { callerId: 'key2' });
-      await store.forgetAllOf('key/eve');
+      await store.deleteAllOf('key/eve');
       expect(await found('of the key', 'of ada', 'of eve', 'of another key')).toEqual([true, true, false, true]);
-      await store.forgetAllOf('key');
+      await store.deleteAllOf('key');
       expect(await found('of the key', 'of ada', 'of another key')).toEqual([false, false, true]);
     });
   });

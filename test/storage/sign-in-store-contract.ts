@@ -73,9 +73,9 @@ export function describeSignInStore(name: string, createStore: () => SignInStore
       for (const callerId of owners) await store.add(testSignIn({ id: callerId, callerId }), signInBounds);
       await store.add(testSignIn({ id: 'files', callerId: 'key2', server: 'files' }), signInBounds);
       const left = (): Promise<unknown[]> => Promise.all([...owners, 'files'].map(async (id) => (await store.find(id, 2)) !== undefined));
-      await store.forgetAllOf('key/eve');
+      await store.deleteAllOf('key/eve');
       expect(await left()).toEqual([true, true, false, true, true]);
-      await store.forgetAllOf('key');
+      await store.deleteAllOf('key');
       expect(await left()).toEqual([false, false, false, true, true]);
       await store.forgetServers(['mail']);
       expect(await left()).toEqual([false, false, false, false, true]);

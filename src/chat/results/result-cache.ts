@@ -9,6 +9,8 @@ import { canonicalJson } from '../tool-calls/canonical-json.ts';
 export interface ResultCache {
   find(caller: Caller, tool: Tool, args: JsonObject): { value: JsonValue } | undefined;
   keep(entry: { caller: Caller; tool: Tool; args: JsonObject; value: JsonValue }): void;
+  /** Of a key also those of its people. */
+  deleteAllOf: (ownerId: string) => void;
 }
 
 interface Kept {
@@ -38,6 +40,7 @@ export function createResultCache(now: () => number): ResultCache {
       if (characters > bounds.characters) return;
       kept.set(key, { owner: caller.id, value: { value: structuredClone(value), expires: now() + tool.cacheTtlMs }, characters });
     },
+    deleteAllOf: (ownerId) => void kept.deleteAllOf(ownerId),
   };
 }
 

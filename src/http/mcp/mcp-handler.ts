@@ -38,6 +38,8 @@ export interface McpHandlerOptions {
 /** Answers one request. `authInfo.extra` is a `McpRequestInfo`. */
 export interface McpHandler {
   fetch(request: Request, options: { info: McpRequestInfo; parsedBody?: unknown }): Promise<Response>;
+  /** Closes the sessions of a key and its people, or of one of them. */
+  closeAllOf(ownerId: string): void;
   close(): Promise<void>;
 }
 
@@ -63,6 +65,7 @@ export function createHandler(options: McpHandlerOptions): McpHandler {
       if (method === 'POST' && opensSession(parsedBody)) return sessions.open(info.caller.id, request, passed);
       return stateless.fetch(request, passed);
     },
+    closeAllOf: (ownerId) => sessions.closeAllOf(ownerId),
     async close() {
       sessions.close();
       await stateless.close();

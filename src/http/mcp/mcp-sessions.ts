@@ -16,6 +16,8 @@ export interface McpSessions {
   open(owner: string, request: Request, options: McpHandlerRequestOptions): Promise<Response>;
   /** Answers a request of a session; 404 where this owner has no such one. */
   answer(owner: string, request: Request, options: McpHandlerRequestOptions): Promise<Response>;
+  /** Closes those of a key and its people, or of one of them. */
+  closeAllOf(ownerId: string): void;
   close(): void;
 }
 
@@ -65,6 +67,7 @@ export function createMcpSessions({ createServer, newId, now }: McpSessionsOptio
       if (cancelled !== undefined) await endStream(session.transport, cancelled);
       return response;
     },
+    closeAllOf: (ownerId) => sessions.endAllOf(ownerId),
     close: () => sessions.endWhere(() => true),
   };
 }

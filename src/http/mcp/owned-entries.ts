@@ -6,6 +6,8 @@ export interface OwnedEntries<Value> {
   add(id: string, owner: string, value: Value): void;
   find(id: string, owner: string): Value | undefined;
   delete(id: string): void;
+  /** Ends those of a key and its people, or of one of them. */
+  endAllOf(ownerId: string): void;
   /** Ends all that fulfil a condition. */
   endWhere(isOver: (value: Value) => boolean): void;
 }
@@ -36,6 +38,9 @@ export function createOwnedEntries<Value>({ perOwner, total, end }: OwnedEntries
       return entries.get(id)?.owner === owner ? entries.use(id)?.value : undefined;
     },
     delete: (id) => entries.delete(id),
+    endAllOf(ownerId) {
+      for (const { value } of entries.deleteAllOf(ownerId)) end(value);
+    },
     endWhere(isOver) {
       for (const [id, { value }] of Array.from(entries)) if (isOver(value)) drop(id);
     },

@@ -15,6 +15,8 @@ export interface McpRouteOptions extends McpHandlerOptions {
   allowedOrigins: readonly string[];
   /** `PUBLIC_URL`. */
   publicUrl: string | undefined;
+  /** Calls back when a key with its people, or one of them, was deleted. */
+  onDeleted: (forget: (ownerId: string) => void) => void;
 }
 
 /**
@@ -29,6 +31,7 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
     loading ??= import('../mcp/mcp-handler.ts').then(({ createHandler }) => createHandler(options));
     return loading;
   };
+  options.onDeleted((ownerId) => void loading?.then((loaded) => loaded.closeAllOf(ownerId)));
   app.addHook('onClose', async () => (await loading)?.close());
   // Each request creates an SDK server, and hundreds of requests may arrive at once.
   const turns = createRequestTurns(1);

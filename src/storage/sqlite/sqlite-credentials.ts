@@ -99,7 +99,7 @@ export function createSqliteCredentials(connection: DatabaseConnection, secret: 
 
     forget: async (callerId, server) => (await remove('caller_id = ? AND server_id = ?', [callerId, server]))[0],
 
-    forgetAllOf(callerId) {
+    deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
       return remove(condition, values);
     },

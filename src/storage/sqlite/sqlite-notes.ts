@@ -36,7 +36,7 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
       await connection.write((database) => database.prepare('DELETE FROM chat_memory WHERE kind = ? AND id = ?').run(kind, id));
     },
 
-    async forgetAllOf(callerId) {
+    async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
       // Read first: most keys have no notes, and a write would have to wait for locks.
       const find = `SELECT 1 FROM chat_memory WHERE ${condition} AND kind = ? LIMIT 1`;

@@ -69,7 +69,7 @@ export function createSqliteSignIns(connection: DatabaseConnection, secret: stri
       return connection.write((database) => database.prepare(sql).run(state, time).changes === 1);
     },
 
-    async forgetAllOf(callerId) {
+    async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
       // Read first: most keys have none, and a write would have to wait for locks.
       const find = `SELECT 1 FROM sign_ins WHERE ${condition} LIMIT 1`;

@@ -1,14 +1,20 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KnownPerson, UsageDimension, UsageRow, UsageStore } from '../../core/usage-store.ts';
+import { keyIdOf, personIdOf } from '../../core/people.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { selectAll, selectFirst } from './select.ts';
 
 const sums = `sum(requests) AS requests, sum(tokens_in) AS tokensIn, sum(tokens_out) AS tokensOut, sum(tool_calls) AS toolCalls, sum(failures) AS failures`;
-const addCounts = `INSERT INTO usage (day, key_id, person_id, model, tool, requests, tokens_in, tokens_out, tool_calls, failures)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, key_id, person_id, model, tool) DO UPDATE SET
+const columns = 'day, key_id, person_id, model, tool, requests, tokens_in, tokens_out, tool_calls, failures';
+const addToRow = `ON CONFLICT (day, key_id, person_id, model, tool) DO UPDATE SET
   requests = requests + excluded.requests, tokens_in = tokens_in + excluded.tokens_in, tokens_out = tokens_out + excluded.tokens_out,
   tool_calls = tool_calls + excluded.tool_calls, failures = failures + excluded.failures`;
+const addCounts = `INSERT INTO usage (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${addToRow}`;
+/** Adds what some people have used in a day to what their key has. `whose`: a condition, which must not come from a request. */
+const countForKey = (whose: string): string => `INSERT INTO usage (${columns})
+  SELECT day, key_id, '', model, tool, sum(requests), sum(tokens_in), sum(tokens_out), sum(tool_calls), sum(failures)
+  FROM usage WHERE day = ? AND key_id = ? AND ${whose} GROUP BY model, tool ${addToRow}`;
 const notePerson = `INSERT INTO people (key_id, id, name, email, last) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key_id, id) DO UPDATE SET
   name = coalesce(excluded.name, name), email = coalesce(excluded.email, email), last = max(last, excluded.last)`;
 
@@ -89,24 +95,24 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
         return selectAll<PersonRow>(database, sql, limit, offset).map(toPerson);
       }),
 
-    forgetPerson: (keyId, id) =>
-      connection.write((database) => {
-        const of = `FROM usage WHERE key_id = ? AND person_id = ?`;
-        const rows = selectAll<UsageRow>(
-          database,
-          `SELECT day, model, tool, requests, tokens_in AS tokensIn, tokens_out AS tokensOut, tool_calls AS toolCalls, failures ${of}`,
-          keyId,
-          id,
-        );
-        const add = database.prepare(addCounts);
-        for (const { day, model, tool, requests, tokensIn, tokensOut, toolCalls, failures } of rows)
-          add.run(day, keyId, '', model, tool, requests, tokensIn, tokensOut, toolCalls, failures);
-        database.prepare(`DELETE ${of}`).run(keyId, id);
-        return database.prepare('DELETE FROM people WHERE key_id = ? AND id = ?').run(keyId, id).changes > 0 || rows.length > 0;
-      }),
-
-    async forgetKey(keyId) {
-      await connection.write((database) => database.prepare('DELETE FROM people WHERE key_id = ?').run(keyId));
+    async deleteAllOf(ownerId) {
+      const [keyId, id] = [keyIdOf(ownerId), personIdOf(ownerId)];
+      const [whose, values] = id === undefined ? [`person_id <> ''`, [keyId]] : ['person_id = ?', [keyId, id]];
+      let deleted = 0;
+      // Day by day, because a day of a key with many people takes some milliseconds.
+      for (let day = await lastDay('9999-12-31', '<='); day !== null; day = await lastDay(day, '<')) {
+        const of = day;
+        deleted += await connection.write((database) => {
+          database.prepare(countForKey(whose)).run(of, ...values);
+          return Number(database.prepare(`DELETE FROM usage WHERE day = ? AND key_id = ? AND ${whose}`).run(of, ...values).changes);
+        });
+        await nextTurn();
+      }
+      const person = id === undefined ? 'key_id = ?' : 'key_id = ? AND id = ?';
+      const isListed = await connection.write(
+        (database) => database.prepare(`DELETE FROM people WHERE ${person}`).run(...values).changes > 0,
+      );
+      return isListed || deleted > 0;
     },
 
     async prune(day, time) {

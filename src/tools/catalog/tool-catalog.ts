@@ -83,6 +83,8 @@ export interface ToolCatalog extends ToolFinder {
   oauth: OAuthClient;
   /** What MCP servers have beside tools. */
   contents: ServerContents;
+  /** Drops the sessions that were opened with credentials of a key and its people, or of one of them. */
+  forgetAllOf: (ownerId: string) => void;
   /** Starts opening every enabled server, so that the first chat need not wait, and retries those that fail. */
   start(): void;
   /** Resolves when every MCP process has exited. */
@@ -279,6 +281,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       ownRecord,
       ...(gatewayId !== undefined && { gatewayId }),
     }),
+    forgetAllOf: mcp.forgetAllOf,
     start() {
       void reconnector.reconnectDue();
       reconnector.start();

@@ -22,7 +22,7 @@ export function withRevocation(store: CredentialStore, send: SendOutbound): Cred
       if (forgotten !== undefined) await revokeTokens(send, [forgotten]);
       return forgotten;
     },
-    forgetAllOf: async (callerId) => revokeBehind(await store.forgetAllOf(callerId)),
+    deleteAllOf: async (callerId) => revokeBehind(await store.deleteAllOf(callerId)),
     forgetServers: async (servers) => revokeBehind(await store.forgetServers(servers)),
   };
 }

@@ -37,6 +37,8 @@ export interface McpServers {
   ownSession(own: OwnToolServer, callerId: string): Promise<McpSession>;
   /** Drops the session of a person whose credential was deleted or replaced. */
   forgetOwn(callerId: string, serverId: string): void;
+  /** Drops all own sessions of a key and its people, or of one of them. */
+  forgetAllOf: (ownerId: string) => void;
   /** Like `open`, but closes the connection again and remembers nothing. */
   verify(record: ToolServerRecord, options: OpeningOptions): Promise<Opening>;
   /** Connects unless this run has, and stays connected until it has ended. Never rejects. */
@@ -154,6 +156,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
     openOwn: (ofCaller, callerId) => withSession(async () => (await ownSessions()).list(ofCaller, callerId)),
     ownSession: async (ofCaller, callerId) => (await ownSessions()).sessionOf(ofCaller, callerId),
     forgetOwn: (callerId, serverId) => own?.forget(callerId, serverId),
+    forgetAllOf: (ownerId) => own?.forgetAllOf(ownerId),
     find(record) {
       const known = sessions.get(record.id);
       return known !== undefined && isSame(known.record, record) ? known.session : undefined;

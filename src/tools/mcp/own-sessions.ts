@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../core/limits.ts';
-import { keyIdOf } from '../../core/people.ts';
+import { isWithin, keyIdOf } from '../../core/people.ts';
 import { FairMap } from '../../shared/fair-map.ts';
 import type { OwnToolServer } from '../credentials/own-credentials.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
@@ -15,6 +15,8 @@ export interface OwnSessions {
   list(own: OwnToolServer, callerId: string): Promise<Opening>;
   /** Drops the person's session with a server; running calls finish first. */
   forget(callerId: string, serverId: string): void;
+  /** Drops all sessions of a key and its people, or of one of them. */
+  forgetAllOf(ownerId: string): void;
   /** Drops the sessions with all other servers. */
   keepOnly(serverIds: ReadonlySet<string>): void;
   close(): Promise<void>;
@@ -90,6 +92,9 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
       return entry.opening;
     },
     forget: (callerId, serverId) => drop(keyOf(callerId, serverId)),
+    forgetAllOf(ownerId) {
+      for (const [key, { use }] of Array.from(sessions)) if (isWithin(use.callerId, ownerId)) drop(key);
+    },
     keepOnly(serverIds) {
       for (const [key, { use }] of sessions) if (!serverIds.has(use.own.id)) drop(key);
     },

@@ -42,6 +42,7 @@ async function fill(): Promise<void> {
     forget: nothing,
     closeSessionsOf: () => Promise.resolve(),
     cancelRunsOf: nothing,
+    deleteAllOf: async () => undefined,
   });
   await ring.create({ name: 'first', role: 'admin' });
   await store.close();

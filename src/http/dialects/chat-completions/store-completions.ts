@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { chatCompletionFormat, completionId, toWireCall } from './openai-wire.ts';
 
 export interface StoreCompletionsOptions {
-  store: Pick<ChatStore, 'save' | 'deleteAllOf'>;
+  store: Pick<ChatStore, 'save'>;
   /** `STORE_CHATS`. If false, `store: true` is passed on to the backend like any parameter. */
   isStoring: boolean;
   /** Milliseconds since 1970. */
@@ -22,7 +22,7 @@ export interface StoreCompletionsOptions {
 /**
  * Wraps `ActiveRuns` to store answers to requests with `store: true`, over HTTP and sockets. An answer is stored before its end is sent, so that
  * the client can then read it back. Answers that fail or are cut off are not stored; of an answer that was suspended, the last part is. If the store
- * fails, the answer is not affected. Deleting a key deletes its stored chats, and what else the store deletes with them.
+ * fails, the answer is not affected.
  */
 export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logger }: StoreCompletionsOptions): ActiveRuns {
   const saving = new Set<Promise<void>>();
@@ -68,7 +68,6 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
       }
       return emit(events);
     });
-    // If the key was deleted meanwhile, its chats are deleted too, so do not store another one.
     if (isWaiting || signal.aborted) return;
     if (characters > limits.storedChatCharacters) return warnTooLarge(runId);
     const saved = save({ ...answered, completion: collector.body(), text });
@@ -102,13 +101,6 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
       const { request, callerId } = run;
       if (!isStoring || request.store === undefined) return started;
       return storing({ request, callerId, started, metadata: parseMetadata(request.store.metadata) }, who.controller.signal);
-    },
-    cancelAllOf(callerId) {
-      const ended = runs.cancelAllOf(callerId);
-      store.deleteAllOf(callerId).catch((error: unknown) => {
-        logger.error({ err: error, caller_id: callerId }, 'what a deleted key had stored could not be deleted');
-      });
-      return ended;
     },
     async drain(timeoutMs) {
       await runs.drain(timeoutMs);

@@ -28,8 +28,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
     const added = createAddedMessages();
 
     async function keep(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void> {
-      // The conversations of a deleted key are deleted.
-      if (conversation.queued.isReplaced || !runs.isKnown(caller)) return;
+      if (conversation.queued.isReplaced) return;
       const messages = [...history, ...asked, ...added.after(run.transcript ?? [], outcome)];
       await conversations.keep(conversation.id, { model: sent.model, messages, isHandedOver: added.isHandedOver });
     }

@@ -55,7 +55,7 @@ test('is forgotten a day after its last message, and with its caller', async () 
   time += limits.conversationMs;
   expect(await kept.find(ada, 'model')).toEqual([]);
   await kept.keep(ada, conversation(turn('a')));
-  await store.forgetAllOf('ada');
+  await store.deleteAllOf('ada');
   expect(await kept.find(ada, 'model')).toEqual([]);
 });
 

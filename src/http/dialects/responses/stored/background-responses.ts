@@ -3,7 +3,7 @@ import { GatewayError } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
 import type { Release } from '../../../../core/rate-limit.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
-import type { ActiveRuns, StartedRun } from '../../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../../runs/active-runs.ts';
 import { logChat } from '../../../../runs/run-stats.ts';
 import { FairMap } from '../../../../shared/fair-map.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
@@ -16,7 +16,6 @@ import type { AnswerToKeep, KeepLog } from './keep-answers.ts';
 
 export interface BackgroundOptions {
   store: Pick<ResponseStore, 'add' | 'replaceRunning'>;
-  runs: Pick<ActiveRuns, 'isKnown'>;
   /** Milliseconds since 1970. */
   now: () => number;
   log: KeepLog;
@@ -63,7 +62,7 @@ interface Running {
   ending?: Promise<void>;
 }
 
-export function createBackgroundResponses({ store, runs, now, log }: BackgroundOptions): BackgroundResponses {
+export function createBackgroundResponses({ store, now, log }: BackgroundOptions): BackgroundResponses {
   const running = new Map<string, Running>();
   const logs = new Map<string, { callerId: string; events: EventLog }>();
   const memory = new FairMap<string>({ entries: Infinity, characters: limits.backgroundEventsCharacters });
@@ -79,9 +78,7 @@ export function createBackgroundResponses({ store, runs, now, log }: BackgroundO
     return each.ending;
   }
 
-  async function write({ answer: { caller }, stored }: Running, response: JsonObject): Promise<void> {
-    // The responses of a deleted key are deleted.
-    if (!runs.isKnown(caller)) return;
+  async function write({ stored }: Running, response: JsonObject): Promise<void> {
     const ended = withinBounds({ ...stored, isRunning: false, response });
     const written = ended ?? { ...stored, isRunning: false, response: tooLarge(stored.response) };
     try {

@@ -2,7 +2,7 @@ import type { Caller } from '../../../../core/caller.ts';
 import type { ChatEvent } from '../../../../core/chat.ts';
 import { limits } from '../../../../core/limits.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
-import type { ActiveRuns, StartedRun } from '../../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../../runs/active-runs.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { hasMoreTextThan } from '../../../../shared/text-length.ts';
 import type { ResponseCollector, ResponseFormat } from '../response-wire.ts';
@@ -13,7 +13,6 @@ export type KeepLog = Record<'info' | 'warn' | 'error', (fields: object, message
 
 export interface KeepAnswersOptions {
   store: Pick<ResponseStore, 'add'>;
-  runs: Pick<ActiveRuns, 'isKnown'>;
   /** Milliseconds since 1970. */
   now: () => number;
   log: KeepLog;
@@ -36,12 +35,10 @@ export interface KeepAnswers {
   settled(): Promise<void>;
 }
 
-export function createKeepAnswers({ store, runs, now, log }: KeepAnswersOptions): KeepAnswers {
+export function createKeepAnswers({ store, now, log }: KeepAnswersOptions): KeepAnswers {
   const saving = new Set<Promise<void>>();
 
   async function add(response: JsonObject, { caller, request }: Pick<AnswerToKeep, 'caller' | 'request'>): Promise<void> {
-    // If the key was deleted meanwhile, its responses are deleted too.
-    if (!runs.isKnown(caller)) return;
     const stored = withinBounds({ ...toStored(response, { caller, request }), created: now(), isRunning: false });
     if (stored === undefined) return warnTooLarge(log, idOf(response));
     try {

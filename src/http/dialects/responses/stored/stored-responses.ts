@@ -2,7 +2,6 @@ import type { Caller } from '../../../../core/caller.ts';
 import { GatewayError } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
-import type { ActiveRuns } from '../../../../runs/active-runs.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { failedResponse } from '../response-wire.ts';
 import { createBackgroundResponses } from './background-responses.ts';
@@ -16,7 +15,6 @@ export interface StoredResponsesOptions {
   store: ResponseStore;
   /** `STORE_CHATS` */
   isStoring: boolean;
-  runs: ActiveRuns;
   newId: () => string;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -44,9 +42,9 @@ export interface StoredResponses {
 
 const longestShownId = 100;
 
-export function createStoredResponses({ store, isStoring, runs, newId, now, log }: StoredResponsesOptions): StoredResponses {
-  const answers = createKeepAnswers({ store, runs, now, log });
-  const background = createBackgroundResponses({ store, runs, now, log });
+export function createStoredResponses({ store, isStoring, newId, now, log }: StoredResponsesOptions): StoredResponses {
+  const answers = createKeepAnswers({ store, now, log });
+  const background = createBackgroundResponses({ store, now, log });
 
   async function require(caller: Caller, id: string): Promise<StoredResponse> {
     // First, because it may end while it is read.
