@@ -373,6 +373,8 @@ export const limits = {
   socketBufferBytes: 4 * 1024 * 1024,
   /** A browser has one, an application a few; each holds a session with its calls. */
   socketsPerCaller: 16,
+  /** Of a key with all its people, who are as many as it says: a large team, with a page each. */
+  socketsPerKey: 1_024,
   /** Active chats of one session; more is a loop in the page. */
   chatsPerSession: 16,
   /** Chats that one caller may start over all its sockets within sixty seconds; more is a program that should use HTTP. */
@@ -569,6 +571,8 @@ export const limits = {
   responseHistoryCharacters: 2 * 1024 * 1024,
   /** Responses of one caller that run in the background at the same time; more is a loop in a program. */
   backgroundResponsesPerCaller: 64,
+  /** Of a key with all its people; each holds its answer in memory. */
+  backgroundResponsesPerKey: 256,
   /** Events of all responses that stream in the background, in memory, for readers that come back: ten thousand pages. Whoever has the most loses the oldest. */
   backgroundEventsCharacters: 64 * 1024 * 1024,
   /** How long these are there after the end of a response; later readers get its last event. */

@@ -1,6 +1,7 @@
 import type { Caller } from '../core/caller.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
+import { keyIdOf } from '../core/people.ts';
 import type { RelayBus } from './bus.ts';
 import { parseSessionMessage, sessionChannel } from './bus-messages.ts';
 import type { SessionMessage, SessionRequest } from './bus-messages.ts';
@@ -49,8 +50,11 @@ export function createAdmitSession(options: AdmitSessionOptions): AdmitSession {
   return {
     async create(caller) {
       // A client that connects and disconnects in a loop must not fill the memory with sessions without a browser.
-      const away = [...sessions.values()].filter((session) => session.callerId === caller.id && session.isAway());
-      if (away.length >= limits.socketsPerCaller) away[0]?.end(1013, 'Too many sessions are waiting for their browser.');
+      const ofKey = [...sessions.values()].filter(({ callerId }) => keyIdOf(callerId) === keyIdOf(caller.id));
+      const away = ofKey.filter((session) => session.isAway());
+      const own = away.filter(({ callerId }) => callerId === caller.id);
+      const oldest = own.length >= limits.socketsPerCaller ? own[0] : away.length >= limits.socketsPerKey ? away[0] : undefined;
+      oldest?.end(1013, 'Too many sessions are waiting for their browser.');
       const id = newId();
       const unsubscribe = await bus.subscribe(sessionChannel(id), (raw) => {
         const message = parseSessionMessage(raw);

@@ -235,7 +235,7 @@ test.each<[(typeof pageNames)[number], string[]]>([
   [
     'browser-tools',
     [
-      `${limits.socketsPerCaller} sockets for a caller, ${limits.chatsPerSession} chats at a time for a session`,
+      `${limits.socketsPerCaller} sockets for a caller, ${thousands(limits.socketsPerKey)} for a key with all its people, ${limits.chatsPerSession} chats at a time for a session`,
       `${limits.socketMessagesPerMinute} chats a minute for a caller, ${limits.socketFramesPerSecond} frames a second`,
       `${limits.socketFrameBytes / 1024 ** 2} MiB for a frame`,
       `Within ${limits.sessionGraceMs / 1000}\nseconds`,

@@ -152,7 +152,8 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     isOpening = true;
     clearTimeout(authTimer);
     budgetOfCaller ??= options.takeSlot(by.id);
-    if (budgetOfCaller === undefined) return end(1013, `More than ${limits.socketsPerCaller} sockets of one caller.`);
+    if (budgetOfCaller === undefined)
+      return end(1013, `More than ${limits.socketsPerCaller} sockets of one caller, or ${limits.socketsPerKey} of one key.`);
     caller = by;
     closeInTime(by);
     const before = session;

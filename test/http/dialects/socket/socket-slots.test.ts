@@ -17,3 +17,13 @@ test('a caller who comes and goes gets no more sockets than others', () => {
   vi.advanceTimersByTime(60_000);
   expect(slots.take('ada')).toBeUndefined();
 });
+
+test('a key gets no more sockets by having more people', () => {
+  const slots = createSocketSlots();
+  for (let count = 0; count < limits.socketsPerKey; count += 1) expect(slots.take(`key_1/${count}`)).toBeDefined();
+  expect(slots.take('key_1/another')).toBeUndefined();
+  expect(slots.take('key_1')).toBeUndefined();
+  expect(slots.take('key_10/another')).toBeDefined();
+  slots.release('key_1/0');
+  expect(slots.take('key_1/another')).toBeDefined();
+});

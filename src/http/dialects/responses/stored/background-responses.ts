@@ -1,6 +1,7 @@
 import type { Caller } from '../../../../core/caller.ts';
 import { GatewayError } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
+import { keyIdOf } from '../../../../core/people.ts';
 import type { Release } from '../../../../core/rate-limit.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
 import type { StartedRun } from '../../../../runs/active-runs.ts';
@@ -30,7 +31,7 @@ export interface BackgroundAnswer {
 
 /** Responses that run without their clients, and are stored from their beginning. */
 export interface BackgroundResponses {
-  /** @throws GatewayError `rate_limit_exceeded` when the caller has as many as it may */
+  /** @throws GatewayError `rate_limit_exceeded` when the caller, or its key with all its people, has as many as it may */
   requireRoom(caller: Caller): void;
   /**
    * Runs on after it has resolved. `controller`: of the run. `release` is called at its end.
@@ -123,9 +124,12 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
 
   return {
     requireRoom({ id: callerId }) {
-      const own = running.values().filter(({ answer }) => answer.caller.id === callerId);
-      if (own.toArray().length < limits.backgroundResponsesPerCaller) return;
-      const problem = `background: ${limits.backgroundResponsesPerCaller} responses of yours run in the background already.`;
+      const ofKey = [...running.values()].filter(({ answer }) => keyIdOf(answer.caller.id) === keyIdOf(callerId));
+      const own = ofKey.filter(({ answer }) => answer.caller.id === callerId);
+      const isFull = own.length >= limits.backgroundResponsesPerCaller;
+      if (!isFull && ofKey.length < limits.backgroundResponsesPerKey) return;
+      const whose = isFull ? `${own.length} responses of yours` : `${ofKey.length} responses of all users of this key`;
+      const problem = `background: ${whose} run in the background already.`;
       throw new GatewayError('rate_limit_exceeded', `${problem} Wait until one has ended, or cancel one.`, {
         param: 'background',
         retryAfter: '5',
