@@ -240,6 +240,16 @@ describe('the answer of an authorization server', () => {
     expect(scene.peers.seenBy('token')).toHaveLength(1);
   });
 
+  test('is read whole where a code has question marks', async () => {
+    const answered = (usual: Response): Response => {
+      const [address = '', query = ''] = (usual.headers.get('location') ?? '').split('?');
+      return new Response(null, { status: 302, headers: { location: `${address}?${query.replace(secrets.code, 'a?b=c?d')}` } });
+    };
+    const scene = await sceneOf({ authorize: answered });
+    expect((await begin(scene)).status).toBe(200);
+    expect(scene.peers.seenBy('token')).toMatchObject([{ params: { code: 'a?b=c?d' } }]);
+  });
+
   /** The authorization server waits with its answer: the browser stops at a page that has the address as a link. */
   const waiting: Faults = {
     authorize: (usual) => new Response(`<main><a href="${usual.headers.get('location') ?? ''}">Back</a></main>`),
