@@ -184,9 +184,8 @@ export function originOf(url: string): string | undefined {
   return parsed?.protocol === 'http:' || parsed?.protocol === 'https:' ? parsed.origin : undefined;
 }
 
-/** Where a server at these addresses leads: to private ones only if it is on none that is public. */
-export function reachFrom(addresses: readonly string[]): Reach {
-  const classes = addresses.map(classifyAddress);
+/** Where a server at addresses of these classes leads: to private ones only if it is on none that is public. */
+export function reachFrom(classes: readonly AddressClass[]): Reach {
   return classes.length > 0 && classes.every((found) => found === 'private' || found === 'loopback') ? 'private' : 'public';
 }
 

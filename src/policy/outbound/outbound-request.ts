@@ -1,5 +1,3 @@
-import { lookup as lookupByDns } from 'node:dns';
-import { isIP } from 'node:net';
 import type { LookupFunction, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 
@@ -12,11 +10,13 @@ import { limits } from '../../core/limits.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders } from './check-request.ts';
 import type { CheckedHeaders } from './check-request.ts';
-import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf, reachFrom } from './egress.ts';
-import type { AddressClass, DecidedTrust, EgressDecision, EgressRules, Reach } from './egress.ts';
+import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from './egress.ts';
+import type { DecidedTrust, EgressDecision, EgressRules, Reach } from './egress.ts';
 import { explainFailedRequest } from './explain-failure.ts';
 import { laterLimit } from '../../shared/later-limit.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
+import { AddressRefused, createNameResolver } from './resolve-names.ts';
+import type { NameResolver } from './resolve-names.ts';
 import { ResponseReceiver } from './response-receiver.ts';
 
 export interface OutboundOptions {
@@ -48,17 +48,6 @@ const longestDecided = 200;
 /** A fallback limit for a body that is neither read nor cancelled. */
 const abandonedBodyMs = 10 * 60 * 1000;
 
-/** An address that is not allowed. `exchange` adds the message, because it knows the origin and the rules. */
-class AddressRefused extends Error {
-  readonly addressClass: AddressClass;
-
-  constructor(addressClass: AddressClass) {
-    super(`The address is ${addressClass}`);
-    this.name = 'AddressRefused';
-    this.addressClass = addressClass;
-  }
-}
-
 /**
  * The only way out to the network. Connections are shared per trust and reach, so that a request never uses one that was opened under looser rules.
  * A request is sent only once: whether a peer acted on a failed one is unknown, and only the calling code can know whether a retry is harmless.
@@ -69,6 +58,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
   const wrong = options.egress.allow.find((entry) => originOf(entry) === undefined);
   if (wrong !== undefined)
     throw new TypeError(`TOOL_SERVER_ALLOW contains ${JSON.stringify(wrong)}, which is not an http or https origin.`);
+  const names = createNameResolver(options.lookup);
   const agents = new Map<string, Agent>();
   /** Only for configured origins, where the same URLs are requested repeatedly; by origin and URL. */
   const decided = new LRUCache<string, Destination>({ max: maxDecided });
@@ -76,7 +66,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
 
   function agentFor(trust: OutboundRequest['trust'], reach: Reach): Agent {
     const key = `${trust.kind} ${reach}`;
-    const agent = agents.get(key) ?? createAgent(reach, options);
+    const agent = agents.get(key) ?? createAgent(reach, { ...options, names });
     agents.set(key, agent);
     return agent;
   }
@@ -102,7 +92,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
 
   /** @throws as `routeOf` */
   async function sendLinked(request: OutboundRequest, from: string): Promise<OutboundResponse> {
-    const reach = reachFrom(await waitUnlessAborted(addressesOf(from, options.lookup ?? lookupByDns), request.signal));
+    const reach = await waitUnlessAborted(names.reachFrom(from), request.signal);
     return exchange(request, () => routeOf(request, { kind: 'linked', reach }));
   }
 
@@ -214,7 +204,9 @@ function joinHeaders(headers: Record<string, string | string[] | undefined>): Re
   return Object.fromEntries(joined);
 }
 
-function createAgent(reach: Reach, options: OutboundOptions): Agent {
+type AgentOptions = OutboundOptions & { names: NameResolver };
+
+function createAgent(reach: Reach, options: AgentOptions): Agent {
   return new Agent({
     connect: createConnector(reach, options),
     connections: options.maxConnectionsPerOrigin ?? maxConnectionsPerOrigin,
@@ -261,11 +253,11 @@ class SingleConnection extends Client {
  * Checks every DNS answer before connecting, and the peer's address afterwards, so that a name cannot change between check and use. Hosts that are IP
  * addresses skip the lookup; `decideEgress` has checked them.
  */
-function createConnector(reach: Reach, options: OutboundOptions): buildConnector.connector {
+function createConnector(reach: Reach, options: AgentOptions): buildConnector.connector {
   const settings = {
     allowH2: false,
     timeout: options.connectTimeoutMs ?? limits.connectTimeoutMs,
-    lookup: filterLookup(options.lookup ?? lookupByDns, reach),
+    lookup: options.names.lookupWithin(reach),
     highWaterMark: bufferedBytes,
     // Explicit, because an environment variable could disable it.
     rejectUnauthorized: true,
@@ -293,28 +285,4 @@ function markResets<T extends Socket>(socket: T): T {
   return socket.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'ECONNRESET') error.code = 'UND_ERR_SOCKET';
   });
-}
-
-/** All addresses of an origin's host; none if it cannot be resolved. */
-function addressesOf(origin: string, lookup: LookupFunction): Promise<string[]> {
-  const host = URL.parse(origin)?.hostname.replace(/^\[(?<address>.*)\]$/u, '$<address>') ?? '';
-  if (isIP(host) !== 0) return Promise.resolve([host]);
-  return new Promise((resolve) => {
-    lookup(host, { all: true }, (error, answers) => {
-      resolve(error !== null || typeof answers === 'string' ? [] : answers.map(({ address }) => address));
-    });
-  });
-}
-
-/** Drops forbidden addresses instead of refusing the name: names with a link-local address beside a good one are common in home networks. */
-function filterLookup(lookup: LookupFunction, reach: Reach): LookupFunction {
-  return (hostname, options, callback) => {
-    lookup(hostname, { ...options, all: true }, (error, answers) => {
-      if (error !== null) return callback(error, []);
-      const found = typeof answers === 'string' ? [] : answers;
-      const [first, ...others] = found.filter(({ address }) => isReachable(classifyAddress(address), reach));
-      if (first === undefined) return callback(new AddressRefused(classifyAddress(found[0]?.address ?? '')), []);
-      return options.all === true ? callback(null, [first, ...others]) : callback(null, first.address, first.family);
-    });
-  };
 }

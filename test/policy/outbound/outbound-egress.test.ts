@@ -181,6 +181,22 @@ describe('where a registered server leads', () => {
     expect(visits()).toBe(3);
   });
 
+  it('stays public for a name that had a public address, whatever it answers later', async () => {
+    const egress = { mode: 'none', allow: [] } as const;
+    const linked: Trust = { kind: 'linked', from: 'http://tools.example' };
+    const refusal = 'a tool server on a public address leads to public ones only';
+    const asked = openDoor({ egress, lookup: lyingLookup(['1.1.1.1'], ['127.0.0.1']) });
+    for (let times = 0; times < 2; times += 1) await expect(asked.send({ url: target(), trust: linked })).rejects.toThrow(refusal);
+    // As when it is called itself before.
+    const called = openDoor({ egress, connectTimeoutMs: 50, lookup: lyingLookup(['1.1.1.1'], ['127.0.0.1']) });
+    const trust = { kind: 'configured', origin: 'http://tools.example' } as const;
+    await called.send({ url: 'http://tools.example/', trust }).catch(() => undefined);
+    await expect(called.send({ url: target(), trust: linked })).rejects.toThrow(refusal);
+    expect(visits()).toBe(0);
+    const home = openDoor({ egress, lookup: lyingLookup(['10.0.0.1'], ['127.0.0.1']) });
+    expect(await textOf(await home.send({ url: target(), trust: linked }))).toBe('hello');
+  });
+
   it('is listed by the operator otherwise', async () => {
     const door = openDoor({ egress: { mode: 'none', allow: [new URL(target()).origin] } });
     expect(await textOf(await door.send({ url: target(), trust: from('1.1.1.1') }))).toBe('hello');
