@@ -408,6 +408,18 @@ describe('a link to connect', () => {
     expect(cookie?.expires).toBeLessThanOrEqual(Date.now() + 600_000);
   });
 
+  test('sets a cookie that belongs to the host alone, and goes over https alone, where the gateway has it', async () => {
+    const publicUrl = 'https://gateway.example';
+    const scene = await sceneOf({}, { environment: { PUBLIC_URL: publicUrl } });
+    const link = (await linkFor(scene.gateway, scene.who, 'mail')).replace(publicUrl, scene.gateway.url);
+    const body = new URLSearchParams({ own: scene.who.key });
+    const left = await fetch(link, { method: 'POST', body, redirect: 'manual', headers: { origin: publicUrl } });
+    expect([left.status, left.headers.get('referrer-policy'), left.headers.get('cache-control')]).toEqual([303, 'no-referrer', 'no-store']);
+    expect(left.headers.get('set-cookie')).toMatch(
+      /^__Host-toolwharf-sign-in-[\w-]{16}=[\w-]{43}; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+    );
+  });
+
   test('is taken from its own page alone', async () => {
     const scene = await sceneOf();
     const link = await linkFor(scene.gateway, scene.who, 'mail');
