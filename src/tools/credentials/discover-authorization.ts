@@ -27,6 +27,9 @@ const probe = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolwharf', version: '1' } },
 };
 
+/** What it holds is an address and some scopes. The library takes a third of a second for a header as long as one may be. */
+const longestChallenge = 4_000;
+
 /**
  * The authorization server of an MCP server: the metadata of the resource (RFC 9728) names it, and its own metadata (RFC 8414, OpenID) describes it.
  * @throws GatewayError
@@ -114,7 +117,7 @@ async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthentic
   }).catch((error: unknown) => {
     throw explainOAuthFailure(error, `The MCP server ${url}`);
   });
-  if (response.status !== 401) return {};
+  if (response.status !== 401 || (response.headers.get('www-authenticate') ?? '').length > longestChallenge) return {};
   try {
     // Of this library only the check of an answer reads challenges.
     await processRevocationResponse(response);

@@ -97,6 +97,24 @@ describe('metadata of any kind', () => {
   });
 });
 
+test.each([
+  [3_000, true],
+  [30_000, false],
+])('a challenge with %i characters is read: %s', async (length, isRead) => {
+  const { peers } = await handMadeSetup();
+  const asked: string[] = [];
+  const send: SendOutbound = async (request) => {
+    asked.push(request.url);
+    const answer = await directSend(request);
+    const challenge = `Bearer ${'a=b,'.repeat((length - 100) / 4)}resource_metadata="${new URL(peers.url).origin}/stated"`;
+    return request.url === peers.url ? { ...answer, headers: { ...answer.headers, 'www-authenticate': challenge } } : answer;
+  };
+  await oauthClient({ send })
+    .begin(oauthRecord(peers.url), gatewayAddress, 'state')
+    .catch(() => undefined);
+  expect(asked.includes(`${new URL(peers.url).origin}/stated`)).toBe(isRead);
+});
+
 describe('scopes', () => {
   const scopesIn = async (faults: Faults): Promise<string | null> =>
     new URL((await (await handMadeSetup(faults)).begin()).authorizationUrl).searchParams.get('scope');
