@@ -1,5 +1,7 @@
 import type { AnswerOf, BodyOf, Route } from './api-types.ts';
+import { credential } from './credential.ts';
 import { askForKey, key } from './key.ts';
+import { askForLogin, findSignIn, readyLogin } from './login.ts';
 
 export interface CallOptions<Name extends Route> {
   /** Values for `:name` in the path; `*` for its end. */
@@ -35,22 +37,29 @@ export class ApiError extends Error {
 }
 
 /**
- * Asks the gateway: `call('GET /api/runs/:id', { params: { id } })`. Where it needs a key, or a better one, the person is asked for it and the request
- * is sent again.
+ * Asks the gateway: `call('GET /api/runs/:id', { params: { id } })`. Where it needs a key, or a better one, the person is asked for it, or to sign in, and
+ * the request is sent again.
  * @throws ApiError
  */
 export async function call<Name extends Route>(route: Name, options: CallOptions<Name> = {}): Promise<AnswerOf<Name>> {
-  const sent = key.value;
+  if (key.value === undefined) await readyLogin();
+  const sent = credential.value;
   const response = await send(route, options);
   if (response.status !== 401) return read(response);
-  // Another request may have been given a key meanwhile.
-  if (key.value !== sent) {
+  // Another request may have been given a key meanwhile, and somebody may be signed in without this page knowing.
+  if (credential.value !== sent || (await hasOtherLogin(sent))) {
     const second = await send(route, options);
     if (second.status !== 401) return read(second);
   }
   const error = await readError(response);
   if (!(await askForKey(error.message))) throw error;
   return read(await send(route, options));
+}
+
+async function hasOtherLogin(sent: string | undefined): Promise<boolean> {
+  if (!(await findSignIn()) || key.value !== undefined) return false;
+  const found = await askForLogin().catch(() => undefined);
+  return found !== undefined && found.token !== sent;
 }
 
 async function read<Value>(response: Response): Promise<Value> {
@@ -71,7 +80,7 @@ async function send<Name extends Route>(route: Name, { params = {}, query = {}, 
       credentials: 'omit',
       headers: {
         accept: 'application/json',
-        ...(key.value !== undefined && { authorization: `Bearer ${key.value}` }),
+        ...(credential.value !== undefined && { authorization: `Bearer ${credential.value}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -14,7 +14,8 @@ export interface OwnServer {
 }
 
 export type ToSession =
-  | { type: 'open'; token: string | undefined }
+  | { type: 'open'; token: string | undefined; canRenew: boolean }
+  | { type: 'renewed'; token: string | undefined }
   | { type: 'chat'; id: string; fields: Readonly<Record<string, unknown>> }
   | { type: 'cancel'; id: string }
   | { type: 'servers'; servers: readonly OwnServer[] }
@@ -22,6 +23,7 @@ export type ToSession =
   | { type: 'answer'; id: string; value: unknown };
 
 export type FromSession =
+  | { type: 'renew' }
   | { type: 'status'; status: 'connecting' | 'open' | 'waiting' | 'closed' }
   | { type: 'frame'; id: string; frame: Frame }
   | { type: 'end'; id: string; error?: { code: string; message: string } }

@@ -19,8 +19,17 @@ const servers: Record<string, { headers: Record<string, string> }> = {};
 const chats = new Map<string, { cancel: () => void }>();
 const asked = new Map<string, (value: unknown) => void>();
 let client: ReturnType<typeof connect> | undefined;
+let renewed: ((token: string | undefined) => void) | undefined;
 
-function open(token: string | undefined): void {
+/** The page has the tokens of whoever is signed in. */
+function renew(): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    renewed = resolve;
+    page.postMessage({ type: 'renew' });
+  });
+}
+
+function open(token: string | undefined, canRenew: boolean): void {
   const ask =
     (kind: 'confirmation' | 'input' | 'connect') =>
     (data: { id: string }, signal: AbortSignal): Promise<unknown> =>
@@ -34,6 +43,7 @@ function open(token: string | undefined): void {
       });
   client = connect({
     ...(token !== undefined && { token }),
+    ...(canRenew && { renew }),
     servers,
     confirm: ask('confirmation'),
     input: ask('input'),
@@ -82,7 +92,8 @@ async function readDocument({ url, key }: OwnServer): Promise<{ document: unknow
 }
 
 page.addEventListener('message', ({ data: message }) => {
-  if (message.type === 'open') open(message.token);
+  if (message.type === 'open') open(message.token, message.canRenew);
+  else if (message.type === 'renewed') renewed?.(message.token);
   else if (message.type === 'chat') void chat(message.id, message.fields);
   else if (message.type === 'cancel') chats.get(message.id)?.cancel();
   else if (message.type === 'servers') take(message.servers);

@@ -1,5 +1,7 @@
 import { signal } from '@preact/signals';
+import { credential, identity } from './credential.ts';
 import { key } from './key.ts';
+import { askForLogin } from './login.ts';
 import type { Frame, FromSession, OwnServer, ToSession } from './session-messages.ts';
 
 /** What the gateway asks during a chat. */
@@ -60,16 +62,16 @@ export async function readOwnDocument(server: OwnServer): Promise<unknown> {
   return document;
 }
 
-/** A session is bound to the key that it was opened with. */
+/** A session is bound to whoever opened it. */
 function openSession(): Worker {
-  if (session !== undefined && session.of === key.value && connection.value !== 'closed') return session.worker;
+  if (session !== undefined && session.of === identity.value && connection.value !== 'closed') return session.worker;
   session?.worker.terminate();
   endAll('The session was opened anew.');
   const worker = createWorker();
-  session = { worker, of: key.value };
+  session = { worker, of: identity.value };
   worker.addEventListener('message', ({ data }: MessageEvent<FromSession>) => receive(worker, data));
   send(worker, { type: 'servers', servers });
-  send(worker, { type: 'open', token: key.value });
+  send(worker, { type: 'open', token: credential.value, canRenew: key.value === undefined && credential.value !== undefined });
   return worker;
 }
 
@@ -80,6 +82,7 @@ function send(worker: Worker, message: ToSession): void {
 function receive(worker: Worker, message: FromSession): void {
   if (worker !== session?.worker) return;
   if (message.type === 'status') connection.value = message.status;
+  else if (message.type === 'renew') void renewToken(worker);
   else if (message.type === 'frame') chats.get(message.id)?.onFrame(message.frame);
   else if (message.type === 'end') {
     const listener = chats.get(message.id);
@@ -90,6 +93,12 @@ function receive(worker: Worker, message: FromSession): void {
     readings.delete(message.id);
   } else if (message.type === 'ask') addAsk(worker, message);
   else dropAsk(message.id);
+}
+
+/** The token of the session has ended. That of somebody else, who has signed in meanwhile, is none for it. */
+async function renewToken(worker: Worker): Promise<void> {
+  const found = await askForLogin().catch(() => undefined);
+  send(worker, { type: 'renewed', token: found?.caller === session?.of ? found?.token : undefined });
 }
 
 function addAsk(worker: Worker, { kind, data }: FromSession & { type: 'ask' }): void {

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import type { AnswerOf, Route } from './api-types.ts';
-import { key } from './key.ts';
+import { identity } from './credential.ts';
 import { call } from './request.ts';
 import type { CallOptions } from './request.ts';
 
@@ -14,7 +14,7 @@ export interface Asked<Value> {
 }
 
 /**
- * The answer of a route for a component: asked for when it appears, when the route, its parameters or the key change, and every `everyMs` while the
+ * The answer of a route for a component: asked for when it appears, when the route, its parameters or the person who asks change, and every `everyMs` while the
  * page can be seen.
  */
 export function useAnswer<Name extends Route>(
@@ -22,7 +22,7 @@ export function useAnswer<Name extends Route>(
   options: Pick<CallOptions<Name>, 'params' | 'query'> & { everyMs?: number } = {},
 ): Asked<AnswerOf<Name>> {
   const { everyMs, ...asked } = options;
-  const question = JSON.stringify([route, asked, key.value]);
+  const question = JSON.stringify([route, asked, identity.value]);
   const [state, setState] = useState<{ data?: AnswerOf<Name>; error?: Error; isLoading: boolean }>({ isLoading: true });
   const [turn, setTurn] = useState(0);
   const last = useRef(question);

@@ -17,6 +17,8 @@ export interface ButtonProps {
   isSmall?: boolean;
   onClick?: (event: MouseEvent) => void;
   form?: string;
+  /** It has the focus when its dialog opens. */
+  isFirst?: boolean;
   class?: string;
 }
 
@@ -32,6 +34,7 @@ export function Button({
   isSmall,
   onClick,
   form,
+  isFirst,
   class: extra,
 }: ButtonProps): JSX.Element {
   const classes = ['button', kind, isSmall === true && 'small', children === undefined && 'bare', extra].filter(Boolean).join(' ');
@@ -45,6 +48,7 @@ export function Button({
       aria-label={label}
       title={label}
       form={form}
+      autofocus={isFirst}
       onClick={onClick}
     >
       {icon !== undefined && <Icon name={icon} size={isSmall === true ? 16 : 18} />}

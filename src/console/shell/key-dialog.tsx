@@ -1,16 +1,44 @@
 import type { JSX } from 'preact';
 import { keyQuestion } from '../api/key.ts';
+import type { KeyQuestion } from '../api/key.ts';
+import { canSignIn, signIn } from '../api/login.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 
-/** Asks for a key where the gateway wants one. */
+/** Asks for a key where the gateway wants one, or has people sign in. */
 export function KeyDialog(): JSX.Element | null {
   const question = keyQuestion.value;
   if (question === undefined) return null;
-  const take = (form: HTMLFormElement): void => {
-    const given = new FormData(form).get('key');
-    if (typeof given === 'string' && given.trim() !== '') question.answer(given.trim());
-  };
+  return canSignIn.value === true ? <SignInQuestion question={question} /> : <KeyQuestionDialog question={question} />;
+}
+
+function SignInQuestion({ question }: { question: KeyQuestion }): JSX.Element {
+  return (
+    <Dialog
+      title="Sign in"
+      onClose={() => question.answer(undefined)}
+      actions={
+        <>
+          <Button onClick={() => question.answer(undefined)}>Cancel</Button>
+          <Button kind="main" icon="person" isFirst onClick={signIn}>
+            Sign in
+          </Button>
+        </>
+      }
+    >
+      <p>This gateway asks who you are. Sign in with your account, and you come back to this page.</p>
+      <details class="key-instead">
+        <summary>Use a key instead</summary>
+        <KeyForm question={question} />
+        <Button type="submit" form="key-form">
+          Use this key
+        </Button>
+      </details>
+    </Dialog>
+  );
+}
+
+function KeyQuestionDialog({ question }: { question: KeyQuestion }): JSX.Element {
   return (
     <Dialog
       title="Key of this gateway"
@@ -24,29 +52,39 @@ export function KeyDialog(): JSX.Element | null {
         </>
       }
     >
-      <form
-        id="key-form"
-        onSubmit={(event) => {
-          event.preventDefault();
-          take(event.currentTarget);
-        }}
-      >
-        <p>{question.message}</p>
-        <div class="field">
-          <label for="key">Key</label>
-          <input
-            id="key"
-            name="key"
-            type="password"
-            required
-            autofocus
-            autoComplete="current-password"
-            placeholder="sk-tw-…"
-            spellcheck={false}
-          />
-          <p class="about">It is kept in this browser, and sent to this gateway alone.</p>
-        </div>
-      </form>
+      <p>{question.message}</p>
+      <KeyForm question={question} hasFocus />
     </Dialog>
+  );
+}
+
+function KeyForm({ question, hasFocus = false }: { question: KeyQuestion; hasFocus?: boolean }): JSX.Element {
+  const take = (form: HTMLFormElement): void => {
+    const given = new FormData(form).get('key');
+    if (typeof given === 'string' && given.trim() !== '') question.answer(given.trim());
+  };
+  return (
+    <form
+      id="key-form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        take(event.currentTarget);
+      }}
+    >
+      <div class="field">
+        <label for="key">Key</label>
+        <input
+          id="key"
+          name="key"
+          type="password"
+          required
+          autofocus={hasFocus}
+          autoComplete="current-password"
+          placeholder="sk-tw-…"
+          spellcheck={false}
+        />
+        <p class="about">It is kept in this browser, and sent to this gateway alone.</p>
+      </div>
+    </form>
   );
 }

@@ -1,12 +1,16 @@
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { key, keyQuestion, keepKey, askForKey } from '../api/key.ts';
+import { canSignIn, findSignIn, login, signOut } from '../api/login.ts';
+import type { Login } from '../api/login.ts';
 import { pages } from '../pages.ts';
 import type { ConsolePage } from './page.ts';
 import { RecentChats } from '../pages/chat/recent-chats.tsx';
 import { askFirst } from '../parts/ask-first.tsx';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icon.tsx';
+import { sayProblem } from '../parts/toasts.tsx';
 import { theme, themes } from './theme.ts';
 
 export function Brand(): JSX.Element {
@@ -40,7 +44,7 @@ export function Navigation(): JSX.Element {
       </nav>
       <RecentChats />
       <div class="side-end">
-        <KeyButton />
+        <AccountButton />
         <ThemeButton />
       </div>
     </>
@@ -58,8 +62,26 @@ function PageLink({ page }: { page: ConsolePage }): JSX.Element {
   );
 }
 
-function KeyButton(): JSX.Element {
-  const hasKey = key.value !== undefined;
+function AccountButton(): JSX.Element {
+  if (key.value !== undefined) return <ForgetKey />;
+  if (login.value !== undefined) return <SignOut login={login.value} />;
+  const ask = async (): Promise<void> => {
+    await findSignIn();
+    await askForKey('What you do here is then done with this key.');
+  };
+  return (
+    <Button
+      kind="quiet"
+      icon={canSignIn.value === true ? 'person' : 'key'}
+      isDisabled={keyQuestion.value !== undefined}
+      onClick={() => void ask()}
+    >
+      {canSignIn.value === true ? 'Sign in' : 'Enter key'}
+    </Button>
+  );
+}
+
+function ForgetKey(): JSX.Element {
   const forget = async (): Promise<void> => {
     const isMeant = await askFirst({
       title: 'Forget the key?',
@@ -69,14 +91,29 @@ function KeyButton(): JSX.Element {
     if (isMeant) keepKey(undefined);
   };
   return (
-    <Button
-      kind="quiet"
-      icon="key"
-      isDisabled={keyQuestion.value !== undefined}
-      onClick={() => void (hasKey ? forget() : askForKey('What you do here is then done with this key.'))}
-    >
-      {hasKey ? 'Forget key' : 'Enter key'}
+    <Button kind="quiet" icon="key" onClick={() => void forget()}>
+      Forget key
     </Button>
+  );
+}
+
+function SignOut({ login: { person } }: { login: Login }): JSX.Element {
+  const [isBusy, setBusy] = useState(false);
+  const leave = (): void => {
+    setBusy(true);
+    signOut().catch((error: unknown) => {
+      setBusy(false);
+      sayProblem(error);
+    });
+  };
+  return (
+    <>
+      <span class="account" title={person.email ?? person.id}>
+        <Icon name="person" />
+        <span class="account-name">{person.name ?? person.email ?? person.id}</span>
+      </span>
+      <Button kind="quiet" icon="leave" label="Sign out" isBusy={isBusy} onClick={leave} />
+    </>
   );
 }
 

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { keepKey } from '../../api/key.ts';
+import { login } from '../../api/login.ts';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { Button } from '../../parts/button.tsx';
@@ -37,8 +38,8 @@ export function KeyDialog({ edited, isFirst, onClose, onSaved }: KeyDialogProps)
     try {
       if (edited === undefined) {
         const { key } = await call('POST /api/keys', { body });
-        // From now on the gateway asks for a key, and this page is in the hands of whoever has made it.
-        if (isFirst) keepKey(key);
+        // From now on the gateway asks for a key, and this page is in the hands of whoever has made it. Who has signed in needs none.
+        if (isFirst && login.value === undefined) keepKey(key);
         setMade(key);
       } else {
         await call('PATCH /api/keys/:id', { params: { id: edited.id }, body });

@@ -1,0 +1,106 @@
+import type { Page } from 'playwright-core';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { authorizationServer, passwordOf } from '../_support/authorization-server.ts';
+import type { AuthorizationServer } from '../_support/authorization-server.ts';
+import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+import type { FreshGateway } from '../_support/fresh-gateway.ts';
+import { consoleClient, environmentFor } from '../http/login-fixture.ts';
+
+afterAll(closeChromium);
+
+async function scene(): Promise<{ gateway: FreshGateway; authorization: AuthorizationServer }> {
+  const authorization = await authorizationServer({ offersRegistration: false, clients: [consoleClient] });
+  const gateway = await freshGateway(environmentFor(authorization.url));
+  onTestFinished(() => gateway[Symbol.asyncDispose]());
+  return { gateway, authorization };
+}
+
+/** At the provider, which asks a new browser for the password and then for consent. */
+async function signInAt(page: Page, account: string): Promise<void> {
+  await page.locator('input[name=account]').fill(account);
+  await page.locator('input[name=password]').fill(passwordOf(account));
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Yes' }).click();
+}
+
+const question = 'What time is it in Osaka?';
+
+describeInChromium('the console of a gateway with an OpenID provider', () => {
+  test('has somebody sign in, answers their question, and lets them sign out', async () => {
+    const { gateway, authorization } = await scene();
+    await using it = await openPage(gateway.url, { path: '/console/runs?status=failed' });
+    const { page } = it;
+    const dialog = page.getByRole('dialog', { name: 'Sign in' });
+    await dialog.waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    await signInAt(page, 'ada');
+
+    await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
+    expect(page.url()).toBe(`${gateway.url}/console/runs?status=failed`);
+    const side = page.getByRole('complementary');
+    await side.getByText('ada').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await side.getByRole('link', { name: 'Chat', exact: true }).click();
+    await page.getByRole('button', { name: question }).click();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    // What scripts can keep holds no token.
+    const kept = await page.evaluate(() => JSON.stringify([localStorage, sessionStorage, document.cookie]));
+    expect(kept).toContain('toolwharf.signed-in');
+    expect(kept).not.toContain('eyJ');
+
+    // A new page knows them without asking, and without a request that is refused.
+    const refused: string[] = [];
+    page.on('response', (response) => response.status() === 401 && refused.push(response.url()));
+    await page.reload();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    await side.getByText('ada').waitFor();
+    expect(refused).toEqual([]);
+
+    await side.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await dialog.waitFor();
+    expect(page.url()).toBe(`${gateway.url}/`);
+    expect(await page.evaluate(() => localStorage.getItem('toolwharf.signed-in'))).toBeNull();
+    await dialog.getByRole('button', { name: 'Sign in' }).click();
+    // The provider has forgotten them as well.
+    await page.locator('input[name=account]').waitFor();
+    expect(it.faults).toEqual([]);
+    expect(it.foreign.every((url) => url.startsWith(authorization.url))).toBe(true);
+  });
+
+  test('takes a key instead, too', async () => {
+    const { gateway } = await scene();
+    const key = await gateway.app.createFirstKey();
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByText('Use a key instead').click();
+    await page.getByLabel('Key', { exact: true }).fill(key ?? '');
+    await page.getByRole('button', { name: 'Use this key' }).click();
+    await page.getByRole('button', { name: question }).click();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    await page.getByRole('complementary').getByRole('button', { name: 'Forget key' }).waitFor();
+  });
+
+  test('goes on with a new token when the first one ends, also over its socket', async () => {
+    const { gateway, authorization } = await scene();
+    authorization.accessTokenSeconds = 12;
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    let workers = 0;
+    page.on('worker', () => workers++);
+    await page.getByRole('dialog', { name: 'Sign in' }).getByRole('button', { name: 'Sign in' }).click();
+    await signInAt(page, 'ada');
+    await page.getByRole('button', { name: question }).click();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    await expect.poll(() => authorization.grants('refresh_token').length, { timeout: 20_000 }).toBeGreaterThanOrEqual(2);
+    await page.getByRole('textbox').fill('And in Oslo?');
+    await page.keyboard.press('Enter');
+    await page.locator('.chat-answer .chat-foot').nth(1).waitFor();
+    // The session of the first question is there still.
+    expect(workers).toBe(1);
+    expect(await page.getByRole('dialog', { name: 'Sign in' }).count()).toBe(0);
+    expect(it.faults).toEqual([]);
+  });
+});
