@@ -10,6 +10,7 @@ import { examineIssuer } from './examine-issuer.ts';
 import { examineFolder, examineNode } from './examine-machine.ts';
 import { examineModels } from './examine-models.ts';
 import { examinePresets } from './examine-presets.ts';
+import { examineSignIn } from './examine-sign-in.ts';
 import { examineStore } from './examine-store.ts';
 import { examineToolServers } from './examine-tool-servers.ts';
 import { ok, warning } from './finding.ts';
@@ -41,10 +42,11 @@ export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
   const inTime = createPatience(signal);
   const nothing = { toolServers: config.toolServers, keys: 0, isUsed: true, presets: config.presets };
   const store = await inTime('The database', examineStore(config, parts.openRegistry), (late) => ({ ...nothing, findings: [late] }));
-  const [folder, address, issuer, models, toolServers, functions] = await Promise.all([
+  const [folder, address, issuer, signIn, models, toolServers, functions] = await Promise.all([
     inTime('The data folder', examineFolder(config.dataDir), (late) => late),
     inTime('The address', parts.examineAddress(), (late) => [late]),
     inTime('auth.oidc', examineIssuer(config.oidc, send), (late) => [late]),
+    inTime('Signing in', examineSignIn(config, send), (late) => [late]),
     inTime('The models', examineModels(parts), (late) => ({ findings: [late], ids: undefined })),
     inTime('Some tool servers', examineToolServers(store, { ...parts, send: parts.sendToServers }), (late) => [late]),
     inTime('The functions', parts.examineFunctions(), (late) => ({ findings: [late], functions: undefined })),
@@ -53,7 +55,7 @@ export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
   const presets = await examinePresets(store.presets, known);
   return [
     { title: 'This machine', findings: [examineNode(process.versions.node), folder, ...address] },
-    { title: 'Access', findings: [examineAccess(config, store.keys), ...issuer] },
+    { title: 'Access', findings: [examineAccess(config, store.keys), ...issuer, ...signIn] },
     parts.settings,
     { title: 'Models', findings: models.findings },
     { title: 'Tool servers', findings: [...store.findings, ...toolServers] },

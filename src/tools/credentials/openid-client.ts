@@ -66,7 +66,8 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
   async function discover(): Promise<AuthorizationServer> {
     const server = await readMetadata(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, issuer, fetch);
     if (server === undefined) throw invalid('has no metadata. Check OIDC_ISSUER');
-    const { code_challenge_methods_supported: methods } = server;
+    const { code_challenge_methods_supported: methods, token_endpoint: tokenEndpoint } = server;
+    if (tokenEndpoint === undefined) throw invalid('names no address that takes codes');
     if (server.issuer !== issuer)
       throw invalid(`calls itself ${server.issuer}. Set OIDC_ISSUER to exactly this, if it is the one you mean`);
     if (methods !== undefined && !methods.includes('S256'))

@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { examineInstallation } from '../../../src/cli/doctor.ts';
 import type { Finding } from '../../../src/core/finding.ts';
+import { handMadeOpenId, openIdClient } from '../../_support/hand-made-openid.ts';
 import { audience, startTokenIssuer } from '../../_support/token-issuer.ts';
 
-async function access(issuer: string): Promise<Finding[]> {
+async function access(issuer: string, further: NodeJS.ProcessEnv = {}): Promise<Finding[]> {
   const folder = mkdtempSync(join(tmpdir(), 'toolwharf-doctor-issuer-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const quiet = { PORT: '0', TOOLWHARF_DATA_DIR: folder, OLLAMA_BASE_URLS: ';', TOOLWHARF_DEMO: 'true' };
-  const environment = { ...quiet, OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience };
+  const environment = { ...quiet, OIDC_ISSUER: issuer, OIDC_AUDIENCE: audience, ...further };
   const sections = await examineInstallation(environment, { readFile: () => undefined, isContainer: false });
   return sections.find(({ title }) => title === 'Access')?.findings ?? [];
 }
@@ -31,4 +32,31 @@ test('the issuer of tokens is asked for its keys, and what is wrong with it is n
   });
   issuer.fail();
   expect(await access(issuer.url)).toContainEqual({ level: 'broken', text: expect.stringContaining('HTTP 500'), cure: expect.any(String) });
+});
+
+test('a client for signing in to the console is examined as well, and its redirect address named', async () => {
+  const { issuer } = await handMadeOpenId(audience);
+  const client = { OIDC_CLIENT_ID: openIdClient.id };
+  expect(await access(issuer, { ...client, PUBLIC_URL: 'https://gateway.example' })).toContainEqual({
+    level: 'ok',
+    text: expect.stringContaining('if https://gateway.example/login/callback is its redirect address'),
+  });
+  expect(await access(issuer, client)).toContainEqual({
+    level: 'warning',
+    text: expect.stringContaining('on this machine alone'),
+    cure: expect.stringContaining('PUBLIC_URL'),
+  });
+  const plain = await handMadeOpenId(audience, { metadata: { code_challenge_methods_supported: ['plain'] } });
+  expect(await access(plain.issuer, client)).toContainEqual({
+    level: 'broken',
+    text: expect.stringContaining('PKCE with S256'),
+    cure: expect.stringContaining('OIDC_CLIENT_ID'),
+  });
+  const withoutTokens = await handMadeOpenId(audience, { metadata: { token_endpoint: 7 } });
+  expect(await access(withoutTokens.issuer, client)).toContainEqual({
+    level: 'broken',
+    text: expect.stringContaining('no address that takes codes'),
+    cure: expect.any(String),
+  });
+  expect((await access(issuer)).some(({ text }) => text.includes('sign in'))).toBe(false);
 });
