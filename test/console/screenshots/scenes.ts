@@ -5,6 +5,10 @@ export interface Scene {
   name: string;
   path: string;
   prepare?: (page: Page) => Promise<unknown>;
+  /** After a month in use. */
+  isFilled?: true;
+  /** Of the gateway. */
+  environment?: NodeJS.ProcessEnv;
 }
 
 async function askTheTime(page: Page): Promise<void> {
@@ -86,6 +90,61 @@ export const scenes: readonly Scene[] = [
       await page.goto(new URL('/console/usage', page.url()).href);
       await page.locator('.usage-chart').first().waitFor();
     },
+  },
+  { name: 'accounts-filled', path: '/console/accounts', isFilled: true },
+  { name: 'presets-filled', path: '/console/presets', isFilled: true },
+  {
+    name: 'edit-preset',
+    path: '/console/presets',
+    isFilled: true,
+    async prepare(page) {
+      await page.getByRole('button', { name: 'Edit translator' }).click();
+      await page.getByText('Approvals, limits and parameters').click();
+    },
+  },
+  {
+    name: 'keys-filled',
+    path: '/console/keys',
+    isFilled: true,
+    prepare: (page) => page.getByRole('heading', { name: 'People', exact: true }).waitFor(),
+  },
+  {
+    name: 'edit-key',
+    path: '/console/keys',
+    isFilled: true,
+    prepare: (page) => page.getByRole('button', { name: 'Edit the key Open WebUI' }).click(),
+  },
+  {
+    name: 'person',
+    path: '/console/keys',
+    isFilled: true,
+    prepare: (page) => page.getByRole('button', { name: 'Manage Ada' }).click(),
+  },
+  {
+    name: 'usage-filled',
+    path: '/console/usage',
+    isFilled: true,
+    prepare: (page) => page.locator('.usage-chart').first().waitFor(),
+  },
+  {
+    name: 'usage-people',
+    path: '/console/usage',
+    isFilled: true,
+    async prepare(page) {
+      await page.getByLabel('By', { exact: true }).selectOption('user');
+      await page.getByRole('rowheader', { name: 'Ada' }).waitFor();
+    },
+  },
+  {
+    name: 'health-broken',
+    path: '/console/health',
+    environment: { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1', OPENAI_API_KEYS: 'sk-x', TASK_MODEL: 'gone', TOOLWHARF_DEMO: 'true' },
+    prepare: (page) => page.locator('.health-part').first().waitFor(),
+  },
+  {
+    name: 'settings-all',
+    path: '/console/settings',
+    prepare: (page) => page.getByLabel('Defaults too').check(),
   },
   {
     name: 'health',

@@ -2,10 +2,13 @@
 import { mkdirSync } from 'node:fs';
 import { closeChromium, openPage } from '../../_support/chromium.ts';
 import { freshGateway } from '../../_support/fresh-gateway.ts';
+import { listSettings } from '../../../src/app/config/read-settings.ts';
+import { fillGateway } from './fill-gateway.ts';
 import { scenes } from './scenes.ts';
 import type { Scene } from './scenes.ts';
 
 const [folder = 'node_modules/.cache/screenshots', ...names] = process.argv.slice(2);
+const dayMs = 86_400_000;
 const wide = { width: 1280, height: 800 };
 const narrow = { width: 360, height: 740 };
 const looks = [
@@ -16,9 +19,15 @@ const looks = [
 ] as const;
 
 /** Each with a gateway of its own, so that no scene shows what another has left. */
-async function take({ name, path, prepare }: Scene): Promise<void> {
-  await using gateway = await freshGateway();
-  const address = `${path}#key=${gateway.app.startKey ?? ''}`;
+async function take({ name, path, prepare, isFilled, environment = {} }: Scene): Promise<void> {
+  let ago = 0;
+  const adminKey = 'sk-tw-screenshots';
+  const whole = { ...environment, ...(isFilled && { TOOLWHARF_ADMIN_KEY: adminKey }) };
+  const parts = { now: () => Date.now() - ago, settings: listSettings(whole, undefined) };
+  await using gateway = await freshGateway(whole, parts);
+  const key = isFilled === true ? adminKey : (gateway.app.startKey ?? '');
+  if (isFilled === true) await fillGateway({ url: gateway.url, key, setDaysAgo: (days) => (ago = days * dayMs) });
+  const address = `${path}#key=${key}`;
   for (const { look, ...options } of looks) {
     await using it = await openPage(gateway.url, { path: address, ...options, reducedMotion: 'reduce' });
     await it.page.locator('main h1').first().waitFor();
