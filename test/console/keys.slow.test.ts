@@ -130,6 +130,16 @@ describeInChromium('the page of keys and people', () => {
     await page.getByRole('button', { name: 'Make it' }).click();
     await page.getByRole('alert').getByText('in the past').waitFor();
     expect(await page.getByLabel('Last day').inputValue()).toBe('2020-01-01');
+    // What was the only restriction stays where it is written.
+    await page.getByLabel('Last day').fill('');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('button', { name: 'Edit the key past' }).click();
+    expect(await page.getByLabel('Last day').isVisible()).toBe(false);
+    await page.getByText('Limits, and what it may use').click();
+    await page.getByRole('group', { name: 'Limits', exact: true }).getByLabel('Tokens a day').fill('1');
+    await page.getByRole('group', { name: 'Limits', exact: true }).getByLabel('Tokens a day').fill('');
+    expect(await page.getByLabel('Last day').isVisible()).toBe(true);
   });
 
   test('disconnects a person from a tool server, and deletes them', async () => {

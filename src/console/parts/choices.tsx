@@ -73,7 +73,7 @@ export function toolChoices(tools: AnswerOf<'GET /api/tools'>['data']): Choice[]
   const groups = Map.groupBy(tools, ({ kind, server, id }) => (kind === 'function' || kind === 'preset' ? id : `server:${server}`));
   return [...groups].map(([value, functions]) => ({
     value,
-    label: value.replace(/^server:/, ''),
+    label: value.replace(/^(?:server|preset|function):/, ''),
     about: value.startsWith('server:') ? formatCount(functions.length, 'function') : value.startsWith('preset:') ? 'preset' : 'function',
   }));
 }

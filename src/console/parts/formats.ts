@@ -5,6 +5,7 @@ const number = new Intl.NumberFormat();
 const short = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
 const dateTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const dayAndMonth = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
 const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
@@ -29,6 +30,11 @@ export function formatDate(value: string | number | null | undefined): string {
 /** A day in UTC, such as `2026-11-23`, wherever this browser is. */
 export function formatDay(value: string): string {
   return day.format(new Date(value));
+}
+
+/** The same without its year. */
+export function formatShortDay(value: string): string {
+  return dayAndMonth.format(new Date(value));
 }
 
 export function formatClock(value: string | number): string {

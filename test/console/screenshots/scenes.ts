@@ -99,7 +99,7 @@ export const scenes: readonly Scene[] = [
     isFilled: true,
     async prepare(page) {
       await page.getByRole('button', { name: 'Edit translator' }).click();
-      await page.getByText('Approvals, limits and parameters').click();
+      await page.getByLabel('Model parameters').scrollIntoViewIfNeeded();
     },
   },
   {

@@ -72,26 +72,39 @@ export function AccountsPage(): JSX.Element {
                   title: 'State',
                   cell: ({ state }) => <span class={`chip ${tones[state]}`}>{state === 'missing' ? 'not connected' : state}</span>,
                 },
-                { title: 'By', isMinor: true, cell: ({ kind }) => (kind === 'oauth' ? 'sign-in' : 'key') },
                 {
-                  title: 'May',
+                  title: 'By',
                   isMinor: true,
-                  cell: ({ scopes = [] }) => <span class="mono small">{scopes.join(' ')}</span>,
+                  cell: ({ kind, scopes = [] }) => (
+                    <>
+                      {kind === 'oauth' ? 'sign-in' : 'key'}
+                      {scopes.length > 0 && <div class="soft small">may {scopes.join(', ')}</div>}
+                    </>
+                  ),
                 },
                 {
                   title: 'Actions',
                   cell: (account) => (
-                    <span class="row">
-                      <Button
-                        isSmall
-                        kind={account.state === 'connected' ? 'plain' : 'main'}
-                        icon="external"
-                        label={`${account.state === 'connected' ? 'Connect anew' : 'Connect'} to ${account.name}`}
-                        isBusy={busy === account.server}
-                        onClick={() => void connect(account)}
-                      >
-                        {account.state === 'connected' ? 'Connect anew' : 'Connect'}
-                      </Button>
+                    <span class="row accounts-actions">
+                      {account.state === 'connected' ? (
+                        <Button
+                          isSmall
+                          icon="refresh"
+                          label={`Connect anew to ${account.name}`}
+                          isBusy={busy === account.server}
+                          onClick={() => void connect(account)}
+                        />
+                      ) : (
+                        <Button
+                          isSmall
+                          kind="main"
+                          label={`Connect to ${account.name}`}
+                          isBusy={busy === account.server}
+                          onClick={() => void connect(account)}
+                        >
+                          Connect
+                        </Button>
+                      )}
                       {account.state !== 'missing' && (
                         <Button
                           isSmall

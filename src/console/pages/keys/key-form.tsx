@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useAnswer } from '../../api/use-answer.ts';
 import { Choices, toolChoices } from '../../parts/choices.tsx';
+import { MoreFields } from '../../parts/more-fields.tsx';
 import { idHeaders, limitNames } from './key-draft.ts';
 import type { KeyDraft, LimitTexts } from './key-draft.ts';
 
@@ -45,8 +46,7 @@ export function KeyFields({ draft, set, isFirst, hasSecret }: KeyFieldsProps): J
         ))}
       </fieldset>
       {isPeople && <PeopleFields draft={draft} set={set} hasSecret={hasSecret} />}
-      <details class="more-fields" open={hasRestrictions(draft)}>
-        <summary>Limits, and what it may use</summary>
+      <MoreFields summary="Limits, and what it may use" isUsed={hasRestrictions(draft)}>
         <div class="stack">
           <LimitFields
             legend={isPeople ? 'Limits for each person' : 'Limits'}
@@ -67,7 +67,7 @@ export function KeyFields({ draft, set, isFirst, hasSecret }: KeyFieldsProps): J
             <span class="about">It works until midnight UTC of that day. Empty: until it is deleted.</span>
           </label>
         </div>
-      </details>
+      </MoreFields>
     </>
   );
 }
@@ -167,8 +167,7 @@ function PeopleFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: bool
       {from === 'jwt' ? (
         <TokenFields draft={draft} set={set} hasSecret={hasSecret} />
       ) : (
-        <details class="more-fields" open={draft.nameHeader !== '' || draft.emailHeader !== ''}>
-          <summary>Names and addresses</summary>
+        <MoreFields summary="Names and addresses" isUsed={draft.nameHeader !== '' || draft.emailHeader !== ''}>
           <div class="fields">
             <TextField
               label="Header with the name"
@@ -183,7 +182,7 @@ function PeopleFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: bool
               placeholder="x-openwebui-user-email"
             />
           </div>
-        </details>
+        </MoreFields>
       )}
     </fieldset>
   );
@@ -226,14 +225,13 @@ function TokenFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: boole
           placeholder="https://login.example.com/jwks.json"
         />
       )}
-      <details class="more-fields" open={draft.issuer !== '' || draft.audience !== '' || draft.claim !== 'sub'}>
-        <summary>What else the token must say</summary>
+      <MoreFields summary="What else the token must say" isUsed={draft.issuer !== '' || draft.audience !== '' || draft.claim !== 'sub'}>
         <div class="fields">
           <TextField label="Issuer" value={draft.issuer} onChange={(issuer) => set({ issuer })} placeholder="any" />
           <TextField label="Audience" value={draft.audience} onChange={(audience) => set({ audience })} placeholder="any" />
           <TextField label="Claim with the person’s id" value={draft.claim} onChange={(claim) => set({ claim })} isRequired />
         </div>
-      </details>
+      </MoreFields>
     </>
   );
 }

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { askFirst } from '../../parts/ask-first.tsx';
+import { Breakable } from '../../parts/breakable.tsx';
 import { Button } from '../../parts/button.tsx';
 import { formatCount, formatDate, formatShort } from '../../parts/formats.ts';
 import { Answered, Problem } from '../../parts/states.tsx';
@@ -63,7 +64,15 @@ export function KeysPage(): JSX.Element {
               rows={data}
               keyOf={({ id }) => id}
               columns={[
-                { title: 'Key', cell: ({ name }) => name },
+                {
+                  title: 'Key',
+                  cell: ({ name, origin }) => (
+                    <>
+                      <Breakable text={name} />
+                      {origin === 'environment' && <div class="soft small">set outside</div>}
+                    </>
+                  ),
+                },
                 { title: 'Role', cell: ({ role }) => <span class="chip">{role === 'admin' ? 'administrator' : 'user'}</span> },
                 { title: 'Speaks for', isMinor: true, cell: whomOf },
                 { title: 'Limits', isMinor: true, cell: (key) => <Restrictions of={key} /> },
@@ -71,7 +80,7 @@ export function KeysPage(): JSX.Element {
                 {
                   title: 'Actions',
                   cell: (key) =>
-                    key.origin === 'database' ? (
+                    key.origin === 'database' && (
                       <span class="row keys-actions">
                         <Button isSmall icon="edit" label={`Edit the key ${key.name}`} onClick={() => setShown({ key, isFirst: false })} />
                         <Button
@@ -82,8 +91,6 @@ export function KeysPage(): JSX.Element {
                           onClick={() => void remove(key).catch(sayProblem)}
                         />
                       </span>
-                    ) : (
-                      <span class="soft small">environment</span>
                     ),
                 },
               ]}

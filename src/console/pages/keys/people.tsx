@@ -34,8 +34,8 @@ export function People({ people, nameOf, onDeleted }: PeopleProps): JSX.Element 
   );
   return (
     <section class="stack">
-      <div class="row">
-        <h2 class="grow">People</h2>
+      <div class="row keys-head">
+        <h2>People</h2>
         {people.length >= manyPeople && (
           <input
             type="search"

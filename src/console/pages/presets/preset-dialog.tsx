@@ -6,6 +6,7 @@ import { useAnswer } from '../../api/use-answer.ts';
 import { Button } from '../../parts/button.tsx';
 import { Choices, toolChoices } from '../../parts/choices.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
+import { MoreFields } from '../../parts/more-fields.tsx';
 import { modes } from '../../parts/modes.ts';
 import { Loading, Problem } from '../../parts/states.tsx';
 import { say } from '../../parts/toasts.tsx';
@@ -122,7 +123,7 @@ export function PresetDialog({ preset, onClose, onSaved }: PresetDialogProps): J
           />
         </label>
         <ToolFields draft={draft} set={set} />
-        <MoreFields draft={draft} set={set} />
+        <OtherFields draft={draft} set={set} />
         {error !== undefined && <Problem error={error} />}
       </form>
     </Dialog>
@@ -166,14 +167,13 @@ const approvals = [
   ['some', 'For these functions'],
 ] as const;
 
-function MoreFields({ draft, set }: FieldsProps): JSX.Element {
+function OtherFields({ draft, set }: FieldsProps): JSX.Element {
   const presets = useAnswer('GET /api/presets');
   const others = presets.data?.data.filter(({ id }) => id !== draft.id) ?? [];
   const { approval, agents } = draft;
   const isUsed = [draft.description, draft.maxRounds, draft.timeoutSeconds, draft.params].some((text) => text !== '');
   return (
-    <details class="more-fields" open={isUsed || approval !== 'unset' || agents.length > 0}>
-      <summary>Approvals, limits and parameters</summary>
+    <MoreFields summary="Approvals, limits and parameters" isUsed={isUsed || approval !== 'unset' || agents.length > 0}>
       <div class="stack">
         <label class="field">
           Description
@@ -261,6 +261,6 @@ function MoreFields({ draft, set }: FieldsProps): JSX.Element {
           <span class="about">JSON. They hold where a request has none of its own.</span>
         </label>
       </div>
-    </details>
+    </MoreFields>
   );
 }

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { useAnswer } from '../../api/use-answer.ts';
+import { Breakable } from '../../parts/breakable.tsx';
 import { formatBytes, formatCount, formatDuration, formatNumber } from '../../parts/formats.ts';
 import { Answered, Problem } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -64,14 +65,23 @@ function SettingTable({ settings, isSearch }: { settings: readonly Setting[]; is
       rows={settings}
       keyOf={({ name }) => name}
       columns={[
-        { title: 'Setting', cell: ({ name }) => <span class="mono small">{name}</span> },
+        { title: 'Setting', cell: Named },
         { title: 'Value', cell: ({ value }) => <span class="mono small settings-value">{value ?? '–'}</span> },
         {
           title: 'From',
-          cell: ({ origin }) => (origin === 'default' ? <span class="soft">default</span> : <span class="chip">{origin}</span>),
+          cell: ({ origin }) =>
+            origin === 'default' ? <span class="soft settings-from">default</span> : <span class="chip">{origin}</span>,
         },
       ]}
     />
+  );
+}
+
+function Named({ name }: { name: string }): JSX.Element {
+  return (
+    <span class="mono small">
+      <Breakable text={name} />
+    </span>
   );
 }
 
@@ -93,7 +103,7 @@ function LimitTable({ limits, words }: { limits: Readonly<Record<string, unknown
         rows={found}
         keyOf={({ name }) => name}
         columns={[
-          { title: 'Limit', cell: ({ name }) => <span class="mono small">{name}</span> },
+          { title: 'Limit', cell: Named },
           {
             title: 'Value',
             isNumber: true,

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { formatDay, formatNumber, formatShort } from '../../parts/formats.ts';
+import { formatDay, formatNumber, formatShort, formatShortDay } from '../../parts/formats.ts';
 
 interface UsageChartProps {
   /** What is counted, such as `Tokens`. */
@@ -45,8 +45,8 @@ export function UsageChart({ title, days, values, isBad = false }: UsageChartPro
         })}
       </svg>
       <div class="usage-axis soft small" aria-hidden="true">
-        {first !== undefined && <span>{formatDay(first)}</span>}
-        {last !== undefined && last !== first && <span>{formatDay(last)}</span>}
+        {first !== undefined && <span>{formatShortDay(first)}</span>}
+        {last !== undefined && last !== first && <span>{formatShortDay(last)}</span>}
       </div>
     </figure>
   );

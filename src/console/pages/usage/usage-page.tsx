@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { useAnswer } from '../../api/use-answer.ts';
+import { Breakable } from '../../parts/breakable.tsx';
 import { formatDay, formatNumber } from '../../parts/formats.ts';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
@@ -159,7 +160,7 @@ function Report({ rows, by, days, nameOf, only, onOnly }: ReportProps): JSX.Elem
         label={`Usage by ${labels[by].toLowerCase()}`}
         rows={sums}
         keyOf={({ name }) => name}
-        columns={[{ title: labels[by], cell: ({ name: id }) => names.get(id) ?? id }, ...counts(by)]}
+        columns={[{ title: labels[by], cell: ({ name: id }) => <Breakable text={names.get(id) ?? id} /> }, ...counts(by)]}
       />
       <details>
         <summary>By day (UTC)</summary>
