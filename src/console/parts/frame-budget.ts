@@ -12,23 +12,25 @@ const waiting = new Set<() => void>();
 export function takeCharacters(wanted: number): number {
   const given = Math.min(wanted, left);
   left -= given;
-  if (!isCounting) {
-    isCounting = true;
-    requestAnimationFrame(renew);
-  }
+  if (given > 0) countFrame();
   return given;
 }
 
 /** Calls back once in the next frame. @returns what takes it back */
 export function inNextFrame(callback: () => void): () => void {
   waiting.add(callback);
+  countFrame();
   return () => void waiting.delete(callback);
 }
 
-function renew(): void {
-  isCounting = false;
-  left = perFrame;
-  const ready = [...waiting];
-  waiting.clear();
-  for (const callback of ready) callback();
+function countFrame(): void {
+  if (isCounting) return;
+  isCounting = true;
+  requestAnimationFrame(() => {
+    isCounting = false;
+    left = perFrame;
+    const ready = [...waiting];
+    waiting.clear();
+    for (const callback of ready) callback();
+  });
 }
