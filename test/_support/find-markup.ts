@@ -8,15 +8,19 @@ export function findForeignMarkup(page: Page, within = 'body'): Promise<string[]
   return page.evaluate(
     ([selector, names, attributes]) => {
       const isKnownValue: Record<string, (value: string, element: Element) => boolean> = {
-        href: (value) => /^(?:https?:\/\/|mailto:|#content$|\/$|\/console\/|\/docs$)/.test(value),
+        // Browsers save what is under `download`, and open no such address as a page.
+        href: (value, element) =>
+          (value.startsWith('data:') && element.hasAttribute('download')) ||
+          /^(?:https?:\/\/|mailto:|#content$|\/$|\/console\/|\/docs$)/.test(value),
         src: (value) => /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[\w+/=]+$/.test(value),
-        type: (value) => ['button', 'submit', 'text', 'checkbox', 'radio', 'password', 'number', 'url', 'email', 'date'].includes(value),
+        type: (value) =>
+          ['button', 'submit', 'text', 'checkbox', 'radio', 'password', 'number', 'url', 'email', 'date', 'search'].includes(value),
         target: (value, element) => value === '_blank' && element.getAttribute('rel') === 'noopener noreferrer',
         rel: (value) => value === 'noopener noreferrer',
         // Words of the console's own alone: nothing of a text names a class.
         class: (value) => /^[a-z0-9 -]*$/.test(value) && !value.includes('evil'),
         // What the console sets where something was measured.
-        style: (value, element) => element.closest('.virtual-list') !== null && /^(?:height|transform): [\w(). -]+;$/.test(value),
+        style: (value) => /^(?:(?:height|width|left|transform): (?:min|translateY)?[\d.,%px() -]+; ?)+$/.test(value),
       };
       return [...document.querySelectorAll(`${selector}, ${selector} *`)].flatMap((element) => {
         const name = element.localName;
@@ -36,11 +40,11 @@ export function findForeignMarkup(page: Page, within = 'body'): Promise<string[]
 
 const elements = [
   'body div main aside nav header footer section noscript p span h1 h2 h3 h4 h5 h6 hr br ul ol li dl dt dd blockquote pre code strong em del a img',
-  'table thead tbody tr th td svg path rect form fieldset legend label input textarea select option button progress dialog details summary',
+  'table thead tbody tr th td svg path rect form fieldset legend label input textarea select option button progress dialog details summary time title figure figcaption',
 ].flatMap((names) => names.split(' '));
 
 /** Whatever they hold does nothing. */
 const plainAttributes = [
   'id for name title role tabindex start value alt loading open placeholder rows scope dir width height viewBox d rx disabled checked required',
-  'autofocus autocomplete spellcheck min max step hidden selected download multiple accept',
+  'autofocus autocomplete spellcheck min max step hidden selected download multiple accept datetime data-index x y preserveAspectRatio',
 ].flatMap((names) => names.split(' '));

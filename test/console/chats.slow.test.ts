@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
@@ -142,34 +141,5 @@ describeInChromium('a chat', () => {
     );
     expect(isRefused).toBe(true);
     await time.close();
-  });
-});
-
-describeInChromium('hostile text', () => {
-  const hostile = [
-    '<script>alert(1)</script><img src=x onerror=alert(2)> <style>*{display:none}</style> <iframe src=//evil.example></iframe>',
-    '![picture](https://evil.example/p.png) [link](javascript:alert(3)) [data](data:text/html,<script>alert(4)</script>) <https://evil.example>',
-    '<svg onload=alert(5)> &lt;script&gt; [x]: https://evil.example "t"\n\n![][x]\n\n| <b>a</b> | `<i>` |\n|---|---|\n| <img src=x> | [y](vbscript:z) |',
-    `${'>'.repeat(3_000)} deep\n\n${'- '.repeat(500)}list\n\n${'['.repeat(2_000)}`,
-  ].join('\n\n');
-
-  test.each([1, 7, 10_000])('of a model never becomes markup, script, a request or a style (%i characters at a time)', async (size) => {
-    const pieces = hostile.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
-    const { parts } = scripted([...pieces.map(textOf), { type: 'reasoning', text: hostile }, ...end]);
-    await using gateway = await freshGateway({}, parts);
-    await using it = await openPage(gateway.url);
-    const { page } = it;
-    page.on('dialog', () => it.faults.push('a script ran'));
-    await ask(page, hostile.slice(0, 200));
-    await page.locator('.chat-answer .chat-foot').waitFor();
-    await wait(100);
-    const found = await page.evaluate(() => ({
-      elements: document.querySelectorAll('main :is(script, style, iframe, img, svg[onload], [onerror], [style])').length,
-      links: [...document.querySelectorAll('main .markdown a')].map((link) => (link as HTMLAnchorElement).protocol),
-    }));
-    expect(found.elements).toBe(0);
-    expect(found.links.filter((protocol) => protocol !== 'https:')).toEqual([]);
-    expect(it.faults).toEqual([]);
-    expect(it.foreign).toEqual([]);
   });
 });

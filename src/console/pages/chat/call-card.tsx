@@ -6,6 +6,7 @@ import { formatDuration } from '../../parts/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
+import { visibleText } from '../../parts/visible-text.ts';
 import type { CallPart } from './chat.ts';
 import { Files, ResultView } from './result-view.tsx';
 
@@ -41,8 +42,8 @@ export function CallCard({
               <span class="spinner" />
             )}
           </span>
-          <span class="call-name">{tool}</span>
-          <span class="call-brief cut">{progress ?? briefOf(args)}</span>
+          <span class="call-name">{visibleText(tool)}</span>
+          <span class="call-brief cut">{visibleText(progress ?? briefOf(args))}</span>
           {decision !== undefined && <span class="chip">{decisions[decision] ?? decision}</span>}
           <span class="call-time">{state === 'waiting' ? 'waits' : isRunning ? '' : formatDuration(durationMs)}</span>
           <span class="unseen">{state === 'done' ? 'done' : state === 'failed' ? 'failed' : 'running'}</span>
@@ -56,7 +57,7 @@ export function CallCard({
               <>
                 <h3>Error</h3>
                 <p class="bad">
-                  {error.message} <span class="soft mono">{error.code}</span>
+                  {visibleText(error.message)} <span class="soft mono">{error.code}</span>
                 </p>
               </>
             )}

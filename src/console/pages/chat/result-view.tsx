@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Table } from '../../parts/table.tsx';
 import { safeAddress } from '../../parts/markdown.tsx';
+import { visibleText } from '../../parts/visible-text.ts';
 
 /** Beyond this a list is a tree. */
 const maxRows = 100;
@@ -47,7 +48,7 @@ function ResultTable({ rows }: { rows: readonly Row[] }): JSX.Element {
       rows={rows}
       keyOf={(row) => rows.indexOf(row)}
       columns={names.map((name) => ({
-        title: name,
+        title: visibleText(name),
         isNumber: rows.every((row) => typeof row[name] === 'number'),
         cell: (row) => cellOf(row[name]),
       }))}
@@ -78,5 +79,5 @@ export function Files({ files }: { files: readonly { type: string; url?: string 
 }
 
 function cellOf(value: unknown): string {
-  return typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value);
+  return typeof value === 'string' ? visibleText(value) : value === undefined || value === null ? '' : JSON.stringify(value);
 }
