@@ -42,6 +42,51 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
+  test('folds the reasoning, and says how long it took as soon as it has ended', async () => {
+    const { parts } = scripted([{ type: 'reasoning', text: 'Let me think.' }, textOf('Well, '), new Promise(() => undefined)]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    await ask(it.page, 'Why?');
+    await it.page.getByText(/^Thought for/).click();
+    await it.page.getByText('Let me think.').waitFor();
+    expect(it.faults).toEqual([]);
+  });
+
+  test('stays at its end while more comes and when a question is asked, and stays where its reader has scrolled to', async () => {
+    const lines = (count: number): ScriptStep[] => Array.from({ length: count }, (_, index) => textOf(`Line ${index}.\n\n`));
+    const more = Promise.withResolvers<void>();
+    const { parts } = scripted([...lines(60), more.promise, ...lines(30), ...end], [...lines(40), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    const frame = page.locator('.chat-scroll');
+    const fromEnd = (): Promise<number> =>
+      frame.evaluate(({ scrollHeight, scrollTop, clientHeight }) => Math.round(scrollHeight - scrollTop - clientHeight));
+    await ask(page, 'Count');
+    await page.getByText('Line 59.').waitFor();
+    await expect.poll(fromEnd).toBe(0);
+    // A smaller window, such as one with a keyboard.
+    await page.setViewportSize({ width: 360, height: 500 });
+    await expect.poll(fromEnd).toBe(0);
+    await frame.evaluate((element) => element.scrollTo({ top: 100 }));
+    const toEnd = page.getByRole('button', { name: 'To the end' });
+    await toEnd.waitFor();
+    more.resolve();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    expect(await frame.evaluate(({ scrollTop }) => scrollTop)).toBe(100);
+    await toEnd.click();
+    await expect.poll(fromEnd).toBe(0);
+    await frame.evaluate((element) => element.scrollTo({ top: 100 }));
+    await toEnd.waitFor();
+    await ask(page, 'Again');
+    await page.locator('.chat-answer .chat-foot').nth(1).waitFor();
+    await expect.poll(fromEnd).toBe(0);
+    await page.reload();
+    await page.locator('.chat-answer').nth(1).waitFor();
+    await expect.poll(fromEnd).toBe(0);
+    expect(await toEnd.count()).toBe(0);
+  });
+
   test('is stopped by Escape, and keeps what had come', async () => {
     const { parts } = scripted([textOf('A long story'), new Promise(() => undefined)]);
     await using gateway = await freshGateway({}, parts);

@@ -28,7 +28,8 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
       {parts.map((part, index) => {
         if (part.kind === 'text') return <Markdown key={index} text={part.text} />;
         if (part.kind === 'call') return <CallCard key={index} part={part} runId={isRunning ? runId : undefined} revision={revision} />;
-        return <Reasoning key={index} part={part} length={part.text.length} />;
+        const { text, started, finished } = part;
+        return <Reasoning key={index} text={text} started={started} finished={finished} />;
       })}
       {isRunning && parts.at(-1)?.kind !== 'call' && parts.length === 0 && (
         <span class="chat-thinking" role="status" aria-label="Waiting for the model" />
@@ -56,9 +57,10 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
   );
 }
 
-function Reasoning({ part }: { part: ReasoningPart; length: number }): JSX.Element {
+type ReasoningProps = Pick<ReasoningPart, 'text' | 'started'> & { finished: number | undefined };
+
+function Reasoning({ text, started, finished }: ReasoningProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
-  const { finished, started, text } = part;
   return (
     <details
       class="chat-reasoning"

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { asks, connection } from '../../api/session.ts';
 import { useAnswer } from '../../api/use-answer.ts';
@@ -18,6 +18,7 @@ import { forgetChat, newChat, openChat } from './open-chats.ts';
 import type { OpenChat } from './open-chats.ts';
 import { ownServers } from './own-servers.ts';
 import { Questions } from './questions.tsx';
+import { Scroll } from './scroll.tsx';
 import { Welcome } from './welcome.tsx';
 
 /** Chats with the models of the gateway. */
@@ -80,7 +81,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
           <Button kind="quiet" icon="add" label="New chat" onClick={() => go('/')} />
         </header>
       )}
-      <Scroll>
+      <Scroll running={open.running.value?.id}>
         {branch.length === 0 ? (
           <Welcome onAsk={send} />
         ) : (
@@ -125,47 +126,4 @@ function toolsLabel({ toolIds }: ChatSettings): string {
   const own = ownServers.value.filter(({ isOn }) => isOn).length;
   const chosen = toolIds === undefined ? 'Tools' : toolIds.length === 0 ? 'No tools' : `Tools: ${toolIds.length}`;
   return own === 0 ? chosen : `${chosen} + ${own} of this browser`;
-}
-
-/** Close enough to the end to stay there, in pixels. */
-const nearEnd = 80;
-
-/** Stays at the end while its content grows, unless the person has scrolled away from it. */
-function Scroll({ children }: { children: JSX.Element }): JSX.Element {
-  const frame = useRef<HTMLDivElement>(null);
-  const content = useRef<HTMLDivElement>(null);
-  const [isAtEnd, setAtEnd] = useState(true);
-  const stays = useRef(true);
-  const lastTop = useRef(0);
-  const toEnd = (): void => frame.current?.scrollTo({ top: frame.current.scrollHeight });
-  useLayoutEffect(() => {
-    const observer = new ResizeObserver(() => stays.current && toEnd());
-    for (const box of [frame.current, content.current]) if (box !== null) observer.observe(box);
-    return () => observer.disconnect();
-  }, []);
-  return (
-    <>
-      <div
-        ref={frame}
-        class="chat-scroll"
-        tabIndex={-1}
-        onScroll={({ currentTarget: { scrollHeight, scrollTop, clientHeight } }) => {
-          const isNear = scrollHeight - scrollTop - clientHeight < nearEnd;
-          // Only a way up is the person's: the end also moves away when more comes.
-          if (isNear || scrollTop < lastTop.current) stays.current = isNear;
-          lastTop.current = scrollTop;
-          setAtEnd(stays.current);
-        }}
-      >
-        <div ref={content} class="chat-content">
-          {children}
-        </div>
-      </div>
-      {!isAtEnd && (
-        <Button class="chat-to-end" isSmall icon="down" onClick={toEnd}>
-          To the end
-        </Button>
-      )}
-    </>
-  );
 }
