@@ -128,10 +128,10 @@ export function findSidewaysScroll(page: Page): Promise<string[]> {
 
 /** Widths and colours that every page has to do with. */
 export const looks = [
-  { name: 'wide, light', viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
-  { name: 'wide, dark', viewport: { width: 1280, height: 800 }, colorScheme: 'dark' },
-  { name: '360 px, light', viewport: { width: 360, height: 740 }, colorScheme: 'light' },
   { name: '360 px, dark', viewport: { width: 360, height: 740 }, colorScheme: 'dark' },
+  { name: '360 px, light', viewport: { width: 360, height: 740 }, colorScheme: 'light' },
+  { name: 'wide, dark', viewport: { width: 1280, height: 800 }, colorScheme: 'dark' },
+  { name: 'wide, light', viewport: { width: 1280, height: 800 }, colorScheme: 'light' },
 ] as const;
 
 /** What is wrong with a page as it stands, in every look. */

@@ -82,9 +82,9 @@ async function ask(page: Page, question: string): Promise<void> {
 }
 
 describeInChromium('hostile text in a chat', () => {
-  test.each([1, 100_000])('is text on every page, wherever it comes from (%i characters at a time)', async (size) => {
+  test('is text on every page, wherever it comes from, one character at a time', async () => {
     const desk = await startServer();
-    const pieces = text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+    const pieces = Array.from({ length: text.length }, (_, index) => text.slice(index, index + 1));
     const stream = pieces.flatMap((piece): ScriptStep[] => [{ type: 'text', text: piece }]);
     const thoughts = pieces.flatMap((piece): ScriptStep[] => [{ type: 'reasoning', text: piece }]);
     const wanted = calls(
@@ -148,6 +148,7 @@ describeInChromium('hostile text in a chat', () => {
       await page.getByRole('dialog').waitFor();
       await expectNothingButText(page, 'a source');
       await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
     }
     await ask(page, name);
     await page.getByRole('button', { name: 'Try again' }).waitFor();
@@ -160,8 +161,10 @@ describeInChromium('hostile text in a chat', () => {
     await page.locator('.run-step').first().waitFor();
     for (const step of await page.locator('.run-step').all()) {
       await step.click();
+      await page.getByRole('dialog').waitFor();
       await expectNothingButText(page, 'a run');
       await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
     }
     for (const path of ['tool-servers', 'tool-servers/desk', 'tool-servers/mail', 'accounts', 'presets', 'usage']) {
       await page.goto(`${gateway.url}/console/${path}`);

@@ -4,17 +4,16 @@ import { useLocation } from 'wouter-preact';
 import { asks, connection } from '../../api/session.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import type { PageProps } from '../../shell/page.ts';
-import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Empty, Loading } from '../../parts/states.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
+import { ChatHead } from './chat-head.tsx';
 import { ChatOptions } from './chat-options.tsx';
 import { branchOf } from './chat.ts';
 import type { ChatSettings } from './chat.ts';
 import { Composer } from './composer.tsx';
-import { deleteChat } from './kept-chats.ts';
 import { MessageView } from './message-view.tsx';
-import { forgetChat, newChat, openChat } from './open-chats.ts';
+import { newChat, openChat } from './open-chats.ts';
 import type { OpenChat } from './open-chats.ts';
 import { ownServers } from './own-servers.ts';
 import { Questions } from './questions.tsx';
@@ -60,27 +59,9 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
     open.send(text, chosen);
     if (id === undefined) go(`/console/chats/${chat.id}`);
   };
-  const remove = async (): Promise<void> => {
-    const isMeant = await askFirst({
-      title: 'Delete this chat?',
-      text: 'It is deleted from this browser and cannot be brought back.',
-      action: 'Delete',
-      isDangerous: true,
-    });
-    if (!isMeant) return;
-    forgetChat(chat.id);
-    await deleteChat(chat.id);
-    go('/');
-  };
   return (
     <div class="chat">
-      {branch.length > 0 && (
-        <header class="chat-head">
-          <h1 class="cut">{chat.title}</h1>
-          <Button kind="quiet" icon="trash" label="Delete this chat" onClick={() => void remove().catch(sayProblem)} />
-          <Button kind="quiet" icon="add" label="New chat" onClick={() => go('/')} />
-        </header>
-      )}
+      {branch.length > 0 && <ChatHead open={open} />}
       <Scroll running={open.running.value?.id}>
         {branch.length === 0 ? (
           <Welcome onAsk={send} />

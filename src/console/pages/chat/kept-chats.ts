@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { Chat } from './chat.ts';
+import type { Chat, Message } from './chat.ts';
 
 /** Chats that are kept in this browser; the oldest give way. */
 const maxChats = 200;
@@ -37,6 +37,21 @@ function saveList(list: readonly KeptChat[]): void {
 /** Undefined when it is not in this browser. */
 export async function loadChat(id: string): Promise<Chat | undefined> {
   return (await inStore('readonly', (store) => store.get(id))) as Chat | undefined;
+}
+
+/** The ids of the chats that hold all of these words, in their titles, questions or answers. */
+export async function findChats(words: readonly string[]): Promise<ReadonlySet<string>> {
+  const chats = (await inStore('readonly', (store) => store.getAll())) as Chat[];
+  const found = chats.filter(({ title, messages }) => {
+    const text = [title, ...Object.values(messages).map(textIn)].join('\n').toLowerCase();
+    return words.every((word) => text.includes(word.toLowerCase()));
+  });
+  return new Set(found.map(({ id }) => id));
+}
+
+function textIn(message: Message): string {
+  if (message.role === 'user') return message.text;
+  return message.parts.map((part) => (part.kind === 'text' ? part.text : '')).join('\n');
 }
 
 export async function keepChat(chat: Chat): Promise<void> {

@@ -22,6 +22,7 @@ export interface OpenChat {
   /** Another question in the place of this one. */
   edit(question: Question, text: string, settings: ChatSettings): void;
   show(leaf: string): void;
+  rename(title: string): void;
   cancel(): void;
 }
 
@@ -146,6 +147,10 @@ function open(first: Chat): OpenChat {
     edit: ({ parent }, text, settings) => ask(text, parent, settings),
     show(leaf) {
       chat.value = { ...chat.value, leaf };
+      keep();
+    },
+    rename(title) {
+      chat.value = { ...chat.value, title };
       keep();
     },
     cancel: () => cancel?.(),

@@ -1,19 +1,36 @@
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
-import { keptChats } from './kept-chats.ts';
+import { sayProblem } from '../../parts/toasts.tsx';
+import { findChats, keptChats } from './kept-chats.ts';
 
-/** In the side bar; the others are found by the search of the chat page. */
+/** In the side bar; the others are found by the search. */
 const maxShown = 40;
+/** Fewer are seen at a glance. */
+const minSearched = 6;
 
 /** The chats of this browser, for the side bar. */
 export function RecentChats(): JSX.Element | null {
   const [place] = useLocation();
-  if (keptChats.value.length === 0) return null;
+  const [search, setSearch] = useState('');
+  const found = useFoundChats(search);
+  const chats = keptChats.value;
+  if (chats.length === 0) return null;
+  const shown = chats.filter(({ id }) => found === undefined || found.has(id)).slice(0, maxShown);
   return (
     <nav class="recent-chats" aria-label="Chats of this browser">
       <h2>Chats</h2>
+      {chats.length >= minSearched && (
+        <input
+          type="search"
+          aria-label="Search chats"
+          placeholder="Search chats"
+          value={search}
+          onInput={(event) => setSearch(event.currentTarget.value)}
+        />
+      )}
       <ul>
-        {keptChats.value.slice(0, maxShown).map(({ id, title }) => {
+        {shown.map(({ id, title }) => {
           const path = `/console/chats/${id}`;
           return (
             <li key={id}>
@@ -24,6 +41,24 @@ export function RecentChats(): JSX.Element | null {
           );
         })}
       </ul>
+      {shown.length === 0 && (
+        <p class="soft small" role="status">
+          No chat has these words.
+        </p>
+      )}
     </nav>
   );
+}
+
+/** Undefined where nothing is searched for. */
+function useFoundChats(search: string): ReadonlySet<string> | undefined {
+  const [found, setFound] = useState<ReadonlySet<string>>();
+  const words = search.split(/\s+/).filter((word) => word !== '');
+  useEffect(() => {
+    let isCurrent = true;
+    if (words.length === 0) setFound(undefined);
+    else findChats(words).then((ids) => isCurrent && setFound(ids), sayProblem);
+    return () => void (isCurrent = false);
+  }, [words.join(' '), keptChats.value]);
+  return found;
 }

@@ -1,0 +1,78 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLocation } from 'wouter-preact';
+import { askFirst } from '../../parts/ask-first.tsx';
+import { Button } from '../../parts/button.tsx';
+import { sayProblem } from '../../parts/toasts.tsx';
+import { saveAsMarkdown } from './export-chat.ts';
+import { deleteChat } from './kept-chats.ts';
+import { forgetChat } from './open-chats.ts';
+import type { OpenChat } from './open-chats.ts';
+
+/** The title of a chat, and what can be done with it as a whole. */
+export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
+  const [, go] = useLocation();
+  const [isRenaming, setRenaming] = useState(false);
+  const chat = open.chat.value;
+  const remove = async (): Promise<void> => {
+    const isMeant = await askFirst({
+      title: 'Delete this chat?',
+      text: 'It is deleted from this browser and cannot be brought back.',
+      action: 'Delete',
+      isDangerous: true,
+    });
+    if (!isMeant) return;
+    forgetChat(chat.id);
+    await deleteChat(chat.id);
+    go('/');
+  };
+  return (
+    <header class="chat-head">
+      {isRenaming ? (
+        <Rename
+          title={chat.title}
+          onDone={(title) => {
+            if (title !== undefined) open.rename(title);
+            setRenaming(false);
+          }}
+        />
+      ) : (
+        <>
+          <h1 class="cut">{chat.title}</h1>
+          <Button kind="quiet" icon="edit" label="Rename this chat" onClick={() => setRenaming(true)} />
+        </>
+      )}
+      <Button kind="quiet" icon="download" label="Save this chat as a file" onClick={() => saveAsMarkdown(chat)} />
+      <Button kind="quiet" icon="trash" label="Delete this chat" onClick={() => void remove().catch(sayProblem)} />
+      <Button kind="quiet" icon="add" label="New chat" onClick={() => go('/')} />
+    </header>
+  );
+}
+
+/** `onDone`: undefined where the title stays. */
+function Rename({ title, onDone }: { title: string; onDone: (title: string | undefined) => void }): JSX.Element {
+  const [text, setText] = useState(title);
+  const input = useRef<HTMLInputElement>(null);
+  useEffect(() => input.current?.select(), []);
+  return (
+    <form
+      class="chat-rename"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onDone(text.trim() === '' ? undefined : text.trim());
+      }}
+    >
+      <input
+        ref={input}
+        aria-label="Title of this chat"
+        value={text}
+        maxLength={200}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={({ key }) => key === 'Escape' && onDone(undefined)}
+      />
+      <Button kind="main" isSmall type="submit">
+        Rename
+      </Button>
+    </form>
+  );
+}

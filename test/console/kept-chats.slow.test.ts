@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { afterAll, expect, test } from 'vitest';
+import { backendOf } from '../_support/build-app.ts';
+import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+import type { FreshGateway } from '../_support/fresh-gateway.ts';
+import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
+
+afterAll(closeChromium);
+
+function gatewaySaying(...turns: ReturnType<typeof says>[]): Promise<FreshGateway> {
+  return freshGateway({}, { backends: [backendOf(new ScriptedModel(...turns))] });
+}
+
+async function ask(page: Page, question: string): Promise<void> {
+  await page.getByLabel('Your question').fill(question);
+  await page.keyboard.press('Enter');
+  await page.locator('.chat-answer .chat-foot').last().waitFor();
+}
+
+describeInChromium('a chat that is kept in this browser', () => {
+  test('can be renamed, and keeps its name', async () => {
+    await using gateway = await gatewaySaying(says('Fine.'), says('Still fine.'));
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'How are you?');
+    await page.getByRole('button', { name: 'Rename this chat' }).click();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.getByLabel('Title of this chat').press('Escape');
+    await page.getByRole('heading', { name: 'How are you?' }).waitFor();
+    await page.getByRole('button', { name: 'Rename this chat' }).click();
+    await page.keyboard.type('Well-being');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Well-being' }).waitFor();
+    await page.reload();
+    await page.getByRole('link', { name: 'Well-being' }).waitFor();
+    await ask(page, 'And now?');
+    await page.getByRole('heading', { name: 'Well-being' }).waitFor();
+    expect(it.faults).toEqual([]);
+  });
+
+  test('is found by the words of its title, its questions and its answers', async () => {
+    const cities = ['Osaka', 'Bergen', 'Lima', 'Accra', 'Quito', 'Perth'];
+    await using gateway = await gatewaySaying(...cities.map((city) => says(`${city} is a **city**.`)));
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    for (const index of cities.keys()) {
+      await ask(page, `Question ${index}`);
+      await page.getByRole('button', { name: 'New chat' }).click();
+      await page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
+    }
+    const chats = page.getByRole('navigation', { name: 'Chats of this browser' });
+    const search = chats.getByLabel('Search chats');
+    await search.fill('lima CITY');
+    await expect.poll(() => chats.getByRole('link').allInnerTexts()).toEqual(['Question 2']);
+    await search.fill('question 4');
+    await expect.poll(() => chats.getByRole('link').allInnerTexts()).toEqual(['Question 4']);
+    await search.fill('Atlantis');
+    await chats.getByText('No chat has these words.').waitFor();
+    await search.fill('');
+    await expect.poll(() => chats.getByRole('link').count()).toBe(cities.length);
+    expect(it.faults).toEqual([]);
+  });
+
+  test('can be saved as a file that holds its questions, calls and answers', async () => {
+    const call = calls(['list_time_zones_list_time_zones_get', {}], ['no_such_function', { fence: '```' }]);
+    await using gateway = await gatewaySaying(call, says('There are *many*.'));
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'Which time zones are there?');
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save this chat as a file' }).click();
+    const file = await saving;
+    expect(file.suggestedFilename()).toBe('Which time zones are there.md');
+    const text = await readFile(await file.path(), 'utf8');
+    expect(text).toMatch(
+      /^# Which time zones are there\?\n\n## Question\n\nWhich time zones are there\?\n\n## Answer of model\n\nCalled `list_time/,
+    );
+    expect(text).toContain('"Asia/Tokyo"');
+    expect(text).toContain('````\n{"fence":"```"}\n````\n\nand failed: ');
+    expect(text.endsWith('\n\nThere are *many*.\n')).toBe(true);
+    expect(it.faults).toEqual([]);
+  });
+});
