@@ -1,5 +1,6 @@
 import { Lexer, Tokenizer } from 'marked';
-import type { Token, Tokens, TokensList } from 'marked';
+import type { Token, Tokens } from 'marked';
+import type { Links } from './markdown-links.ts';
 
 /** Quotes, lists and emphasis within each other; what is deeper is text, as it was written. Nobody means more, and each level is read once more. */
 const maxDepth = 12;
@@ -56,9 +57,6 @@ class BoundedTokenizer extends Tokenizer {
     }
   }
 }
-
-/** Addresses that a text has defined, by their names. */
-export type Links = TokensList['links'];
 
 /** The blocks of a text, in time that grows with its length alone. Links that it defines are added. */
 export function readBlocks(text: string, links: Links): Token[] {

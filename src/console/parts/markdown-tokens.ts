@@ -1,6 +1,7 @@
 import type { Token } from 'marked';
 import { plainBlock, readBlocks } from './markdown-lexer.ts';
-import type { Links } from './markdown-lexer.ts';
+import { addLinksOf, isLinkedOtherwise, noLinks } from './markdown-links.ts';
+import type { Links } from './markdown-links.ts';
 
 /** Characters of a part, which is rendered once and then left alone. */
 const partSize = 8_000;
@@ -14,6 +15,8 @@ const maxOpen: Readonly<Record<string, number>> = { code: 16_000, table: 8_000, 
 const maxOpenOfOthers = 4_000;
 /** Of a fence, or of a table's head; it is read again with each part of its block. */
 const maxOpening = 1_000;
+/** Characters that are read again when a link is defined after what refers to it; in a longer text this would hold up the page. */
+const maxReadAgain = 50_000;
 
 export interface MarkdownPart {
   blocks: readonly MarkdownBlock[];
@@ -48,8 +51,6 @@ interface Cut {
   whole: WholeCode;
 }
 
-/** Names of a text are no names of objects. */
-const noLinks = (): Links => Object.create(null) as Links;
 const noCut = (): Cut => ({ opening: '', whole: { finished: '', open: '' } });
 
 /** Reads a text that grows. Only what comes after its last finished block is read again. `lex` is told apart for tests, which count what it reads. */
@@ -59,15 +60,20 @@ export function createMarkdownReader(lex: typeof readBlocks = readBlocks): Markd
   let blocks: MarkdownBlock[] = [];
   let size = 0;
   let finishedText = '';
+  /** Of what is finished. */
   let links = noLinks();
+  /** Of all that was read last: what is finished was read with them. */
+  let used = noLinks();
   let cut = noCut();
 
   function reset(): void {
     [parts, blocks, size, finishedText, links, cut] = [[], [], 0, '', noLinks(), noCut()];
   }
 
-  function read(text: string): MarkdownBlock[] {
-    return lex(cut.opening + text, links).map((token, index) => {
+  /** `later`: links that are defined further on. */
+  function read(text: string, later: Links): MarkdownBlock[] {
+    used = noLinks(later, links);
+    return lex(cut.opening + text, used).map((token, index) => {
       const isContinued = index === 0 && cut.opening !== '';
       const whole = isContinued ? cut.whole : noCut().whole;
       if (token.type === 'code') whole.open = (token as { text: string }).text;
@@ -79,14 +85,15 @@ export function createMarkdownReader(lex: typeof readBlocks = readBlocks): Markd
     finishedText += text;
     size += text.length;
     blocks.push(...done);
+    for (const { token } of done) addLinksOf(token, links);
     if (size < partSize) return;
     parts = [...parts, { blocks }];
     [blocks, size] = [[], 0];
   }
 
   /** Finishes the first characters of a block that is too long. */
-  function cutOff(piece: string, token: Token): void {
-    const done = read(piece);
+  function cutOff(piece: string, token: Token, later: Links): void {
+    const done = read(piece, later);
     const opening = cut.opening === '' ? openingOf(token) : cut.opening;
     const { whole } = done[0] ?? cut;
     whole.finished += whole.open + (piece.endsWith('\n') ? '\n' : '');
@@ -95,41 +102,50 @@ export function createMarkdownReader(lex: typeof readBlocks = readBlocks): Markd
     cut = opening === '' ? noCut() : { opening, whole };
   }
 
+  function readOn(text: string, later: Links): readonly MarkdownPart[] {
+    for (;;) {
+      const rest = text.slice(finishedText.length, finishedText.length + windowSize);
+      const isAll = finishedText.length + rest.length === text.length;
+      let found = read(rest, later);
+      // The last block may go on: a list after an empty line, a table, a fence.
+      let last = found.findLastIndex(({ token }) => token.type !== 'space');
+      const raw = found
+        .slice(0, Math.max(last, 0))
+        .map(({ token }) => token.raw)
+        .join('');
+      let doneSize = raw.length - cut.opening.length;
+      if (doneSize > 0 && !(cut.opening + rest).startsWith(raw)) {
+        // What is read as other than it was written has no known place in the text.
+        found = [{ token: plainBlock(rest), isContinued: false, whole: noCut().whole }];
+        [last, doneSize] = [0, 0];
+      }
+      if (doneSize > 0) {
+        finish(found.splice(0, last), rest.slice(0, doneSize));
+        cut = noCut();
+        if (!isAll) continue;
+      }
+      const open = doneSize > 0 ? rest.slice(doneSize) : rest;
+      const token = found.find((block) => block.token.type !== 'space')?.token;
+      if (token === undefined && !isAll) {
+        finish(found, rest);
+        continue;
+      }
+      if (token === undefined || open.length <= (maxOpen[token.type] ?? maxOpenOfOthers))
+        return [...parts, { blocks: [...blocks, ...found] }];
+      cutOff(open.slice(0, cutPlaceOf(open, token)), token, later);
+    }
+  }
+
   return {
     read(given) {
       const text = given.includes('\r') ? given.replaceAll(/\r\n?/g, '\n') : given;
       if (!text.startsWith(finishedText)) reset();
-      for (;;) {
-        const rest = text.slice(finishedText.length, finishedText.length + windowSize);
-        const isAll = finishedText.length + rest.length === text.length;
-        let found = read(rest);
-        // The last block may go on: a list after an empty line, a table, a fence.
-        let last = found.findLastIndex(({ token }) => token.type !== 'space');
-        const raw = found
-          .slice(0, Math.max(last, 0))
-          .map(({ token }) => token.raw)
-          .join('');
-        let doneSize = raw.length - cut.opening.length;
-        if (doneSize > 0 && !(cut.opening + rest).startsWith(raw)) {
-          // What is read as other than it was written has no known place in the text.
-          found = [{ token: plainBlock(rest), isContinued: false, whole: noCut().whole }];
-          [last, doneSize] = [0, 0];
-        }
-        if (doneSize > 0) {
-          finish(found.splice(0, last), rest.slice(0, doneSize));
-          cut = noCut();
-          if (!isAll) continue;
-        }
-        const open = doneSize > 0 ? rest.slice(doneSize) : rest;
-        const token = found.find((block) => block.token.type !== 'space')?.token;
-        if (token === undefined && !isAll) {
-          finish(found, rest);
-          continue;
-        }
-        if (token === undefined || open.length <= (maxOpen[token.type] ?? maxOpenOfOthers))
-          return [...parts, { blocks: [...blocks, ...found] }];
-        cutOff(open.slice(0, cutPlaceOf(open, token)), token);
-      }
+      const before = used;
+      const found = readOn(text, noLinks());
+      if (finishedText.length > maxReadAgain || !isLinkedOtherwise(finishedText, before, used)) return found;
+      const later = used;
+      reset();
+      return readOn(text, later);
     },
   };
 }
