@@ -10,7 +10,7 @@ import { sayProblem } from '../../parts/toasts.tsx';
 import { ChatHead } from './chat-head.tsx';
 import { ChatOptions } from './chat-options.tsx';
 import { branchOf } from './chat.ts';
-import type { ChatSettings } from './chat.ts';
+import type { Attachment, ChatSettings } from './chat.ts';
 import { Composer } from './composer.tsx';
 import { MessageView } from './message-view.tsx';
 import { newChat, openChat } from './open-chats.ts';
@@ -55,8 +55,8 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
   const waiting = asks.value.filter(({ data }) => runId !== undefined && data['run_id'] === runId);
   const model = settings.model ?? models.data?.data[0]?.id;
   const chosen = { ...settings, ...(model !== undefined && { model }) };
-  const send = (text: string): void => {
-    open.send(text, chosen);
+  const send = (text: string, attachments: readonly Attachment[] = []): void => {
+    open.send({ text, attachments }, chosen);
     if (id === undefined) go(`/console/chats/${chat.id}`);
   };
   return (
@@ -64,7 +64,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
       {branch.length > 0 && <ChatHead open={open} />}
       <Scroll running={open.running.value?.id}>
         {branch.length === 0 ? (
-          <Welcome onAsk={send} />
+          <Welcome onAsk={(question) => send(question)} />
         ) : (
           <ol class="chat-messages">
             {branch.map((message) => (

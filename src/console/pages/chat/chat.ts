@@ -29,7 +29,11 @@ export interface Question {
   parent: string | undefined;
   role: 'user';
   text: string;
+  attachments?: readonly Attachment[];
 }
+
+/** `url`: a `data:` address. */
+export type Attachment = { kind: 'picture'; name: string; url: string } | { kind: 'text'; name: string; content: string };
 
 export interface Answer {
   id: string;

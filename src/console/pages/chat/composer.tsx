@@ -1,22 +1,31 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../parts/button.tsx';
+import { sayProblem } from '../../parts/toasts.tsx';
+import { AttachedFiles } from './attached-files.tsx';
+import { readAttachment } from './attachments.ts';
+import type { Attachment } from './chat.ts';
 import { keepDraft, readDraft } from './kept-chats.ts';
 
 export interface ComposerProps {
   /** Undefined for a chat that has no message yet. */
   chatId: string | undefined;
   isRunning: boolean;
-  onSend: (text: string) => void;
+  onSend: (text: string, attachments: readonly Attachment[]) => void;
   onCancel: () => void;
   /** Beside the button: model, tools. */
   children: ComponentChildren;
 }
 
-/** Where a question is typed. What is not sent is kept. */
+/** More belong in a tool server. */
+const maxAttachments = 8;
+
+/** Where a question is typed. What is typed and not sent is kept. */
 export function Composer({ chatId, isRunning, onSend, onCancel, children }: ComposerProps): JSX.Element {
   const [text, setText] = useState(() => readDraft(chatId));
+  const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
   const input = useRef<HTMLTextAreaElement>(null);
+  const picker = useRef<HTMLInputElement>(null);
   useEffect(() => {
     setText(readDraft(chatId));
     // On a phone the keyboard would cover half of the page.
@@ -29,7 +38,18 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
   const send = (): void => {
     if (text.trim() === '' || isRunning) return;
     change('');
-    onSend(text.trim());
+    setAttachments([]);
+    onSend(text.trim(), attachments);
+  };
+  const attach = async (files: FileList | null | undefined): Promise<void> => {
+    for (const file of files ?? [])
+      try {
+        const attachment = await readAttachment(file);
+        setAttachments((before) => [...before, attachment].slice(0, maxAttachments));
+      } catch (error) {
+        sayProblem(error);
+      }
+    input.current?.focus();
   };
   return (
     <form
@@ -38,7 +58,13 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
         event.preventDefault();
         send();
       }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        void attach(event.dataTransfer?.files);
+      }}
     >
+      <AttachedFiles files={attachments} onRemove={(file) => setAttachments(attachments.filter((other) => other !== file))} />
       <textarea
         ref={input}
         rows={1}
@@ -46,6 +72,11 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
         placeholder="Ask something"
         value={text}
         onInput={(event) => change(event.currentTarget.value)}
+        onPaste={(event) => {
+          if (event.clipboardData === null || event.clipboardData.files.length === 0) return;
+          event.preventDefault();
+          void attach(event.clipboardData.files);
+        }}
         onKeyDown={(event) => {
           // A line may be under way in an input method.
           if (event.key === 'Escape' && isRunning) onCancel();
@@ -55,6 +86,17 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
         }}
       />
       <div class="composer-row">
+        <input
+          ref={picker}
+          type="file"
+          multiple
+          hidden
+          aria-label="Files to attach"
+          onChange={({ currentTarget }) => {
+            void attach(currentTarget.files).finally(() => (currentTarget.value = ''));
+          }}
+        />
+        <Button kind="quiet" isSmall icon="attach" label="Attach a picture or a text" onClick={() => picker.current?.click()} />
         {children}
         <span class="grow" />
         {isRunning ? (

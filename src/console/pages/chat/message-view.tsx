@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { Button } from '../../parts/button.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { AnswerView } from './answer-view.tsx';
+import { AttachedFiles } from './attached-files.tsx';
 import { leafBelow, versionsOf } from './chat.ts';
 import type { ChatSettings, Message, Question } from './chat.ts';
 import type { OpenChat } from './open-chats.ts';
@@ -48,6 +49,7 @@ function QuestionView({
   if (draft === undefined)
     return (
       <>
+        <AttachedFiles files={question.attachments ?? []} />
         <div class="chat-question">{question.text}</div>
         <div class="chat-foot">
           <CopyButton text={() => question.text} label="Copy this question" />

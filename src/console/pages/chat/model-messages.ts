@@ -1,5 +1,5 @@
 import { textOf } from './chat.ts';
-import type { Answer, CallPart, Message } from './chat.ts';
+import type { Answer, CallPart, Message, Question } from './chat.ts';
 
 /** Of a result that the model reads again. */
 const maxResultCharacters = 8_000;
@@ -9,9 +9,25 @@ type ModelMessage = Readonly<Record<string, unknown>>;
 /** A branch as a model reads it: with the calls that were made for its answers, so that it need not make them again. */
 export function toModelMessages(branch: readonly Message[], system: string | undefined): ModelMessage[] {
   const messages = branch.flatMap((message): ModelMessage[] =>
-    message.role === 'user' ? [{ role: 'user', content: message.text }] : answerMessages(message),
+    message.role === 'user' ? [questionMessage(message)] : answerMessages(message),
   );
   return system === undefined || system.trim() === '' ? messages : [{ role: 'system', content: system }, ...messages];
+}
+
+function questionMessage({ text, attachments = [] }: Question): ModelMessage {
+  const pictures = attachments.flatMap((file) => (file.kind === 'picture' ? [{ type: 'image_url', image_url: { url: file.url } }] : []));
+  return { role: 'user', content: pictures.length === 0 ? text : [...pictures, { type: 'text', text }] };
+}
+
+/** The texts that were attached to the questions of a branch, as the gateway takes documents. */
+export function toFiles(branch: readonly Message[]): { type: 'text'; name: string; content: string }[] {
+  return branch.flatMap((message) =>
+    message.role === 'user'
+      ? (message.attachments ?? []).flatMap((file) =>
+          file.kind === 'text' ? [{ type: 'text' as const, name: file.name, content: file.content }] : [],
+        )
+      : [],
+  );
 }
 
 function answerMessages(answer: Answer): ModelMessage[] {

@@ -5,9 +5,12 @@ import { announce, sayProblem } from '../../parts/toasts.tsx';
 import { branchOf, newId } from './chat.ts';
 import type { Answer, Chat, ChatSettings, Message, Question } from './chat.ts';
 import { keepChat, loadChat } from './kept-chats.ts';
-import { toModelMessages } from './model-messages.ts';
+import { toFiles, toModelMessages } from './model-messages.ts';
 import { ownToolServers } from './own-servers.ts';
 import { addFrame, cancelAnswer, failAnswer } from './read-frames.ts';
+
+/** What a question consists of. */
+type Asked = Pick<Question, 'text' | 'attachments'>;
 
 /** A chat that is open in this page. Its answers go on while another page is shown. */
 export interface OpenChat {
@@ -16,7 +19,7 @@ export interface OpenChat {
   readonly news: Signal<number>;
   /** Undefined while none is running. */
   readonly running: Signal<Answer | undefined>;
-  send(text: string, settings: ChatSettings): void;
+  send(asked: Asked, settings: ChatSettings): void;
   /** Another answer to the same question. */
   retry(answer: Answer, settings: ChatSettings): void;
   /** Another question in the place of this one. */
@@ -26,6 +29,13 @@ export interface OpenChat {
   cancel(): void;
 }
 
+/** A frame of the gateway may have a megabyte. */
+const maxMessageBytes = 1_000_000;
+const tooLarge = {
+  code: 'body_too_large',
+  message:
+    'This chat, its files and the documents of this browser’s tool servers are together larger than the megabyte that a message may have. Start a new chat, attach less, or switch a server off.',
+};
 /** Of a title. */
 const maxTitleCharacters = 80;
 /** A running answer is kept this often. */
@@ -74,9 +84,9 @@ function open(first: Chat): OpenChat {
     chat.value = { ...chat.value, messages, leaf: message.id, updated: Date.now() };
   }
 
-  function ask(text: string, parent: string | undefined, settings: ChatSettings): void {
+  function ask({ text, attachments = [] }: Asked, parent: string | undefined, settings: ChatSettings): void {
     if (chat.value.leaf === undefined) chat.value = { ...chat.value, title: titleOf(text) };
-    const question: Question = { id: newId(), parent, role: 'user', text };
+    const question: Question = { id: newId(), parent, role: 'user', text, ...(attachments.length > 0 && { attachments }) };
     add(question);
     void answerTo(question.id, settings);
   }
@@ -84,7 +94,9 @@ function open(first: Chat): OpenChat {
   async function answerTo(parent: string, settings: ChatSettings): Promise<void> {
     cancel?.();
     const answer = newAnswer(parent, settings.model);
-    const messages = toModelMessages(branchOf({ messages: chat.value.messages, leaf: parent }), settings.system);
+    const branch = branchOf({ messages: chat.value.messages, leaf: parent });
+    const messages = toModelMessages(branch, settings.system);
+    const files = toFiles(branch);
     chat.value = { ...chat.value, settings };
     add(answer);
     running.value = answer;
@@ -100,8 +112,11 @@ function open(first: Chat): OpenChat {
       ...(settings.mode !== undefined && { mode: settings.mode }),
       ...(settings.toolIds !== undefined && { tool_ids: settings.toolIds }),
       ...(own.servers.length > 0 && { tool_servers: own.servers }),
+      ...(files.length > 0 && { files }),
     };
-    follow(answer, fields);
+    if (new Blob([JSON.stringify(fields)]).size <= maxMessageBytes) return follow(answer, fields);
+    failAnswer(answer, tooLarge, Date.now());
+    finish(answer);
   }
 
   function follow(answer: Answer, fields: Readonly<Record<string, unknown>>): void {
@@ -142,9 +157,9 @@ function open(first: Chat): OpenChat {
     chat,
     news,
     running,
-    send: (text, settings) => ask(text, chat.value.leaf, settings),
+    send: (asked, settings) => ask(asked, chat.value.leaf, settings),
     retry: ({ parent }, settings) => void (parent !== undefined && answerTo(parent, settings)),
-    edit: ({ parent }, text, settings) => ask(text, parent, settings),
+    edit: ({ parent, attachments = [] }, text, settings) => ask({ text, attachments }, parent, settings),
     show(leaf) {
       chat.value = { ...chat.value, leaf };
       keep();

@@ -1,0 +1,34 @@
+import type { JSX } from 'preact';
+import { Button } from '../../parts/button.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import type { Attachment } from './chat.ts';
+
+export interface AttachedFilesProps {
+  files: readonly Attachment[];
+  /** Absent where they have been sent. */
+  onRemove?: (file: Attachment) => void;
+}
+
+/** Pictures and texts that belong to a question. */
+export function AttachedFiles({ files, onRemove }: AttachedFilesProps): JSX.Element | null {
+  if (files.length === 0) return null;
+  return (
+    <ul class="attached" aria-label="Attached files">
+      {files.map((file, index) => (
+        <li key={index} class={file.kind}>
+          {file.kind === 'picture' ? (
+            <img src={file.url} alt={file.name} />
+          ) : (
+            <span class="chip">
+              <Icon name="attach" size={13} />
+              {file.name}
+            </span>
+          )}
+          {onRemove !== undefined && (
+            <Button kind="quiet" isSmall icon="close" label={`Remove ${file.name}`} onClick={() => onRemove(file)} />
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}

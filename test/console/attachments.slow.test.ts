@@ -1,0 +1,94 @@
+import type { Page } from 'playwright-core';
+import { afterAll, expect, test } from 'vitest';
+import { backendOf } from '../_support/build-app.ts';
+import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+import { says, ScriptedModel } from '../_support/scripted-model.ts';
+
+afterAll(closeChromium);
+
+/** One red pixel. */
+const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==', 'base64');
+const picture = { name: 'red.png', mimeType: 'image/png', buffer: png };
+const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('The harbour opens at six.') };
+
+async function attach(page: Page, ...files: (typeof picture)[]): Promise<void> {
+  const choosing = page.waitForEvent('filechooser');
+  await page.getByRole('button', { name: 'Attach a picture or a text' }).click();
+  await (await choosing).setFiles(files);
+}
+
+async function ask(page: Page, question: string): Promise<void> {
+  await page.getByLabel('Your question').fill(question);
+  await page.keyboard.press('Enter');
+}
+
+describeInChromium('files of a question', () => {
+  test('reach the model, pictures as pictures and texts as sources, and stay with their question', async () => {
+    const model = new ScriptedModel(says('At six.'), says('Red.'));
+    await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await attach(page, picture, notes, { ...notes, name: 'other.txt' });
+    await page.getByRole('button', { name: 'Remove other.txt' }).click();
+    await page.getByRole('img', { name: 'red.png' }).waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await ask(page, 'When does it open?');
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    const asked = JSON.stringify(model.requests[0]?.messages);
+    expect(asked).toContain(png.toString('base64'));
+    expect(asked).toContain('The harbour opens at six.');
+    await page.locator('.chat-sources .chip', { hasText: 'notes.txt' }).click();
+    await page.getByRole('dialog').getByText('The harbour opens at six.').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.locator('.composer .attached').count()).toBe(0);
+    await page.reload();
+    await page.locator('.chat-message.user').getByRole('img', { name: 'red.png' }).waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await ask(page, 'And which colour?');
+    await page.getByText('Red.').waitFor();
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain(png.toString('base64'));
+    expect(it.faults).toEqual([]);
+  });
+
+  test('can be pasted, and a large picture is made smaller', async () => {
+    const model = new ScriptedModel(says('Large.'));
+    await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByLabel('Your question').evaluate(async (field) => {
+      const canvas = new OffscreenCanvas(4_000, 2_000);
+      canvas.getContext('2d')?.fillRect(0, 0, 2_000, 2_000);
+      const clipboardData = new DataTransfer();
+      clipboardData.items.add(new File([await canvas.convertToBlob()], 'large.png', { type: 'image/png' }));
+      field.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+    });
+    const shown = page.getByRole('img', { name: 'large.png' });
+    await shown.waitFor();
+    expect(await shown.evaluate((img: HTMLImageElement) => [img.naturalWidth, img.naturalHeight])).toEqual([1_280, 640]);
+    await ask(page, 'What is it?');
+    await page.getByText('Large.').waitFor();
+    expect(JSON.stringify(model.requests[0]?.messages)).toContain('data:image/jpeg;base64,');
+  });
+
+  test('that are neither pictures nor texts are refused, and so is more than a message may have', async () => {
+    const model = new ScriptedModel(says('Short again.'));
+    await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await attach(page, { name: 'program.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0xff, 0xfe, 0xfd]) });
+    await page.getByText('program.bin is no text.').first().waitFor();
+    await attach(page, { ...notes, buffer: Buffer.alloc(400_000, 'x') });
+    await page.getByText('notes.txt is too large').first().waitFor();
+    const large = { ...notes, buffer: Buffer.alloc(290_000, 'x') };
+    await attach(page, large, large, large, large);
+    await page.getByRole('button', { name: 'Remove notes.txt' }).nth(3).waitFor();
+    await ask(page, 'Read this');
+    await page.getByText('larger than the megabyte that a message may have').first().waitFor();
+    expect(model.requests).toEqual([]);
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await ask(page, 'Hello');
+    await page.getByText('Short again.').waitFor();
+    expect(it.faults).toEqual([]);
+  });
+});
