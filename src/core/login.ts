@@ -55,11 +55,14 @@ export interface Logins {
   /** The name of the cookie by which `begin` knows a browser. `address`: as for `begin`. */
   cookieName(state: string, address: string | undefined): string;
   /**
-   * `cookie`: the value of the cookie of that name.
+   * `cookie`: the value of the cookie of that name. `before`: who was signed in in this browser until now; their login is forgotten.
    * @throws GatewayError `forbidden` for a browser that has not begun, for a `state` that was used and one that is older than ten minutes, and for an
    * answer that lets nobody in; `upstream_invalid_response` if the provider's token is none for this API; and as `OpenIdClient.exchange`
    */
-  finish(answer: URLSearchParams, cookie: string | undefined): Promise<{ login: string; returnTo: string; caller: Caller }>;
+  finish(
+    answer: URLSearchParams,
+    browser: { cookie: string | undefined; before: string | undefined },
+  ): Promise<{ login: string; returnTo: string; caller: Caller }>;
   /** Renewed where it is about to end. Undefined if nobody is signed in, or not any more. @throws GatewayError if the provider cannot be asked and has to be */
   tokenOf(login: string): Promise<LoginToken | undefined>;
   /** Forgets the tokens, and revokes them. @returns where the browser signs out of the provider too */

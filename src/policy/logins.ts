@@ -148,7 +148,7 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
       };
     },
 
-    async finish(answer, cookie) {
+    async finish(answer, { cookie, before }) {
       const [state = '', ...others] = answer.getAll('state');
       if (state === '' || state.length > longestState || others.length > 0 || cookie === undefined) throw notBegunHere();
       const opened = seal.open(cookie, idOf(state));
@@ -162,6 +162,8 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
       });
       const login = newSecret();
       await keep(idOf(login), caller, { tokens, end: now() + limits.loginMs });
+      // Not revoked: providers end all tokens of the same person and client with one.
+      if (before !== undefined) await store.forget(idOf(before));
       return { login, returnTo: begun.returnTo, caller };
     },
 

@@ -13,8 +13,8 @@ export interface OpenIdFaults {
   accessToken?: JsonObject;
   /** Instead of a signed access token. */
   opaqueToken?: string;
-  /** The answer of the token endpoint. */
-  token?: (usual: JsonObject) => JsonObject;
+  /** The answer of the token endpoint to a form. */
+  token?: (usual: JsonObject, form: Record<string, string>) => JsonObject | Promise<JsonObject>;
   /** The way back to the gateway. */
   answer?: (back: URLSearchParams) => void;
 }
@@ -44,18 +44,16 @@ export async function handMadeOpenId(audience: string, faults: OpenIdFaults = {}
     return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', kid: 'key', typ: type }).sign(privateKey);
   }
 
-  async function tokens(code = ''): Promise<JsonObject> {
+  async function tokens(form: Record<string, string>): Promise<JsonObject> {
+    const nonce = nonces.get(form['code'] ?? '') ?? null;
     const usual = {
       access_token: faults.opaqueToken ?? (await sign({ aud: audience, ...faults.accessToken }, 'at+jwt')),
-      id_token: await sign(
-        { aud: openIdClient.id, nonce: nonces.get(code) ?? '', name: 'Ada', email: 'ada@example.org', ...faults.idToken },
-        'JWT',
-      ),
+      id_token: await sign({ aud: openIdClient.id, nonce, name: 'Ada', email: 'ada@example.org', ...faults.idToken }, 'JWT'),
       refresh_token: 'CANARY-refresh',
       token_type: 'Bearer',
       expires_in: 300,
     };
-    return faults.token?.(usual) ?? usual;
+    return faults.token?.(usual, form) ?? usual;
   }
 
   provider.issuer = await serveFetch(async (request) => {
@@ -81,7 +79,7 @@ export async function handMadeOpenId(audience: string, faults: OpenIdFaults = {}
     }
     const form = Object.fromEntries(new URLSearchParams(await request.text()));
     provider.asked.push({ path: pathname, ...form });
-    if (pathname === '/token') return Response.json(await tokens(form['code']));
+    if (pathname === '/token') return Response.json(await tokens(form));
     return new Response(null, { status: pathname === '/revoke' ? 200 : 404 });
   });
   return provider;

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { returnPath } from '../../src/http/return-path.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
 import { handMadeOpenId, openIdClient } from '../_support/hand-made-openid.ts';
 import type { HandMadeOpenId, OpenIdFaults } from '../_support/hand-made-openid.ts';
 import { scriptedBrowser } from '../_support/scripted-browser.ts';
 import type { BrowserPage, ScriptedBrowser } from '../_support/scripted-browser.ts';
-import { askToken, audience, logIn, loginScene, tokenIn } from './login-fixture.ts';
+import { askToken, audience, logIn, logOut, loginScene, tokenIn } from './login-fixture.ts';
 import { logsOf, signInGateway } from './sign-in-fixture.ts';
 import type { SignInGateway } from './sign-in-fixture.ts';
 
@@ -100,6 +101,50 @@ describe('nobody is signed in, and the page names the cure,', () => {
     await logIn(scriptedBrowser(), gateway.url, 'ada');
     expect(provider.asked.filter(({ path }) => path === '/revoke').map(({ token }) => token)).toEqual(['CANARY-refresh', 'CANARY-opaque']);
   });
+});
+
+describe('a token that is renewed', () => {
+  test('while its owner signs out is revoked, and signs nobody in', async () => {
+    const browser = scriptedBrowser();
+    let signOut: (() => Promise<unknown>) | undefined;
+    const { provider, gateway } = await sceneOf({
+      accessToken: { exp: Math.floor(Date.now() / 1_000) + 300 },
+      async token(usual, { grant_type: grant }) {
+        if (grant !== 'refresh_token') return usual;
+        await signOut?.();
+        return { ...usual, refresh_token: 'CANARY-second' };
+      },
+    });
+    const page = await logIn(browser, gateway.url, 'ada');
+    signOut = () => logOut(browser, page);
+    gateway.clock.aheadMs = 250_000;
+    expect((await askToken(browser, page)).status).toBe(204);
+    expect(provider.asked.filter(({ path }) => path === '/revoke').map(({ token }) => token)).toContain('CANARY-second');
+  });
+
+  test('signs out whoever gets that of somebody else', async () => {
+    const claims: JsonObject = {};
+    const { gateway } = await sceneOf({ accessToken: claims });
+    const browser = scriptedBrowser();
+    const page = await logIn(browser, gateway.url, 'ada');
+    claims['sub'] = 'bob';
+    gateway.clock.aheadMs = 250_000;
+    expect((await askToken(browser, page)).status).toBe(204);
+    gateway.clock.aheadMs = 0;
+    expect((await askToken(browser, page)).status).toBe(204);
+  });
+});
+
+test('signing in again ends the login that this browser had', async () => {
+  const { gateway } = await sceneOf();
+  const browser = scriptedBrowser();
+  const page = await logIn(browser, gateway.url, 'ada');
+  const old = scriptedBrowser();
+  old.cookies.set('127.0.0.1', new Map(browser.cookies.get('127.0.0.1')));
+  expect((await askToken(old, page)).status).toBe(200);
+  await logIn(browser, gateway.url, 'ada');
+  expect((await askToken(old, page)).status).toBe(204);
+  expect((await askToken(browser, page)).status).toBe(200);
 });
 
 describe('the way back from the provider', () => {

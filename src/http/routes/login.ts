@@ -63,7 +63,10 @@ export const loginRoutes: FastifyPluginAsync<LoginRouteOptions> = async (app, { 
       if (!['state', 'code', 'error'].some((name) => answer.has(name))) return lead(reply, '/');
       const address = publicAddress(request.headers, publicUrl);
       const name = found.cookieName(answer.get('state') ?? '', address);
-      const { login, returnTo, caller } = await found.finish(answer, cookiesIn(request.headers.cookie).get(name));
+      const { login, returnTo, caller } = await found.finish(answer, {
+        cookie: cookiesIn(request.headers.cookie).get(name),
+        before: loginIn(request.headers, address),
+      });
       request.log.info({ caller_id: caller.id }, 'signed in');
       const kept = cookie({ name: loginCookieName(address), value: login }, { seconds: limits.loginMs / 1_000, address });
       return lead(reply, returnTo, [cookie({ name, value: '' }, { address }), kept]);
