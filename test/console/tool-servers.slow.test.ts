@@ -10,28 +10,6 @@ afterAll(closeChromium);
 const keyOf = ({ app }: Awaited<ReturnType<typeof freshGateway>>): string => `#key=${app.startKey ?? ''}`;
 
 describeInChromium('the page of tool servers', () => {
-  test('makes functions of a pasted address, which can be tried, in four actions', async () => {
-    const other = await startTimeServer({ host: '127.0.0.1', port: 0 });
-    await using gateway = await freshGateway();
-    await using it = await openPage(gateway.url, { path: `/console/tool-servers${keyOf(gateway)}` });
-    const { page } = it;
-    await page.getByRole('button', { name: 'Add a tool server' }).click();
-    await page.getByLabel('Address').fill(other.url);
-    await page.getByText('which cost a model').waitFor();
-    expect(await findBarriers(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Add 7 functions' }).click();
-    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
-    const line = page.locator('.report-functions li', { hasText: 'format_current_time' });
-    await line.getByRole('button', { name: 'Try', exact: true }).click();
-    await page.getByLabel('timezone').fill('Asia/Tokyo');
-    await page.getByRole('button', { name: 'Call it' }).click();
-    await page.getByRole('heading', { name: /^It answered/ }).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
-    expect(it.faults).toEqual([]);
-    await other.close();
-  });
-
   test('shows the request of a function and its answer as they were sent, also as a command', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/tool-servers/time${keyOf(gateway)}` });

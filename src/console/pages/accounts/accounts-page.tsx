@@ -5,6 +5,7 @@ import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
+import { openConnectPage } from '../../parts/open-connect-page.ts';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';
@@ -22,15 +23,10 @@ export function AccountsPage(): JSX.Element {
   const [busy, setBusy] = useState<string>();
 
   const connect = async ({ server }: Account): Promise<void> => {
-    // Opened at once: after the answer a browser would take it for an advertisement.
-    const tab = globalThis.open('', '_blank');
     setBusy(server);
     try {
-      const { url } = await call('POST /api/credentials/:server/connect', { params: { server } });
-      if (tab === null) location.assign(url);
-      else tab.location.replace(url);
+      await openConnectPage(server);
     } catch (error) {
-      tab?.close();
       sayProblem(error);
     } finally {
       setBusy(undefined);

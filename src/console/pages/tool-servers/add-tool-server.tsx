@@ -1,81 +1,105 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
+import type { BodyOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatCount } from '../../parts/formats.ts';
+import { Icon } from '../../parts/icon.tsx';
 import { Loading, Problem } from '../../parts/states.tsx';
 import { say } from '../../parts/toasts.tsx';
+import { authOf, credentialKinds, KeyField } from './credential-fields.tsx';
+import type { CredentialKind } from './credential-fields.tsx';
+import { lookAt } from './look.ts';
+import type { Looked } from './look.ts';
 import { ReportView } from './report-view.tsx';
-import type { Preview } from './report-view.tsx';
-
-type Kind = 'openapi' | 'mcp';
 
 /** After the last keystroke, in milliseconds. */
 const pauseMs = 350;
 
-const credentials = [
-  ['none', 'None'],
-  ['bearer', 'A key for everybody'],
-  ['own', 'A key of each person'],
-] as const;
-type CredentialKind = (typeof credentials)[number][0];
+interface AddToolServerProps {
+  /** What was pasted. */
+  address: string;
+  onClose: () => void;
+  onAdded: (id: string) => void;
+}
 
 /** Paste an address, see what it becomes, choose, and add it. */
-export function AddToolServer({ onClose, onAdded }: { onClose: () => void; onAdded: (id: string) => void }): JSX.Element {
-  const [url, setUrl] = useState('');
+export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServerProps): JSX.Element {
+  const [url, setUrl] = useState(pasted);
   const [credential, setCredential] = useState<CredentialKind>('none');
-  const [secret, setSecret] = useState('');
-  const [preview, setPreview] = useState<{ report: Preview; kind: Kind }>();
+  const [key, setKey] = useState('');
+  const [looked, setLooked] = useState<Looked>();
   const [error, setError] = useState<unknown>();
   const [isLooking, setLooking] = useState(false);
   const [isAdding, setAdding] = useState(false);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
   const address = addressOf(url);
-  const auth =
-    credential === 'bearer' ? { auth_type: 'bearer', key: secret } : credential === 'own' ? { auth_type: 'bearer', per_user: true } : {};
-  const looked = JSON.stringify([address, auth]);
+  const lacksKey = credential === 'bearer' && key === '';
+  const auth = lacksKey ? {} : authOf(credential, key);
+  const question = JSON.stringify([address, auth]);
 
   useEffect(() => {
-    setPreview(undefined);
+    setLooked(undefined);
     setError(undefined);
     setLeft(new Set());
     if (address === undefined) return undefined;
     const abort = new AbortController();
-    const timer = setTimeout(() => {
-      setLooking(true);
-      look(address, auth, abort.signal)
-        .then(setPreview, (failed: unknown) => !abort.signal.aborted && setError(failed))
-        .finally(() => !abort.signal.aborted && setLooking(false));
-    }, pauseMs);
+    setLooking(true);
+    const timer = setTimeout(
+      () => {
+        lookAt(address, auth, abort.signal)
+          .then(
+            (found) => {
+              setLooked(found);
+              if (found.report.credential === 'refused' && credential === 'none') setCredential('bearer');
+            },
+            (failed: unknown) => !abort.signal.aborted && setError(failed),
+          )
+          .finally(() => !abort.signal.aborted && setLooking(false));
+      },
+      // What is pasted is whole.
+      url === pasted ? 0 : pauseMs,
+    );
     return () => {
       clearTimeout(timer);
       abort.abort();
       setLooking(false);
     };
-  }, [looked]);
+  }, [question]);
 
+  const names = looked?.report.functions.map(({ name }) => name) ?? [];
+  const chosen = names.filter((name) => !left.has(name));
   const add = async (): Promise<void> => {
     if (address === undefined) return;
     setAdding(true);
     try {
-      const filter = [...left].map((name) => `!${name}`);
+      const { kind = 'openapi', url: place = address, path } = looked ?? {};
+      // The shorter list; one of what is left out takes new functions along.
+      const filter = left.size === 0 ? [] : chosen.length < left.size ? chosen : [...left].map((name) => `!${name}`);
       const body = {
-        url: address,
-        type: preview?.kind ?? 'openapi',
+        url: place,
+        type: kind,
+        ...(path !== undefined && { path }),
         ...auth,
         ...(filter.length > 0 && { config: { function_name_filter_list: filter } }),
-      };
+      } as BodyOf<'POST /api/tool-servers'>;
       const { id, report } = await call('POST /api/tool-servers', { body });
-      say(`${id} is added with ${formatCount(report.functions.length, 'function')}.`);
+      say(report.ok ? `${id} is added with ${formatCount(report.functions.length, 'function')}.` : `${id} is added.`);
       onAdded(id);
     } catch (failed) {
       setError(failed);
       setAdding(false);
     }
   };
+  const action =
+    looked?.report.ok === true
+      ? `Add ${formatCount(chosen.length, 'function')}`
+      : looked?.report.credential === 'own'
+        ? 'Add it'
+        : 'Add anyway';
+  const hasNothing = looked?.report.ok === true && names.length > 0 && chosen.length === 0;
 
-  const count = (preview?.report.functions.length ?? 0) - left.size;
   return (
     <Dialog
       title="Add a tool server"
@@ -84,8 +108,8 @@ export function AddToolServer({ onClose, onAdded }: { onClose: () => void; onAdd
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" isBusy={isAdding} isDisabled={address === undefined || isLooking} onClick={() => void add()}>
-            {preview?.report.ok === true ? `Add ${formatCount(count, 'function')}` : 'Add anyway'}
+          <Button kind="main" isBusy={isAdding} isDisabled={address === undefined || isLooking || hasNothing} onClick={() => void add()}>
+            {action}
           </Button>
         </>
       }
@@ -104,55 +128,104 @@ export function AddToolServer({ onClose, onAdded }: { onClose: () => void; onAdd
           />
           <span class="about">Of the server, of its OpenAPI document, or of an MCP endpoint.</span>
         </label>
+        {looked?.report.credential === 'refused' && !isLooking && (
+          <div class="notice" role="status">
+            <Icon name="lock" />
+            <p>
+              {lacksKey || key === ''
+                ? 'It shows its functions to nobody without a credential. Enter a key, or choose below who has one.'
+                : 'It does not take this key. Enter another one.'}
+            </p>
+          </div>
+        )}
         <label class="field">
           Credential
           <select value={credential} onChange={(event) => setCredential(event.currentTarget.value as CredentialKind)}>
-            {credentials.map(([value, label]) => (
+            {credentialKinds.map(([value, label]) => (
               <option key={value} value={value}>
                 {label}
               </option>
             ))}
           </select>
         </label>
-        {credential === 'bearer' && (
-          <label class="field">
-            Key
-            <input type="password" value={secret} onInput={(event) => setSecret(event.currentTarget.value)} autocomplete="off" />
-            <span class="about">It is encrypted, goes to this server alone, and is not shown again.</span>
-          </label>
-        )}
-        {isLooking && <Loading label="Looking at the server" />}
-        {error !== undefined && <Problem error={error} />}
-        {preview !== undefined && !isLooking && (
-          <ReportView
-            report={preview.report}
-            chosen={{
-              isChosen: (name) => !left.has(name),
-              onChoose: (name, isChosen) =>
-                setLeft((before) => (isChosen ? new Set([...before].filter((each) => each !== name)) : new Set([...before, name]))),
-            }}
-          />
-        )}
+        {credential === 'bearer' && <KeyField action={key === '' ? 'Use this key' : 'Use another key'} onKey={setKey} />}
+        <div aria-live="polite">
+          {isLooking && <Loading label="Looking at the server" />}
+          {error !== undefined && <Problem error={error} />}
+          {looked !== undefined && !isLooking && (
+            <Found
+              looked={looked}
+              choosing={{
+                isChosen: (name) => !left.has(name),
+                onChoose(changed, isChosen) {
+                  const next = new Set(left);
+                  for (const name of changed)
+                    if (isChosen) next.delete(name);
+                    else next.add(name);
+                  setLeft(next);
+                },
+              }}
+            />
+          )}
+        </div>
       </div>
     </Dialog>
   );
 }
 
-function addressOf(text: string): string | undefined {
+function Found({
+  looked,
+  choosing,
+}: {
+  looked: Looked;
+  choosing: NonNullable<Parameters<typeof ReportView>[0]['choosing']>;
+}): JSX.Element | null {
+  const { report, kind, path, url, others } = looked;
+  // The field for the key says it.
+  if (report.credential === 'refused') return null;
+  if (report.credential === 'own')
+    return (
+      <div class="notice" role="status">
+        <Icon name="people" />
+        <p>It shows its functions to people who have connected. Add it, and connect on its page.</p>
+      </div>
+    );
+  return (
+    <>
+      {report.ok && (
+        <p class="row">
+          <span class="chip">{kind === 'mcp' ? 'MCP' : 'OpenAPI'}</span>
+          {path !== undefined && <span class="soft small">{`Its document is at ${path}.`}</span>}
+          {path === undefined && kind === 'mcp' && <span class="mono small soft">{url}</span>}
+        </p>
+      )}
+      <ReportView
+        report={report}
+        choosing={choosing}
+        problem={
+          others.length > 0 && (
+            <div class="problem" role="alert">
+              <Icon name="alert" />
+              <div>
+                <p>No tool server was found there.</p>
+                {[looked, ...others].map((each, index) => (
+                  <p key={index} class="small">
+                    <strong>{each.kind === 'mcp' ? 'As MCP: ' : 'As OpenAPI: '}</strong>
+                    {each.report.error}
+                  </p>
+                ))}
+              </div>
+            </div>
+          )
+        }
+      />
+    </>
+  );
+}
+
+export function addressOf(text: string): string | undefined {
   const trimmed = text.trim();
   const whole = /^[a-z]+:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`;
   const { protocol, hostname } = URL.canParse(whole) ? new URL(whole) : { protocol: '', hostname: '' };
   return trimmed !== '' && hostname !== '' && (protocol === 'http:' || protocol === 'https:') ? whole : undefined;
-}
-
-/** An address does not say what it is: what does not work as one kind may work as the other. */
-async function look(url: string, auth: object, signal: AbortSignal): Promise<{ report: Preview; kind: Kind }> {
-  const kinds: Kind[] = /\/(?:mcp|sse)\/?$/.test(url) ? ['mcp', 'openapi'] : ['openapi', 'mcp'];
-  const seen: { report: Preview; kind: Kind }[] = [];
-  for (const kind of kinds) {
-    const report = await call('POST /api/tool-servers/verify', { body: { url, type: kind, ...auth }, signal });
-    seen.push({ report, kind });
-    if (report.ok) break;
-  }
-  return seen.find(({ report }) => report.ok) ?? (seen[0] as { report: Preview; kind: Kind });
 }

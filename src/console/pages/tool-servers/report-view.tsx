@@ -1,87 +1,75 @@
 import type { ComponentChildren, JSX } from 'preact';
-import type { AnswerOf } from '../../api/api-types.ts';
+import { useState } from 'preact/hooks';
 import { formatCount, formatNumber } from '../../parts/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
-
-export type Preview = AnswerOf<'POST /api/tool-servers/verify'>;
-
-export interface Chosen {
-  isChosen: (name: string) => boolean;
-  onChoose: (name: string, isChosen: boolean) => void;
-}
+import { VisibleText } from '../../parts/visible-text.tsx';
+import { FunctionList } from './function-list.tsx';
+import type { Choosing } from './function-list.tsx';
+import type { Report } from './look.ts';
 
 interface ReportViewProps {
-  report: Preview;
-  /** Shows a box beside each function. */
-  chosen?: Chosen;
+  report: Report;
+  choosing?: Choosing;
   /** What stands at the end of a function's line. */
-  actions?: (fn: Preview['functions'][number]) => ComponentChildren;
+  actions?: (fn: Report['functions'][number]) => ComponentChildren;
+  /** In the place of what is wrong, where something else says it. */
+  problem?: ComponentChildren;
 }
 
 /** What a server becomes: its functions, what is left out and why, and what to do about it. */
-export function ReportView({ report, chosen, actions }: ReportViewProps): JSX.Element {
-  const { ok, error, info, version, functions, renamed, omitted, warnings, tokens } = report;
+export function ReportView({ report, choosing, actions, problem }: ReportViewProps): JSX.Element {
+  const { ok, error, info, version, functions, renamed, omitted, warnings, tokens, stderr = [] } = report;
   const title = typeof info?.['title'] === 'string' ? info['title'] : undefined;
+  const names = new Map(renamed.map(({ from, to, reason }) => [to, { from, reason }]));
   return (
     <div class="stack report">
       {ok ? (
         <p>
-          <strong>{title ?? 'This server'}</strong> has {formatCount(functions.length, 'function')}, which cost a model about{' '}
-          {formatNumber(tokens)} tokens.
+          <strong>
+            <VisibleText text={title ?? 'This server'} />
+          </strong>{' '}
+          has {formatCount(functions.length, 'function')}, which cost a model about {formatNumber(tokens)} tokens.
           {version !== null && <span class="soft"> {/^\d/.test(version) ? `OpenAPI ${version}` : version}</span>}
         </p>
       ) : (
-        <div class="problem" role="alert">
-          <Icon name="alert" />
-          <p>{error}</p>
-        </div>
+        (problem ?? (
+          <div class="problem" role="alert">
+            <Icon name="alert" />
+            <p>
+              <VisibleText text={error ?? 'It does not work.'} />
+            </p>
+          </div>
+        ))
       )}
-      {warnings.length > 0 && <Remarks title="To know" lines={warnings} isOpen />}
-      {functions.length > 0 && (
-        <ul class="report-functions">
-          {functions.map((fn) => (
-            <li key={fn.name}>
-              {chosen !== undefined && (
-                <input
-                  type="checkbox"
-                  aria-label={`Offer ${fn.name}`}
-                  checked={chosen.isChosen(fn.name)}
-                  onChange={(event) => chosen.onChoose(fn.name, event.currentTarget.checked)}
-                />
-              )}
-              <span class="report-words">
-                <span class="report-name mono">{fn.name}</span>
-                <span class="soft small">{fn.description}</span>
-              </span>
-              <span class="soft small report-tokens">{formatNumber(fn.tokens)} tokens</span>
-              {actions?.(fn)}
-            </li>
-          ))}
-        </ul>
-      )}
-      {omitted.length > 0 && (
-        <Remarks title={`Left out (${omitted.length})`} lines={omitted.map(({ operation, reason }) => `${operation}: ${reason}`)} />
-      )}
-      {renamed.length > 0 && (
-        <Remarks
-          title={`Renamed (${renamed.length})`}
-          lines={renamed.map(({ from, to, reason }) => `${from} is offered as ${to}: ${reason}`)}
-        />
-      )}
-      {report.stderr !== undefined && report.stderr.length > 0 && <Remarks title="What its process has written" lines={report.stderr} />}
+      <Remarks title="To know" lines={warnings} isOpen />
+      {functions.length > 0 && <FunctionList functions={functions} renamed={names} choosing={choosing} actions={actions} />}
+      <Remarks title="Left out" lines={omitted.map(({ operation, reason }) => `${operation}: ${reason}`)} />
+      <Remarks title="Renamed" lines={renamed.map(({ from, to, reason }) => `${from} is offered as ${to}: ${reason}`)} />
+      <Remarks title="What its process has written" lines={stderr} />
     </div>
   );
 }
 
-function Remarks({ title, lines, isOpen = false }: { title: string; lines: readonly string[]; isOpen?: boolean }): JSX.Element {
+const shownLines = 50;
+
+function Remarks({ title, lines, isOpen = false }: { title: string; lines: readonly string[]; isOpen?: boolean }): JSX.Element | null {
+  const [shown, setShown] = useState(shownLines);
+  if (lines.length === 0) return null;
   return (
-    <details open={isOpen}>
-      <summary>{title}</summary>
-      <ul class="report-remarks small">
-        {lines.map((line, index) => (
-          <li key={index}>{line}</li>
+    <details open={isOpen} class="report-remarks">
+      <summary>{isOpen ? title : `${title} (${formatNumber(lines.length)})`}</summary>
+      <ul class="small">
+        {lines.slice(0, shown).map((line, index) => (
+          <li key={index}>
+            <VisibleText text={line} />
+          </li>
         ))}
       </ul>
+      {lines.length > shown && (
+        <button type="button" class="more" onClick={() => setShown(shown * 10)}>
+          {formatNumber(lines.length - shown)} more
+        </button>
+      )}
     </details>
   );
 }

@@ -1,23 +1,35 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import type { ToolServer } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
-import { formatCount } from '../../parts/formats.ts';
+import { formatCount, formatDuration } from '../../parts/formats.ts';
 import { Answered } from '../../parts/states.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';
 import { textOf } from '../../parts/text-of.ts';
+import { KeyField } from './credential-fields.tsx';
 import { HeldDefinitions } from './held-definitions.tsx';
 import { ReportView } from './report-view.tsx';
 import { State } from './server-state.tsx';
+import { OwnFunctions } from './own-functions.tsx';
 import { TryFunction } from './try-function.tsx';
+import type { TriedFunction } from './try-function.tsx';
+
+/** While it is down, in milliseconds: it comes back by itself. */
+const refreshMs = 5_000;
 
 /** One tool server: what it offers, and how it may be used. */
 export function ServerView({ id }: { id: string }): JSX.Element {
-  const asked = useAnswer('GET /api/tool-servers/:id', { params: { id } });
+  const [isSettled, setSettled] = useState(true);
+  const asked = useAnswer('GET /api/tool-servers/:id', { params: { id }, ...(!isSettled && { everyMs: refreshMs }) });
+  const { report, config } = asked.data ?? {};
+  useEffect(
+    () => setSettled(report === undefined || report.ok || report.credential !== undefined || config?.['enable'] === false),
+    [asked.data],
+  );
   return (
     <div class="page tool-server">
       <Answered asked={asked}>{(server) => <Server server={server} onChanged={asked.reload} />}</Answered>
@@ -28,7 +40,7 @@ export function ServerView({ id }: { id: string }): JSX.Element {
 function Server({ server, onChanged }: { server: ToolServer; onChanged: () => void }): JSX.Element {
   const { id, url, type, config, info, report, origin } = server;
   const [, go] = useLocation();
-  const [tried, setTried] = useState<ToolServer['report']['functions'][number]>();
+  const [tried, setTried] = useState<TriedFunction>();
   const [isBusy, setBusy] = useState(false);
   const params = { id };
   const isOwn = origin === 'database' || origin === 'bundled';
@@ -108,27 +120,52 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
       {report.held !== undefined && report.held.length > 0 && (
         <HeldDefinitions server={server} held={report.held} onLeaveOut={isOwn ? leaveOut : undefined} act={act} />
       )}
-      <ReportView
-        report={report}
-        actions={(fn) => (
-          <span class="row">
-            {isOwn && (
-              <Button
-                isSmall
-                kind="quiet"
-                icon="lock"
-                isPressed={isApproved(fn.name)}
-                label={isApproved(fn.name) ? `${fn.name} waits for approval` : `Have ${fn.name} wait for approval`}
-                onClick={() => approve(fn.name, !isApproved(fn.name))}
-              />
-            )}
-            {isOwn && <Button isSmall kind="quiet" icon="close" label={`Leave out ${fn.name}`} onClick={() => leaveOut(fn.name)} />}
-            <Button isSmall onClick={() => setTried(fn)}>
-              Try
-            </Button>
-          </span>
-        )}
-      />
+      {report.credential === 'refused' && isOwn && (
+        <section class="card stack">
+          <h2>It wants a credential</h2>
+          <p class="soft">{report.error}</p>
+          <KeyField
+            action="Use this key"
+            onKey={(key) =>
+              void act(
+                () => call('PATCH /api/tool-servers/:id', { params, body: { auth_type: 'bearer', key } }),
+                'The key is kept, and tried.',
+              )
+            }
+          />
+        </section>
+      )}
+      {(report.credential === 'own' || server.per_user === true || server.auth_type === 'oauth') && (
+        <OwnFunctions id={id} isListed={report.credential !== 'own'} onTry={setTried} />
+      )}
+      {report.next_try_ms !== undefined && isOn && (
+        <p class="soft" role="status">
+          {`It is tried again by itself in ${formatDuration(Math.max(1_000, Math.round(report.next_try_ms / 1_000) * 1_000))}.`}
+        </p>
+      )}
+      {!(report.credential === 'own' || (report.credential === 'refused' && isOwn)) && (
+        <ReportView
+          report={report}
+          actions={(fn) => (
+            <span class="row">
+              {isOwn && (
+                <Button
+                  isSmall
+                  kind="quiet"
+                  icon="lock"
+                  isPressed={isApproved(fn.name)}
+                  label={isApproved(fn.name) ? `${fn.name} waits for approval` : `Have ${fn.name} wait for approval`}
+                  onClick={() => approve(fn.name, !isApproved(fn.name))}
+                />
+              )}
+              {isOwn && <Button isSmall kind="quiet" icon="close" label={`Leave out ${fn.name}`} onClick={() => leaveOut(fn.name)} />}
+              <Button isSmall onClick={() => setTried(fn)}>
+                Try
+              </Button>
+            </span>
+          )}
+        />
+      )}
       {isOwn && filter.length > 0 && (
         <p class="row">
           <span class="soft">

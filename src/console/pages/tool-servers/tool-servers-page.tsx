@@ -9,9 +9,12 @@ import { formatShort } from '../../parts/formats.ts';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text-of.ts';
-import { AddToolServer } from './add-tool-server.tsx';
+import { AddToolServer, addressOf } from './add-tool-server.tsx';
 import { State } from './server-state.tsx';
 import { ServerView } from './server-view.tsx';
+
+/** Servers that are down come back by themselves, in milliseconds. */
+const refreshMs = 10_000;
 
 type Listed = AnswerOf<'GET /api/tool-servers'>['data'][number];
 
@@ -21,22 +24,23 @@ export function ToolServersPage({ params: { id } }: PageProps): JSX.Element {
 }
 
 function ServerList(): JSX.Element {
-  const asked = useAnswer('GET /api/tool-servers');
-  const [isAdding, setAdding] = useState(false);
+  const asked = useAnswer('GET /api/tool-servers', { everyMs: refreshMs });
+  const [adding, setAdding] = useState<string>();
   const [, go] = useLocation();
   return (
     <div class="page tool-servers">
       <header>
         <h1>Tool servers</h1>
-        <Button kind="main" icon="add" onClick={() => setAdding(true)}>
+        <Button kind="main" icon="add" onClick={() => setAdding('')}>
           Add a tool server
         </Button>
       </header>
+      <PasteField onAddress={setAdding} />
       <Answered asked={asked}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty icon="plug" title="No tool servers yet">
-              <p>Paste the address of an OpenAPI or MCP server, and every model can call its functions.</p>
+              <p>Paste the URL of an OpenAPI or MCP server, and every model can call its functions.</p>
             </Empty>
           ) : (
             <Table<Listed>
@@ -60,15 +64,47 @@ function ServerList(): JSX.Element {
           )
         }
       </Answered>
-      {isAdding && (
+      {adding !== undefined && (
         <AddToolServer
-          onClose={() => setAdding(false)}
+          address={adding}
+          onClose={() => setAdding(undefined)}
           onAdded={(id) => {
-            setAdding(false);
+            setAdding(undefined);
             go(`/console/tool-servers/${encodeURIComponent(id)}`);
           }}
         />
       )}
     </div>
+  );
+}
+
+/** Whoever has an address in the clipboard pastes it, and sees at once what it becomes. */
+function PasteField({ onAddress }: { onAddress: (address: string) => void }): JSX.Element {
+  const [typed, setTyped] = useState('');
+  return (
+    <form
+      class="tool-servers-paste"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onAddress(typed);
+        setTyped('');
+      }}
+    >
+      <input
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+        aria-label="Paste the URL of an OpenAPI or MCP server"
+        placeholder="Paste the URL of an OpenAPI or MCP server"
+        autocomplete="off"
+        spellcheck={false}
+        inputMode="url"
+        onPaste={(event) => {
+          const pasted = event.clipboardData?.getData('text/plain').trim() ?? '';
+          if (addressOf(pasted) === undefined || /\s/.test(pasted)) return;
+          event.preventDefault();
+          onAddress(pasted);
+        }}
+      />
+    </form>
   );
 }

@@ -1,30 +1,31 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { AnswerOf, ToolServer } from '../../api/api-types.ts';
-import { call } from '../../api/request.ts';
+import type { AnswerOf } from '../../api/api-types.ts';
+import { ApiError, call } from '../../api/request.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatDuration } from '../../parts/formats.ts';
 import { initialValue } from '../../parts/json-schema.ts';
 import type { JsonSchema } from '../../parts/json-schema.ts';
 import { SchemaForm } from '../../parts/schema-form.tsx';
+import { openConnectPage } from '../../parts/open-connect-page.ts';
 import { Problem } from '../../parts/states.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
+import { sayProblem } from '../../parts/toasts.tsx';
 import { Files, ResultView } from '../chat/result-view.tsx';
 import { SentRequests, ServerAnswers } from './recorded-requests.tsx';
+
+export interface TriedFunction {
+  name: string;
+  description: string;
+  operation?: string;
+  parameters: unknown;
+}
 
 type Invoked = AnswerOf<'POST /api/tools/*'>;
 
 /** Calls one function as a model would, with a form for its arguments. */
-export function TryFunction({
-  server,
-  fn,
-  onClose,
-}: {
-  server: string;
-  fn: ToolServer['report']['functions'][number];
-  onClose: () => void;
-}): JSX.Element {
+export function TryFunction({ server, fn, onClose }: { server: string; fn: TriedFunction; onClose: () => void }): JSX.Element {
   const schema = fn.parameters as JsonSchema;
   const [args, setArgs] = useState<unknown>(() => initialValue(schema, schema) ?? {});
   const [answer, setAnswer] = useState<{ count: number; invoked?: Invoked; error?: unknown }>();
@@ -71,8 +72,19 @@ export function TryFunction({
 }
 
 function Outcome({ invoked, error }: { invoked?: Invoked; error?: unknown }): JSX.Element {
-  // A refused call says what was wrong with it.
-  if (error !== undefined) return <Problem error={error} />;
+  if (error !== undefined)
+    return (
+      <div class="stack">
+        <Problem error={error} />
+        {serversToConnect(error).map(({ server, name }) => (
+          <div key={server}>
+            <Button kind="main" icon="external" onClick={() => void openConnectPage(server).catch(sayProblem)}>
+              {`Connect to ${name}`}
+            </Button>
+          </div>
+        ))}
+      </div>
+    );
   const {
     result,
     error: failure,
@@ -111,4 +123,11 @@ function Outcome({ invoked, error }: { invoked?: Invoked; error?: unknown }): JS
       />
     </div>
   );
+}
+
+/** Of a call that lacks a credential of the person. */
+function serversToConnect(error: unknown): { server: string; name: string }[] {
+  if (!(error instanceof ApiError) || error.code !== 'credential_required') return [];
+  const { connect } = (error.body ?? {}) as { connect?: { servers: { server: string; name: string }[] } };
+  return connect?.servers ?? [];
 }

@@ -1,0 +1,87 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { useAnswer } from '../../api/use-answer.ts';
+import { Button } from '../../parts/button.tsx';
+import { openConnectPage } from '../../parts/open-connect-page.ts';
+import { Answered } from '../../parts/states.tsx';
+import { sayProblem } from '../../parts/toasts.tsx';
+import { VisibleText } from '../../parts/visible-text.tsx';
+import type { TriedFunction } from './try-function.tsx';
+
+/** While a page to connect may be open in another tab, in milliseconds. */
+const refreshMs = 3_000;
+
+interface OwnFunctionsProps {
+  id: string;
+  /** Its functions are the same for everybody, and shown elsewhere on the page. */
+  isListed: boolean;
+  onTry: (fn: TriedFunction) => void;
+}
+
+/** A server that each person uses with a credential of their own: connect to it, and see what it has for oneself. */
+export function OwnFunctions({ id, isListed, onTry }: OwnFunctionsProps): JSX.Element {
+  const [isWaiting, setWaiting] = useState(false);
+  const asked = useAnswer('GET /api/credentials', isWaiting ? { everyMs: refreshMs } : {});
+  return (
+    <section class="card stack own-functions">
+      <Answered asked={asked}>
+        {({ data }) => {
+          const isConnected = data.some(({ server, state }) => server === id && state === 'connected');
+          return (
+            <>
+              <div class="row">
+                <p class="grow">
+                  {isConnected
+                    ? 'You are connected: what you call here uses your own credential.'
+                    : 'Each person uses it with a credential of their own, and you have given none yet.'}
+                </p>
+                <Button
+                  kind={isConnected ? 'plain' : 'main'}
+                  icon="external"
+                  onClick={() => {
+                    setWaiting(true);
+                    openConnectPage(id).catch(sayProblem);
+                  }}
+                >
+                  {isConnected ? 'Connect anew' : 'Connect'}
+                </Button>
+              </div>
+              {isConnected && !isListed && <Functions id={id} onTry={onTry} />}
+            </>
+          );
+        }}
+      </Answered>
+    </section>
+  );
+}
+
+function Functions({ id, onTry }: Pick<OwnFunctionsProps, 'id' | 'onTry'>): JSX.Element {
+  const asked = useAnswer('GET /api/tools');
+  return (
+    <Answered asked={asked}>
+      {({ data }) => (
+        <ul class="report-functions" aria-label="Functions">
+          {data
+            .filter(({ server }) => server === id)
+            .map((fn) => (
+              <li key={fn.id}>
+                <div class="report-function">
+                  <span class="report-words">
+                    <span class="report-name mono">
+                      <VisibleText text={fn.name} />
+                    </span>
+                    <span class="soft small report-about">
+                      <VisibleText text={fn.description} />
+                    </span>
+                  </span>
+                  <Button isSmall onClick={() => onTry({ ...fn, name: fn.id.slice(fn.id.indexOf('/') + 1) })}>
+                    Try
+                  </Button>
+                </div>
+              </li>
+            ))}
+        </ul>
+      )}
+    </Answered>
+  );
+}

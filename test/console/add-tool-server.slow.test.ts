@@ -1,0 +1,246 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Page } from 'playwright-core';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { startTimeServer } from '../../src/demo/time-server.ts';
+import type { JsonObject } from '../../src/shared/json.ts';
+import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import type { WatchedPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+import type { FreshGateway } from '../_support/fresh-gateway.ts';
+import { mcpHttpServer } from '../_support/mcp-http-server.ts';
+import { documentWith } from '../tools/scripted-send.ts';
+import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
+
+afterAll(closeChromium);
+
+interface Desk {
+  gateway: FreshGateway;
+  it: WatchedPage;
+  page: Page;
+}
+
+/** The page of tool servers, as an administrator sees it. */
+async function desk(options: Parameters<typeof openPage>[1] = {}, environment: NodeJS.ProcessEnv = {}): Promise<Desk> {
+  const gateway = await freshGateway(environment);
+  onTestFinished(() => gateway[Symbol.asyncDispose]());
+  const it = await openPage(gateway.url, { path: `/console/tool-servers#key=${gateway.app.startKey ?? ''}`, ...options });
+  onTestFinished(() => it[Symbol.asyncDispose]());
+  return { gateway, it, page: it.page };
+}
+
+type Answer = { status?: number; body: string | JsonObject; type?: string };
+
+/** A server of one's own making, on a port of this machine until the test has ended. Undefined is a 404. */
+async function siteWith(answer: (path: string, request: IncomingMessage) => Answer | undefined): Promise<string> {
+  const server = createServer((request, response) => {
+    const {
+      status = 200,
+      body,
+      type = 'application/json',
+    } = answer(request.url ?? '', request) ?? { status: 404, body: 'not here', type: 'text/plain' };
+    response.writeHead(status, { 'content-type': type }).end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function paste(page: Page, text: string): Promise<void> {
+  await page.evaluate((copied) => navigator.clipboard.writeText(copied), text);
+  await page.getByLabel('Paste the URL of an OpenAPI or MCP server').focus();
+  await page.keyboard.press('Control+V');
+}
+
+const dialog = (page: Page) => page.getByRole('dialog', { name: 'Add a tool server' });
+
+describeInChromium('from a pasted address to a tool that answered', () => {
+  test('takes four actions', async () => {
+    const other = await startTimeServer({ host: '127.0.0.1', port: 0 });
+    onTestFinished(() => other.close());
+    const { page, it } = await desk();
+    const steps: string[] = [];
+    const act = async (step: string, work: () => Promise<unknown>): Promise<void> => {
+      await work();
+      steps.push(step);
+    };
+    await act('paste the address', () => paste(page, other.url));
+    await page.getByText('which cost a model').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await act('Add', () => page.getByRole('button', { name: 'Add 7 functions' }).click());
+    const line = page.locator('.report-functions li', { hasText: 'get_current_utc' });
+    await act('Try', () => line.getByRole('button', { name: 'Try', exact: true }).click());
+    await act('Call it', () => page.getByRole('button', { name: 'Call it' }).click());
+    await page.getByRole('heading', { name: /^It answered/ }).waitFor();
+    expect(steps).toEqual(['paste the address', 'Add', 'Try', 'Call it']);
+    expect(it.faults).toEqual([]);
+  });
+
+  test('and to a chat that uses it', async () => {
+    const other = await startTimeServer({ host: '127.0.0.1', port: 0 });
+    onTestFinished(() => other.close());
+    const { page } = await desk({}, { TOOL_SERVER_CONNECTIONS: '[]' });
+    await page.getByText('No tool servers yet').waitFor();
+    await paste(page, `${other.url}/openapi.json`);
+    await page.getByRole('button', { name: 'Add 7 functions' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Chat', exact: true }).click();
+    await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    expect(await page.locator('.call').count()).toBeGreaterThan(0);
+    expect(await page.locator('.chat-answer').textContent()).toContain('Asia/Tokyo');
+  });
+
+  test('needs no mouse', async () => {
+    const site = await siteWith((path) =>
+      path === '/openapi.json' ? { body: documentWith('look') } : path === '/look' ? { body: { seen: 'a lighthouse' } } : undefined,
+    );
+    const { page } = await desk();
+    const focusOn = async (name: RegExp): Promise<void> => {
+      const isThere = (): Promise<boolean> =>
+        page.evaluate(
+          ([source = '', flags]) => {
+            const { activeElement: at } = document;
+            const label = at?.getAttribute('aria-label') ?? at?.textContent ?? '';
+            return new RegExp(source, flags).test(label.trim());
+          },
+          [name.source, name.flags],
+        );
+      for (let presses = 0; presses < 60 && !(await isThere()); presses++) await page.keyboard.press('Tab');
+      expect(await isThere()).toBe(true);
+    };
+    await focusOn(/^Paste the URL/);
+    await page.keyboard.type(site.replace('http://', ''));
+    await page.keyboard.press('Enter');
+    await page.getByText('which cost a model').waitFor();
+    await focusOn(/^Add 1 function$/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
+    await focusOn(/^Try$/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Try look' }).waitFor();
+    await focusOn(/^Call it$/);
+    await page.keyboard.press('Enter');
+    await page.getByText('a lighthouse').waitFor();
+    await page.keyboard.press('Escape');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+});
+
+describeInChromium('the preview of an address', () => {
+  test('finds a document that is elsewhere, and adds it from there', async () => {
+    const site = await siteWith((path) => (path === '/v3/api-docs' ? { body: documentWith('look') } : undefined));
+    const { page, gateway } = await desk();
+    await paste(page, site);
+    await page.getByText('Its document is at v3/api-docs.').waitFor();
+    await page.getByRole('button', { name: 'Add 1 function' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
+    const headers = { 'x-api-key': gateway.app.startKey ?? '' };
+    const { data } = (await (await fetch(`${gateway.url}/api/tool-servers`, { headers })).json()) as {
+      data: { url: string; path: string }[];
+    };
+    expect(data.find(({ url }) => url === site)).toMatchObject({ path: 'v3/api-docs' });
+  });
+
+  test('knows an MCP server, at its address and at its root', async () => {
+    const mcp = await mcpHttpServer([toolOf('look')], { onCall: () => textResult('a lighthouse') });
+    const { page } = await desk();
+    for (const address of [mcp.url, new URL(mcp.url).origin]) {
+      await paste(page, address);
+      await page.getByRole('button', { name: 'Add 1 function' }).waitFor();
+      expect(await dialog(page).locator('.chip', { hasText: 'MCP' }).count()).toBe(1);
+      if (address === mcp.url) await page.keyboard.press('Escape');
+    }
+    await page.getByRole('button', { name: 'Add 1 function' }).click();
+    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('tab', { name: 'Answer' }).click();
+    await page.getByRole('tabpanel').getByText('a lighthouse').waitFor();
+  });
+
+  test('says what a site is that is neither', async () => {
+    const site = await siteWith(() => ({ body: '<!doctype html><title>Shop</title>', type: 'text/html' }));
+    const { page } = await desk();
+    await paste(page, site);
+    const alert = dialog(page).getByRole('alert');
+    await alert.getByText('No tool server was found there.').waitFor();
+    expect(await alert.textContent()).toMatch(/As OpenAPI: .*HTML page.*As MCP: /);
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Add anyway' }).waitFor();
+  });
+
+  test('asks for a key where the server wants one, and tells a wrong one', async () => {
+    const openapi = documentWith('look');
+    const site = await siteWith((path, { headers }) => {
+      if (headers.authorization !== 'Bearer right-key') return { status: 401, body: { error: 'who are you?' } };
+      return path === '/openapi.json' ? { body: openapi } : path === '/look' ? { body: { seen: headers.authorization } } : undefined;
+    });
+    const { page } = await desk();
+    await paste(page, site);
+    const field = dialog(page).getByRole('textbox', { name: 'Key' });
+    await field.waitFor();
+    expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
+    expect(await findBarriers(page)).toEqual([]);
+    await page.keyboard.type('wrong-key');
+    await page.keyboard.press('Enter');
+    await page.getByText('It does not take this key.').waitFor();
+    await field.fill('right-key');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Add 1 function' }).click();
+    await page.getByRole('button', { name: 'Try', exact: true }).click();
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('tab', { name: 'Request' }).click();
+    await page.getByRole('tabpanel').getByText('Bearer [secret]').waitFor();
+    expect(await page.content()).not.toContain('right-key');
+  });
+
+  test('shows eight thousand functions, of which a few are found and chosen', { timeout: 180_000 }, async () => {
+    const names = Array.from({ length: 8_000 }, (_, index) => `function_${index}`);
+    const site = await siteWith((path) => (path === '/openapi.json' ? { body: documentWith(...names) } : undefined));
+    const { page, gateway } = await desk();
+    await paste(page, site);
+    await page.getByRole('button', { name: 'Add 8,000 functions' }).waitFor({ timeout: 60_000 });
+    expect(await dialog(page).locator('.report-function').count()).toBeLessThan(60);
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByLabel('All 8,000').uncheck();
+    await page.getByLabel('Find functions').fill('function_799');
+    await page.getByText('11 functions').waitFor();
+    await page.getByLabel('Offer function_7990', { exact: true }).check();
+    await page.getByLabel('Offer function_799', { exact: true }).check();
+    await page.getByRole('button', { name: 'Add 2 functions' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor({ timeout: 60_000 });
+    expect(await page.locator('.report-functions li').count()).toBe(2);
+    const headers = { 'x-api-key': gateway.app.startKey ?? '' };
+    const { data } = (await (await fetch(`${gateway.url}/api/tool-servers`, { headers })).json()) as {
+      data: { url: string; config: object }[];
+    };
+    expect(data.find(({ url }) => url === site)?.config).toMatchObject({ function_name_filter_list: ['function_799', 'function_7990'] });
+  });
+
+  test.each(['light', 'dark'] as const)('fits into 360 pixels (%s)', async (colorScheme) => {
+    const openapi = documentWith('look', 'n\u00e9 w');
+    const site = await siteWith((path) =>
+      path === '/openapi.json'
+        ? { body: { ...openapi, paths: { ...(openapi['paths'] as object), '/raw': { head: { responses: {} } } } } }
+        : undefined,
+    );
+    const { page } = await desk({ viewport: { width: 360, height: 740 }, colorScheme, reducedMotion: 'reduce' });
+    await paste(page, site);
+    await page.getByRole('button', { name: 'Add 2 functions' }).waitFor();
+    await page.getByText('Left out (1)').click();
+    await page.getByText('HEAD is not offered').waitFor();
+    await page.getByText('renamed from n\u00e9 w').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+    await page.getByRole('button', { name: 'Add 2 functions' }).click();
+    await page.getByRole('button', { name: 'Try', exact: true }).first().click();
+    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('tab', { name: 'Request' }).click();
+    expect(await findBarriers(page)).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
+  });
+});
