@@ -111,6 +111,17 @@ test('tells of functions as they are loaded, and loads none again', async () => 
   expect((globalThis as { timesLoaded?: number }).timesLoaded).toBe(1);
 });
 
+test.each([
+  ['true', 'ok'],
+  ['false', 'warning'],
+])('knows the search of stored chats as a tool of presets where chats are stored: %s', async (STORE_CHATS, level) => {
+  const app = await gateway({ TOOLWHARF_DEMO: 'true', STORE_CHATS });
+  const headers = { authorization: `Bearer ${adminKey}` };
+  const payload = { id: 'clerk', base_model: 'demo', tools: ['function:search_chats'] };
+  expect((await app.server.inject({ method: 'POST', url: '/api/presets', headers, payload })).statusCode).toBe(201);
+  expect((await examine(app)).data.filter(({ about }) => about === 'Presets')).toMatchObject([{ level }]);
+});
+
 test('ends in time, with what has not answered among the findings', async () => {
   const late = new AbortController();
   const silent = await peer(() => [{ act: 'stall' }]);

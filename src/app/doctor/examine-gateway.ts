@@ -4,6 +4,7 @@ import type { Registry, ToolServerRecord } from '../../core/registry.ts';
 import { isLoopbackName } from '../../http/auth/authenticate.ts';
 import type { CatalogBackend } from '../../models/model-catalog.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
+import { historyToolId } from '../../tools/catalog/history-tool.ts';
 import type { Config } from '../config/config.ts';
 import type { FunctionExamination } from './examine-functions.ts';
 import { examineIssuer } from './examine-issuer.ts';
@@ -51,7 +52,12 @@ export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
     inTime('Some tool servers', examineToolServers(store, { ...parts, send: parts.sendToServers }), (late) => [late]),
     inTime('The functions', parts.examineFunctions(), (late) => ({ findings: [late], functions: undefined })),
   ]);
-  const known = { models: models.ids, toolServers: store.toolServers, functions: functions.functions };
+  const known = {
+    models: models.ids,
+    toolServers: store.toolServers,
+    functions: functions.functions,
+    ownTools: config.storeChats ? [historyToolId] : [],
+  };
   const presets = await examinePresets(store.presets, known);
   return [
     { title: 'This machine', findings: [examineNode(process.versions.node), folder, ...address] },

@@ -10,6 +10,8 @@ export interface KnownNames {
   models: ReadonlySet<string> | undefined;
   toolServers: readonly ToolServerRecord[];
   functions: FunctionRegistry | undefined;
+  /** The gateway's own, by their entries in `tool_ids`. */
+  ownTools: readonly string[];
 }
 
 /** Whether everything that each preset names exists. Checks names only, without requesting tool servers. */
@@ -31,7 +33,8 @@ export async function examinePresets(presets: readonly PresetRecord[], known: Kn
   return findings.flat();
 }
 
-function isKnown(toolId: string, presets: readonly PresetRecord[], { toolServers, functions }: KnownNames): boolean {
+function isKnown(toolId: string, presets: readonly PresetRecord[], { toolServers, functions, ownTools }: KnownNames): boolean {
+  if (ownTools.includes(toolId)) return true;
   const { kind, rest = '' } = /^(?<kind>server|function|toolset|preset):(?<rest>.+)$/.exec(toolId)?.groups ?? {};
   const [head = '', member] = rest.replace(/^(?:openapi|mcp):/, '').split('/');
   switch (kind) {

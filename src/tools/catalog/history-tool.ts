@@ -7,7 +7,8 @@ import { forbiddenToolId } from './tool-ids.ts';
 import type { ToolSource } from './tool-source.ts';
 
 const toolName = 'search_chats';
-const entry = `function:${toolName}`;
+/** Its entry in `tool_ids`. */
+export const historyToolId = `function:${toolName}`;
 const defaultLimit = 5;
 const titleCharacters = 80;
 const excerptCharacters = 240;
@@ -16,16 +17,16 @@ const leadCharacters = 60;
 
 /** A function that searches the caller's own stored chats. Added only where chats are stored, and then a default. */
 export function createHistoryTool(chats: Pick<ChatStore, 'search'>): ToolSource {
-  const candidate: Candidate = { wanted: toolName, key: entry, id: entry, toTool: (name) => createTool(name, chats) };
-  const mayUse = ({ tools }: Caller): boolean => tools === undefined || tools.includes(entry);
+  const candidate: Candidate = { wanted: toolName, key: historyToolId, id: historyToolId, toTool: (name) => createTool(name, chats) };
+  const mayUse = ({ tools }: Caller): boolean => tools === undefined || tools.includes(historyToolId);
 
   return {
-    claims: (toolId) => toolId === entry,
+    claims: (toolId) => toolId === historyToolId,
     async supplyFor(toolIds, { caller, preset }) {
       if (toolIds === undefined) return { candidates: mayUse(caller) ? [candidate] : [], warnings: [] };
       if (toolIds.length === 0) return { candidates: [], warnings: [] };
       // A preset that lists it may use it even if the key may not: an administrator decided so.
-      if (!mayUse(caller) && preset?.tools?.includes(entry) !== true) throw forbiddenToolId(entry);
+      if (!mayUse(caller) && preset?.tools?.includes(historyToolId) !== true) throw forbiddenToolId(historyToolId);
       return { candidates: [{ ...candidate, isNamed: true }], warnings: [] };
     },
     list: async (caller) => (mayUse(caller) ? [candidate] : []),
