@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { dayAgo } from '../../src/console/pages/usage/usage-sums.ts';
 import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
@@ -51,6 +52,15 @@ describeInChromium('the page of usage', () => {
     await page.getByLabel('By', { exact: true }).selectOption('user');
     await page.getByRole('rowheader', { name: 'Ada' }).waitFor();
     expect((await row('Bob'))[0]).toBe('1');
+    const saving = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Save as a table for spreadsheets (CSV)' }).click();
+    const saved = await saving;
+    expect(saved.suggestedFilename()).toBe(`usage-by-user-${dayAgo(29)}-${dayAgo(0)}.csv`);
+    const lines = readFileSync(await saved.path(), 'utf8')
+      .trim()
+      .split('\r\n');
+    expect(lines[0]).toBe('Day,Person,Id,Requests,Tokens in,Tokens out,Tool calls,Failures');
+    expect(lines.find((line) => line.includes(',Ada,'))).toMatch(new RegExp(`^${dayAgo(0)},Ada,key_\\w+/1,1,\\d+,\\d+,1,0$`));
     await page.getByLabel('By', { exact: true }).selectOption('key');
     await page.getByRole('rowheader', { name: 'Frontend' }).waitFor();
     await page.getByRole('rowheader', { name: 'TOOLWHARF_ADMIN_KEY' }).waitFor();

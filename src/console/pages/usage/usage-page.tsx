@@ -3,6 +3,8 @@ import { useState } from 'preact/hooks';
 import { useAnswer } from '../../api/use-answer.ts';
 import { Breakable } from '../../parts/breakable.tsx';
 import { formatDay, formatNumber } from '../../parts/formats.ts';
+import { Button } from '../../parts/button.tsx';
+import { saveFile, toCsv } from '../../parts/csv.ts';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
@@ -39,6 +41,12 @@ export function UsagePage(): JSX.Element {
             </option>
           ))}
         </select>
+        <Button
+          icon="down"
+          label="Save as a table for spreadsheets (CSV)"
+          isDisabled={asked.data === undefined || asked.data.data.length === 0}
+          onClick={() => saveFile(`usage-by-${by}-${range.from}-${range.to}.csv`, toTable(asked.data?.data ?? [], by, nameOf))}
+        />
       </header>
       <Answered asked={asked}>
         {({ data }) =>
@@ -115,6 +123,14 @@ function useNames(by: Dimension): (row: Row) => string {
     if (by === 'key' || user === undefined || user === null) return nameOfKey(key);
     return people.find((person) => person.key === key && person.id === user)?.name ?? user;
   };
+}
+
+function toTable(rows: readonly Row[], by: Dimension, nameOf: (row: Row) => string): string {
+  const head = ['Day', labels[by], 'Id', 'Requests', 'Tokens in', 'Tokens out', 'Tool calls', 'Failures'];
+  return toCsv(
+    head,
+    rows.map((row) => [row.day, nameOf(row), idOf(row, by), row.requests, row.tokens_in, row.tokens_out, row.tool_calls, row.failures]),
+  );
 }
 
 interface ReportProps {
