@@ -56,6 +56,15 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     await page.reload();
     await page.locator('.chat-answer .chat-foot').waitFor();
     await side.getByText('ada').waitFor();
+    // Nothing is asked before it is known who asks, however long that takes.
+    await page.route('**/login/token', async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      await route.continue();
+    });
+    await page.reload();
+    await page.getByRole('textbox').fill('And in Oslo?');
+    await page.keyboard.press('Enter');
+    await page.locator('.chat-answer .chat-foot').nth(1).waitFor();
     expect(refused).toEqual([]);
 
     await side.getByRole('button', { name: 'Sign out' }).click();
@@ -83,7 +92,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     await page.getByRole('complementary').getByRole('button', { name: 'Forget key' }).waitFor();
   });
 
-  test('goes on with a new token when the first one ends, also over its socket', async () => {
+  test('goes on with a new token when the first one ends, also over its socket, until there is none', async () => {
     const { gateway, authorization } = await scene();
     authorization.accessTokenSeconds = 12;
     await using it = await openPage(gateway.url);
@@ -101,6 +110,10 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     // The session of the first question is there still.
     expect(workers).toBe(1);
     expect(await page.getByRole('dialog', { name: 'Sign in' }).count()).toBe(0);
+
+    // When the provider has ended the sign-in, the page asks.
+    await authorization.endAllGrants();
+    await page.getByRole('dialog', { name: 'Sign in' }).waitFor({ timeout: 20_000 });
     expect(it.faults).toEqual([]);
   });
 });
