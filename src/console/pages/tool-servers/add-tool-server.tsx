@@ -192,7 +192,7 @@ function Found({
     );
   return (
     <>
-      {report.ok && (
+      {report.ok && (kind === 'mcp' || path !== undefined) && (
         <p class="row">
           <span class="chip">{kind === 'mcp' ? 'MCP' : 'OpenAPI'}</span>
           {path !== undefined && <span class="soft small">{`Its document is at ${path}.`}</span>}

@@ -64,7 +64,7 @@ function Line({ row }: { row: Row }): JSX.Element {
 
 function Side({ kind: Kind, pieces }: { kind: 'del' | 'ins'; pieces: readonly Piece[] }): JSX.Element {
   return (
-    <td class={`compared-${Kind}`}>
+    <td class={`compared-${Kind}${pieces.length === 1 ? ' compared-whole' : ''}`}>
       {pieces.map(({ text, isChanged }, index) =>
         isChanged ? (
           <Kind key={index}>

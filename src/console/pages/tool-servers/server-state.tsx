@@ -5,7 +5,7 @@ import { formatCount } from '../../parts/formats.ts';
 type Listed = AnswerOf<'GET /api/tool-servers'>['data'][number];
 
 interface StateProps {
-  server: Pick<Listed, 'config'> & {
+  server: Pick<Listed, 'config' | 'type'> & {
     report: Pick<Listed['report'], 'ok' | 'credential' | 'next_try_ms'> & {
       held?: readonly unknown[] | undefined;
       functions: readonly unknown[];
@@ -14,7 +14,7 @@ interface StateProps {
 }
 
 /** How a tool server is, in a word or two. */
-export function State({ server: { config, report } }: StateProps): JSX.Element {
+export function State({ server: { type, config, report } }: StateProps): JSX.Element {
   if (config['enable'] === false) return <span class="chip">off</span>;
   const { ok, credential, held = [], functions, next_try_ms: nextTryMs } = report;
   if (credential === 'own') return <span class="chip good">for people who connect</span>;
@@ -22,5 +22,5 @@ export function State({ server: { config, report } }: StateProps): JSX.Element {
   if (!ok && functions.length > 0) return <span class="chip warn">down, its functions stay</span>;
   if (!ok) return <span class="chip bad">{nextTryMs === undefined ? 'does not work' : 'down, is tried again'}</span>;
   if (held.length > 0) return <span class="chip warn">{formatCount(held.length, 'changed definition')}</span>;
-  return <span class="chip good">connected</span>;
+  return <span class="chip good">{type === 'mcp' ? 'connected' : 'ready'}</span>;
 }

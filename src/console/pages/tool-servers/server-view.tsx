@@ -111,7 +111,7 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
             <Button onClick={() => patch({ enable: !isOn }, isOn ? `${id} is off.` : `${id} is on.`)}>
               {isOn ? 'Switch off' : 'Switch on'}
             </Button>
-            <Button kind="danger" icon="trash" onClick={() => void remove().catch(sayProblem)}>
+            <Button icon="trash" onClick={() => void remove().catch(sayProblem)}>
               Delete
             </Button>
           </>
