@@ -36,7 +36,29 @@ export const scenes: readonly Scene[] = [
     async prepare(page) {
       await page.getByRole('button', { name: 'Try', exact: true }).first().click();
       await page.getByRole('button', { name: 'Call it' }).click();
-      await page.getByText('Result').waitFor();
+      await page.getByRole('tab', { name: 'Result' }).waitFor();
+    },
+  },
+  {
+    name: 'try-function-request',
+    path: '/console/tool-servers/time',
+    async prepare(page) {
+      await page
+        .locator('.report-functions li', { hasText: 'format_current_time' })
+        .getByRole('button', { name: 'Try', exact: true })
+        .click();
+      await page.getByLabel('timezone').fill('Asia/Tokyo');
+      await page.getByRole('button', { name: 'Call it' }).click();
+      await page.getByRole('tab', { name: 'Request' }).click();
+    },
+  },
+  {
+    name: 'no-tool-server',
+    path: '/console/tool-servers',
+    async prepare(page) {
+      await page.getByRole('button', { name: 'Add a tool server' }).click();
+      await page.getByLabel('Address').fill('127.0.0.1:1');
+      await page.getByText('No tool server was found there.').waitFor();
     },
   },
   {
