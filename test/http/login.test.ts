@@ -133,6 +133,35 @@ describe('a person who signs in', () => {
   });
 });
 
+describe('the address of the gateway', () => {
+  const loginAt = async ({ gateway }: LoginScene, headers: Record<string, string>) => gateway.app.server.inject({ url: '/login', headers });
+
+  test.each<[what: string, headers: Record<string, string>, status: number]>([
+    ['this machine', { host: '127.0.0.1:8080' }, 303],
+    ['another machine', { host: 'gateway.example' }, 409],
+    ['a proxy', { host: '127.0.0.1:8080', 'x-forwarded-for': '10.0.0.1' }, 409],
+  ])('has to be known: asked from %s without PUBLIC_URL', async (_what, headers, status) => {
+    const answer = await loginAt(await loginScene(), headers);
+    expect(answer.statusCode).toBe(status);
+    expect(answer.body.includes('Set PUBLIC_URL')).toBe(status === 409);
+  });
+
+  test('decides where cookies go: with https to nobody without', async () => {
+    const scene = await loginScene({ environment: { PUBLIC_URL: 'https://gateway.example' } });
+    const secure = await loginAt(scene, { host: 'gateway.example' });
+    expect(String(secure.headers['set-cookie'])).toMatch(
+      /^__Host-toolwharf-login-[\w-]{16}=[^;]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax; Secure$/,
+    );
+    const plain = await loginAt(await loginScene(), { host: '127.0.0.1:8080' });
+    expect(String(plain.headers['set-cookie'])).toMatch(/^toolwharf-login-[\w-]{16}=[^;]+; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/);
+    // One who came by another name is led to this one, and no further behind a proxy that changes it.
+    const elsewhere = await loginAt(scene, { host: 'gateway.internal' });
+    expect(elsewhere.headers['location']).toBe('https://gateway.example/login?moved=1');
+    const again = await scene.gateway.app.server.inject({ url: '/login?moved=1', headers: { host: 'gateway.internal' } });
+    expect(again.headers['location']).toContain(`${scene.authorization.url}/auth?`);
+  });
+});
+
 describe('without a client', () => {
   test('nobody can sign in, and nothing says that they could', async () => {
     const { url } = await signInGateway();
