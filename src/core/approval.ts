@@ -35,6 +35,7 @@ export function isMeantBy(rule: ApprovalRule, names: readonly string[]): boolean
 
 /** The data of `approval.response`, without the tool. */
 export function responseData(callId: string, answer: ApprovalAnswer): JsonObject {
-  if (answer.decision === 'approve') return { id: callId, decision: 'approve', ...(answer.args !== undefined && { edited: true }) };
+  if (answer.decision === 'approve')
+    return { id: callId, decision: 'approve', ...(answer.args !== undefined && { edited: true, args: answer.args }) };
   return { id: callId, decision: 'reject', ...(answer.message !== undefined && { message: answer.message }) };
 }

@@ -141,7 +141,11 @@ describe('a decision', () => {
     expect((await decide(gateway, asked, { arguments: { amount: 3 } })).statusCode).toBe(200);
     expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":3}']);
     const { events } = await readRun(gateway, asked);
-    expect(events.find(({ type }) => type === 'approval.response')?.data).toMatchObject({ decision: 'approve', edited: true });
+    expect(events.find(({ type }) => type === 'approval.response')?.data).toMatchObject({
+      decision: 'approve',
+      edited: true,
+      args: { amount: 3 },
+    });
   });
 
   test('may change them as an answer over a socket does', async () => {

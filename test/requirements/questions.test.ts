@@ -346,6 +346,8 @@ describe('the log of a run has every question and its answer', () => {
     await gateway.app.server.inject({ method: 'POST', url: '/api/presets', headers: { host: '127.0.0.1:8080' }, payload });
     await gateway.ask({ tool_ids: ['preset:scribe'] });
     const run = await lastRun(gateway);
+    const [call] = dataOf(run, 'tool.call');
+    expect(dataOf(run, 'model.request').map(({ within }) => within)).toEqual([undefined, call?.['id'], undefined]);
     expect(dataOf(run, 'model.request').map(({ question, preset, mode }) => [question, preset, mode])).toEqual([
       [1, undefined, 'native'],
       [2, 'scribe', 'none'],

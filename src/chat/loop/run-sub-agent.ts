@@ -4,6 +4,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { plainRequest } from '../../core/plain-request.ts';
 import type { PresetRecord } from '../../core/preset.ts';
+import type { ModelRequestLog } from '../../core/model-request-log.ts';
 import type { CallRegistry, RunContext } from '../../core/run.ts';
 import type { EventType, RunEvent } from '../../core/run-event.ts';
 import type { RunSubAgent, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
@@ -34,7 +35,8 @@ export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAg
     const calls = run.calls && callsWithin(run.calls, invocation.callId);
     const say = context && ((text: string): Promise<void> => context.say(text));
     const within = { presetPath: path, preset, signal, suspension, say, transcript: undefined };
-    const inner: RunContext = { ...run, ...within, ...(calls && { calls }) };
+    const modelRequests = run.modelRequests && requestsWithin(run.modelRequests, invocation.callId);
+    const inner: RunContext = { ...run, ...within, ...(calls && { calls }), ...(modelRequests && { modelRequests }) };
     const services = servicesOf();
     const thinking = pauseWhileAsked(context);
     const outside = { callId: invocation.callId, context, thinking, now: services.now };
@@ -101,6 +103,15 @@ function describeCalls({ called }: NestedOutput): string {
 /** Nested calls are cancelled by the id under which clients see them. */
 function callsWithin(calls: CallRegistry, outer: string): CallRegistry {
   return { register: (callId, cancel) => calls.register(idWithin(outer, callId), cancel) };
+}
+
+/** Says of each request in which call it was made. */
+function requestsWithin(log: ModelRequestLog, outer: string): ModelRequestLog {
+  return {
+    begin({ within, ...data }, sent) {
+      return log.begin({ ...data, within: typeof within === 'string' ? idWithin(outer, within) : outer }, sent);
+    },
+  };
 }
 
 interface Outside {
