@@ -20,8 +20,11 @@ export function Dialog({ title, children, actions, onClose, kind = 'middle', isW
   const id = useId();
   useEffect(() => {
     const before = document.activeElement;
-    element.current?.showModal();
+    const dialog = element.current;
+    dialog?.showModal();
     return () => {
+      // Nothing behind an open modal dialog can have the focus.
+      dialog?.close();
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);
