@@ -1,7 +1,13 @@
 import type { JSX } from 'preact';
+import type { RunSummary } from '../../api/api-types.ts';
+import { statusWords } from './run-words.ts';
 
-const tones: Readonly<Record<string, string>> = { completed: 'good', failed: 'bad', waiting: 'warn', running: '', cancelled: '' };
-
-export function Status({ status }: { status: string }): JSX.Element {
-  return <span class={`chip ${tones[status] ?? ''}`}>{status}</span>;
+export function Status({ status }: Pick<RunSummary, 'status'>): JSX.Element {
+  const { word, tone } = statusWords[status];
+  return (
+    <span class={`chip run-status ${tone}`}>
+      {tone === 'live' && <span class="run-pulse" aria-hidden="true" />}
+      {word}
+    </span>
+  );
 }

@@ -1,0 +1,131 @@
+import type { JSX } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import type { RunSummary } from '../../api/api-types.ts';
+import { Button } from '../../parts/button.tsx';
+import { filterNames, periods } from './run-filters.ts';
+import type { FilterName, Filters } from './run-filters.ts';
+import { statusWords } from './run-words.ts';
+
+interface FilterBarProps {
+  filters: Filters;
+  onChange: (name: FilterName, value: string) => void;
+  onClear: () => void;
+  /** Names in them are suggested. */
+  runs: readonly RunSummary[];
+}
+
+const inFold = ['model', 'tool', 'server', 'caller', 'id'] as const satisfies readonly FilterName[];
+
+export function FilterBar({ filters, onChange, onClear, runs }: FilterBarProps): JSX.Element {
+  const folded = inFold.filter((name) => filters[name] !== undefined).length;
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    if (folded > 0) setOpen(true);
+  }, [folded]);
+  const isAny = filterNames.some((name) => filters[name] !== undefined);
+  const text = (name: FilterName, title: string, names: readonly string[] = []): JSX.Element => (
+    <TextFilter title={title} value={filters[name] ?? ''} names={names} onChange={(value) => onChange(name, value)} />
+  );
+  return (
+    <form class="runs-filters" aria-label="Which runs are shown" onSubmit={(event) => event.preventDefault()}>
+      <div class="row">
+        <label>
+          <span class="unseen">Status</span>
+          <select value={filters.status ?? ''} onChange={(event) => onChange('status', event.currentTarget.value)}>
+            <option value="">Every status</option>
+            {Object.entries(statusWords).map(([status, { word }]) => (
+              <option key={status} value={status}>
+                {word}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          <span class="unseen">Time</span>
+          <select value={filters.period ?? ''} onChange={(event) => onChange('period', event.currentTarget.value)}>
+            <option value="">Last day</option>
+            {Object.entries(periods).map(([period, { words }]) => (
+              <option key={period} value={period}>
+                {words}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label class="runs-check">
+          <input
+            type="checkbox"
+            checked={filters.errors === 'true'}
+            onChange={(event) => onChange('errors', event.currentTarget.checked ? 'true' : '')}
+          />
+          With errors
+        </label>
+        {isAny && (
+          <Button kind="quiet" icon="close" onClick={onClear}>
+            Show all
+          </Button>
+        )}
+      </div>
+      <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>More filters{folded > 0 && ` (${folded})`}</summary>
+        <div class="runs-fields">
+          {text('model', 'Model', unique(runs.map(({ model }) => model)))}
+          {text('tool', 'Function', unique(runs.flatMap(({ tools = [] }) => tools)))}
+          {text('server', 'Tool server', unique(runs.flatMap(({ servers = [] }) => servers)))}
+          {(filters.caller !== undefined || runs.some(({ caller }) => caller !== undefined)) &&
+            text('caller', 'Key or person', unique(runs.flatMap(({ caller = '' }) => [caller, caller.split('/', 1)[0] ?? ''])))}
+          {text('id', 'Text in the id')}
+        </div>
+      </details>
+    </form>
+  );
+}
+
+function unique(names: readonly string[]): string[] {
+  return [...new Set(names)].filter((name) => name !== '').toSorted((one, other) => one.localeCompare(other));
+}
+
+interface TextFilterProps {
+  title: string;
+  value: string;
+  names: readonly string[];
+  onChange: (value: string) => void;
+}
+
+/** Takes effect with Enter, with the choice of a suggestion, or when it is left. */
+function TextFilter({ title, value, names, onChange }: TextFilterProps): JSX.Element {
+  const id = useId();
+  const [typed, setTyped] = useState(value);
+  // Else it would be set again by leaving it after the way back has changed it.
+  const isPending = useRef(false);
+  useEffect(() => setTyped(value), [value]);
+  const commit = (text: string): void => {
+    if (isPending.current && text.trim() !== value) onChange(text.trim());
+    isPending.current = false;
+  };
+  return (
+    <label class="field">
+      <span class="small">{title}</span>
+      <input
+        type="search"
+        value={typed}
+        list={id}
+        autocomplete="off"
+        spellcheck={false}
+        onInput={({ currentTarget: { value: text } }) => {
+          setTyped(text);
+          isPending.current = true;
+          if (text === '' || names.includes(text)) commit(text);
+        }}
+        onKeyDown={(event) => event.key === 'Enter' && commit(event.currentTarget.value)}
+        onBlur={(event) => commit(event.currentTarget.value)}
+      />
+      <datalist id={id}>
+        {names.map((name) => (
+          <option key={name} value={name}>
+            {name}
+          </option>
+        ))}
+      </datalist>
+    </label>
+  );
+}
