@@ -70,6 +70,16 @@ export async function deleteChat(id: string): Promise<void> {
   await inStore('readwrite', (store) => store.delete(id));
 }
 
+/** The chat of this browser with an answer of this run. */
+export async function findChatOfRun(runId: string): Promise<KeptChat | undefined> {
+  for (const kept of keptChats.value) {
+    const chat = await loadChat(kept.id);
+    const messages = Object.values(chat?.messages ?? {});
+    if (messages.some((message) => message.role === 'assistant' && message.runId === runId)) return kept;
+  }
+  return undefined;
+}
+
 let opening: Promise<IDBDatabase> | undefined;
 
 function openDatabase(): Promise<IDBDatabase> {

@@ -1,144 +1,141 @@
 import type { JSX } from 'preact';
-import { useMemo, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import type { Run } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { useAnswer } from '../../api/use-answer.ts';
+import { useLive } from '../../api/use-live.ts';
 import { Button } from '../../parts/button.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { formatClock, formatCount, formatDateTime, formatDuration, formatNumber } from '../../parts/formats.ts';
+import { formatCount, formatDateTime, formatDuration, formatNumber } from '../../parts/formats.ts';
 import { JsonView } from '../../parts/json-view.tsx';
-import { Answered } from '../../parts/states.tsx';
+import { Loading, Problem } from '../../parts/states.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
-import { VirtualList } from '../../parts/virtual-list.tsx';
+import { findChatOfRun } from '../chat/kept-chats.ts';
+import type { KeptChat } from '../chat/kept-chats.ts';
+import { ConnectionLost } from './connection-lost.tsx';
+import { Facts } from './facts.tsx';
 import { Status } from './run-status.tsx';
-import { stepsOf } from './steps.ts';
-import type { Step } from './steps.ts';
+import { isUnderWay, modeWords } from './run-words.ts';
+import { Timeline } from './timeline.tsx';
 
-/** While it runs, in milliseconds. */
+/** From an answer to the next request while it runs, in milliseconds. */
 const refreshMs = 1_000;
 
-/** One run as a timeline: each question to the model and each call on one axis. */
+/** One run: how it went in all, and each step of it. */
 export function RunView({ id }: { id: string }): JSX.Element {
   const [isOver, setOver] = useState(false);
-  const asked = useAnswer('GET /api/runs/:id', { params: { id }, ...(!isOver && { everyMs: refreshMs }) });
-  const status = asked.data?.status;
-  if (status !== undefined && status !== 'running' && status !== 'waiting' && !isOver) setOver(true);
+  const live = useLive((signal) => call('GET /api/runs/:id', { params: { id }, signal }), {
+    question: id,
+    everyMs: isOver ? undefined : refreshMs,
+  });
+  const run = live.data;
+  useEffect(() => {
+    if (run !== undefined) setOver(!isUnderWay(run));
+  }, [run]);
   return (
     <div class="page run">
-      <Answered asked={asked}>{(run) => <Timeline run={run} />}</Answered>
-    </div>
-  );
-}
-
-function Timeline({ run }: { run: Run }): JSX.Element {
-  const steps = useMemo(() => stepsOf(run), [run]);
-  const [opened, setOpened] = useState<Step>();
-  const end = Math.max(1, ...steps.map(({ start, end }) => end ?? start), spanOf(run));
-  const cancel = (): void => void call('POST /api/runs/:id/cancel', { params: { id: run.id } }).catch(sayProblem);
-  const isRunning = run.status === 'running' || run.status === 'waiting';
-  const usage = run.usage as { prompt_tokens?: number; completion_tokens?: number } | null;
-  return (
-    <>
-      <header>
-        <Link href="/console/runs" class="soft">
-          Runs
-        </Link>
-        <h1 class="cut">{run.model}</h1>
-        <Status status={run.status} />
-        {isRunning && (
-          <Button kind="danger" icon="stop" onClick={cancel}>
-            Cancel
-          </Button>
-        )}
-      </header>
-      <dl class="run-facts">
-        <Fact name="Started">{formatDateTime(run.created)}</Fact>
-        <Fact name="Took">{formatDuration(run.finished === null ? undefined : spanOf(run))}</Fact>
-        <Fact name="Mode">{run.mode ?? '–'}</Fact>
-        <Fact name="Tokens in, out">
-          {formatNumber(usage?.prompt_tokens)}, {formatNumber(usage?.completion_tokens)}
-        </Fact>
-        {run.caller !== undefined && (
-          <Fact name="Caller">
-            <span class="mono small">{run.caller}</span>
-          </Fact>
-        )}
-        <Fact name="Id">
-          <span class="mono small">{run.id}</span> <CopyButton text={() => run.id} label="Copy the id" />
-        </Fact>
-      </dl>
-      <div class="run-axis soft small" aria-hidden="true">
-        <span>0</span>
-        <span>{formatDuration(end / 2)}</span>
-        <span>{formatDuration(end)}</span>
-      </div>
-      <VirtualList
-        class="run-steps"
-        label={`What happened, ${formatCount(steps.length, 'step')}`}
-        items={steps}
-        estimate={54}
-        keyOf={({ key }) => key}
-        render={(step) => <StepLine step={step} end={end} onOpen={() => setOpened(step)} />}
-      />
-      {run.prompts !== undefined && (
-        <details>
-          <summary>What models were asked ({run.prompts.length})</summary>
-          <JsonView value={run.prompts} openTo={1} label="Prompts" />
-        </details>
+      {run === undefined ? (
+        <>
+          <header>
+            <Back />
+            <h1>Run</h1>
+          </header>
+          {live.error === undefined ? <Loading /> : <Problem error={live.error} retry={live.reload} />}
+        </>
+      ) : (
+        <>
+          <Head run={run} />
+          <ConnectionLost live={live} />
+          <End run={run} />
+          <Facts facts={factsOf(run)} />
+          <Timeline run={run} />
+          {run.prompts !== undefined && (
+            <details>
+              <summary>What models were asked ({run.prompts.length})</summary>
+              <JsonView value={run.prompts} openTo={1} label="Prompts" />
+            </details>
+          )}
+        </>
       )}
-      {opened !== undefined && <StepDialog step={opened} onClose={() => setOpened(undefined)} />}
-    </>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: JSX.Element | string | (JSX.Element | string)[] }): JSX.Element {
-  return (
-    <div>
-      <dt class="soft small">{name}</dt>
-      <dd>{children}</dd>
     </div>
   );
 }
 
-function StepLine({ step, end, onOpen }: { step: Step; end: number; onOpen: () => void }): JSX.Element {
-  const { kind, title, about, start, end: stop, isFailed } = step;
-  const isMoment = stop === start;
-  const width = Math.max(0.4, (((stop ?? end) - start) / end) * 100);
-  const bar = isMoment ? { left: `min(${(start / end) * 100}%, 100% - 3px)` } : { left: `${(start / end) * 100}%`, width: `${width}%` };
+/** To the list as it was, where the person comes from it. */
+function Back(): JSX.Element {
   return (
-    <button type="button" class={`run-step ${kind}${isFailed ? ' failed' : ''}`} onClick={onOpen}>
-      <span class="run-step-words">
-        <span class="run-step-title">{title}</span>
-        <span class="soft small cut">{about}</span>
-      </span>
-      <span class="run-step-time small soft">
-        {isMoment ? `at ${formatDuration(start)}` : formatDuration(stop === undefined ? undefined : stop - start)}
-      </span>
-      <span class="run-step-track" aria-hidden="true">
-        <span class={isMoment ? 'run-moment' : 'run-bar'} style={bar} />
-      </span>
-    </button>
+    <Link href="/console/runs" class="soft">
+      Runs
+    </Link>
   );
 }
 
-function StepDialog({ step, onClose }: { step: Step; onClose: () => void }): JSX.Element {
+function Head({ run }: { run: Run }): JSX.Element {
+  const chat = useChatOfRun(run.id);
+  const cancel = (): void => void call('POST /api/runs/:id/cancel', { params: { id: run.id } }).catch(sayProblem);
   return (
-    <Dialog title={step.title} kind="side" onClose={onClose}>
-      {step.events.map(({ type, time, data }, index) => (
-        <section key={index} class="stack">
-          <h3>
-            <span class="mono">{type}</span> <span class="soft small">{formatClock(time)}</span>
-          </h3>
-          <JsonView value={data} openTo={3} label={type} />
-        </section>
-      ))}
-    </Dialog>
+    <header>
+      <Back />
+      <h1 class="cut">{run.model === '' ? run.id : run.model}</h1>
+      <Status status={run.status} />
+      {isUnderWay(run) && (
+        <Button kind="danger" icon="stop" onClick={cancel}>
+          Cancel
+        </Button>
+      )}
+      {chat !== undefined && (
+        <Link class="button plain" href={`/console/chats/${chat.id}`} title={chat.title}>
+          Open its chat
+        </Link>
+      )}
+      <CopyButton text={() => JSON.stringify(run, null, 2)} label="Copy the run as JSON" />
+    </header>
   );
 }
 
-function spanOf({ created, finished, events }: Run): number {
-  const last = finished ?? events.at(-1)?.time ?? created;
-  return Math.max(0, new Date(last).getTime() - new Date(created).getTime());
+/** The chat of this browser in which the run has answered. */
+function useChatOfRun(id: string): KeptChat | undefined {
+  const [chat, setChat] = useState<KeptChat>();
+  useEffect(() => {
+    // Without a store of the browser there are no chats to go back to.
+    findChatOfRun(id).then(setChat, () => undefined);
+  }, [id]);
+  return chat;
+}
+
+/** Why it failed or was cancelled. */
+function End({ run: { status, events } }: { run: Run }): JSX.Element | null {
+  const error = events.findLast(({ type }) => type === 'run.end')?.data['error'] as { code?: string; message?: string } | undefined;
+  if (error === undefined) return null;
+  return (
+    <div class={status === 'failed' ? 'problem' : 'run-ended'}>
+      <div>
+        <p>{error.message}</p>
+        <p class="soft small mono">{error.code}</p>
+      </div>
+    </div>
+  );
+}
+
+function factsOf(run: Run): [string, JSX.Element | string | undefined][] {
+  const { created, finished, mode, events, caller, id } = run;
+  const usage = run.usage as { prompt_tokens?: number; completion_tokens?: number } | null;
+  const count = (type: string): number => events.filter((event) => event.type === type).length;
+  const failed = events.filter(({ type, data }) => type === 'tool.result' && data['error'] !== undefined).length;
+  const known = modeWords[mode ?? ''];
+  return [
+    ['Started', formatDateTime(created)],
+    ['Took', finished === null ? 'still under way' : formatDuration(new Date(finished).getTime() - new Date(created).getTime())],
+    ['Mode', mode === null ? undefined : <span title={known?.about}>{known?.word ?? mode}</span>],
+    ['Requests to models', formatNumber(count('model.request'))],
+    ['Calls', `${formatNumber(count('tool.call'))}${failed > 0 ? `, ${formatCount(failed, 'error')}` : ''}`],
+    ['Tokens in, out', usage === null ? undefined : `${formatNumber(usage.prompt_tokens)}, ${formatNumber(usage.completion_tokens)}`],
+    ['Caller', caller === undefined ? undefined : <span class="mono small">{caller}</span>],
+    [
+      'Id',
+      <>
+        <span class="mono small">{id}</span> <CopyButton text={() => id} label="Copy the id" />
+      </>,
+    ],
+  ];
 }

@@ -1,62 +1,91 @@
 import type { Run } from '../../api/api-types.ts';
-import { formatCount } from '../../parts/formats.ts';
 import { textOf } from '../../parts/text-of.ts';
 
-type RunEvent = Run['events'][number];
+export type RunEvent = Run['events'][number];
 
-/** One line of the timeline: a question to the model, a call, or something that happened at one moment. */
+/** A part of a step's time that was not work. */
+export interface Wait {
+  kind: 'person' | 'turn' | 'first-token';
+  start: number;
+  end: number;
+}
+
+/** One line of the timeline: a question to the model, a call, or something that happened at one moment. Times are milliseconds from the start of the run. */
 export interface Step {
   key: string;
   kind: 'model' | 'call' | 'note' | 'problem';
-  title: string;
-  /** Why, and what came of it. */
-  about: string;
-  /** Milliseconds from the start of the run. */
+  /** Within how many presets that were called as tools. */
+  depth: number;
   start: number;
   /** Undefined: it has not ended. Equal to `start`: a moment. */
   end: number | undefined;
   isFailed: boolean;
+  waits: Wait[];
   events: RunEvent[];
 }
 
-/** Pairs what begins with what ends it. In the order of the events. */
+interface Place {
+  step: Step;
+  inner: Place[];
+}
+
+/** Pairs what begins with what ends it. In the order of their beginnings; what happened within a call follows it. */
 export function stepsOf({ created, events, status }: Pick<Run, 'created' | 'events' | 'status'>): Step[] {
   const zero = new Date(created).getTime();
-  const steps: Step[] = [];
+  const top: Place[] = [];
   const open = new Map<string, Step>();
+  const calls = new Map<string, Place>();
   for (const [index, event] of events.entries()) {
     const at = Math.max(0, new Date(event.time).getTime() - zero);
     const pair = pairOf(event);
     const begun = pair === undefined ? undefined : open.get(pair);
     if (begun !== undefined) {
       begun.events.push(event);
-      if (isEnd(event)) {
+      if (isEnd(event) && pair !== undefined) {
         begun.end = at;
         begun.isFailed = event.data['error'] !== undefined;
-        open.delete(pair ?? '');
+        open.delete(pair);
       }
-      begun.about = aboutOf(begun.events);
       continue;
     }
+    const outer = calls.get(textOf(event.data['within']));
     const isLong = pair !== undefined && !isEnd(event);
     const step: Step = {
       key: `${index}`,
       kind: kindOf(event),
-      title: titleOf(event),
-      about: aboutOf([event]),
+      depth: outer === undefined ? 0 : outer.step.depth + 1,
       start: at,
       end: isLong ? undefined : at,
       isFailed: event.type === 'run.end' && event.data['status'] === 'failed',
+      waits: [],
       events: [event],
     };
+    const place: Place = { step, inner: [] };
     if (isLong) open.set(pair, step);
-    steps.push(step);
+    if (isLong && step.kind === 'call') calls.set(textOf(event.data['id']), place);
+    (outer?.inner ?? top).push(place);
   }
   // What has no end in a run that is over was cut off with it.
   const last = events.at(-1);
   if (status !== 'running' && status !== 'waiting' && last !== undefined)
     for (const step of open.values()) step.end = Math.max(step.start, new Date(last.time).getTime() - zero);
+  return flat(top, (step) => (step.waits = waitsOf(step, zero)));
+}
+
+function flat(places: readonly Place[], each: (step: Step) => void): Step[] {
+  const steps: Step[] = [];
+  const add = ({ step, inner }: Place): void => {
+    each(step);
+    steps.push(step);
+    for (const place of inner) add(place);
+  };
+  for (const place of places) add(place);
   return steps;
+}
+
+/** The first event of this type, if it is there. */
+export function eventOf({ events }: Pick<Step, 'events'>, type: string): RunEvent | undefined {
+  return events.find((event) => event.type === type);
 }
 
 function pairOf({ type, data }: RunEvent): string | undefined {
@@ -71,94 +100,33 @@ function isEnd({ type }: RunEvent): boolean {
 
 function kindOf({ type }: RunEvent): Step['kind'] {
   if (type.startsWith('model.')) return 'model';
-  if (type.startsWith('tool.')) return 'call';
+  if (/^(?:tool|approval|connect)\./.test(type)) return 'call';
   return type === 'warning' || type === 'limit.reached' || type === 'error' ? 'problem' : 'note';
 }
 
-const purposes: Readonly<Record<string, string>> = {
-  round: 'Ask the model',
-  selection: 'Choose functions',
-  last: 'Ask for the answer',
-};
-
-const titles: Readonly<Record<string, string>> = {
-  'run.start': 'Start',
-  'run.end': 'End',
-  warning: 'Warning',
-  'limit.reached': 'Limit reached',
-  'approval.request': 'Approval asked',
-  'approval.response': 'Approval answered',
-  'connect.request': 'Sign-in asked',
-  'connect.response': 'Sign-in answered',
-};
-
-function titleOf({ type, data }: RunEvent): string {
-  if (type === 'model.request') return purposes[textOf(data['purpose'])] ?? `Ask the model (${textOf(data['purpose'])})`;
-  if (type === 'tool.call') return textOf(data['tool']);
-  return titles[type] ?? type;
-}
-
-function aboutOf(events: readonly RunEvent[]): string {
-  return events
-    .map(({ type, data }) => sentenceOf(type, data))
-    .filter((text) => text !== '')
-    .join(' · ');
-}
-
-function sentenceOf(type: string, data: Readonly<Record<string, unknown>>): string {
-  const text = (name: string): string => textOf(data[name]);
-  const error = data['error'] as { code?: string; message?: string } | undefined;
-  switch (type) {
-    case 'run.start':
-      return `${text('model')}, mode ${text('mode')}, ${formatCount(Number(data['tools'] ?? 0), 'function')} on offer`;
-    case 'run.end':
-      return error === undefined ? text('status') : `${text('status')}: ${error.message ?? error.code ?? ''}`;
-    case 'model.request':
-      return [
-        `round ${text('round') || text('question')}`,
-        formatCount(Number(data['messages'] ?? 0), 'message'),
-        data['functions'] === undefined ? '' : formatCount(Number(data['functions']), 'function'),
-      ]
-        .filter(Boolean)
-        .join(', ');
-    case 'model.response':
-      return error === undefined ? answered(data) : `failed: ${error.message ?? error.code ?? ''}`;
-    case 'tool.call':
-      return brief(data['args']);
-    case 'tool.result':
-      return error === undefined
-        ? data['cached'] === true
-          ? 'from the cache'
-          : 'done'
-        : `${error.code ?? 'failed'}: ${error.message ?? ''}`;
-    case 'tool.progress':
-      return text('status');
-    case 'approval.response':
-    case 'connect.response':
-      return text('decision');
-    case 'approval.request':
-      return 'waits for a person';
-    case 'connect.request':
-      return 'waits for a sign-in';
-    case 'warning':
-      return text('message');
-    case 'limit.reached':
-      return `${text('limit')}: ${text('value')}`;
-    default:
-      return brief(data);
+function waitsOf({ kind, start, end, events }: Step, zero: number): Wait[] {
+  const at = (event: RunEvent): number => Math.max(start, new Date(event.time).getTime() - zero);
+  if (kind === 'model') {
+    const first = Number(events.find(({ type }) => type === 'model.response')?.data['first_token_ms'] ?? Number.NaN);
+    return Number.isNaN(first) || end === undefined ? [] : [{ kind: 'first-token', start, end: Math.min(end, start + first) }];
   }
+  if (kind !== 'call' || end === start) return [];
+  const waits: Wait[] = [];
+  let asked: number | undefined;
+  for (const event of events) {
+    if (event.type.endsWith('.request')) asked ??= at(event);
+    else if (asked !== undefined && /\.(?:response|result)$/.test(event.type)) {
+      waits.push({ kind: 'person', start: asked, end: at(event) });
+      asked = undefined;
+    }
+  }
+  if (asked !== undefined) waits.push({ kind: 'person', start: asked, end: end ?? Number.POSITIVE_INFINITY });
+  const worked = Number(events.find(({ type }) => type === 'tool.result')?.data['duration_ms'] ?? Number.NaN);
+  // What neither worked nor waited for a person has waited until other calls were done.
+  if (waits.length === 0 && end !== undefined && end - worked > start + shortestWaitMs)
+    waits.push({ kind: 'turn', start, end: end - worked });
+  return waits;
 }
 
-function answered(data: Readonly<Record<string, unknown>>): string {
-  const calls = Number(data['calls'] ?? 0);
-  const usage = data['usage'] as { total_tokens?: number } | undefined;
-  const gave = calls > 0 ? `${calls} ${calls === 1 ? 'call' : 'calls'}` : `${Number(data['characters'] ?? 0)} characters`;
-  return usage?.total_tokens === undefined ? gave : `${gave}, ${usage.total_tokens} tokens`;
-}
-
-const maxBrief = 160;
-
-function brief(value: unknown): string {
-  const text = value === undefined ? '' : JSON.stringify(value);
-  return text.length > maxBrief ? `${text.slice(0, maxBrief)}…` : text === '{}' ? '' : text;
-}
+/** Less is what the clocks of two events differ by anyway. */
+const shortestWaitMs = 20;

@@ -1,0 +1,225 @@
+import { Fragment } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Run } from '../../api/api-types.ts';
+import { Button } from '../../parts/button.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { formatClock, formatDuration, formatNumber } from '../../parts/formats.ts';
+import { JsonView } from '../../parts/json-view.tsx';
+import { textOf } from '../../parts/text-of.ts';
+import { Facts } from './facts.tsx';
+import type { Fact } from './facts.tsx';
+import { modeWords } from './run-words.ts';
+import { decisionOf, droppedIn, errorOf, namesIn, progressOf, sizeOf, stateOf, titleOf, waitIn, whyOf } from './step-words.ts';
+import { eventOf } from './steps.ts';
+import type { Step } from './steps.ts';
+
+interface StepDialogProps {
+  step: Step;
+  prompts: Run['prompts'];
+  onClose: () => void;
+  /** To the step before or behind; undefined where there is none. */
+  onBefore: (() => void) | undefined;
+  onNext: (() => void) | undefined;
+}
+
+/** Everything about one step, in words first; the events themselves below. */
+export function StepDialog({ step, prompts = [], onClose, onBefore, onNext }: StepDialogProps): JSX.Element {
+  const why = whyOf(step);
+  const error = errorOf(eventOf(step, 'tool.result') ?? eventOf(step, 'model.response') ?? eventOf(step, 'run.end'));
+  const state = stateOf(step);
+  return (
+    <Dialog
+      title={titleOf(step)}
+      kind="side"
+      onClose={onClose}
+      actions={
+        <>
+          <Button isSmall icon="back" isDisabled={onBefore === undefined} onClick={() => onBefore?.()}>
+            Step before
+          </Button>
+          <Button isSmall isDisabled={onNext === undefined} onClick={() => onNext?.()}>
+            Next step
+          </Button>
+        </>
+      }
+    >
+      <Fragment key={step.key}>
+        {why !== '' && step.kind !== 'call' && error?.message !== why && <p>{why}</p>}
+        {error !== undefined && (
+          <div class="problem">
+            <div>
+              <p>{error.message}</p>
+              <p class="soft small">
+                <span class="mono">{error.code}</span> {state}
+              </p>
+            </div>
+          </div>
+        )}
+        <Facts facts={factsOf(step)} />
+        {step.kind === 'call' && <CallParts step={step} />}
+        {step.kind === 'model' && <ModelParts step={step} prompts={prompts} />}
+        {step.events[0]?.type === 'selection' && <ChoiceParts data={step.events[0].data} />}
+        {step.events[0]?.type === 'run.start' && <Names title="On offer" names={namesIn(step.events[0].data['functions'])} />}
+        <RawEvents step={step} />
+      </Fragment>
+    </Dialog>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <section class="run-part">
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
+}
+
+function CallParts({ step }: { step: Step }): JSX.Element {
+  const asked = (eventOf(step, 'tool.call') ?? eventOf(step, 'approval.request'))?.data;
+  const result = eventOf(step, 'tool.result')?.data;
+  const progress = step.events.filter(({ type }) => type === 'tool.progress');
+  const { message, args: approved } = eventOf(step, 'approval.response')?.data ?? {};
+  return (
+    <>
+      {textOf(message) !== '' && <Part title="What the person said">{textOf(message)}</Part>}
+      {asked?.['args'] !== undefined && (
+        <Part title="Arguments, as the model gave them">
+          <JsonView value={asked['args']} openTo={3} label="Arguments" />
+        </Part>
+      )}
+      {approved !== undefined && (
+        <Part title="Arguments, as the person approved them">
+          <JsonView value={approved} openTo={3} label="Approved arguments" />
+        </Part>
+      )}
+      <Names title="Mended in the arguments" names={namesIn(asked?.['repairs'])} />
+      {progress.length > 0 && (
+        <Part title="Progress">
+          <ul class="run-progress">
+            {progress.slice(-maxProgress).map(({ time, data }, index) => (
+              <li key={index}>
+                <span class="soft small">{formatClock(time)}</span> {progressOf(data)}
+              </li>
+            ))}
+          </ul>
+        </Part>
+      )}
+      {result?.['response'] !== undefined && (
+        <Part title={`Result, ${sizeOf(result['response'])}`}>
+          <JsonView value={result['response']} openTo={3} label="Result" />
+        </Part>
+      )}
+    </>
+  );
+}
+
+const maxProgress = 30;
+
+function ModelParts({ step, prompts }: { step: Step; prompts: NonNullable<Run['prompts']> }): JSX.Element {
+  const question = eventOf(step, 'model.request')?.data['question'];
+  const prompt = prompts.find((entry) => entry['question'] === question);
+  return (
+    <>
+      <Names title="On offer" names={namesIn(eventOf(step, 'model.request')?.data['names'])} />
+      {prompt !== undefined && (
+        <>
+          <Part title="What the model was asked">
+            <JsonView value={prompt['request']} openTo={2} label="What the model was asked" />
+          </Part>
+          <Part title="What it answered">
+            <JsonView value={prompt['answer']} openTo={3} label="What it answered" />
+          </Part>
+        </>
+      )}
+    </>
+  );
+}
+
+function ChoiceParts({ data }: { data: Step['events'][number]['data'] }): JSX.Element {
+  const asked = (data['asked'] ?? {}) as { query?: unknown };
+  const dropped = droppedIn(data).map(({ name, reason }) => `${name}: ${reason}`);
+  return (
+    <>
+      {textOf(asked.query) !== '' && <Part title="For this message">{textOf(asked.query)}</Part>}
+      <Names title="Chosen" names={namesIn(data['found'])} />
+      <Names title="Left out, and why" names={dropped} />
+      <Names title="Mended" names={namesIn(data['repaired'])} />
+    </>
+  );
+}
+
+/** More are in the events. */
+const maxNames = 100;
+
+function Names({ title, names }: { title: string; names: readonly string[] }): JSX.Element | null {
+  if (names.length === 0) return null;
+  return (
+    <Part title={title}>
+      <ul class="run-names">
+        {names.slice(0, maxNames).map((name) => (
+          <li key={name}>{name}</li>
+        ))}
+        {names.length > maxNames && <li class="soft">and {names.length - maxNames} more</li>}
+      </ul>
+    </Part>
+  );
+}
+
+function RawEvents({ step: { events } }: { step: Step }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details class="run-raw" onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}>
+      <summary>Events as they are in the log ({events.length})</summary>
+      {isOpen &&
+        events.slice(0, maxEvents).map(({ type, time, data }, index) => (
+          <section key={index}>
+            <h4>
+              <span class="mono">{type}</span> <span class="soft small">{formatClock(time)}</span>
+            </h4>
+            <JsonView value={data} openTo={2} label={type} />
+          </section>
+        ))}
+      {isOpen && events.length > maxEvents && <p class="soft">The run as JSON has all of them.</p>}
+    </details>
+  );
+}
+
+const maxEvents = 20;
+
+function factsOf(step: Step): Fact[] {
+  const { kind, start, end } = step;
+  const asked = eventOf(step, 'model.request')?.data ?? {};
+  const answer = eventOf(step, 'model.response')?.data ?? {};
+  const result = eventOf(step, 'tool.result')?.data ?? {};
+  const usage = (answer['usage'] ?? {}) as { prompt_tokens?: number; completion_tokens?: number };
+  const time: Fact[] = [
+    ['Begins at', formatDuration(start)],
+    ['Takes', end === undefined ? 'still under way' : end === start ? undefined : formatDuration(end - start)],
+    ['Waited for', kind === 'call' ? waitIn(step) : undefined],
+  ];
+  if (kind === 'model') {
+    const mode = textOf(asked['mode']);
+    return [
+      ...time,
+      ['Until its first word', answer['first_token_ms'] === undefined ? undefined : formatDuration(Number(answer['first_token_ms']))],
+      ['Model', textOf(asked['model'])],
+      ['Preset', textOf(asked['preset'])],
+      ['Mode', modeWords[mode]?.word ?? mode],
+      ['Tokens in', usage.prompt_tokens === undefined ? undefined : formatNumber(usage.prompt_tokens)],
+      ['Tokens out', usage.completion_tokens === undefined ? undefined : formatNumber(usage.completion_tokens)],
+      ['Sent', `${formatNumber(Number(asked['messages'] ?? 0))} messages, ${formatNumber(Number(asked['characters'] ?? 0))} characters`],
+      ['Functions on offer', formatNumber(Number(asked['functions'] ?? 0))],
+      ['Ended because', textOf(answer['finish_reason'])],
+    ];
+  }
+  if (kind !== 'call') return time;
+  return [
+    ...time,
+    ['Work', result['duration_ms'] === undefined ? undefined : formatDuration(Number(result['duration_ms']))],
+    ['Tool server', textOf(step.events[0]?.data['server'])],
+    ['Person', decisionOf(step)],
+    ['Tries', Number(result['attempts'] ?? 1) > 1 ? textOf(result['attempts']) : undefined],
+  ];
+}

@@ -1,0 +1,136 @@
+import type { JSX } from 'preact';
+import { useMemo, useState } from 'preact/hooks';
+import type { Run } from '../../api/api-types.ts';
+import { formatCount, formatDuration } from '../../parts/formats.ts';
+import { VirtualList } from '../../parts/virtual-list.tsx';
+import { isUnderWay } from './run-words.ts';
+import { StepDialog } from './step-dialog.tsx';
+import { marksOf, outcomeOf, titleOf, waitIn, whyOf } from './step-words.ts';
+import { eventOf, stepsOf } from './steps.ts';
+import type { Step } from './steps.ts';
+
+const shows = {
+  all: { words: 'Everything', isShown: () => true },
+  model: { words: 'Requests to models', isShown: ({ kind }: Step) => kind === 'model' },
+  call: { words: 'Calls', isShown: ({ kind }: Step) => kind === 'call' },
+  problem: { words: 'Problems', isShown: ({ kind, isFailed }: Step) => kind === 'problem' || isFailed },
+} as const;
+
+/** Every step of a run on one axis of time. */
+export function Timeline({ run }: { run: Run }): JSX.Element {
+  const steps = useMemo(() => stepsOf(run), [run]);
+  const [shown, setShown] = useState<keyof typeof shows>('all');
+  const [openKey, setOpenKey] = useState<string>();
+  const listed = useMemo(() => (shown === 'all' ? steps : steps.filter(shows[shown].isShown)), [steps, shown]);
+  const end = Math.max(1, spanOf(run, steps));
+  const open = openKey === undefined ? -1 : listed.findIndex(({ key }) => key === openKey);
+  const openedStep = listed[open];
+  const goTo = (index: number): (() => void) | undefined => {
+    const step = listed[index];
+    return step && (() => setOpenKey(step.key));
+  };
+  return (
+    <>
+      <div class="run-head">
+        <label>
+          <span class="unseen">Which steps are shown</span>
+          <select value={shown} onChange={(event) => setShown(event.currentTarget.value as keyof typeof shows)}>
+            {Object.entries(shows).map(([name, { words, isShown }]) => (
+              <option key={name} value={name}>
+                {words} ({steps.filter(isShown).length})
+              </option>
+            ))}
+          </select>
+        </label>
+        <div class="run-axis soft small" aria-hidden="true">
+          <span>0</span>
+          <span>{formatDuration(end / 2)}</span>
+          <span>{formatDuration(end)}</span>
+        </div>
+      </div>
+      <VirtualList
+        class="run-steps"
+        label={`What happened, ${formatCount(listed.length, 'step')}`}
+        items={listed}
+        estimate={54}
+        keyOf={({ key }) => key}
+        render={(step) => <StepLine step={step} end={end} onOpen={() => setOpenKey(step.key)} />}
+      />
+      {openedStep !== undefined && (
+        <StepDialog
+          step={openedStep}
+          prompts={run.prompts}
+          onClose={() => setOpenKey(undefined)}
+          onBefore={goTo(open - 1)}
+          onNext={goTo(open + 1)}
+        />
+      )}
+    </>
+  );
+}
+
+interface StepLineProps {
+  step: Step;
+  /** Of the axis, in milliseconds. */
+  end: number;
+  onOpen: () => void;
+}
+
+function StepLine({ step, end, onOpen }: StepLineProps): JSX.Element {
+  const { kind, depth, start, end: stop, isFailed } = step;
+  const isMoment = stop === start;
+  const isOpen = stop === undefined;
+  const server = kind === 'call' ? eventOf(step, 'tool.call')?.data['server'] : undefined;
+  const about = [whyOf(step), outcomeOf(step)].filter((text) => text !== '').join(' → ');
+  const place = (from: number, to: number): { left: string; width: string } => ({
+    left: `${Math.min(99.5, (from / end) * 100)}%`,
+    width: `${Math.max(0.5, ((Math.min(to, end) - from) / end) * 100)}%`,
+  });
+  const waited = waitIn(step);
+  return (
+    <button
+      type="button"
+      class={`run-step ${kind}${isFailed ? ' failed' : ''}${isOpen ? ' open' : ''} depth-${Math.min(depth, maxDepth)}`}
+      onClick={onOpen}
+    >
+      <span class="run-step-words">
+        <span class="run-step-title">
+          <span>{titleOf(step)}</span>
+          {typeof server === 'string' && <span class="soft small run-step-server">{server}</span>}
+          {marksOf(step).map(({ words, tone = '' }) => (
+            <span key={words} class={`chip ${tone}`}>
+              {words}
+            </span>
+          ))}
+        </span>
+        <span class="soft small run-step-about">{about}</span>
+      </span>
+      <span class="run-step-time small soft">
+        {isMoment ? <span>at {formatDuration(start)}</span> : <span>{isOpen ? 'under way' : formatDuration(stop - start)}</span>}
+        {!isMoment && waited !== undefined && <span class="run-step-waited">{waited}</span>}
+      </span>
+      <span class="run-step-track" aria-hidden="true">
+        {isMoment ? (
+          <span class="run-moment" style={{ left: `min(${(start / end) * 100}%, 100% - 3px)` }} />
+        ) : (
+          <>
+            <span class="run-bar" style={place(start, stop ?? end)} />
+            {step.waits.map((wait) => (
+              <span key={wait.start} class={`run-wait ${wait.kind}`} style={place(wait.start, wait.end)} />
+            ))}
+          </>
+        )}
+      </span>
+    </button>
+  );
+}
+
+/** Deeper ones are indented no further. */
+const maxDepth = 4;
+
+/** Until now for a run under way, unless it waits: then until its last event, or its bars would be dots. */
+function spanOf(run: Run, steps: readonly Step[]): number {
+  const { created, finished, events } = run;
+  const last = finished ?? (isUnderWay(run) && run.status === 'running' ? Date.now() : (events.at(-1)?.time ?? created));
+  return steps.reduce((most, { start, end }) => Math.max(most, end ?? start), new Date(last).getTime() - new Date(created).getTime());
+}
