@@ -58,6 +58,8 @@ describeInChromium('the timeline of a run', () => {
     await dialog.getByText('Until its first word').waitFor();
     await dialog.getByText('Tokens in').waitFor();
     await closed(it.page);
+    await it.page.getByLabel('Which steps are shown').selectOption('raw');
+    await it.page.getByText('model.response').first().waitFor();
     await it.page.getByRole('button', { name: 'Copy the run as JSON' }).click();
     const copied = JSON.parse(await it.page.evaluate(() => navigator.clipboard.readText())) as { events: { type: string }[] };
     expect(copied.events[0]?.type).toBe('run.start');

@@ -8,7 +8,7 @@ const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 const dayAndMonth = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', timeZone: 'UTC' });
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
 const date = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
-const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto' });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' });
 
 export function formatNumber(value: number | null | undefined): string {
   return value === undefined || value === null ? dash : number.format(value);
@@ -48,7 +48,7 @@ const units: [unit: Intl.RelativeTimeFormatUnit, seconds: number][] = [
   ['second', 1],
 ];
 
-/** Two minutes ago. */
+/** 2 min ago. */
 export function formatAgo(value: string | number, now = Date.now()): string {
   const seconds = Math.round((new Date(value).getTime() - now) / 1000);
   const [unit, length] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];

@@ -10,6 +10,9 @@ export const periods: Readonly<Record<string, { words: string; ms: number }>> = 
   '6h': { words: 'Last 6 hours', ms: 6 * 60 * 60_000 },
 };
 
+/** Where the list was when it was last seen, for the way back to it. */
+export const listAddress = { current: '/console/runs' };
+
 export const runsPerPage = 50;
 
 export function readFilters(address: URLSearchParams): Filters {

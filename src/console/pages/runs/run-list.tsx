@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Link, useSearchParams } from 'wouter-preact';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
@@ -8,7 +8,7 @@ import { Button } from '../../parts/button.tsx';
 import { Empty, Loading, Problem } from '../../parts/states.tsx';
 import { ConnectionLost } from './connection-lost.tsx';
 import { FilterBar } from './filter-bar.tsx';
-import { readFilters, toQuery, withFilter, withoutFilters } from './run-filters.ts';
+import { listAddress, readFilters, toQuery, withFilter, withoutFilters } from './run-filters.ts';
 import { RunTable } from './run-table.tsx';
 
 /** From an answer to the next request, in milliseconds. */
@@ -23,6 +23,9 @@ export function RunList(): JSX.Element {
     question: JSON.stringify(filters),
     everyMs: isPaused ? undefined : refreshMs,
   });
+  useEffect(() => {
+    listAddress.current = addressOf(address);
+  }, [address]);
   const clear = (): void => setAddress(withoutFilters);
   return (
     <div class="page runs">
@@ -55,6 +58,11 @@ export function RunList(): JSX.Element {
   );
 }
 
+function addressOf(search: URLSearchParams): string {
+  const text = search.toString();
+  return text === '' ? '/console/runs' : `/console/runs?${text}`;
+}
+
 interface FoundProps {
   page: AnswerOf<'GET /api/runs'>;
   filters: ReturnType<typeof readFilters>;
@@ -65,10 +73,7 @@ interface FoundProps {
 function Page({ page: { data, next }, filters, address, onChanged }: FoundProps): JSX.Element {
   const { after, ...others } = filters;
   const isFiltered = Object.keys(others).length > 0;
-  const linkTo = (cursor: string): string => {
-    const search = withFilter(address, 'after', cursor).toString();
-    return search === '' ? '/console/runs' : `/console/runs?${search}`;
-  };
+  const linkTo = (cursor: string): string => addressOf(withFilter(address, 'after', cursor));
   if (data.length === 0 && !isFiltered && after === undefined)
     return (
       <Empty icon="run" title="No runs yet">

@@ -12,11 +12,19 @@ import { Status } from './run-status.tsx';
 import { doingOf, isUnderWay, modeWords } from './run-words.ts';
 
 export function RunTable({ runs, onChanged }: { runs: readonly RunSummary[]; onChanged: () => void }): JSX.Element {
-  const hasCallers = runs.some(({ caller }) => caller !== undefined);
-  const hasActive = runs.some(isUnderWay);
+  // Where all are the same, it says nothing.
+  const hasCallers = new Set(runs.map(({ caller }) => caller)).size > 1;
   const columns: (Column<RunSummary> | false)[] = [
     { title: 'Run', cell: (run) => <Name run={run} /> },
-    { title: 'Status', cell: ({ status }) => <Status status={status} /> },
+    {
+      title: 'Status',
+      cell: (run) => (
+        <span class="runs-status">
+          <Status status={run.status} />
+          {isUnderWay(run) && <Cancel run={run} onChanged={onChanged} />}
+        </span>
+      ),
+    },
     {
       title: 'Started',
       cell: ({ created }) => (
@@ -34,7 +42,6 @@ export function RunTable({ runs, onChanged }: { runs: readonly RunSummary[]; onC
       isMinor: true,
       cell: ({ caller = '' }) => <span class="mono small cut runs-caller">{caller}</span>,
     },
-    hasActive && { title: 'End it', cell: (run) => isUnderWay(run) && <Cancel run={run} onChanged={onChanged} /> },
   ];
   return <Table<RunSummary> label="Runs" rows={runs} keyOf={({ id }) => id} columns={columns.filter((column) => column !== false)} />;
 }

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import type { Run } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
@@ -14,9 +14,14 @@ import { findChatOfRun } from '../chat/kept-chats.ts';
 import type { KeptChat } from '../chat/kept-chats.ts';
 import { ConnectionLost } from './connection-lost.tsx';
 import { Facts } from './facts.tsx';
+import { listAddress } from './run-filters.ts';
 import { Status } from './run-status.tsx';
 import { isUnderWay, modeWords } from './run-words.ts';
-import { Timeline } from './timeline.tsx';
+import type { RunTimes } from './run-times.ts';
+import { timesOf } from './run-times.ts';
+import { stepsOf } from './steps.ts';
+import type { Step } from './steps.ts';
+import { spanOf, Timeline } from './timeline.tsx';
 
 /** From an answer to the next request while it runs, in milliseconds. */
 const refreshMs = 1_000;
@@ -29,6 +34,7 @@ export function RunView({ id }: { id: string }): JSX.Element {
     everyMs: isOver ? undefined : refreshMs,
   });
   const run = live.data;
+  const steps = useMemo(() => (run === undefined ? [] : stepsOf(run)), [run]);
   useEffect(() => {
     if (run !== undefined) setOver(!isUnderWay(run));
   }, [run]);
@@ -47,8 +53,8 @@ export function RunView({ id }: { id: string }): JSX.Element {
           <Head run={run} />
           <ConnectionLost live={live} />
           <End run={run} />
-          <Facts facts={factsOf(run)} />
-          <Timeline run={run} />
+          <Facts facts={factsOf(run, steps)} />
+          <Timeline run={run} steps={steps} />
           {run.prompts !== undefined && (
             <details>
               <summary>What models were asked ({run.prompts.length})</summary>
@@ -64,7 +70,7 @@ export function RunView({ id }: { id: string }): JSX.Element {
 /** To the list as it was, where the person comes from it. */
 function Back(): JSX.Element {
   return (
-    <Link href="/console/runs" class="soft">
+    <Link href={listAddress.current} class="soft">
       Runs
     </Link>
   );
@@ -117,7 +123,13 @@ function End({ run: { status, events } }: { run: Run }): JSX.Element | null {
   );
 }
 
-function factsOf(run: Run): [string, JSX.Element | string | undefined][] {
+const timeWords: Readonly<Record<keyof RunTimes, string>> = {
+  models: 'Models took',
+  functions: 'Functions took',
+  people: 'Waited for people',
+};
+
+function factsOf(run: Run, steps: readonly Step[]): [string, JSX.Element | string | undefined][] {
   const { created, finished, mode, events, caller, id } = run;
   const usage = run.usage as { prompt_tokens?: number; completion_tokens?: number } | null;
   const count = (type: string): number => events.filter((event) => event.type === type).length;
@@ -126,6 +138,10 @@ function factsOf(run: Run): [string, JSX.Element | string | undefined][] {
   return [
     ['Started', formatDateTime(created)],
     ['Took', finished === null ? 'still under way' : formatDuration(new Date(finished).getTime() - new Date(created).getTime())],
+    ...Object.entries(timesOf(steps, spanOf(run, steps))).map(([name, ms]): [string, string | undefined] => [
+      timeWords[name as keyof RunTimes],
+      ms === 0 ? undefined : formatDuration(ms),
+    ]),
     ['Mode', mode === null ? undefined : <span title={known?.about}>{known?.word ?? mode}</span>],
     ['Requests to models', formatNumber(count('model.request'))],
     ['Calls', `${formatNumber(count('tool.call'))}${failed > 0 ? `, ${formatCount(failed, 'error')}` : ''}`],

@@ -214,6 +214,7 @@ export function marksOf(step: Step): Mark[] {
   const decision = decisionOf(step);
   if (decision !== '') marks.push({ words: decision, tone: /reject|nobody|declined|expired/.test(decision) ? 'bad' : 'good' });
   else if (eventOf(step, 'approval.request') !== undefined && step.end === undefined) marks.push({ words: 'needs approval', tone: 'warn' });
+  if (step.innerCount > 0) marks.push({ words: `assistant, ${formatCount(step.innerCount, 'step')} within` });
   if (waits.some(({ kind }) => kind === 'turn')) marks.push({ words: 'waited for its turn' });
   if (data?.['cached'] === true) marks.push({ words: 'from the cache' });
   if (data?.['hook'] === true) marks.push({ words: 'answered by a hook' });

@@ -21,6 +21,8 @@ export interface Step {
   end: number | undefined;
   isFailed: boolean;
   waits: Wait[];
+  /** Steps that happened within it. */
+  innerCount: number;
   events: RunEvent[];
 }
 
@@ -58,18 +60,27 @@ export function stepsOf({ created, events, status }: Pick<Run, 'created' | 'even
       end: isLong ? undefined : at,
       isFailed: event.type === 'run.end' && event.data['status'] === 'failed',
       waits: [],
+      innerCount: 0,
       events: [event],
     };
     const place: Place = { step, inner: [] };
     if (isLong) open.set(pair, step);
     if (isLong && step.kind === 'call') calls.set(textOf(event.data['id']), place);
     (outer?.inner ?? top).push(place);
+    if (outer !== undefined) outer.step.innerCount += 1;
   }
   // What has no end in a run that is over was cut off with it.
   const last = events.at(-1);
   if (status !== 'running' && status !== 'waiting' && last !== undefined)
     for (const step of open.values()) step.end = Math.max(step.start, new Date(last.time).getTime() - zero);
-  return flat(top, (step) => (step.waits = waitsOf(step, zero)));
+  /** When the calls so far are done, by depth. */
+  const busyUntil: number[] = [];
+  return flat(top, (step) => {
+    const { kind, depth, start, end = Number.POSITIVE_INFINITY } = step;
+    const isBehind = (busyUntil[depth] ?? 0) > start;
+    step.waits = waitsOf(step, { zero, isBehind });
+    if (kind === 'call') busyUntil[depth] = Math.max(busyUntil[depth] ?? 0, end);
+  });
 }
 
 function flat(places: readonly Place[], each: (step: Step) => void): Step[] {
@@ -104,7 +115,7 @@ function kindOf({ type }: RunEvent): Step['kind'] {
   return type === 'warning' || type === 'limit.reached' || type === 'error' ? 'problem' : 'note';
 }
 
-function waitsOf({ kind, start, end, events }: Step, zero: number): Wait[] {
+function waitsOf({ kind, start, end, events }: Step, { zero, isBehind }: { zero: number; isBehind: boolean }): Wait[] {
   const at = (event: RunEvent): number => Math.max(start, new Date(event.time).getTime() - zero);
   if (kind === 'model') {
     const first = Number(events.find(({ type }) => type === 'model.response')?.data['first_token_ms'] ?? Number.NaN);
@@ -122,8 +133,8 @@ function waitsOf({ kind, start, end, events }: Step, zero: number): Wait[] {
   }
   if (asked !== undefined) waits.push({ kind: 'person', start: asked, end: end ?? Number.POSITIVE_INFINITY });
   const worked = Number(events.find(({ type }) => type === 'tool.result')?.data['duration_ms'] ?? Number.NaN);
-  // What neither worked nor waited for a person has waited until other calls were done.
-  if (waits.length === 0 && end !== undefined && end - worked > start + shortestWaitMs)
+  // What neither worked nor waited for a person, while other calls ran, has waited for these.
+  if (isBehind && waits.length === 0 && end !== undefined && end - worked > start + shortestWaitMs)
     waits.push({ kind: 'turn', start, end: end - worked });
   return waits;
 }

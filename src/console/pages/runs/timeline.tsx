@@ -2,11 +2,12 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Run } from '../../api/api-types.ts';
 import { formatCount, formatDuration } from '../../parts/formats.ts';
+import { JsonView } from '../../parts/json-view.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
 import { isUnderWay } from './run-words.ts';
 import { StepDialog } from './step-dialog.tsx';
 import { marksOf, outcomeOf, titleOf, waitIn, whyOf } from './step-words.ts';
-import { eventOf, stepsOf } from './steps.ts';
+import { eventOf } from './steps.ts';
 import type { Step } from './steps.ts';
 
 const shows = {
@@ -16,12 +17,13 @@ const shows = {
   problem: { words: 'Problems', isShown: ({ kind, isFailed }: Step) => kind === 'problem' || isFailed },
 } as const;
 
+type Shown = keyof typeof shows | 'raw';
+
 /** Every step of a run on one axis of time. */
-export function Timeline({ run }: { run: Run }): JSX.Element {
-  const steps = useMemo(() => stepsOf(run), [run]);
-  const [shown, setShown] = useState<keyof typeof shows>('all');
+export function Timeline({ run, steps }: { run: Run; steps: readonly Step[] }): JSX.Element {
+  const [shown, setShown] = useState<Shown>('all');
   const [openKey, setOpenKey] = useState<string>();
-  const listed = useMemo(() => (shown === 'all' ? steps : steps.filter(shows[shown].isShown)), [steps, shown]);
+  const listed = useMemo(() => (shown === 'all' || shown === 'raw' ? steps : steps.filter(shows[shown].isShown)), [steps, shown]);
   const end = Math.max(1, spanOf(run, steps));
   const open = openKey === undefined ? -1 : listed.findIndex(({ key }) => key === openKey);
   const openedStep = listed[open];
@@ -34,28 +36,33 @@ export function Timeline({ run }: { run: Run }): JSX.Element {
       <div class="run-head">
         <label>
           <span class="unseen">Which steps are shown</span>
-          <select value={shown} onChange={(event) => setShown(event.currentTarget.value as keyof typeof shows)}>
+          <select value={shown} onChange={(event) => setShown(event.currentTarget.value as Shown)}>
             {Object.entries(shows).map(([name, { words, isShown }]) => (
               <option key={name} value={name}>
                 {words} ({steps.filter(isShown).length})
               </option>
             ))}
+            <option value="raw">Events as they are in the log ({run.events.length})</option>
           </select>
         </label>
-        <div class="run-axis soft small" aria-hidden="true">
-          <span>0</span>
-          <span>{formatDuration(end / 2)}</span>
-          <span>{formatDuration(end)}</span>
+        <div class="run-axis soft small" aria-hidden="true" hidden={shown === 'raw'}>
+          {[0, 0.25, 0.5, 0.75, 1].map((part) => (
+            <span key={part}>{part === 0 ? '0' : formatDuration(end * part)}</span>
+          ))}
         </div>
       </div>
-      <VirtualList
-        class="run-steps"
-        label={`What happened, ${formatCount(listed.length, 'step')}`}
-        items={listed}
-        estimate={54}
-        keyOf={({ key }) => key}
-        render={(step) => <StepLine step={step} end={end} onOpen={() => setOpenKey(step.key)} />}
-      />
+      {shown === 'raw' ? (
+        <JsonView value={run.events} openTo={1} label="Events as they are in the log" />
+      ) : (
+        <VirtualList
+          class="run-steps"
+          label={`What happened, ${formatCount(listed.length, 'step')}`}
+          items={listed}
+          estimate={54}
+          keyOf={({ key }) => key}
+          render={(step) => <StepLine step={step} end={end} onOpen={() => setOpenKey(step.key)} />}
+        />
+      )}
       {openedStep !== undefined && (
         <StepDialog
           step={openedStep}
@@ -107,7 +114,7 @@ function StepLine({ step, end, onOpen }: StepLineProps): JSX.Element {
       </span>
       <span class="run-step-time small soft">
         {isMoment ? <span>at {formatDuration(start)}</span> : <span>{isOpen ? 'under way' : formatDuration(stop - start)}</span>}
-        {!isMoment && waited !== undefined && <span class="run-step-waited">{waited}</span>}
+        {!isMoment && waited !== undefined && <span>{waited}</span>}
       </span>
       <span class="run-step-track" aria-hidden="true">
         {isMoment ? (
@@ -129,7 +136,7 @@ function StepLine({ step, end, onOpen }: StepLineProps): JSX.Element {
 const maxDepth = 4;
 
 /** Until now for a run under way, unless it waits: then until its last event, or its bars would be dots. */
-function spanOf(run: Run, steps: readonly Step[]): number {
+export function spanOf(run: Run, steps: readonly Step[]): number {
   const { created, finished, events } = run;
   const last = finished ?? (isUnderWay(run) && run.status === 'running' ? Date.now() : (events.at(-1)?.time ?? created));
   return steps.reduce((most, { start, end }) => Math.max(most, end ?? start), new Date(last).getTime() - new Date(created).getTime());
