@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { showMadeUpRuns } from './made-up-runs.ts';
 
 /** A picture of the console: where it is, and what is done there first. */
 export interface Scene {
@@ -90,6 +91,48 @@ export const scenes: readonly Scene[] = [
       await page.goto(new URL('/console/runs', page.url()).href);
       await page.locator('tbody a').first().click();
       await page.locator('.run-step').first().waitFor();
+    },
+  },
+  {
+    name: 'runs-many',
+    path: '/',
+    async prepare(page) {
+      await showMadeUpRuns(page);
+      await page.goto(new URL('/console/runs', page.url()).href);
+      await page.locator('tbody a').first().waitFor();
+      await page.getByText('More filters').click();
+    },
+  },
+  {
+    name: 'runs-lost',
+    path: '/',
+    async prepare(page) {
+      await showMadeUpRuns(page);
+      await page.goto(new URL('/console/runs', page.url()).href);
+      await page.locator('tbody a').first().waitFor();
+      await page.unroute('**/api/runs?*');
+      await page.route('**/api/runs?*', (route) => route.abort());
+      await page.getByText('The gateway does not answer').waitFor();
+    },
+  },
+  {
+    name: 'run-full',
+    path: '/',
+    async prepare(page) {
+      await showMadeUpRuns(page);
+      await page.goto(new URL('/console/runs/all', page.url()).href);
+      await page.locator('.run-step').first().waitFor();
+    },
+  },
+  {
+    name: 'run-step',
+    path: '/',
+    async prepare(page) {
+      await showMadeUpRuns(page);
+      await page.goto(new URL('/console/runs/all', page.url()).href);
+      await page.getByLabel('Which steps are shown').selectOption('call');
+      await page.getByRole('button', { name: /^book_flight/ }).click();
+      await page.getByRole('dialog').getByText('Person', { exact: true }).waitFor();
     },
   },
   {
