@@ -181,6 +181,21 @@ describeInChromium('the timeline of a run', () => {
     await asked;
   });
 
+  test('says that a run is not there, and does not ask again', async () => {
+    await using gateway = await gatewayWith({ turns: [] });
+    const url = await listen(gateway.app);
+    await using it = await openPage(url);
+    let asked = 0;
+    it.page.on('request', (request) => (asked += request.url().endsWith('/api/runs/gone') ? 1 : 0));
+    await it.page.clock.install();
+    await it.page.goto(`${url}/console/runs/gone`);
+    await it.page.getByText('There is no run gone. Runs are kept for 24 hours.').waitFor();
+    await it.page.clock.runFor(60_000);
+    expect(asked).toBe(1);
+    await it.page.getByRole('button', { name: 'Try again' }).click();
+    await expect.poll(() => asked, { timeout: 10_000 }).toBe(2);
+  });
+
   test('can be read with the keyboard alone', async () => {
     await using gateway = await gatewayWith({ turns: [calls(['now', {}]), says('Noon.')] });
     const url = await listen(gateway.app);
@@ -195,6 +210,10 @@ describeInChromium('the timeline of a run', () => {
     await page.getByRole('dialog').getByText('Tool server').waitFor();
     await closed(page);
     expect(await isOn(/^nowclock/)).toBe(true);
+    await page.keyboard.press('ArrowUp');
+    expect(await isOn(/^Ask the model/)).toBe(true);
+    for (let presses = 0; presses < 9; presses += 1) await page.keyboard.press('ArrowDown');
+    expect(await isOn(/^End: completed/)).toBe(true);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { announce } from '../parts/toasts.tsx';
 import { key } from './key.ts';
+import { ApiError } from './request.ts';
 
 export interface Live<Value> {
   /** The last answer. It stays while a newer one is asked for, and while the gateway does not answer. */
@@ -20,6 +21,8 @@ interface LiveOptions {
   /** After an answer, until it is asked again; undefined: it is not. */
   everyMs: number | undefined;
 }
+
+const finalStatuses: ReadonlySet<number> = new Set([400, 403, 404]);
 
 /** What changes at the gateway, asked for again and again while the page can be seen, and never twice at a time. */
 export function useLive<Value>(ask: (signal: AbortSignal) => Promise<Value>, { question, everyMs }: LiveOptions): Live<Value> {
@@ -46,6 +49,8 @@ export function useLive<Value>(ask: (signal: AbortSignal) => Promise<Value>, { q
       } catch (error) {
         if (abort.signal.aborted) return;
         setState((before) => ({ ...before, error: error as Error }));
+        // The question itself is wrong: the answer would stay the same.
+        if (error instanceof ApiError && finalStatuses.has(error.status)) return;
       }
       isUnderWay = false;
       if (everyMs !== undefined && !abort.signal.aborted && document.visibilityState === 'visible')

@@ -1,6 +1,7 @@
 import { Fragment } from 'preact';
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 import type { Run } from '../../api/api-types.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
@@ -220,6 +221,7 @@ function factsOf(step: Step): Fact[] {
     ['Work', result['duration_ms'] === undefined ? undefined : formatDuration(Number(result['duration_ms']))],
     ['Tool server', textOf(step.events[0]?.data['server'])],
     ['Person', decisionOf(step)],
+    ['Other runs', <Link href={`/console/runs?${new URLSearchParams({ tool: titleOf(step) }).toString()}`}>that called it</Link>],
     ['Tries', Number(result['attempts'] ?? 1) > 1 ? textOf(result['attempts']) : undefined],
   ];
 }

@@ -52,7 +52,7 @@ export function Timeline({ run, steps }: { run: Run; steps: readonly Step[] }): 
         </div>
       </div>
       {shown === 'raw' ? (
-        <JsonView value={run.events} openTo={1} label="Events as they are in the log" />
+        <JsonView value={run.events} openTo={2} label="Events as they are in the log" />
       ) : (
         <VirtualList
           class="run-steps"
@@ -99,6 +99,7 @@ function StepLine({ step, end, onOpen }: StepLineProps): JSX.Element {
       type="button"
       class={`run-step ${kind}${isFailed ? ' failed' : ''}${isOpen ? ' open' : ''} depth-${Math.min(depth, maxDepth)}`}
       onClick={onOpen}
+      onKeyDown={moveFocus}
     >
       <span class="run-step-words">
         <span class="run-step-title">
@@ -130,6 +131,16 @@ function StepLine({ step, end, onOpen }: StepLineProps): JSX.Element {
       </span>
     </button>
   );
+}
+
+/** With the arrows from step to step: thousands are too many for the tabulator. */
+function moveFocus(event: JSX.TargetedKeyboardEvent<HTMLButtonElement>): void {
+  const by = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+  const item = event.currentTarget.closest<HTMLElement>('[data-index]');
+  if (by === 0 || item === null) return;
+  event.preventDefault();
+  const index = Number(item.dataset['index']) + by;
+  item.parentElement?.querySelector<HTMLElement>(`[data-index="${index}"] > button`)?.focus();
 }
 
 /** Deeper ones are indented no further. */
