@@ -6,12 +6,11 @@ import {
   getValidatedIdTokenClaims,
   processAuthorizationCodeResponse,
   processRefreshTokenResponse,
-  processRevocationResponse,
   refreshTokenGrantRequest,
-  revocationRequest,
   validateAuthResponse,
 } from 'oauth4webapi';
 import type { AuthorizationServer, Client, TokenEndpointResponse } from 'oauth4webapi';
+import type { OAuthClientCredentials } from '../../core/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { LoginTokens, OpenIdClient } from '../../core/login.ts';
@@ -25,6 +24,7 @@ import { explainOAuthFailure, isRefusal, oauthErrorOf } from './oauth-failure.ts
 import { createOAuthFetch } from './oauth-fetch.ts';
 import { configuredClient } from './register-client.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
+import { revokeAt } from './revoke-tokens.ts';
 
 export interface OpenIdClientOptions {
   issuer: string;
@@ -87,13 +87,12 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
     return url;
   }
 
-  const authOf = (server: AuthorizationServer): ReturnType<typeof clientAuthOf> =>
-    clientAuthOf(
-      configuredClient({ oauth: { clientId: client.id, ...(client.secret !== undefined && { clientSecret: client.secret }) } }, server) ?? {
-        id: client.id,
-        method: 'none',
-      },
-    );
+  const clientAt = (server: AuthorizationServer): OAuthClientCredentials =>
+    configuredClient({ oauth: { clientId: client.id, ...(client.secret !== undefined && { clientSecret: client.secret }) } }, server) ?? {
+      id: client.id,
+      method: 'none',
+    };
+  const authOf = (server: AuthorizationServer): ReturnType<typeof clientAuthOf> => clientAuthOf(clientAt(server));
 
   const additionalParameters: Record<string, string> = { ...withoutUndefined({ resource }) };
 
@@ -113,17 +112,6 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
         email: textIn(claims, 'email') ?? before?.email,
       }),
     };
-  }
-
-  async function revokeAll({ refreshToken, accessToken }: LoginTokens): Promise<void> {
-    const server = await findServer();
-    if (server.revocation_endpoint === undefined) return;
-    // The refresh token first, with which providers revoke the whole sign-in.
-    const tokens = [...(refreshToken === undefined ? [] : [['refresh_token', refreshToken]]), ['access_token', accessToken]] as const;
-    for (const [hint = '', token = ''] of tokens) {
-      const options = { ...settings, additionalParameters: { token_type_hint: hint } };
-      await processRevocationResponse(await revocationRequest(server, asClient, authOf(server), token, options));
-    }
   }
 
   return {
@@ -179,7 +167,10 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
       }
     },
 
-    revoke: (tokens) => waitAtMost(limits.oauthRevocationMs, revokeAll(tokens), () => undefined).catch(() => undefined),
+    async revoke(tokens) {
+      const revoking = findServer().then((server) => revokeAt(server, { client: clientAt(server), settings }, tokens));
+      await waitAtMost(limits.oauthRevocationMs, revoking, () => undefined).catch(() => undefined);
+    },
 
     async whereToSignOut({ idToken }, redirectUri) {
       const server = await findServer().catch(() => undefined);

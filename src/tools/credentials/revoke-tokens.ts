@@ -1,10 +1,12 @@
 import { revocationRequest } from 'oauth4webapi';
-import type { Credential, CredentialStore, OAuthCredential } from '../../core/credentials.ts';
+import type { AuthorizationServer } from 'oauth4webapi';
+import type { Credential, CredentialStore, OAuthClientCredentials, OAuthCredential } from '../../core/credentials.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { waitAtMost } from '../../shared/wait-for.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
+import type { RequestSettings } from './request-settings.ts';
 
 /** Requests at the same time, so that deleting a server with thousands of people floods nobody. */
 const atOnce = 8;
@@ -43,17 +45,30 @@ export async function revokeTokens(send: SendOutbound, credentials: readonly Cre
 }
 
 async function revoke(send: SendOutbound, credential: OAuthCredential): Promise<void> {
-  const { client, binding, revocationEndpoint, accessToken, refreshToken } = credential;
-  if (revocationEndpoint === undefined) return;
-  const settings = requestSettings(createOAuthFetch(send, binding), binding.origin);
+  const { client, binding, revocationEndpoint } = credential;
   const server = { issuer: binding.issuer, revocation_endpoint: revocationEndpoint };
+  await revokeAt(server, { client, settings: requestSettings(createOAuthFetch(send, binding), binding.origin) }, credential);
+}
+
+/** Does nothing where the server offers no revocation. */
+export async function revokeAt(
+  server: Pick<AuthorizationServer, 'issuer'> & { revocation_endpoint?: string | undefined },
+  { client, settings }: { client: OAuthClientCredentials; settings: RequestSettings },
+  { refreshToken, accessToken }: Pick<OAuthCredential, 'accessToken' | 'refreshToken'>,
+): Promise<void> {
+  const { issuer, revocation_endpoint: endpoint } = server;
+  if (endpoint === undefined) return;
   // The refresh token first, with which servers revoke the whole sign-in.
   const tokens = [...(refreshToken === undefined ? [] : [['refresh_token', refreshToken]]), ['access_token', accessToken]] as const;
   for (const [hint = '', token = ''] of tokens) {
-    const additionalParameters = { token_type_hint: hint };
+    const options = { ...settings, additionalParameters: { token_type_hint: hint } };
     // Each by itself: some servers revoke only one kind (RFC 7009, section 2.2.1).
-    await revocationRequest(server, { client_id: client.id }, clientAuthOf(client), token, { ...settings, additionalParameters }).catch(
-      () => undefined,
-    );
+    await revocationRequest(
+      { issuer, revocation_endpoint: endpoint },
+      { client_id: client.id },
+      clientAuthOf(client),
+      token,
+      options,
+    ).catch(() => undefined);
   }
 }

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { secrets } from '../../_support/hand-made-authorization.ts';
+import { metadataOf, secrets } from '../../_support/hand-made-authorization.ts';
+import { createOpenIdClient } from '../../../src/tools/credentials/openid-client.ts';
 import { revokeTokens } from '../../../src/tools/credentials/revoke-tokens.ts';
 import { directSend } from '../../_support/direct-send.ts';
+import { serveFetch } from '../../_support/protected-servers.ts';
 import { changed, handMadeSetup, oauthRecord } from './oauth-fixture.ts';
 
 /** RFC 6749, section 5.2: so it has to look where the client has used `Authorization`. */
@@ -106,4 +108,23 @@ test('an access token is revoked also where refresh tokens cannot be', async () 
   });
   await revokeTokens(directSend, [await complete((await begin()).pending)]);
   expect(peers.seenBy('revocation').map(({ params }) => params['token'])).toEqual([secrets.refresh, secrets.access]);
+});
+
+test('so is that of somebody who signs out of the console', async () => {
+  const revoked: unknown[] = [];
+  const issuer: string = await serveFetch(async (request) => {
+    if (request.method === 'GET') return Response.json(metadataOf(issuer));
+    const form = new URLSearchParams(await request.text());
+    revoked.push(form.get('token'));
+    return Response.json({ error: 'unsupported_token_type' }, { status: 400 });
+  });
+  const client = createOpenIdClient({
+    issuer,
+    audience: 'api',
+    client: { id: 'console', scopes: ['openid'] },
+    send: directSend,
+    now: Date.now,
+  });
+  await client.revoke({ accessToken: secrets.access, refreshToken: secrets.refresh });
+  expect(revoked).toEqual([secrets.refresh, secrets.access]);
 });
