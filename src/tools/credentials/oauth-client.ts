@@ -26,7 +26,7 @@ import type { FoundAuthorization } from './discover-authorization.ts';
 import { explainOAuthFailure, isRefusal, oauthErrorOf } from './oauth-failure.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
-import { configuredClient, createClientRegistrar } from './register-client.ts';
+import { configuredClient, createClientRegistrar, latestClient, namesClient } from './register-client.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
 import { revokeTokens } from './revoke-tokens.ts';
 import { withOfflineAccess } from './scopes.ts';
@@ -182,7 +182,7 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
 
     async complete(record, pending, callback) {
       const { issuer, client, origin, redirectUri, resource, tokenEndpoint, revocationEndpoint } = pending;
-      if (origin !== originOf(record.url) || record.authType !== 'oauth')
+      if (origin !== originOf(record.url) || record.authType !== 'oauth' || !namesClient(record, pending))
         throw new GatewayError('conflict', `The tool server "${record.id}" was changed since this sign-in began. Begin again.`);
       const who = `The authorization server ${issuer}`;
       const server: AuthorizationServer = {
@@ -287,13 +287,6 @@ function requireAskedServer({ authorizeOrigin, tokenEndpoint }: PendingAuthoriza
     'forbidden',
     `The answer comes from another authorization server than ${authorizeOrigin}, which was asked, and is not used. Tell whoever runs this gateway.`,
   );
-}
-
-/** With the secret that the connection has now: operators replace them. */
-function latestClient({ oauth = {} }: ToolServerRecord, client: OAuthClientCredentials): OAuthClientCredentials {
-  const { clientId, clientSecret: secret } = oauth;
-  if (clientId !== client.id || secret === undefined || secret === client.secret) return client;
-  return { id: clientId, secret, method: client.method === 'none' ? 'client_secret_basic' : client.method };
 }
 
 function isUnknownClient(code: string | undefined): boolean {

@@ -6,6 +6,7 @@ import { originOf } from '../../shared/document-url.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { OAuthClient } from './oauth-client.ts';
+import { namesClient } from './register-client.ts';
 import { createTokenRefresher } from './refresh-tokens.ts';
 import type { Refusal } from './refresh-tokens.ts';
 import { createSharedTokens } from './shared-tokens.ts';
@@ -66,11 +67,7 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
   function usable(record: ToolServerRecord, credential: Credential | undefined): Credential | undefined {
     const { origin, authType } = credential?.binding ?? {};
     if (origin !== originOf(record.url) || authType !== record.authType) return undefined;
-    const { clientId, tokenUrl } = record.oauth ?? {};
-    const isForOther =
-      credential?.kind === 'oauth' &&
-      ((clientId !== undefined && clientId !== credential.client.id) || (tokenUrl !== undefined && tokenUrl !== credential.tokenEndpoint));
-    return isForOther ? undefined : credential;
+    return credential?.kind === 'oauth' && !namesClient(record, credential) ? undefined : credential;
   }
 
   function stateIn(credential: Credential | undefined): ShownCredential['state'] {

@@ -101,6 +101,22 @@ export function configuredClient(
   return { id, secret, method: methodOf(server.token_endpoint_auth_methods_supported, false) };
 }
 
+/** With the secret that the connection has now: operators replace them. */
+export function latestClient({ oauth = {} }: ToolServerRecord, client: OAuthClientCredentials): OAuthClientCredentials {
+  const { clientId, clientSecret: secret } = oauth;
+  if (clientId !== client.id || secret === undefined || secret === client.secret) return client;
+  return { id: clientId, secret, method: client.method === 'none' ? 'client_secret_basic' : client.method };
+}
+
+/** Whether the connection, as far as it names client and token address, names these. */
+export function namesClient(
+  { oauth = {} }: Pick<ToolServerRecord, 'oauth'>,
+  { client, tokenEndpoint }: { client: OAuthClientCredentials; tokenEndpoint: string },
+): boolean {
+  const { clientId = client.id, tokenUrl = tokenEndpoint } = oauth;
+  return clientId === client.id && tokenUrl === tokenEndpoint;
+}
+
 /** RFC 8414, section 2: without a list it is `client_secret_basic`. */
 function methodOf(supported: string[] = ['client_secret_basic'], mayBeNone: boolean): OAuthClientCredentials['method'] {
   const methods: OAuthClientCredentials['method'][] = [

@@ -177,11 +177,20 @@ describe('completing a sign-in', () => {
       expect(`${error.message} ${error.stack ?? ''}`).not.toContain(secret);
   });
 
-  test('is refused for a connection that leads elsewhere by now', async () => {
-    const { oauth, begin } = await setup();
+  test.each<[what: string, change: Parameters<typeof oauthRecord>[1]]>([
+    ['an address', { url: 'http://127.0.0.1:9/mcp' }],
+    ['a kind of credential', { authType: 'bearer' }],
+    ['a client', { oauth: { clientId: 'other' } }],
+    ['a token address', { oauth: { authorizeUrl: 'http://127.0.0.1:9/authorize', tokenUrl: 'http://127.0.0.1:9/token' } }],
+  ])('is refused for a connection that has got %s of its own meanwhile, before the code is sent', async (_what, change) => {
+    const { oauth, peers, begin } = await setup();
     const { pending } = await begin();
-    const moved = oauthRecord('http://127.0.0.1:9/mcp');
-    await expect(oauth.complete(moved, pending, new URLSearchParams({ code: secrets.code }))).rejects.toMatchObject({ code: 'conflict' });
+    const answer = new URLSearchParams({ code: secrets.code, iss: peers.issuer });
+    await expect(oauth.complete(oauthRecord(peers.url, change), pending, answer)).rejects.toMatchObject({ code: 'conflict' });
+    expect(peers.seenBy('token')).toEqual([]);
+    // What it names is what was asked.
+    const same = { clientId: 'client', tokenUrl: `${peers.issuer}/token`, authorizeUrl: `${peers.issuer}/authorize` };
+    expect(await oauth.complete(oauthRecord(peers.url, { oauth: same }), pending, answer)).toMatchObject({ accessToken: secrets.access });
   });
 
   test('ignores the word about who has signed in', async () => {
