@@ -9,6 +9,8 @@ import { closeChromium, describeInChromium, findBarriers, openPage } from '../_s
 import type { WatchedPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import type { FreshGateway } from '../_support/fresh-gateway.ts';
+import { authorizationServer } from '../_support/authorization-server.ts';
+import { protectedMcpServer } from '../_support/protected-servers.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';
 import { documentWith } from '../tools/scripted-send.ts';
 import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
@@ -196,6 +198,20 @@ describeInChromium('the preview of an address', () => {
     await page.getByRole('tab', { name: 'Request' }).click();
     await page.getByRole('tabpanel').getByText('Bearer [secret]').waitFor();
     expect(await page.content()).not.toContain('right-key');
+  });
+
+  test('takes a server at which people sign in, and leads on to its page to connect', async () => {
+    const mcp = await protectedMcpServer(await authorizationServer());
+    const { page } = await desk();
+    await paste(page, mcp.url);
+    await page.getByText('It shows its functions to nobody without a credential.').waitFor();
+    await dialog(page).getByLabel('Credential').selectOption('Each person signs in (OAuth)');
+    await page.getByText('It shows its functions to people who have connected.').waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Add it' }).click();
+    await page.getByText('for people who connect').waitFor();
+    await page.getByRole('button', { name: 'Connect', exact: true }).waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
   });
 
   test('shows eight thousand functions, of which a few are found and chosen', { timeout: 180_000 }, async () => {

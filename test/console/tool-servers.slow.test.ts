@@ -51,6 +51,16 @@ describeInChromium('the page of tool servers', () => {
       needs_approval: ['convert_time_convert_time_post'],
       function_name_filter_list: ['!list_time_zones_list_time_zones_get'],
     });
+    await page.getByText('Calls of 1 function wait for a person to approve them.').waitFor();
+    await page.getByRole('button', { name: 'Leave out convert_time_convert_time_post' }).click();
+    await page.getByText('2 entries of its filter').waitFor();
+    await page.getByLabel('Have elapsed_time_elapsed_time_post wait for approval').click();
+    await page.getByText('Calls of 2 functions wait').waitFor();
+    await page.getByRole('button', { name: 'Offer all' }).click();
+    await page.getByLabel('convert_time_convert_time_post waits for approval').waitFor();
+    await page.getByRole('button', { name: 'All wait for approval' }).click();
+    await page.getByText('Every call waits for a person to approve it.').waitFor();
+    expect(await page.getByLabel(/ waits for approval$/).count()).toBe(7);
     await other.close();
   });
 

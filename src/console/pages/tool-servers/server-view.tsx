@@ -76,11 +76,10 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
   const isApproved = (name: string): boolean => approvals === true || namesIn(approvals).includes(name);
   const names = report.functions.map(({ name }) => name);
   const approve = (name: string, isNeeded: boolean): void => {
-    const now = names.filter((each) => (each === name ? isNeeded : isApproved(each)));
-    patch(
-      { needs_approval: now.length === names.length ? true : now.length === 0 ? false : now },
-      isNeeded ? `${name} now waits for a person.` : `${name} now runs at once.`,
-    );
+    // A rule for a function that is left out for now holds when it is back.
+    const others = namesIn(approvals).filter((each) => !names.includes(each));
+    const now = [...others, ...names.filter((each) => (each === name ? isNeeded : isApproved(each)))];
+    patch({ needs_approval: now.length === 0 ? false : now }, isNeeded ? `${name} now waits for a person.` : `${name} now runs at once.`);
   };
 
   const leaveOut = (name: string): void => patch({ function_name_filter_list: [...filter, `!${name}`] }, `${name} is left out.`);
@@ -143,6 +142,24 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
           {`It is tried again by itself in ${formatDuration(Math.max(1_000, Math.round(report.next_try_ms / 1_000) * 1_000))}.`}
         </p>
       )}
+      {isOwn && names.length > 1 && (
+        <p class="row">
+          <span class="soft grow">{approvalWords(approvals)}</span>
+          <Button
+            isSmall
+            icon="lock"
+            isPressed={approvals === true}
+            onClick={() =>
+              patch(
+                { needs_approval: approvals !== true },
+                approvals === true ? 'Its functions now run at once.' : 'All its functions now wait for a person, new ones too.',
+              )
+            }
+          >
+            All wait for approval
+          </Button>
+        </p>
+      )}
       {!(report.credential === 'own' || (report.credential === 'refused' && isOwn)) && (
         <ReportView
           report={report}
@@ -179,6 +196,12 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
       {tried !== undefined && <TryFunction server={id} fn={tried} onClose={() => setTried(undefined)} />}
     </>
   );
+}
+
+function approvalWords(rule: unknown): string {
+  if (rule === true) return 'Every call waits for a person to approve it.';
+  const { length } = namesIn(rule);
+  return length === 0 ? 'Calls run at once.' : `Calls of ${formatCount(length, 'function')} wait for a person to approve them.`;
 }
 
 function namesIn(value: unknown): string[] {
