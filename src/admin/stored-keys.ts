@@ -132,7 +132,7 @@ function headersOf(people: PeopleRule): string[] {
 }
 
 /** Other fields, which an earlier release accepted, have no effect. */
-function toLimits(limits: JsonObject): CallerLimits {
+export function toLimits(limits: JsonObject): CallerLimits {
   const { requests_per_minute: requestsPerMinute, concurrent_runs: concurrentRuns, tokens_per_day: tokensPerDay } = limits;
   return {
     ...(typeof requestsPerMinute === 'number' && { requestsPerMinute }),

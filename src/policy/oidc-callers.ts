@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { tokenCallerKey } from '../core/caller.ts';
-import type { Caller } from '../core/caller.ts';
+import type { Caller, CallerLimits } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { OidcCallers, OidcClientSettings } from '../core/oidc.ts';
 import { isPersonId, personCallerId, personIdOf } from '../core/people.ts';
@@ -19,6 +19,8 @@ export interface OidcSettings {
   readonly admins?: { readonly claim: string; readonly value: string } | undefined;
   /** As whom the gateway asks the provider for people who sign in to its console. Absent: they cannot. */
   readonly client?: OidcClientSettings | undefined;
+  /** Of each caller. Absent: none. */
+  readonly limits?: CallerLimits;
 }
 
 /** Signatures by private keys alone: with a shared secret, whoever can check a token could make one. */
@@ -39,7 +41,7 @@ export interface OidcCallerOptions {
  * A caller's id is `oidc_<hash of issuer and subject>/<subject>`: they are one of a kind where callers share something, because nobody but the issuer can
  * invent them, and a person where people are listed, counted and deleted.
  */
-export function createOidcCallers({ settings: { issuer, audience, admins }, verifier, now }: OidcCallerOptions): OidcCallers {
+export function createOidcCallers({ settings: { issuer, audience, admins, limits }, verifier, now }: OidcCallerOptions): OidcCallers {
   let discovered: { keySetUrl: Promise<string>; at: number } | undefined;
 
   /** Asked once for all who wait; a failure is not kept. */
@@ -75,6 +77,8 @@ export function createOidcCallers({ settings: { issuer, audience, admins }, veri
     );
   }
 
+  const limited = limits === undefined ? {} : { limits };
+
   return {
     isToken: (credential) => /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/.test(credential),
     async find(token) {
@@ -84,11 +88,11 @@ export function createOidcCallers({ settings: { issuer, audience, admins }, veri
       const { sub, exp = 0 } = payload;
       if (sub === undefined || !isPersonId(sub)) throw refuse('it has no claim "sub" that could be an id');
       const role = admins !== undefined && hasValue(payload, admins) ? 'admin' : 'user';
-      return { id: idOf(sub), person: personOf(sub, payload), role, isOpen: false, expiresAt: endOf(exp) };
+      return { id: idOf(sub), person: personOf(sub, payload), role, isOpen: false, expiresAt: endOf(exp), ...limited };
     },
     findById(id): Caller | undefined {
       const subject = personIdOf(id);
-      return subject === undefined || id !== idOf(subject) ? undefined : { id, person: { id: subject }, role: 'user', isOpen: false };
+      return subject === undefined || id !== idOf(subject) ? undefined : { id, person: { id: subject }, role: 'user', isOpen: false, ...limited };
     },
   };
 }

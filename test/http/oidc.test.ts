@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { generateKeyPair, SignJWT } from 'jose';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import type { OidcSettings } from '../../src/policy/oidc-callers.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
 import { directSend } from '../_support/direct-send.ts';
@@ -28,14 +29,14 @@ interface OidcGateway extends Gateway {
 }
 
 /** `admins`: who is an administrator by their token. */
-async function oidcGateway(options: GatewayOptions & { admins?: { claim: string; value: string } } = {}): Promise<OidcGateway> {
-  const { admins, environment, ...rest } = options;
+async function oidcGateway(options: GatewayOptions & Pick<OidcSettings, 'admins' | 'limits'> = {}): Promise<OidcGateway> {
+  const { admins, limits, environment, ...rest } = options;
   const issuer = await startTokenIssuer();
   onTestFinished(() => issuer[Symbol.asyncDispose]());
   const gateway = await gatewayOf({
     send: directSend,
     ...rest,
-    config: { oidc: { issuer: issuer.url, audience, admins } },
+    config: { oidc: { issuer: issuer.url, audience, admins, ...(limits !== undefined && { limits }) } },
     environment: { STORE_CHATS: 'true', ...environment },
   });
   onTestFinished(() => gateway[Symbol.asyncDispose]());
@@ -230,6 +231,18 @@ describe('rights', () => {
   test('without a rule nobody is an administrator by a token', async () => {
     const { call, issuer } = await oidcGateway();
     expect((await call('GET /api/keys', await issuer.tokenFor('ada', { claims: { groups: 'operators' } }))).status).toBe(403);
+  });
+});
+
+describe('limits', () => {
+  test('hold for each caller', async () => {
+    const { call, issuer, model } = await oidcGateway({ limits: { requestsPerMinute: 1 }, turns: [says('Hello.'), says('Hello.')] });
+    const [ada, bob] = [await issuer.tokenFor('ada'), await issuer.tokenFor('bob')];
+    expect((await call('POST /v1/chat/completions', ada, question)).status).toBe(200);
+    const refused = await call('POST /v1/messages', ada, { ...question, max_tokens: 10 });
+    expect(refused).toMatchObject({ status: 429, body: { error: { message: expect.stringContaining('You may make one request a minute') } } });
+    expect((await call('POST /v1/chat/completions', bob, question)).status).toBe(200);
+    expect(model.requests).toHaveLength(2);
   });
 });
 

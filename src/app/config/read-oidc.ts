@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { toLimits } from '../../admin/stored-keys.ts';
+import { callerLimits } from '../../http/routes/keys.ts';
 import type { OidcSettings } from '../../policy/oidc-callers.ts';
 import { ConfigError } from './config-error.ts';
 import { readSection } from './config-file.ts';
@@ -16,6 +18,7 @@ const authSchema = z
         client_secret: z.unknown().optional(),
         scopes: z.unknown().optional(),
         admins: z.strictObject({ claim: z.string().min(1), value: z.string().min(1) }).optional(),
+        limits: callerLimits.optional(),
       })
       .optional(),
   })
@@ -25,7 +28,7 @@ const authSchema = z
 export function readOidc(settings: SettingsReader, file: ConfigFile | undefined): OidcSettings | undefined {
   const { oidc: section } = readSection(file, authSchema, {
     name: 'auth',
-    cure: 'write it as oidc: {issuer, audience, client_id, client_secret, scopes, admins: {claim, value}}, where only the first two are needed',
+    cure: 'write it as oidc: {issuer, audience, client_id, client_secret, scopes, admins: {claim, value}, limits: {tokens_per_day}}, where only the first two are needed',
   });
   const [issuer, audience] = [settings.read('OIDC_ISSUER'), settings.read('OIDC_AUDIENCE')];
   const [id, secret] = [settings.read('OIDC_CLIENT_ID'), settings.read('OIDC_CLIENT_SECRET')];
@@ -38,8 +41,14 @@ export function readOidc(settings: SettingsReader, file: ConfigFile | undefined)
     throw new ConfigError(
       'OIDC_AUDIENCE (auth.oidc.audience) is not set; set it to the name of this API at your OpenID provider, so that tokens for other programs are refused.',
     );
-  const { admins } = section ?? {};
-  return { issuer, audience, ...(admins !== undefined && { admins }), ...withClient(settings, { id, secret, audience }) };
+  const { admins, limits } = section ?? {};
+  return {
+    issuer,
+    audience,
+    ...(admins !== undefined && { admins }),
+    ...(limits !== undefined && { limits: toLimits(limits) }),
+    ...withClient(settings, { id, secret, audience }),
+  };
 }
 
 function withClient(

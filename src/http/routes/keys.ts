@@ -71,7 +71,8 @@ const limit = z.int(limitHint).min(1, limitHint).max(maxLimit, limitHint).nullis
 const maxTokens = 1_000_000_000_000;
 const tokensHint = 'must be a whole number of at least 1';
 const tokens = z.int(tokensHint).min(1, tokensHint).max(maxTokens, `must be at most ${maxTokens}`).nullish();
-const limits = z
+/** Of a key, and of callers with tokens. */
+export const callerLimits = z
   .strictObject(
     { requests_per_minute: limit, concurrent_runs: limit, tokens_per_day: tokens },
     {
@@ -91,8 +92,8 @@ export const newKey = z.strictObject(
     expires_at: time.nullish(),
     models: z.array(z.string().min(1).max(256)).max(maxEntries).nullish(),
     tools: z.array(toolEntry).max(maxEntries).nullish(),
-    limits: limits.nullish(),
-    total_limits: limits.nullish(),
+    limits: callerLimits.nullish(),
+    total_limits: callerLimits.nullish(),
     users: peopleRule.nullish(),
   },
   {

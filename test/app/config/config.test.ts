@@ -87,6 +87,15 @@ describe('auth.oidc', () => {
     expect(readFile(section, { OIDC_AUDIENCE: 'other' }).oidc).toEqual({ issuer: 'https://id.example/', audience: 'other', admins });
   });
 
+  it('limits its callers as keys are limited', () => {
+    const oidc = 'issuer: "https://id.example/", audience: gateway';
+    const limited = readFile(`auth: {oidc: {${oidc}, limits: {requests_per_minute: 60, tokens_per_day: 100000}}}`).oidc;
+    expect(limited?.limits).toEqual({ requestsPerMinute: 60, tokensPerDay: 100_000 });
+    const problem = problemOf(() => readFile(`auth: {oidc: {${oidc}, limits: {requests: 60}}}`));
+    expect(problem).toContain('auth.oidc.limits');
+    expect(problem).toContain('those are requests_per_minute, concurrent_runs and tokens_per_day');
+  });
+
   it('is among the settings in force, wherever it comes from', () => {
     const file = { path: './toolwharf.yaml', entries: { auth: { oidc: { issuer: 'https://id.example', audience: 'gateway' } } } };
     const shown = listSettings({ OIDC_AUDIENCE: 'other' }, file).filter(({ name }) => name.startsWith('OIDC_'));
