@@ -79,7 +79,10 @@ function expand(template: string, values: ReadonlyMap<string, string | undefined
   );
 }
 
-/** Chat and message ids come from the client: a line break would inject a header, and a character beyond Latin-1 cannot be sent. */
+/**
+ * Chat and message ids come from the client: a line break would inject a header, and a character beyond Latin-1 cannot be sent. Two ids are never the
+ * same text: `%` is encoded too, and so are spaces at the ends, which HTTP would drop.
+ */
 function encodeForHeader(value: string): string {
-  return value.toWellFormed().replaceAll(/[^\x20-\x7e]/gu, (character) => encodeURIComponent(character));
+  return value.toWellFormed().replaceAll(/[^\x20-\x24\x26-\x7e]|^ +| +$/gu, (characters) => encodeURIComponent(characters));
 }
