@@ -63,7 +63,7 @@ export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = asyn
   app.delete<WithId>('/v1/chat/completions/:id', async ({ caller, params: { id } }) => {
     const position = await store.delete(caller.id, id);
     if (position === undefined) throw missing(id);
-    deleted.set(`${caller.id} ${id}`, { owner: caller.id, value: position, characters: id.length });
+    deleted.set(placeOf(caller.id, id), { owner: caller.id, value: position, characters: id.length });
     return { object: 'chat.completion.deleted', id, deleted: true };
   });
 
@@ -85,7 +85,7 @@ export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = asyn
   }
 
   async function requirePosition(callerId: string, id: string): Promise<ChatPlace> {
-    const chat = deleted.get(`${callerId} ${id}`) ?? (await store.find(callerId, id));
+    const chat = deleted.get(placeOf(callerId, id)) ?? (await store.find(callerId, id));
     if (chat === undefined) throw unknownAfter(`there is no stored chat completion ${id.slice(0, longestShownId)}`);
     return { id: chat.id, created: chat.created };
   }
@@ -97,6 +97,11 @@ export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = asyn
     return new GatewayError('not_found', `There is no stored chat completion ${id.slice(0, longestShownId)}. ${cure}`);
   }
 };
+
+/** Ids of people may hold whatever stands between two ids. */
+function placeOf(callerId: string, id: string): string {
+  return JSON.stringify([callerId, id]);
+}
 
 function unknownAfter(problem: string): GatewayError {
   return new GatewayError('invalid_request', `after: ${problem}.`, { param: 'after' });
