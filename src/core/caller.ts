@@ -1,3 +1,4 @@
+import { keyIdOf } from './people.ts';
 import type { Person } from './people.ts';
 
 /** Ids of callers without a stored key: in open mode, and with `TOOLWHARF_ADMIN_KEY`. Ids of stored keys begin with `key_`, those of callers with a token with `oidc_`. */
@@ -14,6 +15,11 @@ export function tokenCallerKey(mark: string): string {
 /** Whether the caller is known by such a token. Nobody can put off its end, as an administrator can that of a key. */
 export function hasToken({ id }: Pick<Caller, 'id'>): boolean {
   return id.startsWith(tokenPrefix);
+}
+
+/** Who is asking, as lines of the log say it: the key by its name, and a person by their id, never by their name or address. */
+export function loggedCaller({ id, name, person }: Pick<Caller, 'id' | 'name' | 'person'>): { caller: string; user?: string } {
+  return { caller: name ?? keyIdOf(id), ...(person !== undefined && { user: person.id }) };
 }
 
 /** Limits of one caller. Absent: unlimited. */

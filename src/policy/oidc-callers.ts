@@ -92,7 +92,9 @@ export function createOidcCallers({ settings: { issuer, audience, admins, limits
     },
     findById(id): Caller | undefined {
       const subject = personIdOf(id);
-      return subject === undefined || id !== idOf(subject) ? undefined : { id, person: { id: subject }, role: 'user', isOpen: false, ...limited };
+      return subject === undefined || id !== idOf(subject)
+        ? undefined
+        : { id, person: { id: subject }, role: 'user', isOpen: false, ...limited };
     },
   };
 }

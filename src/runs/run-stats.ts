@@ -131,6 +131,8 @@ export interface AnsweredChat {
   model: string;
   stream: boolean;
   caller?: string;
+  /** The person, where the key speaks for several. */
+  user?: string;
   /** Absent: HTTP. `page`: of an approval, for the run that it resumes. `background`: without a client. */
   over?: 'socket' | 'page' | 'background';
   status?: number;

@@ -240,7 +240,10 @@ describe('limits', () => {
     const [ada, bob] = [await issuer.tokenFor('ada'), await issuer.tokenFor('bob')];
     expect((await call('POST /v1/chat/completions', ada, question)).status).toBe(200);
     const refused = await call('POST /v1/messages', ada, { ...question, max_tokens: 10 });
-    expect(refused).toMatchObject({ status: 429, body: { error: { message: expect.stringContaining('You may make one request a minute') } } });
+    expect(refused).toMatchObject({
+      status: 429,
+      body: { error: { message: expect.stringContaining('You may make one request a minute') } },
+    });
     expect((await call('POST /v1/chat/completions', bob, question)).status).toBe(200);
     expect(model.requests).toHaveLength(2);
   });

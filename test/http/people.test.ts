@@ -172,6 +172,48 @@ describe('a key that speaks for several people', () => {
     expect(gateway.sent[0]?.headers).toMatchObject({ 'x-user': 'ada', 'x-name': 'Ad%C3%A9  x-role: admin', 'x-mail': 'ada@example.org' });
   });
 
+  test.each([
+    ['é', '%C3%A9'],
+    ['%C3%A9', '%25C3%25A9'],
+    [' ada ', '%20ada%20'],
+    ['ada lovelace', 'ada lovelace'],
+    ['a/b@c', 'a/b@c'],
+  ])('says in headers of tool servers that it is %j, and nobody else', async (id, sent) => {
+    const document = documentOf({ look: { type: 'object', properties: {} } });
+    const gateway = await peopleGateway([], {
+      servers: [serverOf('town', document, { headers: { 'x-user': '{{USER_ID}}' } })],
+      answers: { 'http://town.test/look': { seen: true } },
+    });
+    const { key } = await gateway.keyFor({ from: 'jwt', name: 'x-token', secret });
+    const signed = new SignJWT({ sub: id }).setProtectedHeader({ alg: 'HS256' }).setExpirationTime('5m');
+    const headers = { 'x-token': await signed.sign(new TextEncoder().encode(secret)) };
+    expect((await gateway.call('POST /api/tools/look/call', { key, headers, payload: {} })).status).toBe(200);
+    expect(gateway.sent[0]?.headers?.['x-user']).toBe(sent);
+  });
+
+  test('keeps the place in a list of deleted chats from a person whose id goes on with that of a chat', async () => {
+    const gateway = await peopleGateway([says('Hello.')]);
+    const { key } = await gateway.keyFor(byHeader);
+    const { body } = await gateway.chat(key, 'ada chat', { store: true });
+    const id = String(body['id']);
+    const of = (user: string): { key: string; headers: Record<string, string> } => ({ key, headers: { 'x-openwebui-user-id': user } });
+    expect((await gateway.call(`DELETE /v1/chat/completions/${id}`, of('ada chat'))).status).toBe(200);
+    expect((await gateway.call(`GET /v1/chat/completions?after=${id}`, of('ada chat'))).status).toBe(200);
+    expect((await gateway.call(`GET /v1/chat/completions?after=chat%20${id}`, of('ada'))).status).toBe(400);
+  });
+
+  test('stands in the log by its id, beside the name of the key, and by nothing else', async () => {
+    const gateway = await peopleGateway([says('Hello.')]);
+    const { key } = await gateway.keyFor(byHeader);
+    const headers = { 'x-openwebui-user-id': 'u-17', 'x-openwebui-user-name': 'Ada Lovelace', 'x-openwebui-user-email': 'ada@example.org' };
+    const payload = { model: 'model', messages: [{ role: 'user', content: 'Hi!' }] };
+    await gateway.call('POST /v1/chat/completions', { key, headers, payload });
+    await gateway.app.close();
+    const lines = gateway.app.logLines.map((line) => JSON.parse(line) as JsonObject);
+    expect(lines.find(({ msg }) => String(msg).startsWith('chat '))).toMatchObject({ caller: 'frontend', user: 'u-17' });
+    expect(gateway.app.logLines.join()).not.toMatch(/Lovelace|example\.org/);
+  });
+
   test('names a person over a socket by the header of its upgrade, or in the auth frame', async () => {
     const gateway = await peopleGateway();
     const { key } = await gateway.keyFor(byHeader);

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { loggedCaller } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { invalidKey, startKeyNeeded } from './authenticate.ts';
@@ -86,8 +87,8 @@ type NamedLogger = FastifyRequest['log'] & { setBindings?: (bindings: Readonly<R
  * Adds the caller to every further log line of the request. It changes the request's logger instead of creating a child of it: a child of a child
  * would turn each request's logger into a prototype, which makes every line slow to write.
  */
-function addCallerToLog({ log }: FastifyRequest, { name, id }: Caller): void {
-  (log as NamedLogger).setBindings?.({ caller: name ?? id });
+function addCallerToLog({ log }: FastifyRequest, caller: Caller): void {
+  (log as NamedLogger).setBindings?.(loggedCaller(caller));
 }
 
 /** Once a request asks for an upgrade, Node no longer closes its connection, and the websocket server has not taken it over yet. */

@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
+import { loggedCaller } from '../../../core/caller.ts';
 import type { Caller } from '../../../core/caller.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
@@ -251,7 +252,7 @@ export async function streamToSession({
     clearImmediate(flush);
     if (stats !== undefined) {
       const { runId: run_id, model } = head;
-      logChat(log, stats, { caller: caller.name ?? caller.id, run_id, model, stream: true, over: 'socket' });
+      logChat(log, stats, { ...loggedCaller(caller), run_id, model, stream: true, over: 'socket' });
     }
     ended?.removeEventListener('abort', onEnded);
   }

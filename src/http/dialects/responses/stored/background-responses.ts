@@ -1,3 +1,4 @@
+import { loggedCaller } from '../../../../core/caller.ts';
 import type { Caller } from '../../../../core/caller.ts';
 import { GatewayError } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
@@ -113,7 +114,7 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
       run: { runId },
     } = started;
     const { caller, model } = answer;
-    logChat(log, stats, { caller: caller.name ?? caller.id, run_id: runId, model, stream: events !== undefined, over: 'background' });
+    logChat(log, stats, { ...loggedCaller(caller), run_id: runId, model, stream: events !== undefined, over: 'background' });
     if (events !== undefined) setTimeout(() => forget(stored.id, events), limits.backgroundEventsMs).unref();
   }
 
