@@ -2,6 +2,7 @@ import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { documentOf, serverOf } from '../requirements/gateway.ts';
 import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
+import { startOllamaServer } from '../_support/ollama-server.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 
@@ -140,6 +141,28 @@ describeInChromium('the page of keys and people', () => {
     await page.getByRole('group', { name: 'Limits', exact: true }).getByLabel('Tokens a day').fill('1');
     await page.getByRole('group', { name: 'Limits', exact: true }).getByLabel('Tokens a day').fill('');
     expect(await page.getByLabel('Last day').isVisible()).toBe(true);
+  });
+
+  test('finds one of many models, and keeps one that is gone', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `model-${index}:latest`);
+    const ollama = await startOllamaServer(names.map((name) => ({ name })));
+    onTestFinished(() => ollama.close());
+    await using gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: adminKey, OLLAMA_BASE_URLS: ollama.url });
+    const headers = { 'x-api-key': adminKey, 'content-type': 'application/json' };
+    const body = JSON.stringify({ name: 'script', role: 'user', models: ['gone'] });
+    expect((await fetch(`${gateway.url}/api/keys`, { method: 'POST', headers, body })).status).toBe(201);
+    await using it = await openPage(gateway.url, { path: `/console/keys#key=${adminKey}` });
+    const { page } = it;
+    await page.getByRole('button', { name: 'Edit the key script' }).click();
+    const models = page.getByRole('group', { name: 'Models' });
+    await models.getByLabel('Search models').fill('del-7');
+    await models.getByLabel('model-7').check();
+    expect(await models.getByRole('checkbox').count()).toBe(1);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('script is saved.').first().waitFor();
+    const listed = (await (await fetch(`${gateway.url}/api/keys`, { headers })).json()) as { data: { models: string[] | null }[] };
+    expect(listed.data.map((key) => key.models)).toContainEqual(['gone', 'model-7:latest']);
   });
 
   test('disconnects a person from a tool server, and deletes them', async () => {

@@ -37,6 +37,7 @@ const paths = {
   preset: 'M4 6h7M15 6h1M4 14h1M9 14h7M13 4v4M7 12v4',
   refresh: 'M16 10a6 6 0 1 1-2-4.500L16 7M16 3v4h-4',
   run: 'M3 10h3l2-6 4 12 2-6h3',
+  save: 'M10 3v9.500M6 9l4 4 4-4M4 16.500h12',
   search: 'M9 3a6 6 0 1 0 0 12A6 6 0 0 0 9 3zM13.500 13.500L17 17',
   settings: 'M4 5h12M4 10h12M4 15h12M7 3.500v3M13 8.500v3M8 13.500v3',
   stop: 'M5 5h10v10H5z',

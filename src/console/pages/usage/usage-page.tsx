@@ -42,11 +42,13 @@ export function UsagePage(): JSX.Element {
           ))}
         </select>
         <Button
-          icon="down"
-          label="Save as a table for spreadsheets (CSV)"
+          icon="save"
+          label="CSV, a table for spreadsheets"
           isDisabled={asked.data === undefined || asked.data.data.length === 0}
           onClick={() => saveFile(`usage-by-${by}-${range.from}-${range.to}.csv`, toTable(asked.data?.data ?? [], by, nameOf))}
-        />
+        >
+          CSV
+        </Button>
       </header>
       <Answered asked={asked}>
         {({ data }) =>
