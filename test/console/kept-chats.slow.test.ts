@@ -30,7 +30,7 @@ describeInChromium('a chat that is kept in this browser', () => {
     await page.getByLabel('Title of this chat').press('Escape');
     await page.getByRole('heading', { name: 'How are you?' }).waitFor();
     await page.getByRole('button', { name: 'Rename this chat' }).click();
-    await page.keyboard.type('Well-being');
+    await page.getByLabel('Title of this chat').fill('Well-being');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Well-being' }).waitFor();
     await page.reload();

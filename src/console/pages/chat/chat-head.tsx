@@ -1,9 +1,10 @@
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
+import { focusQuestion } from './composer.tsx';
 import { saveAsMarkdown } from './export-chat.ts';
 import { deleteChat } from './kept-chats.ts';
 import { forgetChat } from './open-chats.ts';
@@ -34,6 +35,7 @@ export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
           onDone={(title) => {
             if (title !== undefined) open.rename(title);
             setRenaming(false);
+            focusQuestion();
           }}
         />
       ) : (
@@ -53,7 +55,7 @@ export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
 function Rename({ title, onDone }: { title: string; onDone: (title: string | undefined) => void }): JSX.Element {
   const [text, setText] = useState(title);
   const input = useRef<HTMLInputElement>(null);
-  useEffect(() => input.current?.select(), []);
+  useLayoutEffect(() => input.current?.select(), []);
   return (
     <form
       class="chat-rename"

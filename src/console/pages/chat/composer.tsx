@@ -17,6 +17,11 @@ export interface ComposerProps {
   children: ComponentChildren;
 }
 
+/** Puts the focus where a question is typed, such as when what had it is gone. Not on a phone, whose keyboard would cover half of the page. */
+export function focusQuestion(): void {
+  if (matchMedia('(pointer: fine)').matches) document.querySelector<HTMLElement>('.composer textarea')?.focus();
+}
+
 /** More belong in a tool server. */
 const maxAttachments = 8;
 
@@ -28,8 +33,7 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
   const picker = useRef<HTMLInputElement>(null);
   useEffect(() => {
     setText(readDraft(chatId));
-    // On a phone the keyboard would cover half of the page.
-    if (matchMedia('(pointer: fine)').matches) input.current?.focus();
+    focusQuestion();
   }, [chatId]);
   const change = (changed: string): void => {
     setText(changed);
@@ -100,7 +104,7 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
         {children}
         <span class="grow" />
         {isRunning ? (
-          <Button kind="main" icon="stop" label="Stop (Esc)" onClick={onCancel} />
+          <Button kind="main" icon="stop" label="Stop (Esc)" onClick={() => (onCancel(), focusQuestion())} />
         ) : (
           <Button kind="main" type="submit" icon="arrowUp" label="Send (Enter)" isDisabled={text.trim() === ''} />
         )}

@@ -2,10 +2,12 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Button } from '../../parts/button.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { takeFocus } from '../../parts/take-focus.ts';
 import { AnswerView } from './answer-view.tsx';
 import { AttachedFiles } from './attached-files.tsx';
 import { leafBelow, versionsOf } from './chat.ts';
 import type { ChatSettings, Message, Question } from './chat.ts';
+import { focusQuestion } from './composer.tsx';
 import type { OpenChat } from './open-chats.ts';
 
 export interface MessageViewProps {
@@ -26,7 +28,7 @@ export function MessageView({ message, open, settings }: MessageViewProps): JSX.
         <AnswerView
           answer={isLive ? (open.running.value ?? message) : message}
           revision={isLive ? open.news.value : 0}
-          onRetry={isRunning ? undefined : () => open.retry(message, settings)}
+          onRetry={isRunning ? undefined : () => (open.retry(message, settings), focusQuestion())}
         />
       )}
       <Versions message={message} open={open} isRunning={isRunning} />
@@ -46,6 +48,10 @@ function QuestionView({
   isRunning: boolean;
 }): JSX.Element {
   const [draft, setDraft] = useState<string>();
+  const close = (): void => {
+    setDraft(undefined);
+    focusQuestion();
+  };
   if (draft === undefined)
     return (
       <>
@@ -62,16 +68,22 @@ function QuestionView({
       class="chat-edit"
       onSubmit={(event) => {
         event.preventDefault();
-        setDraft(undefined);
+        close();
         if (draft.trim() !== '') open.edit(question, draft, settings);
       }}
     >
-      <textarea aria-label="Your question" value={draft} rows={3} autofocus onInput={(event) => setDraft(event.currentTarget.value)} />
+      <textarea
+        aria-label="Your question"
+        value={draft}
+        rows={3}
+        ref={takeFocus}
+        onInput={(event) => setDraft(event.currentTarget.value)}
+      />
       <div class="row">
         <Button kind="main" isSmall type="submit">
           Ask
         </Button>
-        <Button isSmall onClick={() => setDraft(undefined)}>
+        <Button isSmall onClick={close}>
           Cancel
         </Button>
       </div>

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Ask } from '../../api/session.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { Button } from '../../parts/button.tsx';
@@ -8,11 +8,16 @@ import { initialValue } from '../../parts/json-schema.ts';
 import type { JsonSchema } from '../../parts/json-schema.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { SchemaForm } from '../../parts/schema-form.tsx';
+import { takeFocus } from '../../parts/take-focus.ts';
 import { announce } from '../../parts/toasts.tsx';
+import { focusQuestion } from './composer.tsx';
 
 /** What the gateway wants to know before a call goes on, above the place where questions are typed. */
 export function Questions({ asks }: { asks: readonly Ask[] }): JSX.Element {
+  const before = useRef(0);
   useEffect(() => {
+    if (asks.length < before.current && document.activeElement === document.body) focusQuestion();
+    before.current = asks.length;
     if (asks.length > 0) announce('A question waits for you, before the field for yours.');
   }, [asks.length]);
   return (
@@ -64,7 +69,7 @@ function Approval({ ask }: { ask: Ask }): JSX.Element {
           <input
             id={`reason-${ask.id}`}
             value={reason}
-            autofocus
+            ref={takeFocus}
             placeholder="Optional"
             onInput={(event) => setReason(event.currentTarget.value)}
           />
