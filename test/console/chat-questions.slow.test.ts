@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import { authorizationServer, passwordOf } from '../_support/authorization-server.ts';
 import { backendOf } from '../_support/build-app.ts';
-import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import type { FreshGateway } from '../_support/fresh-gateway.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';
@@ -94,7 +94,7 @@ describeInChromium('a question of a function', () => {
     const form = page.getByLabel('A question waits for you');
     await form.getByText('The tool server "desk" asks').waitFor();
     await form.getByText('How shall it be?').waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
 
     await form.getByLabel('Your name').fill('Ada');
     await form.getByLabel('Mail').fill('ada@example.org');
@@ -229,7 +229,7 @@ describeInChromium('a sign-in for a tool', () => {
     await page.keyboard.press('Enter');
     const question = page.getByLabel('A question waits for you');
     await question.getByText('Mail needs you to sign in').waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
     const opened = page.context().waitForEvent('page');
     await question.getByRole('link', { name: 'Sign in to Mail' }).click();
     const tab = await opened;

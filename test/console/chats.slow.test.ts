@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { backendOf } from '../_support/build-app.ts';
-import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
@@ -142,7 +142,7 @@ describeInChromium('a chat', () => {
     await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
     const question = page.getByLabel('A question waits for you');
     await question.waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
     await question.getByRole('button', { name: 'Change arguments' }).click();
     await question.getByRole('button', { name: 'Edit as JSON' }).click();
     await question.locator('textarea').fill('{"timezone": "Europe/Oslo"}');
