@@ -126,3 +126,11 @@ test('the commands on the pages are answered as the pages say', async () => {
   // The last one, because keys end the open gateway.
   expect(await run(commandsOf('api'))).toMatch(/"sources":[\s\S]*"result":[\s\S]*"object":"list"/);
 });
+
+test('the commands on the page about people are answered as it says', async () => {
+  gateway = await start('serve', { TOOLWHARF_DEMO: 'true', OLLAMA_BASE_URLS: ';', TOOLWHARF_DATA_DIR: join(folder, 'people') });
+  const administrator = `ADMIN=$KEY; curl -s $U/api/keys -H "$J" -H "x-api-key: $ADMIN" -d '{"name": "me", "role": "admin"}'`;
+  expect(await run([administrator, ...commandsOf('people')])).toMatch(
+    /"tokens_per_day":200000[\s\S]*"chat\.completion"[\s\S]*\{"data":\[\],"next":null\}[\s\S]*"state":"connected"[\s\S]*"id":"ada","deleted":true/,
+  );
+});
