@@ -14,7 +14,21 @@ export function findForeignMarkup(page: Page, within = 'body'): Promise<string[]
           /^(?:https?:\/\/|mailto:|#content$|\/$|\/console\/|\/docs$)/.test(value),
         src: (value) => /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[\w+/=]+$/.test(value),
         type: (value) =>
-          ['button', 'submit', 'text', 'checkbox', 'radio', 'password', 'number', 'url', 'email', 'date', 'search'].includes(value),
+          [
+            'button',
+            'submit',
+            'text',
+            'checkbox',
+            'radio',
+            'password',
+            'number',
+            'url',
+            'email',
+            'date',
+            'search',
+            'file',
+            'datetime-local',
+          ].includes(value),
         target: (value, element) => value === '_blank' && element.getAttribute('rel') === 'noopener noreferrer',
         rel: (value) => value === 'noopener noreferrer',
         // Words of the console's own alone: nothing of a text names a class.
@@ -40,11 +54,11 @@ export function findForeignMarkup(page: Page, within = 'body'): Promise<string[]
 
 const elements = [
   'body div main aside nav header footer section noscript p span h1 h2 h3 h4 h5 h6 hr br ul ol li dl dt dd blockquote pre code strong em del a img',
-  'table thead tbody tr th td svg path rect form fieldset legend label input textarea select option button progress dialog details summary time title figure figcaption',
+  'table thead tbody tr th td svg path rect form fieldset legend label input textarea select option button progress dialog details summary time title figure figcaption mark ins kbd small output datalist optgroup g line circle text',
 ].flatMap((names) => names.split(' '));
 
 /** Whatever they hold does nothing. */
 const plainAttributes = [
   'id for name title role tabindex start value alt loading open placeholder rows scope dir width height viewBox d rx disabled checked required',
-  'autofocus autocomplete spellcheck min max step hidden selected download multiple accept datetime data-index x y preserveAspectRatio',
+  'autofocus autocomplete spellcheck min max step hidden selected download multiple accept datetime data-index list x y x1 x2 y1 y2 transform preserveAspectRatio cx cy r colspan rowspan maxlength minlength accept inputmode pattern cols wrap fill stroke',
 ].flatMap((names) => names.split(' '));

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { CopyButton } from './copy-button.tsx';
-import { visibleText } from './visible-text.ts';
+import { VisibleText } from './visible-text.tsx';
 
 /** Entries of a list or an object that are shown at once. */
 const pageSize = 50;
@@ -31,7 +31,11 @@ function Node({ name, value, open }: { name?: string; value: unknown; open: numb
   if (typeof value === 'object' && value !== null) return <Branch {...(name !== undefined && { name })} value={value} open={open} />;
   return (
     <div class="json-line">
-      {name !== undefined && <span class="json-name">{visibleText(name)}</span>}
+      {name !== undefined && (
+        <span class="json-name">
+          <VisibleText text={name} />
+        </span>
+      )}
       <Leaf value={value} />
     </div>
   );
@@ -45,7 +49,11 @@ function Branch({ name, value, open }: { name?: string; value: object; open: num
   if (keys.length === 0)
     return (
       <div class="json-line">
-        {name !== undefined && <span class="json-name">{visibleText(name)}</span>}
+        {name !== undefined && (
+          <span class="json-name">
+            <VisibleText text={name} />
+          </span>
+        )}
         <span class="json-null">{isList ? '[ ]' : '{ }'}</span>
       </div>
     );
@@ -56,13 +64,21 @@ function Branch({ name, value, open }: { name?: string; value: object; open: num
       onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}
     >
       <summary>
-        {name !== undefined && <span class="json-name">{visibleText(name)}</span>}
+        {name !== undefined && (
+          <span class="json-name">
+            <VisibleText text={name} />
+          </span>
+        )}
         <span class="json-size">
-          {isList
-            ? `[${keys.length}]`
-            : isOpen
-              ? `{${keys.length}}`
-              : `{ ${visibleText(keys.slice(0, 4).join(', '))}${keys.length > 4 ? ', …' : ''} }`}
+          <VisibleText
+            text={
+              isList
+                ? `[${keys.length}]`
+                : isOpen
+                  ? `{${keys.length}}`
+                  : `{ ${keys.slice(0, 4).join(', ')}${keys.length > 4 ? ', …' : ''} }`
+            }
+          />
         </span>
       </summary>
       {isOpen && (
@@ -86,7 +102,7 @@ function Leaf({ value }: { value: unknown }): JSX.Element {
   if (typeof value !== 'string') return <span class={value === null ? 'json-null' : 'json-value'}>{String(value)}</span>;
   return (
     <span class="json-text">
-      {visibleText(value.slice(0, shown))}
+      <VisibleText text={value.slice(0, shown)} />
       {value.length > shown && (
         <button type="button" class="more" onClick={() => setShown(shown * 8)}>
           {value.length - shown} more characters

@@ -6,7 +6,7 @@ import { formatDuration } from '../../parts/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
-import { visibleText } from '../../parts/visible-text.ts';
+import { VisibleText } from '../../parts/visible-text.tsx';
 import type { CallPart } from './chat.ts';
 import { Files, ResultView } from './result-view.tsx';
 
@@ -42,8 +42,12 @@ export function CallCard({
               <span class="spinner" />
             )}
           </span>
-          <span class="call-name">{visibleText(tool)}</span>
-          <span class="call-brief cut">{visibleText(progress ?? briefOf(args))}</span>
+          <span class="call-name">
+            <VisibleText text={tool} />
+          </span>
+          <span class="call-brief cut">
+            <VisibleText text={progress ?? briefOf(args)} />
+          </span>
           {decision !== undefined && <span class="chip">{decisions[decision] ?? decision}</span>}
           <span class="call-time">{state === 'waiting' ? 'waits' : isRunning ? '' : formatDuration(durationMs)}</span>
           <span class="unseen">{state === 'done' ? 'done' : state === 'failed' ? 'failed' : 'running'}</span>
@@ -57,7 +61,7 @@ export function CallCard({
               <>
                 <h3>Error</h3>
                 <p class="bad">
-                  {visibleText(error.message)} <span class="soft mono">{error.code}</span>
+                  <VisibleText text={error.message} /> <span class="soft mono">{error.code}</span>
                 </p>
               </>
             )}

@@ -2,7 +2,8 @@ import type { JSX } from 'preact';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Table } from '../../parts/table.tsx';
 import { safeAddress } from '../../parts/markdown.tsx';
-import { visibleText } from '../../parts/visible-text.ts';
+import { splitUnseen } from '../../parts/unseen-characters.ts';
+import { VisibleText } from '../../parts/visible-text.tsx';
 
 /** Beyond this a list is a tree. */
 const maxRows = 100;
@@ -48,9 +49,11 @@ function ResultTable({ rows }: { rows: readonly Row[] }): JSX.Element {
       rows={rows}
       keyOf={(row) => rows.indexOf(row)}
       columns={names.map((name) => ({
-        title: visibleText(name),
+        title: splitUnseen(name)
+          .map((part) => (typeof part === 'string' ? part : part.code))
+          .join(''),
         isNumber: rows.every((row) => typeof row[name] === 'number'),
-        cell: (row) => cellOf(row[name]),
+        cell: (row) => <VisibleText text={cellOf(row[name])} />,
       }))}
     />
   );
@@ -79,5 +82,5 @@ export function Files({ files }: { files: readonly { type: string; url?: string 
 }
 
 function cellOf(value: unknown): string {
-  return typeof value === 'string' ? visibleText(value) : value === undefined || value === null ? '' : JSON.stringify(value);
+  return typeof value === 'string' ? value : value === undefined || value === null ? '' : JSON.stringify(value);
 }
