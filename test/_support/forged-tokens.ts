@@ -3,7 +3,7 @@ import type { JsonObject } from '../../src/shared/json.ts';
 
 /**
  * Tokens with the claims of a good one that nobody who holds the private key has signed: without a signature, with a shared secret that is the public
- * key in one of its spellings, and with a key that the token itself brings along. `jwk`: the public key of the good token.
+ * key in one of its spellings, and with a key that the token itself brings along or points to. `jwk`: the public key of the good token.
  */
 export function forgedTokens(good: string, jwk: JsonObject): [what: string, token: string][] {
   const [header = '', payload = '', signature = ''] = good.split('.');
@@ -31,7 +31,19 @@ export function forgedTokens(good: string, jwk: JsonObject): [what: string, toke
     [`alg "${alg}" with the good signature`, `${begun({ alg })}.${signature}`],
   ]);
   const own = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const brought = begun({ alg: 'ES256', jwk: own.publicKey.export({ format: 'jwk' }) as JsonObject });
-  const signed = sign('sha256', Buffer.from(brought), { key: own.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url');
-  return [...shared, ...unsigned, ['a key of its own', `${brought}.${signed}`], ['no signature', `${header}.${payload}.`]];
+  const signed = (fields: JsonObject): string => {
+    const text = begun({ alg: 'ES256', ...fields });
+    return `${text}.${sign('sha256', Buffer.from(text), { key: own.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`;
+  };
+  const ofOwnKey: [string, JsonObject][] = [
+    ['a key of its own', { jwk: own.publicKey.export({ format: 'jwk' }) as JsonObject }],
+    ['an address of its own key set', { jku: 'https://attacker.test/keys' }],
+    ['an address of its own certificate', { x5u: 'https://attacker.test/certificate' }],
+    ['a kid that is a path', { kid: '../../../dev/null' }],
+    ['a kid that every object has', { kid: '__proto__' }],
+    ['a critical header that nobody knows', { crit: ['rights'], rights: 'all' }],
+    ['a payload that is not encoded', { b64: false, crit: ['b64'] }],
+  ];
+  const forged = ofOwnKey.map(([what, fields]): [string, string] => [what, signed(fields)]);
+  return [...shared, ...unsigned, ...forged, ['no signature', `${header}.${payload}.`]];
 }
