@@ -11,6 +11,9 @@ import type { McpPeer } from './mcp-peer.ts';
 /** Whoever knows it can speak in the place of the gateway. */
 const sessionHeader = 'mcp-session-id';
 
+/** Recorded requests of a connection without an answer; the oldest are given up, because a server may answer none. */
+const maxWaiting = 64;
+
 /** Where a call records its requests; undefined where it does not. */
 export function recordingOf(peer: McpPeer, run: RunContext | undefined): Recording | undefined {
   if (run?.recordedRequests === undefined) return undefined;
@@ -18,7 +21,9 @@ export function recordingOf(peer: McpPeer, run: RunContext | undefined): Recordi
   const parameters = peer.query();
   return {
     requests: run.recordedRequests,
-    mask: (peer.masksFor?.(run) ?? peer).mask,
+    get mask() {
+      return (peer.masksFor?.(run) ?? peer).mask;
+    },
     isCarried: (part) =>
       'header' in part ? headers.has(part.header) : Object.hasOwn(parameters, part.parameter) || isSecretName(part.parameter),
   };
@@ -35,13 +40,12 @@ export function recordMessages(
   const waiting = new Map<number | string, { recorded: RecordedRequest; recording: Recording }>();
   const send = transport.send.bind(transport);
   transport.send = (message, options) => {
-    const { run } = scopes.contextual() ?? {};
-    const recording = recordingOf(peer, run);
+    const recording = recordingOf(peer, scopes.contextual()?.run);
     if (recording !== undefined && recording.requests.length < limits.recordedRequests && 'method' in message && 'id' in message) {
       const recorded: RecordedRequest = { body: toRecordedMessage(message, recording) };
       recording.requests.push(recorded);
       waiting.set(message.id, { recorded, recording });
-      run?.signal.addEventListener('abort', () => waiting.delete(message.id), { once: true });
+      for (const id of waiting.keys()) if (waiting.size > maxWaiting) waiting.delete(id);
     }
     return send(message, options);
   };
@@ -54,6 +58,6 @@ export function recordMessages(
   };
 }
 
-function toRecordedMessage(message: JSONRPCMessage, { mask }: Recording): RecordedBody {
+function toRecordedMessage(message: JSONRPCMessage, { mask }: Pick<Recording, 'mask'>): RecordedBody {
   return toRecordedText(JSON.stringify(message), mask);
 }

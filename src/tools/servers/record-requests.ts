@@ -2,6 +2,7 @@ import type { RecordedBody, RecordedRequest } from '../../core/recorded-request.
 import type { OutboundBody, OutboundRequest, SendOutbound } from '../../core/outbound.ts';
 import { limits } from '../../core/limits.ts';
 import { isSecretHeader } from '../../shared/secrets/secret-names.ts';
+import { createSecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { decodeText, tryUtf8 } from '../openapi/call/decode-text.ts';
 import { isPublicHeader } from './secrets-to-mask.ts';
@@ -15,33 +16,36 @@ const challenges = new Set(['www-authenticate', 'proxy-authenticate']);
 export interface Recording {
   /** Where requests are added. */
   requests: RecordedRequest[];
-  /** Redacts everything that the connection sends. */
-  mask: SecretMask;
+  /** Redacts everything that the connection sends, at any time: a token may be renewed while a request is under way. */
+  readonly mask: SecretMask;
   /** Whether the connection adds this header (in lower case), or this parameter of the query: their values are never shown, however short. */
   isCarried: (part: { header: string } | { parameter: string }) => boolean;
 }
 
 /** `send` that records what goes out and what comes back, at most `limits.recordedRequests` times. What the reader does not read is not recorded. */
 export function recordingSend(send: SendOutbound, recording: Recording): SendOutbound {
-  const { requests, mask } = recording;
+  const { requests } = recording;
   return async (request) => {
     if (requests.length >= limits.recordedRequests) return send(request);
     const recorded = toRecorded(request, recording);
     requests.push(recorded);
+    const sent = recording.mask;
+    const latest = (): SecretMask => (recording.mask === sent ? sent : createSecretMask([...sent.secrets, ...recording.mask.secrets]));
     try {
       const response = await send(request);
       const { status, headers } = response;
       const pieces = createPieces();
+      const mask = latest();
       recorded.answer = {
         status,
         headers: Object.fromEntries(
           Object.entries(headers).map(([name, value]) => [name, isSecretHeader(name) && !challenges.has(name) ? hidden : mask.text(value)]),
         ),
-        readBody: () => pieces.toBody(headers['content-type'], mask),
+        readBody: () => pieces.toBody(headers['content-type'], latest()),
       };
       return { ...response, body: watched(response.body, pieces.add) };
     } catch (error) {
-      recorded.failure = mask.text(error instanceof Error ? error.message : String(error));
+      recorded.failure = latest().text(error instanceof Error ? error.message : String(error));
       throw error;
     }
   };
