@@ -70,8 +70,7 @@ const jsonSchemaValidator = {
 
 export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions): McpConnection {
   const { send, version, createTransports = createUsualTransports } = options;
-  const { mask } = peer;
-  const maskFor = (run: RunContext | undefined): SecretMask => (run && peer.masksFor?.(run).mask) ?? mask;
+  const maskFor = (run: RunContext | undefined): SecretMask => (run && peer.masksFor?.(run).mask) ?? peer.mask;
   const scopes = createCallScopes();
   const answers = createAnswerWatch();
   const malformedTools = createMalformedToolFilter();
@@ -176,7 +175,7 @@ export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions
   }
 
   function errorLines(): string[] {
-    return kinds.flatMap(({ errorOutput }) => errorOutput?.().lines((line) => mask.text(line)) ?? []);
+    return kinds.flatMap(({ errorOutput }) => errorOutput?.().lines((line) => peer.mask.text(line)) ?? []);
   }
 
   async function inScope<Result>(

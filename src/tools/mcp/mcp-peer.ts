@@ -82,6 +82,7 @@ export function ownPeer(own: () => ToolServerRecord): McpPeer {
     get credentialMask() {
       return latest().credentialMask;
     },
+    ...(peer.masksFor && { masksFor: (run) => latest().masksFor?.(run) ?? latest() }),
     headersFor: (run) => latest().headersFor(run),
     query: () => latest().query(),
     sessionUserFor: (run) => latest().sessionUserFor(run),

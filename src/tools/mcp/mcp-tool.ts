@@ -60,7 +60,8 @@ interface Target {
 async function run(target: Target, invocation: ToolInvocation, context: ToolContext | undefined): Promise<ToolOutcome> {
   const { server, definition, isIdempotent } = target;
   const { peer, connection } = server;
-  const { mask, credentialMask } = peer.masksFor?.(invocation.run) ?? peer;
+  // Asked for when there is something to redact: a token may be renewed by the call itself.
+  const masks = (): Pick<McpPeer, 'mask' | 'credentialMask'> => peer.masksFor?.(invocation.run) ?? peer;
   for (let attempt = 1; ; attempt += 1) {
     let isReady = false;
     try {
@@ -70,15 +71,16 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
       // Validated in a worker on the account of the server, or of who brought it, so that expensive schemas slow down nobody else.
       const account = peer.isReviewed ? `mcp:${peer.id}` : invocation.run.caller.id;
       const faults = await structuredFaults(result, definition, { caller: account, signal: invocation.signal });
-      if (faults.length > 0) return failed('tool_error', mismatchMessage(peer.id, mask.text(faults.join('; '))));
+      if (faults.length > 0) return failed('tool_error', mismatchMessage(peer.id, masks().mask.text(faults.join('; '))));
       const outcome = readToolResult(result, peer.id);
-      if (outcome.type === 'error') return { ...outcome, message: mask.text(outcome.message) };
-      return withoutCredentials(outcome, credentialMask);
+      if (outcome.type === 'error') return { ...outcome, message: masks().mask.text(outcome.message) };
+      return withoutCredentials(outcome, masks().credentialMask);
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = explainMcpFailure(error);
       const mayRetry = failure.kind === 'never-sent' || !isReady || (failure.kind === 'maybe-sent' && isIdempotent);
-      if (!mayRetry || failure.kind === 'denied' || attempt >= attempts) return failedOutcome(failure, target, { isReady, mask });
+      if (!mayRetry || failure.kind === 'denied' || attempt >= attempts)
+        return failedOutcome(failure, target, { isReady, mask: masks().mask });
       await connection.drop();
     }
   }
