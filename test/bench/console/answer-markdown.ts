@@ -39,8 +39,8 @@ const code = (lines: number, from = 0): string =>
     (_, index) => `  const berth${from + index} = await find({ id: ${index}, kind: 'ship', isOpen: true }); // <b>not</b> markup`,
   ).join('\n');
 
-/** At least so many tokens. */
-function longText(tokens: number): string[] {
+/** So many tokens of text as models write it. */
+export function longText(tokens: number): string[] {
   const pieces: string[] = [];
   for (let index = 0; pieces.length < tokens; index += 1) pieces.push(...tokensOf(`${section(index)}\n\n`));
   return pieces.slice(0, tokens);

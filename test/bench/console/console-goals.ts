@@ -8,7 +8,7 @@ const firstPaintMs = 300;
 const timelineNodes = 2_000;
 
 const spread = (values: readonly number[], unit: string): string =>
-  `${median(values).toFixed(0)} ${unit} (at most ${Math.max(...values).toFixed(0)})`;
+  `${median(values).toFixed(0)} ${unit} (${Math.min(...values).toFixed(0)} to ${Math.max(...values).toFixed(0)})`;
 
 /** Tasks are judged by the worst repetition, in computing time: that the machine has other work is no fault of the console. */
 export function consoleGoals({ firstLoad, cases }: ConsoleResults): Goal[] {

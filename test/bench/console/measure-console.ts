@@ -6,7 +6,7 @@ import { chromium } from 'playwright-core';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { residentMegabytes } from '../child-process.ts';
 import { adminKey, startGateway } from '../gateway-process.ts';
-import { answers } from './answer-markdown.ts';
+import { answers, longText } from './answer-markdown.ts';
 import { largeResultQuestion, startConsoleBackend } from './console-backend.ts';
 import { measureFirstLoad } from './measure-first-load.ts';
 import type { FirstLoad } from './measure-first-load.ts';
@@ -86,6 +86,7 @@ export async function measureConsole(
     for (const name of [...Object.keys(answers), largeResultQuestion].filter(isWanted))
       for (let turn = 0; turn < repetitions; turn += 1) await watch(name, '/', (page) => followAnswer(page, name));
     for (let turn = 0; turn < repetitions; turn += 1) {
+      if (isWanted(keptChat)) await watch(keptChat, '/', openKeptChat);
       if (isWanted('a timeline')) await watch('a timeline of 10,000 events, scrolled', '/console/runs', (page) => scrollTimeline(page));
       if (isWanted('a timeline')) await watch('a timeline that grows to 10,000 events', '/console/runs', (page) => growTimeline(page));
     }
@@ -111,11 +112,57 @@ async function followAnswer(page: Page, name: string): Promise<void> {
     await page.locator('.call summary').click();
     await page.locator('.call-content').waitFor();
   }
-  // A long answer is shown over some frames.
+  await untilStill(page);
+}
+
+/** A long text is shown over some frames. */
+async function untilStill(page: Page): Promise<void> {
   for (let [before, now] = [-1, 0]; now !== before; [before, now] = [now, await lengthOf(page)]) await page.waitForTimeout(500);
 }
 
 const lengthOf = (page: Page): Promise<number> => page.evaluate(() => document.querySelector('main')?.textContent.length ?? 0);
+
+const keptChat = 'a kept chat of 60,000 tokens, opened';
+
+/** Twenty long answers that this browser has kept. */
+async function openKeptChat(page: Page): Promise<void> {
+  const text = longText(3_000).join('');
+  await page.evaluate(async (answerText) => {
+    const parentOf = (index: number): string | undefined => (index === 0 ? undefined : `m${index - 1}`);
+    const messages = Array.from({ length: 40 }, (_, index) =>
+      index % 2 === 0
+        ? { id: `m${index}`, parent: parentOf(index), role: 'user', text: 'And then?' }
+        : {
+            id: `m${index}`,
+            parent: parentOf(index),
+            role: 'assistant',
+            state: 'done',
+            parts: [{ kind: 'text', text: answerText }],
+            sources: [],
+            warnings: [],
+            started: 0,
+            finished: 1,
+          },
+    );
+    const chat = {
+      id: 'kept',
+      title: 'Kept',
+      updated: 0,
+      settings: {},
+      messages: Object.fromEntries(messages.map((message) => [message.id, message])),
+      leaf: 'm39',
+    };
+    const opening = indexedDB.open('toolwharf', 1);
+    opening.addEventListener('upgradeneeded', () => opening.result.createObjectStore('chats', { keyPath: 'id' }));
+    await new Promise((resolve) => opening.addEventListener('success', resolve));
+    const kept = opening.result.transaction('chats', 'readwrite').objectStore('chats').put(chat);
+    await new Promise((resolve) => kept.addEventListener('success', resolve));
+    opening.result.close();
+    history.pushState(null, '', '/console/chats/kept');
+  }, text);
+  await page.locator('.chat-answer .chat-foot').last().waitFor();
+  await untilStill(page);
+}
 
 async function shapeOf(page: Page): Promise<{ nodes: number; isSideways: boolean }> {
   return page.evaluate(() => {
