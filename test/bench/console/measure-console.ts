@@ -81,6 +81,7 @@ export async function measureConsole(
     await pause(restMs);
     const before = residentMegabytes(gateway.pid);
     const firstLoad = await measureFirstLoad(openContext, at('/'), paints);
+    note(`  first paint: ${firstLoad.allFirstPaintMs.map((ms) => ms.toFixed(0)).join(', ')} ms`);
     await pause(restMs);
     const gatewayMb = { before, after: residentMegabytes(gateway.pid) };
     for (const name of [...Object.keys(answers), largeResultQuestion].filter(isWanted))
