@@ -1,8 +1,8 @@
 /**
- * Characters of Markdown that are read anew within one frame of the screen, by all texts of the page together: about five milliseconds of work. A long
+ * Characters of Markdown that are read anew within one frame of the screen, by all texts of the page together: some milliseconds of work. A long
  * chat that is opened, and an answer that comes at once, appear over some frames instead of holding up the page.
  */
-const perFrame = 8_000;
+const perFrame = 4_000;
 
 let left = perFrame;
 let isCounting = false;

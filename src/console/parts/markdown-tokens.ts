@@ -9,9 +9,9 @@ const partSize = 8_000;
 const windowSize = 24_000;
 /**
  * A block may change with each character that comes, so all of it is read and rendered again. One that is longer is cut: code of four hundred lines and
- * tables of a hundred rows stay whole.
+ * tables of sixty rows stay whole.
  */
-const maxOpen: Readonly<Record<string, number>> = { code: 16_000, table: 8_000, list: 8_000, blockquote: 8_000 };
+const maxOpen: Readonly<Record<string, number>> = { code: 16_000, table: 6_000, list: 8_000, blockquote: 8_000 };
 const maxOpenOfOthers = 4_000;
 /** Of a fence, or of a table's head; it is read again with each part of its block. */
 const maxOpening = 1_000;
