@@ -65,6 +65,9 @@ const mail = {
   paths: { '/whoami': { get: { operationId: 'whoami', responses: { 200: { description: 'The account' } } } } },
 };
 
+/** Each page is looked at four times, which takes a busy machine some ten seconds. */
+const minutesMs = 240_000;
+
 const routes = pages.flatMap(({ path, routes = [path] }) => routes);
 
 describeInChromium('every page of the console', () => {
@@ -92,6 +95,7 @@ describeInChromium('every page of the console', () => {
       expect(it.faults).toEqual([]);
       expect(it.foreign).toEqual([]);
     },
+    minutesMs,
   );
 
   test('is seen as faulty where it is: a picture without words, and a line that does not fit', async () => {
