@@ -91,9 +91,9 @@ const axe = readFileSync(fileURLToPath(new URL('../../node_modules/axe-core/axe.
 /** What stands in the way of people with disabilities, a line each: rule and elements. */
 export async function findBarriers(page: Page): Promise<string[]> {
   // Moving colours would be measured half-way.
-  await page.evaluate(async () => {
-    const ending = document.getAnimations().filter(({ effect }) => effect?.getComputedTiming().endTime !== Number.POSITIVE_INFINITY);
-    await Promise.allSettled(ending.map((animation) => animation.finished));
+  await page.evaluate(() => {
+    for (const animation of document.getAnimations())
+      if (animation.effect?.getComputedTiming().endTime !== Number.POSITIVE_INFINITY) animation.finish();
   });
   await page.evaluate(axe);
   return page.evaluate(async () => {
