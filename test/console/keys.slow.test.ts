@@ -82,7 +82,7 @@ describeInChromium('the page of keys and people', () => {
     await page.getByRole('button', { name: 'I have it' }).click();
     await page
       .getByRole('row', { name: /Open WebUI/ })
-      .getByText('each 60 a minute, 100K tokens a day')
+      .getByText('for each: 60 requests a minute, 100K tokens a day')
       .waitFor({ state: 'attached' });
     const made = (await ask('GET /api/keys')).data.find(({ name }) => name === 'Open WebUI');
     expect(made).toMatchObject({
@@ -101,7 +101,7 @@ describeInChromium('the page of keys and people', () => {
     expect(await page.getByLabel('Header with the token').inputValue()).toBe('x-openwebui-user-jwt');
     await page.getByLabel('Secret', { exact: false }).last().fill('a-secret-of-thirty-two-characters');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('people, by a signed token').waitFor({ state: 'attached' });
+    await page.getByText('many people, named by a signed token').waitFor({ state: 'attached' });
     const changed = (await ask('GET /api/keys')).data.find(({ name }) => name === 'Open WebUI');
     expect(changed).toMatchObject({
       users: { from: 'jwt', name: 'x-openwebui-user-jwt', has_secret: true },

@@ -7,6 +7,8 @@ export interface Column<Row> {
   isNumber?: boolean;
   /** Left out where the page is narrow. */
   isMinor?: boolean;
+  /** What can be done with the row: at its end. */
+  isActions?: boolean;
 }
 
 export interface TableProps<Row> {
@@ -21,8 +23,8 @@ export interface TableProps<Row> {
 
 /** Up to some hundred rows; more belong in a `VirtualList`. The first column names the row. */
 export function Table<Row>({ label, columns, rows, keyOf, classOf }: TableProps<Row>): JSX.Element {
-  const classesOf = ({ isNumber, isMinor }: Column<Row>): string | undefined =>
-    [isNumber === true && 'number', isMinor === true && 'minor'].filter(Boolean).join(' ') || undefined;
+  const classesOf = ({ isNumber, isMinor, isActions }: Column<Row>): string | undefined =>
+    [isNumber === true && 'number', isMinor === true && 'minor', isActions === true && 'actions'].filter(Boolean).join(' ') || undefined;
   return (
     <div class="table-frame" tabIndex={0} role="group" aria-label={label}>
       <table>

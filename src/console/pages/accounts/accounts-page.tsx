@@ -50,12 +50,14 @@ export function AccountsPage(): JSX.Element {
       <header>
         <h1>Your accounts</h1>
       </header>
-      <p class="soft">Tool servers that use an account of your own. Calls that are made for you use it, and nobody else’s do.</p>
+      {asked.data?.data.length !== 0 && (
+        <p class="soft">Tool servers that use an account of your own. Calls that are made for you use it, and nobody else’s do.</p>
+      )}
       <Answered asked={asked}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty icon="lock" title="No tool server asks for your account">
-              <p>Those that have everybody’s own mail, calendar or files appear here.</p>
+              <p>Servers with mail, a calendar or files of your own appear here. Calls that are made for you then use your account.</p>
             </Empty>
           ) : (
             <Table<Account>
@@ -69,27 +71,29 @@ export function AccountsPage(): JSX.Element {
                   cell: ({ state }) => <span class={`chip ${tones[state]}`}>{state === 'missing' ? 'not connected' : state}</span>,
                 },
                 {
-                  title: 'By',
+                  title: 'With',
                   isMinor: true,
                   cell: ({ kind, scopes = [] }) => (
                     <>
-                      {kind === 'oauth' ? 'sign-in' : 'key'}
+                      {kind === 'oauth' ? 'a sign-in of yours' : 'a key of yours'}
                       {scopes.length > 0 && <div class="soft small">may {scopes.join(', ')}</div>}
                     </>
                   ),
                 },
                 {
                   title: 'Actions',
+                  isActions: true,
                   cell: (account) => (
-                    <span class="row accounts-actions">
+                    <span class="row">
                       {account.state === 'connected' ? (
                         <Button
                           isSmall
-                          icon="refresh"
                           label={`Connect anew to ${account.name}`}
                           isBusy={busy === account.server}
                           onClick={() => void connect(account)}
-                        />
+                        >
+                          Connect anew
+                        </Button>
                       ) : (
                         <Button
                           isSmall

@@ -6,7 +6,7 @@ import { askFirst } from '../../parts/ask-first.tsx';
 import { Breakable } from '../../parts/breakable.tsx';
 import { Button } from '../../parts/button.tsx';
 import { formatCount, formatDate, formatShort } from '../../parts/formats.ts';
-import { Answered, Problem } from '../../parts/states.tsx';
+import { Answered, Empty, Problem } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';
 import { KeyDialog } from './key-dialog.tsx';
@@ -54,10 +54,10 @@ export function KeysPage(): JSX.Element {
       <Answered asked={keys}>
         {({ data }) =>
           data.length === 0 ? (
-            <p class="card">
-              There is no key, so the gateway answers to this machine alone, and anybody on it may chat. The first key has to be an
-              administrator’s.
-            </p>
+            <Empty icon="key" title="No keys yet">
+              <p>So the gateway answers to this machine alone, and anybody on it may chat.</p>
+              <p>The first key has to be an administrator’s.</p>
+            </Empty>
           ) : (
             <Table<Key>
               label="Keys"
@@ -69,20 +69,23 @@ export function KeysPage(): JSX.Element {
                   cell: ({ name, origin }) => (
                     <>
                       <Breakable text={name} />
-                      {origin === 'environment' && <div class="soft small">set outside</div>}
+                      {origin === 'environment' && <div class="soft small">from the environment</div>}
                     </>
                   ),
                 },
                 { title: 'Role', cell: ({ role }) => <span class="chip">{role === 'admin' ? 'administrator' : 'user'}</span> },
-                { title: 'Speaks for', isMinor: true, cell: whomOf },
+                { title: 'Used by', isMinor: true, cell: whomOf },
                 { title: 'Limits', isMinor: true, cell: (key) => <Restrictions of={key} /> },
                 { title: 'Until', isMinor: true, cell: untilOf },
                 {
                   title: 'Actions',
+                  isActions: true,
                   cell: (key) =>
                     key.origin === 'database' && (
-                      <span class="row keys-actions">
-                        <Button isSmall icon="edit" label={`Edit the key ${key.name}`} onClick={() => setShown({ key, isFirst: false })} />
+                      <span class="row">
+                        <Button isSmall label={`Edit the key ${key.name}`} onClick={() => setShown({ key, isFirst: false })}>
+                          Edit
+                        </Button>
                         <Button
                           isSmall
                           kind="quiet"
@@ -110,12 +113,12 @@ export function KeysPage(): JSX.Element {
 }
 
 function whomOf({ users }: Key): string {
-  return users === null ? 'itself' : `people, by ${users.from === 'jwt' ? 'a signed token' : 'a header'}`;
+  return users === null ? 'a program or a person' : `many people, named by ${users.from === 'jwt' ? 'a signed token' : 'a header'}`;
 }
 
 function untilOf({ expires_at: expires }: Key): JSX.Element | string {
   if (expires === null) return '';
-  return Date.parse(expires) <= Date.now() ? <span class="chip bad">expired</span> : formatDate(expires);
+  return Date.parse(expires) <= Date.now() ? <span class="chip bad">expired</span> : <span class="keys-until">{formatDate(expires)}</span>;
 }
 
 /** A line for each kind of restriction. */
@@ -123,8 +126,8 @@ function Restrictions({ of: { limits, total_limits: total, models, tools, users 
   const own = limitsOf(limits);
   const all = limitsOf(total);
   const lines = [
-    own === '' ? '' : users === null ? own : `each ${own}`,
-    all === '' ? '' : `together ${all}`,
+    own === '' ? '' : users === null ? own : `for each: ${own}`,
+    all === '' ? '' : `in all: ${all}`,
     models === null ? '' : `only ${formatCount(models.length, 'model')}`,
     tools === null ? '' : `only ${formatCount(tools.length, 'tool entry', 'tool entries')}`,
   ];
@@ -140,8 +143,8 @@ function Restrictions({ of: { limits, total_limits: total, models, tools, users 
 function limitsOf(limits: Key['limits']): string {
   const { requests_per_minute: requests, concurrent_runs: runs, tokens_per_day: tokens } = limits ?? {};
   const parts = [
-    requests === undefined ? '' : `${formatShort(requests)} a minute`,
-    runs === undefined ? '' : `${formatShort(runs)} at a time`,
+    requests === undefined ? '' : `${formatShort(requests)} requests a minute`,
+    runs === undefined ? '' : `${formatShort(runs)} answers at a time`,
     tokens === undefined ? '' : `${formatShort(tokens)} tokens a day`,
   ];
   return parts.filter(Boolean).join(', ');

@@ -65,6 +65,7 @@ export function People({ people, nameOf, onDeleted }: PeopleProps): JSX.Element 
           },
           {
             title: 'Actions',
+            isActions: true,
             cell: (person) => (
               <Button isSmall label={`Manage ${person.name ?? person.id}`} onClick={() => setShown(person)}>
                 Manage

@@ -186,7 +186,7 @@ function OtherFields({ draft, set }: FieldsProps): JSX.Element {
           <span class="about">For people, and for models that may call it as a tool.</span>
         </label>
         <fieldset class="field group">
-          <legend>A human is asked first</legend>
+          <legend>A person is asked first</legend>
           <div class="choices">
             {approvals.map(([value, label]) => (
               <label key={value}>

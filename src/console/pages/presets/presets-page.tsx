@@ -55,13 +55,16 @@ export function PresetsPage(): JSX.Element {
                 { title: 'About', isMinor: true, cell: ({ description }) => description ?? '' },
                 {
                   title: 'Actions',
+                  isActions: true,
                   cell: (preset) =>
                     preset.origin === 'file' ? (
                       <span class="soft small">toolwharf.yaml</span>
                     ) : (
                       preset.origin === 'database' && (
-                        <span class="row presets-actions">
-                          <Button isSmall icon="edit" label={`Edit ${preset.id}`} onClick={() => setEdited(preset)} />
+                        <span class="row">
+                          <Button isSmall label={`Edit ${preset.id}`} onClick={() => setEdited(preset)}>
+                            Edit
+                          </Button>
                           <Button
                             isSmall
                             kind="quiet"
