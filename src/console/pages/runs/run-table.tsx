@@ -97,7 +97,11 @@ function Cancel({ run: { id, model }, onChanged }: { run: RunSummary; onChanged:
       setBusy(false);
     }
   };
-  return <Button kind="quiet" isSmall icon="stop" label={`Cancel the run of ${model}`} isBusy={isBusy} onClick={() => void cancel()} />;
+  return (
+    <Button kind="quiet" isSmall icon="stop" label={`Cancel the run of ${model}`} isBusy={isBusy} onClick={() => void cancel()}>
+      Cancel
+    </Button>
+  );
 }
 
 /** Of a run under way: until now. */

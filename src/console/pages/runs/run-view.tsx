@@ -70,7 +70,7 @@ export function RunView({ id }: { id: string }): JSX.Element {
 /** To the list as it was, where the person comes from it. */
 function Back(): JSX.Element {
   return (
-    <Link href={listAddress.current} class="soft">
+    <Link href={listAddress.current} class="trail">
       Runs
     </Link>
   );

@@ -108,7 +108,12 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
       actions={
         <>
           <Button onClick={onClose}>Cancel</Button>
-          <Button kind="main" isBusy={isAdding} isDisabled={address === undefined || isLooking || hasNothing} onClick={() => void add()}>
+          <Button
+            kind={action === 'Add anyway' ? 'plain' : 'main'}
+            isBusy={isAdding}
+            isDisabled={address === undefined || isLooking || hasNothing}
+            onClick={() => void add()}
+          >
             {action}
           </Button>
         </>

@@ -87,17 +87,11 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
   return (
     <>
       <header>
-        <Link href="/console/tool-servers" class="soft">
+        <Link href="/console/tool-servers" class="trail">
           Tool servers
         </Link>
         <h1 class="cut">{textOf(info['name']) || id}</h1>
         <State server={server} />
-      </header>
-      <div class="row tool-server-head">
-        <span class="chip">{type === 'mcp' ? 'MCP' : 'OpenAPI'}</span>
-        {server.per_user === true && <span class="chip">a key of each person</span>}
-        {!isOwn && <span class="chip">from the {origin}</span>}
-        <span class="mono small cut grow">{url}</span>
         <Button
           icon="refresh"
           isBusy={isBusy}
@@ -115,6 +109,12 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
             </Button>
           </>
         )}
+      </header>
+      <div class="row tool-server-head">
+        <span class="chip">{type === 'mcp' ? 'MCP' : 'OpenAPI'}</span>
+        {server.per_user === true && <span class="chip">a key of each person</span>}
+        {!isOwn && <span class="chip">from the {origin}</span>}
+        <span class="mono small cut grow">{url}</span>
       </div>
       {report.held !== undefined && report.held.length > 0 && (
         <HeldDefinitions server={server} held={report.held} onLeaveOut={isOwn ? leaveOut : undefined} act={act} />
