@@ -53,7 +53,7 @@ describeInChromium('the page of usage', () => {
     await page.getByRole('rowheader', { name: 'Ada' }).waitFor();
     expect((await row('Bob'))[0]).toBe('1');
     const saving = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'CSV, a table for spreadsheets' }).click();
+    await page.getByRole('button', { name: 'Save as CSV, a table for spreadsheets' }).click();
     const saved = await saving;
     expect(saved.suggestedFilename()).toBe(`usage-by-user-${dayAgo(29)}-${dayAgo(0)}.csv`);
     const lines = readFileSync(await saved.path(), 'utf8')

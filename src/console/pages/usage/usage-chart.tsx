@@ -21,7 +21,7 @@ export function UsageChart({ title, days, values, isBad = false }: UsageChartPro
   return (
     <figure class={`card usage-chart${isBad ? ' bad' : ''}`}>
       <figcaption>
-        <strong>{formatShort(total)}</strong> <span class="soft">{title.toLowerCase()}</span>
+        <strong>{formatShort(total)}</strong> <span class="soft">{(total === 1 ? title.replace(/s$/, '') : title).toLowerCase()}</span>
       </figcaption>
       <svg
         viewBox={`0 0 ${Math.max(1, days.length) * 10} ${height}`}

@@ -26,6 +26,16 @@ export function UsagePage(): JSX.Element {
     <div class="page usage">
       <header>
         <h1>Usage</h1>
+        <Button
+          icon="download"
+          label="Save as CSV, a table for spreadsheets"
+          isDisabled={asked.data === undefined || asked.data.data.length === 0}
+          onClick={() => saveFile(`usage-by-${by}-${range.from}-${range.to}.csv`, toTable(asked.data?.data ?? [], by, nameOf))}
+        >
+          Save as CSV
+        </Button>
+      </header>
+      <div class="row usage-filters">
         <RangeFields range={range} onChange={setRange} />
         <select
           aria-label="By"
@@ -41,15 +51,8 @@ export function UsagePage(): JSX.Element {
             </option>
           ))}
         </select>
-        <Button
-          icon="save"
-          label="CSV, a table for spreadsheets"
-          isDisabled={asked.data === undefined || asked.data.data.length === 0}
-          onClick={() => saveFile(`usage-by-${by}-${range.from}-${range.to}.csv`, toTable(asked.data?.data ?? [], by, nameOf))}
-        >
-          CSV
-        </Button>
-      </header>
+        {asked.data !== undefined && <OnlyOne rows={asked.data.data} by={by} nameOf={nameOf} only={only} onOnly={setOnly} />}
+      </div>
       <Answered asked={asked}>
         {({ data }) =>
           data.length === 0 ? (
@@ -57,7 +60,7 @@ export function UsagePage(): JSX.Element {
               <p>Requests, tokens and calls are counted by day, and kept for 90 days.</p>
             </Empty>
           ) : (
-            <Report rows={data} by={by} days={daysOf(range.from, range.to)} nameOf={nameOf} only={only} onOnly={setOnly} />
+            <Report rows={data} by={by} days={daysOf(range.from, range.to)} nameOf={nameOf} only={only} />
           )
         }
       </Answered>
@@ -135,17 +138,30 @@ function toTable(rows: readonly Row[], by: Dimension, nameOf: (row: Row) => stri
   );
 }
 
-interface ReportProps {
+interface RowsProps {
   rows: readonly Row[];
   by: Dimension;
-  days: readonly string[];
   nameOf: (row: Row) => string;
   /** The id of the only model, key and so on that the charts show; empty: all. */
   only: string;
-  onOnly: (id: string) => void;
 }
 
-function Report({ rows, by, days, nameOf, only, onOnly }: ReportProps): JSX.Element {
+function OnlyOne({ rows, by, nameOf, only, onOnly }: RowsProps & { onOnly: (id: string) => void }): JSX.Element | null {
+  const names = new Map(rows.map((row) => [idOf(row, by), nameOf(row)]));
+  if (names.size < 2) return null;
+  return (
+    <select aria-label="Show" value={only} onChange={(event) => onOnly(event.currentTarget.value)}>
+      <option value="">every {labels[by].toLowerCase()}</option>
+      {[...names].map(([id, name]) => (
+        <option key={id} value={id}>
+          {name}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Report({ rows, by, days, nameOf, only }: RowsProps & { days: readonly string[] }): JSX.Element {
   const sums = sumBy(rows, (row) => idOf(row, by));
   const names = new Map(rows.map((row) => [idOf(row, by), nameOf(row)]));
   const shown = only === '' ? rows : rows.filter((row) => idOf(row, by) === only);
@@ -155,19 +171,6 @@ function Report({ rows, by, days, nameOf, only, onOnly }: ReportProps): JSX.Elem
   );
   return (
     <>
-      {sums.length > 1 && (
-        <label class="row usage-only">
-          Show
-          <select value={only} onChange={(event) => onOnly(event.currentTarget.value)}>
-            <option value="">everything</option>
-            {sums.map(({ name: id }) => (
-              <option key={id} value={id}>
-                {names.get(id)}
-              </option>
-            ))}
-          </select>
-        </label>
-      )}
       <div class="usage-charts">
         {by !== 'tool' && chart('Tokens', ({ tokensIn, tokensOut }) => tokensIn + tokensOut)}
         {by !== 'tool' && chart('Requests', ({ requests }) => requests)}
@@ -178,7 +181,7 @@ function Report({ rows, by, days, nameOf, only, onOnly }: ReportProps): JSX.Elem
         label={`Usage by ${labels[by].toLowerCase()}`}
         rows={sums}
         keyOf={({ name }) => name}
-        columns={[{ title: labels[by], cell: ({ name: id }) => <Breakable text={names.get(id) ?? id} /> }, ...counts(by)]}
+        columns={[{ title: labels[by], cell: ({ name: id }) => <Breakable text={names.get(id) ?? id} /> }, ...counts(by, sums)]}
       />
       <details>
         <summary>By day (UTC)</summary>
@@ -186,20 +189,21 @@ function Report({ rows, by, days, nameOf, only, onOnly }: ReportProps): JSX.Elem
           label="Usage by day"
           rows={ofDays}
           keyOf={({ name }) => name}
-          columns={[{ title: 'Day', cell: ({ name: day }) => formatDay(day) }, ...counts(by)]}
+          columns={[{ title: 'Day', cell: ({ name: day }) => formatDay(day) }, ...counts(by, sums)]}
         />
       </details>
     </>
   );
 }
 
-function counts(by: Dimension): Column<Sum>[] {
+/** Failures are shown on a telephone only where there are any: its room is small. */
+function counts(by: Dimension, sums: readonly Sum[]): Column<Sum>[] {
   const ofTools: Column<Sum>[] = [
     { title: 'Calls', isNumber: true, isMinor: by !== 'tool', cell: ({ calls }) => formatNumber(calls) },
     {
       title: 'Failures',
       isNumber: true,
-      isMinor: by !== 'tool',
+      isMinor: by !== 'tool' && sums.every(({ failures }) => failures === 0),
       cell: ({ failures }) => <span class={failures > 0 ? 'bad' : undefined}>{formatNumber(failures)}</span>,
     },
   ];
