@@ -109,7 +109,7 @@ function Sources({ sources }: { sources: readonly Source[] }): JSX.Element {
       {sources.map((source, index) => (
         <button key={index} type="button" class="chip" onClick={() => setOpen(source)}>
           <Icon name="link" size={13} />
-          {source.source.name.replace(/^TOOL:/, '')}
+          <span class="cut">{source.source.name.replace(/^TOOL:/, '')}</span>
         </button>
       ))}
       {open !== undefined && (

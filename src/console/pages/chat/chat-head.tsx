@@ -46,7 +46,9 @@ export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
       )}
       <Button kind="quiet" icon="download" label="Save this chat as a file" onClick={() => saveAsMarkdown(chat)} />
       <Button kind="quiet" icon="trash" label="Delete this chat" onClick={() => void remove().catch(sayProblem)} />
-      <Button kind="quiet" icon="add" label="New chat" onClick={() => go('/')} />
+      <Button kind="quiet" icon="add" label="New chat" class="chat-new" onClick={() => go('/')}>
+        <span class="minor">New chat</span>
+      </Button>
     </header>
   );
 }

@@ -135,8 +135,14 @@ function BrowserTools(): JSX.Element {
           void add(event.currentTarget);
         }}
       >
-        <input name="url" type="url" required aria-label="Address of the server" placeholder="http://192.168.1.20:8000" />
-        <input name="key" type="password" aria-label="Its key, where it needs one" placeholder="Key, if it needs one" autoComplete="off" />
+        <label class="field">
+          Address of the server
+          <input name="url" type="url" required placeholder="http://192.168.1.20:8000" />
+        </label>
+        <label class="field">
+          Its key, where it needs one
+          <input name="key" type="password" autoComplete="off" />
+        </label>
         <Button type="submit" icon="add" isBusy={isBusy}>
           Add
         </Button>
