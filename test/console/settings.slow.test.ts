@@ -19,9 +19,9 @@ describeInChromium('the page of settings', () => {
     const names = page.getByRole('group', { name: 'Settings', exact: true }).getByRole('rowheader');
     await names.first().waitFor();
     expect(await names.allInnerTexts()).toEqual(['LOG_LEVEL', 'TOOLWHARF_ADMIN_KEY']);
-    await page.getByLabel('Defaults too').check();
+    await page.getByLabel('Show defaults').check();
     expect(await names.allInnerTexts()).toEqual(settings.map(({ name }) => name));
-    await page.getByLabel('Defaults too').uncheck();
+    await page.getByLabel('Show defaults').uncheck();
     await page.getByRole('searchbox').fill('calling');
     expect(await names.allInnerTexts()).toEqual(['FUNCTION_CALLING']);
     await page.getByRole('searchbox').fill('maxToolRounds');

@@ -209,7 +209,7 @@ export const scenes: readonly Scene[] = [
   {
     name: 'settings-all',
     path: '/console/settings',
-    prepare: (page) => page.getByLabel('Defaults too').check(),
+    prepare: (page) => page.getByLabel('Show defaults').check(),
   },
   {
     name: 'health',

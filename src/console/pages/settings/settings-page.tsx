@@ -21,7 +21,7 @@ export function SettingsPage(): JSX.Element {
         <h1>Settings</h1>
         <label class="row">
           <input type="checkbox" checked={isAll} onChange={(event) => setAll(event.currentTarget.checked)} />
-          Defaults too
+          Show defaults
         </label>
         <input
           type="search"
@@ -58,7 +58,7 @@ function findSettings(settings: readonly Setting[], words: string, isAll: boolea
 
 function SettingTable({ settings, isSearch }: { settings: readonly Setting[]; isSearch: boolean }): JSX.Element {
   if (settings.length === 0)
-    return <p>{isSearch ? 'No setting has these words.' : 'Nothing is set; everything has its default. “Defaults too” shows them.'}</p>;
+    return <p>{isSearch ? 'No setting has these words.' : 'Nothing is set; everything has its default. “Show defaults” lists them.'}</p>;
   return (
     <Table<Setting>
       label="Settings"
@@ -96,7 +96,7 @@ function LimitTable({ limits, words }: { limits: Readonly<Record<string, unknown
   return (
     <details open={wanted !== '' && found.length > 0}>
       <summary>
-        {wanted === '' ? 'Limits of the program' : formatCount(found.length, 'limit of the program', 'limits of the program')}
+        {wanted === '' ? 'Limits that are built in' : formatCount(found.length, 'limit that is built in', 'limits that are built in')}
       </summary>
       <Table<Limit>
         label="Limits"
