@@ -90,10 +90,13 @@ const axe = readFileSync(fileURLToPath(new URL('../../node_modules/axe-core/axe.
 
 /** What stands in the way of people with disabilities, a line each: rule and elements. */
 export async function findBarriers(page: Page): Promise<string[]> {
-  // Moving colours would be measured half-way.
-  await page.evaluate(() => {
-    for (const animation of document.getAnimations())
-      if (animation.effect?.getComputedTiming().endTime !== Number.POSITIVE_INFINITY) animation.finish();
+  // Moving colours would be measured half-way. Other looks are there from the next frame on, and may begin to move then.
+  await page.evaluate(async () => {
+    for (let frame = 0; frame < 3; frame += 1) {
+      await new Promise((resolve) => void requestAnimationFrame(resolve));
+      for (const animation of document.getAnimations())
+        if (animation.effect?.getComputedTiming().endTime !== Number.POSITIVE_INFINITY) animation.finish();
+    }
   });
   await page.evaluate(axe);
   return page.evaluate(async () => {
