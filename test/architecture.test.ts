@@ -15,19 +15,19 @@ function readProject(): SourceFile[] {
   }));
 }
 
-describe('the house', () => {
+describe('the architecture', () => {
   const files = readProject();
 
   test('has files to check', () => {
     expect(files.filter((file) => file.path.endsWith('.ts')).length).toBeGreaterThanOrEqual(20);
   });
 
-  test('keeps its floors, homes, names and versions', () => {
+  test('keeps its layers, the homes of packages, names and versions', () => {
     expect(findViolations(files)).toEqual([]);
   });
 });
 
-/** A small house in order: every kind of import that is allowed stands in it once. */
+/** A small project without a fault: every kind of import that is allowed stands in it once. */
 const soundFiles: Record<string, string> = {
   'package.json': JSON.stringify({
     dependencies: { ajv: '8.20.0', fastify: '5.12.8', luxon: '3.7.2', ollama: '0.6.4', undici: '8.12.4', yaml: '2.9.1', zod: '4.6.7' },
@@ -40,7 +40,7 @@ const soundFiles: Record<string, string> = {
   'src/app/config/read-file.ts': `import { parse } from 'yaml';\nimport { run } from '../../chat/run.ts';\n`,
   'src/start.js': `process.env.NODE_ENV = 'production';\n`,
   'src/core/chat.ts': `import type { Json } from './json.ts';\n/** import x from 'fastify' and process.env are only words here. */\n`,
-  'src/app/README.md': 'The roof.\n',
+  'src/app/README.md': 'The top.\n',
   'src/core/README.md': 'The words.\n',
   'src/chat/run.ts': `import { createHash } from 'node:crypto';\nimport type {\n  Chat,\n} from '../core/chat.ts';\nimport { two } from './two.ts';\n`,
   'src/validation/compile-schema.ts': `import { Ajv2020 } from 'ajv/dist/2020.js';\n`,
@@ -66,7 +66,7 @@ function lockOf(versions: Record<string, string>): string {
   return JSON.stringify({ packages: Object.fromEntries(packages) });
 }
 
-/** Violations of the sound house after some files were added or replaced; `null` takes one away. */
+/** Violations of the sound project after some files were added or replaced; `null` takes one away. */
 function violationsWith(changes: Record<string, string | null>): string[] {
   const files = Object.entries({ ...soundFiles, ...changes }).flatMap(([path, source]) => (source === null ? [] : [{ path, source }]));
   return findViolations(files);
@@ -74,8 +74,8 @@ function violationsWith(changes: Record<string, string | null>): string[] {
 
 const manyLines = (count: number): string => 'const a = 1;\n'.repeat(count);
 
-describe('the check of the house', () => {
-  test('has nothing to say against a house in order', () => {
+describe('the check of the architecture', () => {
+  test('has nothing to say against a project in order', () => {
     expect(violationsWith({})).toEqual([]);
   });
 
@@ -117,7 +117,7 @@ describe('the check of the house', () => {
     expect(violationsWith({ [path]: source })).toContain(violation);
   });
 
-  test('objects to every package with a home when it is used from another floor', () => {
+  test('objects to every package with a home when it is used from another layer', () => {
     const names = [
       '@fastify/cors',
       'pino',
@@ -150,9 +150,9 @@ describe('the check of the house', () => {
       'src/chat/run.ts: imports itself by way of src/chat/two.ts, src/chat/three.ts',
     ],
     [
-      'an unknown floor',
+      'an unknown layer',
       { 'src/attic/a.ts': `import '../core/chat.ts';`, 'src/attic/README.md': 'x' },
-      'src/attic/a.ts: attic is no floor of the house',
+      'src/attic/a.ts: attic is in no layer',
     ],
     ['a name that says nothing', { 'src/chat/text-utils.ts': '' }, 'src/chat/text-utils.ts: a name that says nothing'],
     ['a folder that says nothing', { 'src/chat/helpers/a.ts': '' }, 'src/chat/helpers/a.ts: a name that says nothing'],
@@ -197,9 +197,9 @@ describe('the check of the house', () => {
       'package-lock.json: node_modules/undici 8.12.4-beta.1 is older than 8.12.4',
     ],
     [
-      'a floor without its package',
+      'a safe version without its package',
       { 'package-lock.json': lockOf({ fastify: '5.12.8', undici: '8.12.4' }) },
-      'package-lock.json: ws is not installed, its security floor guards nothing',
+      'package-lock.json: ws is not installed, its safe version guards nothing',
     ],
   ];
   test.each(otherCases)('objects to %s', (_rule, changes, violation) => {

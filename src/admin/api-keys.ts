@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError, invalidField, unknownId } from '../core/errors.ts';
 import type { KeyRecord, Registry } from '../core/registry.ts';
 import { fixedCallerId, openCallerId } from '../core/caller.ts';
 import { createKeyText, hashKey, markOf } from './derive-key-hash.ts';
@@ -63,7 +63,7 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
     requireChangeable(id);
     const records = await registry.listKeys();
     const record = records.find((candidate) => candidate.id === id);
-    if (record === undefined) throw new GatewayError('not_found', `There is no key "${id.slice(0, 100)}".`);
+    if (record === undefined) throw unknownId('key', id, 'GET /api/keys');
     return { record, others: records.filter((candidate) => candidate !== record) };
   }
 
@@ -80,9 +80,7 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
   /** Whoever has the key names the person, so a person must not get an administrator's rights. */
   function requireUserRole({ role, people }: KeyFields): void {
     if (people !== undefined && role === 'admin')
-      throw new GatewayError('invalid_request', 'users: a key that speaks for several people must have the role "user".', {
-        param: 'users',
-      });
+      throw invalidField('users', 'a key that speaks for several people must have the role "user".');
   }
 
   async function store(fields: KeyFields): Promise<{ record: KeyRecord; key: string }> {
@@ -100,8 +98,10 @@ export function createApiKeys(options: ApiKeysOptions): ApiKeys {
         requireUserRole(fields);
         const isFirst = (await registry.listKeys()).length === 0;
         if (isFirst && !hasFixedKey && fields.role !== 'admin') {
-          const message = 'role: the first key must be an administrator key ("admin"), because otherwise nobody could create another one.';
-          throw new GatewayError('invalid_request', message, { param: 'role' });
+          throw invalidField(
+            'role',
+            'the first key must be an administrator key ("admin"), because otherwise nobody could create another one.',
+          );
         }
         const created = await store(fields);
         // Open mode ends with the first key, so its sessions are closed.

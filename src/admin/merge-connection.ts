@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors.ts';
+import { invalidField } from '../core/errors.ts';
 import { documentOrigin, originOf } from '../shared/document-url.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../shared/json.ts';
@@ -104,9 +104,7 @@ function restorePath(record: ToolServerRecord, { url, path: given }: { url: Json
   const isSameOrigin = documentOrigin(document) === documentOrigin(record);
   const path = isSameOrigin ? restoreUrl(record.path, given) : given;
   if (!isMasked(path) || (isSameOrigin && isMasked(record.path))) return path;
-  throw new GatewayError('invalid_request', 'path: "[secret]" is a placeholder for a value that is not shown. Send the value itself.', {
-    param: 'path',
-  });
+  throw invalidField('path', '"[secret]" is a placeholder for a value that is not shown. Send the value itself.');
 }
 
 /** Whether a key is added to a connection without authentication, which then uses `bearer`. */
@@ -187,5 +185,5 @@ export function rejectRedactedSecrets(value: unknown): void {
   const { key: _key, headers: _headers, spec: _spec, report: _report, ...fields } = value;
   const param = findHidden(fields, { areNullsHidden: 'has_key' in value });
   if (param === undefined) return;
-  throw new GatewayError('invalid_request', `${param}: this is a placeholder for a secret. Send the secret itself.`, { param });
+  throw invalidField(param, 'this is a placeholder for a secret. Send the secret itself.');
 }

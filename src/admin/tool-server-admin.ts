@@ -1,12 +1,13 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import pLimit from 'p-limit';
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError, invalidField, unknownId } from '../core/errors.ts';
 import type { Origin, Registry, ToolServerRecord } from '../core/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../core/tool-server-report.ts';
 import { toDocumentUrl } from '../shared/document-url.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { restoreUrl } from '../shared/secrets/secret-urls.ts';
+import { redactUrl, restoreUrl } from '../shared/secrets/secret-urls.ts';
 import { droppedSecrets, keepSecrets, mergeConnection, rejectRedactedSecrets } from './merge-connection.ts';
 import { parallelLoads } from './tool-server-reports.ts';
 import { withoutShownOnly } from './tool-server-wire.ts';
@@ -58,14 +59,13 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
   async function requireRecord(id: string): Promise<ToolServerRecord> {
     const isWanted = (candidate: ToolServerRecord): boolean => candidate.id === id;
     const record = (await registry.listToolServers()).find(isWanted) ?? (await registry.listToolServers('all')).find(isWanted);
-    if (record === undefined) throw new GatewayError('not_found', `There is no tool server "${id.slice(0, 100)}".`);
+    if (record === undefined) throw unknownId('tool server', id, 'GET /api/tool-servers');
     return record;
   }
 
   /** Undefined if no id has to be derived, and for an unreachable server, whose id is derived from its URL. */
-  async function titleFor(value: unknown, signal: AbortSignal): Promise<string | undefined> {
-    if (!isJsonObject(value) || idOf(value) !== undefined) return undefined;
-    if (findSameDocument(value, await registry.listToolServers()).length > 0) return undefined;
+  async function titleFor(value: unknown, known: KnownRecords, signal: AbortSignal): Promise<string | undefined> {
+    if (!isJsonObject(value) || idOf(value) !== undefined || known.withSameDocument(value).length > 0) return undefined;
     const record = parsedOrUndefined(() => parseConnection(withoutShownOnly(value), 'database'));
     if (record?.isEnabled !== true) return undefined;
     const title = (await inspector.verify(record, signal)).info?.['title'];
@@ -75,7 +75,8 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
   async function titlesFor(values: unknown, signal: AbortSignal): Promise<Map<number, string>> {
     const load = pLimit(parallelLoads);
     const entries = Array.isArray(values) ? values : [];
-    const titles = await Promise.all(entries.map((value: unknown) => load(() => titleFor(value, signal))));
+    const known = new KnownRecords(await registry.listToolServers());
+    const titles = await Promise.all(entries.map((value: unknown) => load(() => titleFor(value, known, signal))));
     return new Map(titles.flatMap((title, index) => (title === undefined ? [] : [[index, title] as const])));
   }
 
@@ -85,20 +86,20 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
     require: requireRecord,
 
     async verify(value, signal) {
-      const same = isJsonObject(value) ? findSameDocument(value, await registry.listToolServers()) : [];
+      const same = isJsonObject(value) ? new KnownRecords(await registry.listToolServers()).withSameDocument(value) : [];
       if (!isJsonObject(value) || same[0] === undefined) return inspector.verify(parseConnection(value, 'database'), signal);
-      const before = findById(value, same)[0] ?? same[0];
+      const before = same.find(({ id }) => id === idOf(value)) ?? same[0];
       return inspector.verify(parseConnection(keepSecrets(before, value), 'database'), signal);
     },
 
     async create(value, signal) {
-      const title = await titleFor(value, signal);
+      const title = await titleFor(value, new KnownRecords(await registry.listToolServers()), signal);
       return inTurn(async () => {
         rejectRedactedSecrets(value);
         const known = await registry.listToolServers('all');
         const taken = new Set(known.map(({ id }) => id));
         const record = parseConnection(withoutShownOnly(value), 'database', { title, taken });
-        const [same] = isJsonObject(value) && idOf(value) === undefined ? findSameDocument(value, known) : [];
+        const [same] = isJsonObject(value) && idOf(value) === undefined ? new KnownRecords(known).withSameDocument(value) : [];
         if (same !== undefined) {
           const cure = 'Change that one (PATCH), or give this connection an "id" of its own.';
           throw new GatewayError('conflict', `The tool server "${same.id}" leads to the same document. ${cure}`);
@@ -115,7 +116,7 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
         const before = await requireRecord(id);
         if (!isJsonObject(value)) throw new GatewayError('invalid_request', 'The body must be a JSON object with the fields to change.');
         if (value['id'] !== undefined && value['id'] !== id)
-          throw new GatewayError('invalid_request', 'id: cannot be changed; create another connection instead.', { param: 'id' });
+          throw invalidField('id', 'cannot be changed; create another connection instead.');
         const changed = { ...parseConnection(mergeConnection(before, value), 'database'), id };
         await registry.changeToolServer(changed);
         return { record: await requireRecord(id), dropped: droppedSecrets(before, changed) };
@@ -124,12 +125,16 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
     async replace(values, signal) {
       const titles = await titlesFor(values, signal);
       return inTurn(async () => {
-        const before = await registry.listToolServers('all');
-        const wanted = parseConnections(withSecretsOf(before, values), 'database', { titles });
-        for (const record of wanted) requireUnchanged(record, before);
+        const before = new KnownRecords(await registry.listToolServers('all'));
+        const completed = withSecretsOf(before, values);
+        // Each step takes some ten milliseconds for a thousand connections.
+        await nextTurn();
+        const wanted = parseConnections(completed, 'database', { titles });
+        await nextTurn();
+        for (const record of wanted) requireUnchanged(record, before.byId.get(record.id));
         await registry.replaceToolServers(wanted);
         return (await registry.listToolServers('all')).map((record) => {
-          const same = before.find(({ id }) => id === record.id);
+          const same = before.byId.get(record.id);
           return { record, dropped: same === undefined ? [] : droppedSecrets(same, record) };
         });
       });
@@ -153,16 +158,17 @@ function parsedOrUndefined(parse: () => ToolServerRecord): ToolServerRecord | un
  * Adds to each entry of a new list the secrets of the record that it replaces: the one with its id, else one with the same document. The secrets of a
  * record are used only once, preferably by id: two entries with one URL are two connections.
  */
-function withSecretsOf(records: readonly ToolServerRecord[], values: unknown): unknown {
+function withSecretsOf(records: KnownRecords, values: unknown): unknown {
   if (!Array.isArray(values)) return values;
   const entries = values.map((value: unknown) => withoutShownOnly(value));
-  const left = new Set(records);
+  const used = new Set<ToolServerRecord>();
   const before = new Map<unknown, ToolServerRecord>();
-  for (const find of [findById, findSameDocument]) {
+  const byId = (entry: JsonObject): ToolServerRecord[] => [records.byId.get(idOf(entry) ?? '')].filter((record) => record !== undefined);
+  for (const find of [byId, (entry: JsonObject) => records.withSameDocument(entry)]) {
     for (const entry of entries) {
-      const [found] = isJsonObject(entry) && !before.has(entry) ? find(entry, [...left]) : [];
+      const found = isJsonObject(entry) && !before.has(entry) ? find(entry).find((record) => !used.has(record)) : undefined;
       if (found === undefined) continue;
-      left.delete(found);
+      used.add(found);
       before.set(entry, found);
     }
   }
@@ -177,15 +183,10 @@ function withSecretsOf(records: readonly ToolServerRecord[], values: unknown): u
   });
 }
 
-function findById(entry: JsonObject, records: readonly ToolServerRecord[]): ToolServerRecord[] {
-  const wanted = idOf(entry);
-  return records.filter(({ id }) => id === wanted);
-}
-
 /** Connections of the configuration may be in the list, because clients send back what they read, but they must be unchanged. */
-function requireUnchanged(record: ToolServerRecord, records: readonly ToolServerRecord[]): void {
-  const fixed = records.find(({ id, origin }) => id === record.id && (origin === 'environment' || origin === 'file'));
-  if (fixed === undefined || isDeepStrictEqual(asWritten(record, fixed), asWritten(fixed, fixed))) return;
+function requireUnchanged(record: ToolServerRecord, fixed: ToolServerRecord | undefined): void {
+  if (fixed?.origin !== 'environment' && fixed?.origin !== 'file') return;
+  if (isDeepStrictEqual(asWritten(record, fixed), asWritten(fixed, fixed))) return;
   const source = fixed.origin === 'file' ? 'the configuration file (tool_servers)' : 'the environment (TOOL_SERVER_CONNECTIONS)';
   throw new GatewayError('read_only', `Tool server "${fixed.id}" comes from ${source}; change it there and restart the gateway.`);
 }
@@ -204,10 +205,23 @@ function idOf(entry: JsonObject): string | undefined {
   return ids.find((id): id is string => typeof id === 'string' && id !== '');
 }
 
-function findSameDocument(entry: JsonObject, records: readonly ToolServerRecord[]): ToolServerRecord[] {
-  if (typeof entry['url'] !== 'string') return [];
-  const { url, path } = toDocumentUrl(entry['url'].trim(), typeof entry['path'] === 'string' ? entry['path'].trim() : undefined);
-  return records.filter((record) => documentOf(record.url, record.path) === documentOf(url, restoreUrl(record.path, path)));
+/** Records to be found by what a thousand entries of a list say about them. */
+class KnownRecords {
+  readonly byId: ReadonlyMap<string, ToolServerRecord>;
+  readonly #byDocument: ReadonlyMap<string, ToolServerRecord[]>;
+
+  constructor(records: readonly ToolServerRecord[]) {
+    this.byId = new Map(records.map((record) => [record.id, record]));
+    this.#byDocument = Map.groupBy(records, ({ url, path }) => documentOf(url, redactUrl(path)));
+  }
+
+  /** The path of the entry may hold secrets, or be redacted as answers show it. */
+  withSameDocument(entry: JsonObject): ToolServerRecord[] {
+    if (typeof entry['url'] !== 'string') return [];
+    const { url, path } = toDocumentUrl(entry['url'].trim(), typeof entry['path'] === 'string' ? entry['path'].trim() : undefined);
+    const alike = this.#byDocument.get(documentOf(url, redactUrl(path))) ?? [];
+    return alike.filter((record) => documentOf('', record.path) === documentOf('', restoreUrl(record.path, path)));
+  }
 }
 
 /** Slashes between URL and path are ignored. */

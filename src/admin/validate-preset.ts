@@ -2,7 +2,7 @@ import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelFinder } from '../core/model.ts';
 import { plainRequest } from '../core/plain-request.ts';
-import type { PresetBook, PresetRecord } from '../core/preset.ts';
+import type { PresetFinder, PresetRecord } from '../core/preset.ts';
 import type { RunContext } from '../core/run.ts';
 import type { ToolFinder } from '../core/tool.ts';
 
@@ -11,7 +11,7 @@ const maxEntries = 200;
 
 /** What a preset is checked against. `whyNoModel` and `whyNoTool` return the problem with an id; undefined: none. */
 export interface PresetContext {
-  presets: Pick<PresetBook, 'list'>;
+  presets: Pick<PresetFinder, 'list'>;
   whyNoModel(id: string): Promise<string | undefined>;
   whyNoTool(toolId: string): Promise<string | undefined>;
   /** All names of the functions that a preset offers; undefined if not all are known at the moment. */
@@ -57,7 +57,7 @@ async function approvalProblems(
 }
 
 export interface LiveParts {
-  presets: PresetBook;
+  presets: PresetFinder;
   models: Pick<ModelFinder, 'require'>;
   tools: Pick<ToolFinder, 'offerFor'>;
 }

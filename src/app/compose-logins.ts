@@ -3,7 +3,7 @@ import type { OidcCallers } from '../core/oidc.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { createLogins } from '../policy/logins.ts';
 import { createSecretCipher } from '../storage/secrets/encrypt-secrets.ts';
-import { createOpenIdClient } from '../tools/credentials/openid-client.ts';
+import { createOpenIdClient } from '../tools/credentials/oauth/openid-client.ts';
 import type { AppContext } from './app-context.ts';
 import type { Storage } from './compose-storage.ts';
 

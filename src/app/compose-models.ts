@@ -1,10 +1,10 @@
 import type { AppContext } from './app-context.ts';
 import type { Config } from './config/config.ts';
-import { GatewayError } from '../core/errors.ts';
+import { invalidField } from '../core/errors.ts';
 import type { ModelBackend } from '../core/model.ts';
 import { passedPaths } from '../core/pass-on.ts';
 import type { PassedPath, PassOn } from '../core/pass-on.ts';
-import type { PresetBook } from '../core/preset.ts';
+import type { PresetFinder } from '../core/preset.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { createDemoBackend, demoModel } from '../models/demo/demo-model.ts';
 import { createModelCatalog } from '../models/model-catalog.ts';
@@ -15,6 +15,7 @@ import { createOllama } from '../models/ollama/ollama.ts';
 import { createOpenAiBackend, embedTexts, listOpenAiModels } from '../models/openai/openai-compatible.ts';
 import type { OpenAiConnection } from '../models/openai/openai-compatible.ts';
 import { passOn } from '../models/openai/pass-on.ts';
+import { writeBody } from '../models/write-body.ts';
 import { repairFunctions } from '../models/schema-profiles/repair-functions.ts';
 import { profileOf } from '../models/schema-profiles/to-profile.ts';
 
@@ -26,27 +27,28 @@ export interface Models {
 /** The catalog of models and presets. `backends` replaces the configured ones. */
 export function composeModels(
   { config, now }: AppContext,
-  { presets, send, backends }: { presets: PresetBook; send: SendOutbound; backends: CatalogBackend[] | undefined },
+  { presets, send, backends }: { presets: PresetFinder; send: SendOutbound; backends: CatalogBackend[] | undefined },
 ): Models {
   const { backends: configured, routes } = createBackends(config, send);
   const models = withPresets(createModelCatalog({ backends: backends ?? configured, now }), presets);
   return {
     models,
-    async passOn({ path, model, content, signal }) {
+    async passOn({ path, model, content, signal, caller }) {
       if ((await presets.find(model)) !== undefined) {
-        const message = `model: "${model.slice(0, 200)}" is a preset, which can only chat. Name a model of a backend instead.`;
-        throw new GatewayError('invalid_request', message, { param: 'model' });
+        throw invalidField('model', `"${model.slice(0, 200)}" is a preset, which can only chat. Name a model of a backend instead.`);
       }
-      const { backend, name } = await models.require(model, signal);
+      const { backend, name } = await models.require(model, signal, caller);
       const route = routes.get(backend);
       if (route === undefined || !route.paths.includes(path)) {
-        const message = `model: "${model.slice(0, 200)}" has no ${path}. Choose a model of a backend that speaks the OpenAI API and has it.`;
-        throw new GatewayError('invalid_request', message, { param: 'model' });
+        throw invalidField(
+          'model',
+          `"${model.slice(0, 200)}" has no ${path}. Choose a model of a backend that speaks the OpenAI API and has it.`,
+        );
       }
       const { contentType, bytes } =
         content.type === 'form'
           ? { contentType: content.contentType, bytes: content.bytesFor(name) }
-          : { contentType: 'application/json', bytes: JSON.stringify({ ...content.body, model: name }) };
+          : { contentType: 'application/json', bytes: await writeBody({ ...content.body, model: name }) };
       return passOn(route.connection, send, { path, signal, contentType, bytes });
     },
   };

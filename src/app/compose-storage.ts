@@ -15,7 +15,7 @@ import { withOwners } from '../storage/owned-stores.ts';
 import type { OwnedStores, Owners } from '../storage/owned-stores.ts';
 import { createPresetStore } from '../storage/preset-store.ts';
 import type { PresetStore } from '../storage/preset-store.ts';
-import { withRevocation } from '../tools/credentials/revoke-tokens.ts';
+import { withRevocation } from '../tools/credentials/oauth/revoke-tokens.ts';
 import type { AppContext } from './app-context.ts';
 
 /** Stores to use instead of stores in memory. */

@@ -8,14 +8,14 @@ import type { RunLog } from '../core/run-log.ts';
 import type { SignIns } from '../core/sign-in.ts';
 import type { RateLimiter } from '../core/rate-limit.ts';
 import { responses } from '../http/dialects/responses/responses.ts';
-import { createResponseKeeper } from '../http/dialects/responses/stored/response-keeper.ts';
+import { createResponseStorage } from '../http/dialects/responses/stored/response-storage.ts';
 import { createDefaultModel } from '../http/dialects/socket/default-model.ts';
 import { createKeptConversations } from '../http/dialects/socket/kept-conversations.ts';
 import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/start-socket-chat.ts';
 import { approvalPageRoutes } from '../http/routes/approval-page.ts';
 import { approvalRoutes } from '../http/routes/approvals.ts';
 import { chatRoutes } from '../http/routes/chat.ts';
-import { clientMetadata } from '../tools/credentials/client-addresses.ts';
+import { clientMetadata } from '../tools/credentials/oauth/client-addresses.ts';
 import { oauthCallbackRoutes } from '../http/routes/oauth-callback.ts';
 import { connectPageRoutes } from '../http/routes/connect-page.ts';
 import { credentialRoutes, othersCredentialRoutes } from '../http/routes/credentials.ts';
@@ -135,7 +135,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     follow: parts.follow,
     approvalTimeoutMs: config.approvalTimeoutMs,
     decidedRuns: parts.decidedRuns,
-    keepers: { [responses.name]: createResponseKeeper(parts.storedResponses) },
+    storages: { [responses.name]: createResponseStorage(parts.storedResponses) },
     interruptChat: parts.interruptChat,
     limiter,
     runInBackground,

@@ -1,7 +1,7 @@
 import { buildApp } from '../app/build-app.ts';
 import { readConfig } from '../app/config/config.ts';
 import { startTaskServer } from '../demo/task-server.ts';
-import { runDemonstration } from '../demo/tell-runs.ts';
+import { runDemonstration } from '../demo/print-runs.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { openLogger } from '../observability/logger.ts';
 

@@ -64,6 +64,7 @@ export async function examineInstallation(environment: NodeJS.ProcessEnv, parts:
       send: outbound.send,
       sendToServers: withTokens(config, outbound.send),
       isContainer,
+      isServing: false,
       settings: {
         title: 'Settings that differ from their defaults (docs/configuration.md lists them all)',
         findings: examineSettings(environment, parts.readFile),

@@ -6,7 +6,7 @@
  * @typedef {(params: any, context: { signal: AbortSignal, call: any }) => unknown} PageFunction
  * @typedef {(question: any, signal: AbortSignal) => unknown} Ask
  * The options are documented in docs/browser-tools.md:
- * @typedef {{ url?: string, token?: string, user?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
+ * @typedef {{ url?: string, token?: string, user?: string, sessionId?: string, servers?: Record<string, ServerAccess>, allowServer?: (url: string) => boolean,
  *   renew?: () => unknown, functions?: Record<string, PageFunction>, confirm?: Ask, input?: Ask, connect?: Ask,
  *   onSession?: (sessionId: string, isResumed: boolean) => void, onFrame?: (frame: Frame) => void,
  *   onStatus?: (status: 'connecting' | 'open' | 'waiting' | 'closed', reason?: string) => void,
@@ -32,7 +32,7 @@ export function connect(options = {}) {
   let isReady = false;
   let isClosed = false;
   let attempts = 0;
-  let sessionId = /** @type {string | undefined} */ (undefined);
+  let { sessionId } = options;
   let retryTimer = /** @type {any} */ (undefined);
   let socket = open();
 
@@ -95,6 +95,11 @@ export function connect(options = {}) {
   /** @param {string} type @param {Record<string, any>} data */
   function send(type, data) {
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type, data }));
+  }
+
+  /** @param {string} runId */
+  function cancelRun(runId) {
+    send('cancel', { run_id: runId });
   }
 
   /** @param {string} id */
@@ -202,7 +207,7 @@ export function connect(options = {}) {
       // randomUUID does not exist in pages without TLS.
       const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
       const fields = { id, ...(typeof message === 'string' ? { content: message } : message) };
-      const chat = createChat(handlers, (runId) => send('cancel', { run_id: runId }));
+      const chat = createChat(handlers, cancelRun);
       chats.set(fields.id, chat);
       const start = () => {
         chat.isSent = true;
@@ -210,7 +215,19 @@ export function connect(options = {}) {
       };
       const fail = ({ message = '' }) => feed({ type: 'error', data: { code: 'client_unavailable', message, message_id: fields.id } });
       ready.promise.then(start, fail);
-      return { done: chat.done, runId: chat.runId, cancel: chat.cancel, [Symbol.asyncIterator]: chat.frames };
+      return shown(chat);
+    },
+    /**
+     * A chat that is running in the session which was taken up (option `sessionId`), by the id of its run. Fails when the gateway no longer has that session.
+     * @param {string} runId @param {{ onText?: (text: string) => void }} [handlers]
+     */
+    follow(runId, handlers = {}) {
+      const chat = createChat(handlers, cancelRun, runId);
+      chat.isSent = true;
+      chats.set(runId, chat);
+      const fail = ({ message = '' }) => feed({ type: 'error', data: { code: 'client_unavailable', message, message_id: runId } });
+      ready.promise.catch(fail);
+      return shown(chat);
     },
     close() {
       isClosed = true;
@@ -221,13 +238,19 @@ export function connect(options = {}) {
   };
 }
 
-/** @param {{ onText?: (text: string) => void }} handlers @param {(runId: string) => void} cancelRun */
-function createChat(handlers, cancelRun) {
+/** @param {ReturnType<typeof createChat>} chat */
+function shown(chat) {
+  return { done: chat.done, runId: chat.runId, cancel: chat.cancel, [Symbol.asyncIterator]: chat.frames };
+}
+
+/** @param {{ onText?: (text: string) => void }} handlers @param {(runId: string) => void} cancelRun @param {string} [known] */
+function createChat(handlers, cancelRun, known) {
   const kept = /** @type {Frame[]} */ ([]);
   const done = newPromise();
   let wake = () => {};
   const started = newPromise();
-  let runId = /** @type {string | undefined} */ (undefined);
+  let runId = known;
+  if (known !== undefined) started.resolve(known);
   let content = '';
 
   function push(/** @type {Frame} */ frame) {

@@ -1,4 +1,5 @@
 import { render } from 'preact';
+import { watchAccess } from './api/access.ts';
 import { takeKeyFromAddress } from './api/key.ts';
 import { App } from './shell/app.tsx';
 import { applyTheme } from './shell/theme.ts';
@@ -6,5 +7,6 @@ import { applyTheme } from './shell/theme.ts';
 takeKeyFromAddress();
 // A second link of a start, followed in a tab that is open.
 addEventListener('hashchange', takeKeyFromAddress);
+watchAccess();
 applyTheme();
 render(<App />, document.body);

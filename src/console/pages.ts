@@ -16,6 +16,7 @@ export const pages: readonly ConsolePage[] = [
     title: 'Tool servers',
     icon: 'plug',
     group: 'use',
+    isForAdministrators: true,
     load: async () => ({ Page: (await import('./pages/tool-servers/tool-servers-page.tsx')).ToolServersPage }),
   },
   {
@@ -45,6 +46,7 @@ export const pages: readonly ConsolePage[] = [
     title: 'Keys and people',
     icon: 'key',
     group: 'run',
+    isForAdministrators: true,
     load: async () => ({ Page: (await import('./pages/keys/keys-page.tsx')).KeysPage }),
   },
   {
@@ -59,6 +61,7 @@ export const pages: readonly ConsolePage[] = [
     title: 'Health',
     icon: 'health',
     group: 'run',
+    isForAdministrators: true,
     load: async () => ({ Page: (await import('./pages/health/health-page.tsx')).HealthPage }),
   },
   {
@@ -66,6 +69,7 @@ export const pages: readonly ConsolePage[] = [
     title: 'Settings',
     icon: 'settings',
     group: 'run',
+    isForAdministrators: true,
     load: async () => ({ Page: (await import('./pages/settings/settings-page.tsx')).SettingsPage }),
   },
 ];

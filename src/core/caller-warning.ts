@@ -17,10 +17,15 @@ const harmlessCodes: ReadonlySet<unknown> = new Set([
 ]);
 
 /** The warning that the caller has to read in the answer itself; undefined for every other event. */
-export function callerWarningIn({ type, data }: RunEvent): CallerWarning | undefined {
+function callerWarningIn({ type, data }: RunEvent): CallerWarning | undefined {
   const { code, message } = data;
   if (type !== 'warning' || typeof code !== 'string' || typeof message !== 'string') return undefined;
   return harmlessCodes.has(code) ? undefined : { code, message };
+}
+
+/** The event that warns: of a run, and of the answer of a model. */
+export function warningEvent(warning: CallerWarning): { type: 'run-event'; event: RunEvent } {
+  return { type: 'run-event', event: { type: 'warning', data: { ...warning } } };
 }
 
 /** Collects the warnings that `callerWarningIn` finds, without duplicates: several presets of one run may open the same servers. */

@@ -70,11 +70,11 @@ export interface Source {
 
 /** An event of a backend's answer. `choice` is the index for `n` above 1; absent means 0. */
 export type ModelEvent =
-  /** `isNotice`: the gateway's own words on what is told by another event as well, for clients that would not read it. */
+  /** `isNotice`: what the gateway itself says about another event, for clients that would not read that event. */
   | { type: 'text'; text: string; choice?: number; isNotice?: true }
   /** `field`: the backend's name of the field; absent if the reasoning was part of the text. */
   | { type: 'reasoning'; text: string; field?: string; choice?: number }
-  /** Fields that the backend wants back, beside the reasoning, in the message with the calls that follow. */
+  /** Fields that the backend wants back, besides the reasoning, in the message with the calls that follow. */
   | { type: 'thought'; fields: JsonObject; choice?: number }
   /** A whole call, assembled from its fragments. */
   | { type: 'tool-call'; call: ToolCall; choice?: number }
@@ -82,7 +82,7 @@ export type ModelEvent =
   | { type: 'extra'; level: 'delta' | 'choice' | 'response'; fields: JsonObject; choice?: number }
   | { type: 'usage'; usage: Usage }
   | { type: 'finish'; reason: FinishReason; choice?: number }
-  /** A selection of tools begins; the run event `selection` tells its end. */
+  /** A selection of tools begins; the run event `selection` is its end. */
   | { type: 'selecting' }
   /** `mayWait`: of a call that a human may have to approve before it runs, and of one that waits with such a call. */
   | { type: 'run-event'; event: RunEvent; mayWait?: true };
@@ -95,7 +95,7 @@ export type ChatEvent =
   | { type: 'connect'; connect: PendingConnect }
   | { type: 'tool-list'; list: McpToolList };
 
-/** A frontend's own function, offered beside the gateway's and never executed by it. */
+/** A frontend's own function, offered alongside the gateway's and never executed by it. */
 export interface CallerFunction {
   name: string;
   /** The entry of `tools` as it was sent. */
@@ -147,7 +147,7 @@ export interface ChatRequest {
   /** In place of the preset's system prompt, as a function has changed it; clients cannot set it. */
   instructions?: string;
   /** The gateway has put calls of earlier runs into the history, which a backend may refuse in a request without tools. */
-  hasKeptCalls?: true;
+  hasExecutedCalls?: true;
   /** The approval rule of the presets that handed the conversation over; clients cannot set it. */
   approvalRule?: ApprovalRule;
   completion?: TextCompletion;
@@ -160,7 +160,7 @@ export interface ChatRequest {
   /** What the request asked for and does not get; the run emits it. */
   warnings?: readonly CallerWarning[];
   /**
-   * How an answer over HTTP is told, which can return approval tokens; absent for an answer over a socket. `dialect` is the name of its wire format,
+   * How an answer over HTTP is written, which can return approval tokens; absent for an answer over a socket. `dialect` is the name of its wire format,
    * and `options` are for that alone. `address`: where people reach the gateway, without a slash at the end; absent if that is not known.
    */
   reply?: { dialect: string; options: JsonObject; readonly address?: string | undefined };

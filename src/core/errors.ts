@@ -113,6 +113,23 @@ export class GatewayError extends Error {
   }
 }
 
+/** `invalid_request` for one field; the message begins with its path. `problem`: what is wrong with it, and the cure. */
+export function invalidField(param: string, problem: string): GatewayError {
+  return new GatewayError('invalid_request', `${param}: ${problem}`, { param });
+}
+
+/** `not_found` for an id that was sent. `list`: the route that lists those there are. */
+export function unknownId(kind: string, id: string, list: string): GatewayError {
+  return new GatewayError('not_found', `There is no ${kind} "${shownId(id)}". ${list} lists those there are.`);
+}
+
+const longestShownId = 100;
+
+/** An id that was sent, as messages show it: it may have any length. */
+export function shownId(id: string): string {
+  return id.slice(0, longestShownId);
+}
+
 /** Why an outgoing request failed. Callers turn it into an upstream error or a tool error. */
 export type OutboundFailure = 'denied' | 'unreachable' | 'timeout' | 'cut' | 'redirected' | 'invalid_request';
 

@@ -92,7 +92,7 @@ export const limits = {
 
   // The offer and the selection of tools
 
-  /** Functions that are offered to a model beside the caller's own: providers refuse more than 128 in all. */
+  /** Functions that are offered to a model besides the caller's own: providers refuse more than 128 in all. */
   offeredFunctions: 128,
   /** Tokens of all offered functions: half the context of a small local model. Beyond it those that fit the conversation best are offered. */
   offeredTokens: 16_000,
@@ -150,7 +150,7 @@ export const limits = {
   statusChanges: 100,
   /** What a function may say to the user in one call: many pages. The model reads it, too. */
   saidCharacters: 64 * 1024,
-  /** How long results of calls beside a caller's own functions are kept for the caller's next request. */
+  /** How long results of calls made alongside a caller's own functions are kept for the caller's next request. */
   continuationMs: 60 * 60 * 1000,
   continuations: 1_000,
   continuationsCharacters: 64 * 1024 * 1024,
@@ -520,6 +520,8 @@ export const limits = {
   /** Metadata, registration and tokens of an authorization server take far less, in time and size. */
   oauthAnswerMs: 10_000,
   oauthAnswerBytes: 1024 * 1024,
+  /** Values in one such answer: far more than the metadata of the largest provider has, and parsing them takes some milliseconds. */
+  oauthAnswerValues: 5_000,
   /** A token that is a signed document with many claims has some thousands. It is stored for each person, and sent with every call. */
   oauthTokenCharacters: 16_384,
   /** A token is refreshed this long before it expires, so that none expires on its way. */

@@ -1,3 +1,4 @@
+import type { Caller } from './caller.ts';
 import type { ChatMessage, ModelEvent, TextCompletion } from './chat.ts';
 import type { Embed } from './embeddings.ts';
 import type { Emit } from '../shared/emit.ts';
@@ -83,8 +84,11 @@ export interface FoundModel {
 }
 
 export interface ModelFinder {
-  /** @throws GatewayError `model_not_found`, with the cure (for an empty Ollama: the `ollama pull` to run). */
-  require(id: string, signal: AbortSignal): MaybePromise<FoundModel>;
+  /**
+   * `caller`: whose key may limit which models an error names.
+   * @throws GatewayError `model_not_found`, with the cure (for an empty Ollama: the `ollama pull` to run).
+   */
+  require(id: string, signal: AbortSignal, caller?: Pick<Caller, 'models'>): MaybePromise<FoundModel>;
   /** The models of all reachable backends. An unreachable backend delays the list by at most `limits.modelListTimeoutMs`. */
   list(signal: AbortSignal): Promise<ModelRecord[]>;
   /** Remembers for an hour that a backend refused tools for this model. */

@@ -1,3 +1,4 @@
+import type { Caller } from './caller.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { OutboundBody } from './outbound.ts';
 
@@ -21,6 +22,7 @@ export interface PassedRequest {
   model: string;
   content: { type: 'json'; body: JsonObject } | { type: 'form'; contentType: string; bytesFor(model: string): AsyncIterable<Uint8Array> };
   signal: AbortSignal;
+  caller: Pick<Caller, 'models'>;
 }
 
 /** The backend's answer, JSON as a whole, everything else as it comes. Errors of the backend are thrown instead. */

@@ -29,7 +29,8 @@ export interface PresetRecord {
   createdAt: number;
 }
 
-export interface PresetBook {
+/** Looks up presets. */
+export interface PresetFinder {
   /** Presets of the file first. An unchanged record is the same object each time. @throws GatewayError `storage_unavailable` */
   list(): Promise<PresetRecord[]>;
   find(id: string): MaybePromise<PresetRecord | undefined>;

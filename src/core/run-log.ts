@@ -86,7 +86,7 @@ export interface RunFilter {
   to?: number | undefined;
 }
 
-/** Newest first. `next`: there may be further ones behind it, even if this page is not full. */
+/** Newest first. `next`: there may be further ones after it, even if this page is not full. */
 export interface RunList {
   runs: RunSummary[];
   next?: RunPosition | undefined;

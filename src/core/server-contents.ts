@@ -1,7 +1,7 @@
 import type { JsonObject } from '../shared/json.ts';
 import type { Caller } from './caller.ts';
 
-/** What MCP servers have beside tools, by the field of the protocol's answers that lists it. */
+/** What MCP servers have besides tools, by the field of the protocol's answers that lists it. */
 export type ContentsKind = 'resources' | 'resourceTemplates' | 'prompts';
 
 export interface ContentsPage {

@@ -24,7 +24,7 @@ export interface LeavingBrowser {
 
 /** A browser that comes back from an authorization server. */
 export interface ReturningBrowser {
-  /** What stands behind the address at which it comes back, for an authorization server that has one of its own. */
+  /** What follows the address at which it comes back, for an authorization server that has one of its own. */
   issuerMark: string | undefined;
   cookieOf: (name: string) => string | undefined;
   /** The caller of this id; undefined when their key is gone. */

@@ -74,7 +74,7 @@ export type ToolDocument = { uri: string; type?: string; text: string };
 /**
  * How a call ended. A failed tool is a value, never an exception of the run. The model reads `note` after the value, clients do not see it: where the
  * new resource is, how to get the next page. Binary files are in `files`, and `value` mentions them. `offers`
- * names deferred functions that may be called from the model's next turn on. With `renewsOffer` the run is offered its tools anew, because others are there now. `usage` is what models behind the tool used.
+ * names deferred functions that may be called from the model's next turn on. With `renewsOffer` the run is offered its tools again, because others are there now. `usage` is what models behind the tool used.
  */
 export type ToolOutcome =
   | {

@@ -41,6 +41,12 @@ export interface KnownPerson {
   last: number;
 }
 
+export interface PeoplePage {
+  limit: number;
+  offset: number;
+  search?: string | undefined;
+}
+
 /**
  * Stores what was used, by day, and the people who used it.
  * @throws GatewayError `storage_unavailable`
@@ -51,8 +57,8 @@ export interface UsageStore {
   report(query: UsageQuery): Promise<UsageRow[]>;
   /** Tokens of a day, in and out, of each key and person. */
   tokensOf(day: string): Promise<{ keyId: string; personId: string; tokens: number }[]>;
-  /** The last to use it first. */
-  listPeople(page: { limit: number; offset: number }): Promise<KnownPerson[]>;
+  /** The last to use it first. `search`: only those whose id, name or address contains it, whatever the case. */
+  listPeople(page: PeoplePage): Promise<KnownPerson[]>;
   /** Forgets one of the people of a key, or all of them: what they used counts for the key from now on. False if nobody was known. */
   deleteAllOf(ownerId: string): Promise<boolean>;
   /** Deletes the days before this one, and people who were last seen before this time. */

@@ -4,7 +4,7 @@ import type { JsonObject } from '../shared/json.ts';
 
 export const noUsage: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
-/** A count among the details of a usage, such as `cached_tokens` in `prompt_tokens_details`; undefined where the backend does not tell it. */
+/** A count among the details of a usage, such as `cached_tokens` in `prompt_tokens_details`; undefined where the backend does not say. */
 export function usageDetail(usage: Usage | undefined, group: string, name: string): number | undefined {
   const details = usage?.[group];
   const count = isJsonObject(details) ? details[name] : undefined;

@@ -8,7 +8,7 @@ import { loggedPath } from './logged-path.ts';
 import { notFoundHint, tidyPath } from './not-found-hints.ts';
 import { leaveBodyUnread } from './body/unread-bodies.ts';
 
-/** OpenAI's error body; further fields tell what a run did before the error. */
+/** OpenAI's error body; further fields say what a run did before the error. */
 export interface ErrorBody extends JsonObject {
   error: { message: string; type: string; param: string | null; code: string };
 }
@@ -18,7 +18,7 @@ export function errorBody(error: GatewayError): ErrorBody {
   return { error: { message: error.message, type: error.type, param: error.param, code: error.code }, ...error.progress };
 }
 
-/** How a route tells errors before the first byte of its answer. */
+/** How a route writes errors before the first byte of its answer. */
 export interface ErrorFormat {
   body(error: GatewayError, request: FastifyRequest): JsonObject;
   /** Absent: `error.status`. */
@@ -90,7 +90,7 @@ export function sendNotFound(app: FastifyInstance, request: FastifyRequest, repl
   return sendError(new GatewayError('method_not_allowed', message), request, reply);
 }
 
-export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const shown = toGatewayError(error, request.id);
   reply.header('x-request-id', request.id);
   logError(error, shown, { request, reply });

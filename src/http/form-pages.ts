@@ -30,6 +30,22 @@ export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
   return reply.headers(headers).send(document);
 }
 
+/** Sends the browser on to an address that may be secret, with cookies. */
+export function seeOther(reply: FastifyReply, location: string, cookies: readonly string[] = []): FastifyReply {
+  reply.headers({ location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
+  if (cookies.length > 0) reply.header('set-cookie', [...cookies]);
+  return reply.code(303).send();
+}
+
+/** For a link of somebody without a key that was opened elsewhere. Whoever has the link knows already that it leads somewhere. */
+export function ownMachineOnly(): GatewayError {
+  return new GatewayError(
+    'forbidden',
+    'Without a key this gateway shows the page to its own machine only, and not through a proxy. Open the link there, with 127.0.0.1 and the port of ' +
+      'the gateway in the place of its host. Or have TOOLWHARF_ADMIN_KEY set, and ask again in the chat with that key.',
+  );
+}
+
 /** Of `PUBLIC_URL`: behind a proxy the gateway sees another `Host` than the browser. */
 export function originsOf(publicUrl: string | undefined): readonly string[] {
   return publicUrl === undefined ? [] : [new URL(publicUrl).origin];

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError, invalidField } from '../core/errors.ts';
 
 /**
  * Validates a body or query against a schema. `expected` completes "The body must be …", for a body that is no object at all.
@@ -13,5 +13,5 @@ export function parseInput<Output>(schema: z.ZodType<Output>, value: unknown, ex
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
   const param = [...(issue?.path ?? []), ...unknown].join('.').slice(0, 200);
   if (param === '') throw new GatewayError('invalid_request', `The body must be ${expected}.`);
-  throw new GatewayError('invalid_request', `${param}: ${describeSchemaIssue(issue)}.`, { param });
+  throw invalidField(param, `${describeSchemaIssue(issue)}.`);
 }

@@ -5,6 +5,8 @@ import { readBytes } from '../core/outbound.ts';
 import type { EndOfBody, OutboundBody, OutboundRequest, OutboundResponse, SendOutbound, Trust } from '../core/outbound.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
+import { whenThere } from '../shared/maybe-promise.ts';
+import type { MaybePromise } from '../shared/maybe-promise.ts';
 import { createSecretMask } from '../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../shared/secrets/secret-names.ts';
 import type { SecretMask } from '../shared/secrets/secret-mask.ts';
@@ -34,7 +36,7 @@ const longestSecretBytes = 16 * 1024;
 type SentBody = { body?: JsonObject } | SentBytes;
 export interface SentBytes {
   contentType: string;
-  bytes: string | AsyncIterable<Uint8Array>;
+  bytes: string | Uint8Array | AsyncIterable<Uint8Array>;
 }
 
 /** Sends requests to one backend, and converts its failures to errors for clients. Secrets are sent in headers only. */
@@ -89,9 +91,10 @@ export class BackendClient {
     let response: OutboundResponse | undefined;
     try {
       signal.throwIfAborted();
+      const made = this.#toSent(sent);
       response = await this.#send({
         url: this.#urlOf(path),
-        ...this.#toSent(sent),
+        ...(made instanceof Promise ? await made : made),
         trust: this.#trust,
         signal,
         firstByteTimeoutMs,
@@ -109,14 +112,15 @@ export class BackendClient {
     }
   }
 
-  #toSent(sent: SentBody): Pick<OutboundRequest, 'method' | 'headers' | 'body'> {
+  #toSent(sent: SentBody): MaybePromise<Pick<OutboundRequest, 'method' | 'headers' | 'body'>> {
     if ('bytes' in sent) {
       const headers = { ...this.#headers.json, accept: '*/*', 'content-type': sent.contentType };
       return { method: 'POST', headers, body: sent.bytes };
     }
     const { body } = sent;
     if (body === undefined) return { method: 'GET', headers: this.#headers.get };
-    return { method: 'POST', headers: this.#headers[body['stream'] === true ? 'stream' : 'json'], body: writeBody(body) };
+    const headers = this.#headers[body['stream'] === true ? 'stream' : 'json'];
+    return whenThere(writeBody(body), (written) => ({ method: 'POST', headers, body: written }));
   }
 
   #urlOf(path: string): string {

@@ -1,4 +1,6 @@
 import { LRUCache } from 'lru-cache';
+import { isModelAllowed } from '../core/caller.ts';
+import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRecord } from '../core/model.ts';
@@ -21,7 +23,7 @@ export interface CatalogBackend {
   list(signal: AbortSignal): Promise<ModelRecord[]>;
   /** Absent: there is no more to say than the list does. */
   describe?: (name: string, signal: AbortSignal) => Promise<JsonObject>;
-  /** The entries of the models that are loaded, by the backend's names; absent for a backend that does not tell. */
+  /** The entries of the models that are loaded, by the backend's names; absent for a backend that does not say. */
   loaded?: (signal: AbortSignal) => Promise<{ name: string; entry: JsonObject }[]>;
   embed?: Embed;
 }
@@ -173,18 +175,19 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     return undefined;
   }
 
-  async function findLater(id: string, signal: AbortSignal): Promise<FoundModel> {
+  async function findLater(id: string, signal: AbortSignal, caller: Pick<Caller, 'models'> | undefined): Promise<FoundModel> {
     const found = await waitUnlessAbandoned(findAfterRefresh(id, states.filter(isDue)), signal);
     if (found !== undefined) return found;
     const older = states.filter((state) => ageOf(state) > unknownIdAgeMs);
     const foundLater = await waitUnlessAbandoned(findAfterRefresh(id, older), signal);
     const known = foundLater ?? findKnown(id);
     if (known !== undefined) return known;
-    throw notFound(id);
+    throw notFound(id, caller);
   }
 
-  function notFound(id: string): GatewayError {
-    const ids = states.flatMap((state) => [...state.records.values()].map((record) => publicRecord(state, record).id));
+  function notFound(id: string, caller: Pick<Caller, 'models'> | undefined): GatewayError {
+    const all = states.flatMap((state) => [...state.records.values()].map((record) => publicRecord(state, record).id));
+    const ids = caller === undefined ? all : all.filter((listed) => isModelAllowed(caller, listed));
     const known = ids.slice(0, knownIdsInError).join(', ');
     const more = ids.length > knownIdsInError ? ` and ${ids.length - knownIdsInError} more` : '';
     const namesOf = (kind: ListFault['kind']): string[] =>
@@ -196,7 +199,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
       .flatMap((state) => emptyHint(state.source, nameWithin(state.source, id) ?? id) ?? []);
     const sentences = [
       `The model "${id.slice(0, 200)}" is not known.`,
-      ids.length > 0 ? `Known models: ${known}${more}.` : 'No backend lists any model.',
+      ids.length > 0 ? `Known models: ${known}${more}.` : `No backend lists any model${all.length > 0 ? ' that this key may use' : ''}.`,
       ...(dead.length > 0 ? [`Backends that do not answer: ${dead.join(', ')}.`] : []),
       ...(refusing.length > 0 ? [`Backends that refuse the key of this gateway: ${refusing.join(', ')}.`] : []),
       ...(dead.length + refusing.length > 0 ? ['The model may be there.'] : []),
@@ -206,9 +209,9 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
   }
 
   return {
-    require(id, signal) {
+    require(id, signal, caller) {
       signal.throwIfAborted();
-      return findListed(id) ?? findLater(id, signal);
+      return findListed(id) ?? findLater(id, signal, caller);
     },
 
     async list(signal) {

@@ -1,14 +1,19 @@
 import type { FoundModel, ModelFinder, ModelRecord } from '../core/model.ts';
-import type { PresetBook, PresetRecord } from '../core/preset.ts';
+import type { PresetFinder, PresetRecord } from '../core/preset.ts';
 import { whenThere } from '../shared/maybe-promise.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
 
+interface Asking {
+  signal: AbortSignal;
+  caller: Parameters<ModelFinder['require']>[2];
+}
+
 /** Adds the presets to a model catalog. A preset hides a model with the same id, and resolves to its base model under the preset's name. */
-export function withPresets<Catalog extends ModelFinder>(models: Catalog, presets: PresetBook): Catalog {
-  function require(id: string, signal: AbortSignal, below: readonly string[] = []): MaybePromise<FoundModel> {
+export function withPresets<Catalog extends ModelFinder>(models: Catalog, presets: PresetFinder): Catalog {
+  function require(id: string, how: Asking, below: readonly string[] = []): MaybePromise<FoundModel> {
     return whenThere(below.includes(id) ? undefined : presets.find(id), (preset) => {
-      if (preset === undefined) return models.require(id, signal);
-      return whenThere(require(preset.baseModel, signal, [...below, id]), ({ describe: _base, ...found }) => ({
+      if (preset === undefined) return models.require(id, how.signal, how.caller);
+      return whenThere(require(preset.baseModel, how, [...below, id]), ({ describe: _base, ...found }) => ({
         ...found,
         record: toRecord(preset, found.record),
       }));
@@ -16,7 +21,7 @@ export function withPresets<Catalog extends ModelFinder>(models: Catalog, preset
   }
   return {
     ...models,
-    require: (id, signal) => require(id, signal),
+    require: (id, signal, caller) => require(id, { signal, caller }),
     async list(signal) {
       const [listed, made] = await Promise.all([models.list(signal), presets.list()]);
       const byId = new Map(listed.map((record) => [record.id, record]));

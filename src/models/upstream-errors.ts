@@ -26,7 +26,9 @@ export function toUpstreamError(error: unknown, backendName: string, within: 'an
         cause: error,
       });
     case 'timeout':
-      return new GatewayError('upstream_timeout', `${backend} did not answer in time.`, { cause: error });
+      return new GatewayError('upstream_timeout', `${backend} did not answer in time. Try again, or choose another model.`, {
+        cause: error,
+      });
     case 'cut':
       return new GatewayError('upstream_incomplete', `${backend} closed the connection before its answer was complete.`, { cause: error });
     case 'redirected':
@@ -34,7 +36,11 @@ export function toUpstreamError(error: unknown, backendName: string, within: 'an
         cause: error,
       });
     case 'denied':
-      return new GatewayError('upstream_unreachable', `${backend} is at an address that may not be reached from here.`, { cause: error });
+      return new GatewayError(
+        'upstream_unreachable',
+        `${backend} is at an address that the gateway must not reach. Correct its base URL.`,
+        { cause: error },
+      );
     case 'invalid_request':
       return new GatewayError(
         'upstream_unreachable',

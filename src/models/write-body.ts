@@ -1,5 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ToolSpec } from '../core/tool.ts';
-import type { JsonObject } from '../shared/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
+import type { MaybePromise } from '../shared/maybe-promise.ts';
+import { hasMoreTextThan } from '../shared/text-length.ts';
 
 /** By the parameters, which are the same object in every request. */
 const entries = new WeakMap<JsonObject, { spec: ToolSpec; entry: JsonObject }>();
@@ -21,9 +24,18 @@ function isSame(one: ToolSpec, other: ToolSpec): boolean {
   return one.name === other.name && one.description === other.description && one.strict === other.strict;
 }
 
-/** The JSON of a request's body. `tools` comes last. */
-export function writeBody(body: JsonObject): string {
+/**
+ * With more characters of text, a body is written over several turns of the event loop: characters that have to be escaped cost several times what
+ * plain ones do. Values need no limit of their own, because a request has at most 50,000.
+ */
+const inPlaceCharacters = 512 * 1024;
+/** What is written in one turn. */
+const charactersPerTurn = 256 * 1024;
+
+/** The JSON of a request's body. In place, `tools` comes last. */
+export function writeBody(body: JsonObject): MaybePromise<string | Uint8Array> {
   const { tools, ...others } = body;
+  if (hasMoreTextThan(others, inPlaceCharacters)) return writeInTurns(body);
   if (!Array.isArray(tools) || tools.length === 0) return JSON.stringify(body);
   // Not joined, which would copy the texts once more.
   let text = JSON.stringify(others).slice(0, -1);
@@ -33,4 +45,54 @@ export function writeBody(body: JsonObject): string {
     separator = ',';
   }
   return `${text}]}`;
+}
+
+async function writeInTurns(body: JsonObject): Promise<Uint8Array> {
+  const written: Buffer[] = [];
+  let waiting = '';
+  for (const piece of piecesOf(body)) {
+    waiting += piece;
+    if (waiting.length < charactersPerTurn) continue;
+    written.push(Buffer.from(waiting));
+    waiting = '';
+    await nextTurn();
+  }
+  return Buffer.concat([...written, Buffer.from(waiting)]);
+}
+
+/** Together they are the JSON of the value, and none of them is much longer than what is written in one turn. */
+function* piecesOf(value: JsonValue): Generator<string, void> {
+  if (typeof value === 'string' && value.length > charactersPerTurn) return yield* piecesOfText(value);
+  if (typeof value !== 'object' || value === null || !hasMoreTextThan(value, charactersPerTurn)) return yield JSON.stringify(value);
+  if (Array.isArray(value)) {
+    yield '[';
+    for (const [index, entry] of value.entries()) {
+      if (index > 0) yield ',';
+      yield* piecesOf(entry);
+    }
+    return yield ']';
+  }
+  let separator = '{';
+  for (const [name, field] of Object.entries(value)) {
+    if (field === undefined) continue;
+    yield `${separator}${JSON.stringify(name)}:`;
+    yield* piecesOf(field);
+    separator = ',';
+  }
+  return yield separator === '{' ? '{}' : '}';
+}
+
+function* piecesOfText(text: string): Generator<string, void> {
+  yield '"';
+  for (let start = 0, end = 0; start < text.length; start = end) {
+    end = start + charactersPerTurn;
+    // Both halves of a surrogate pair belong to one piece.
+    if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
+    yield JSON.stringify(text.slice(start, end)).slice(1, -1);
+  }
+  yield '"';
+}
+
+function isHighSurrogate(code: number): boolean {
+  return code >= 0xd800 && code < 0xdc00;
 }

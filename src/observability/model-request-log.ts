@@ -6,7 +6,7 @@ import type { RunEvent } from '../core/run-event.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 import type { PromptAnswer, PromptRecorder } from './prompt-log.ts';
 
-/** What one of these events counts, beside its names and its words. */
+/** What one of these events counts, besides its names and its words. */
 const plainCharacters = 200;
 
 export interface ModelRequestOptions {

@@ -32,11 +32,24 @@ const registeredServer = /^(?:[a-z0-9_-]+$|preset:)/;
 const modelSeconds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 const callSeconds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** Metrics of one gateway, with those of its process (`process_…`, `nodejs_…`: memory, CPU, delay of the event loop). */
+let ofProcess: Registry | undefined;
+
+/**
+ * `process_…` and `nodejs_…`: memory, CPU, delay of the event loop. Once for all gateways of a process: prom-client has no way to end its timer and its
+ * observer, which would keep a closed gateway in memory.
+ */
+function metricsOfProcess(): Registry {
+  if (ofProcess !== undefined) return ofProcess;
+  ofProcess = new Registry();
+  collectDefaultMetrics({ register: ofProcess });
+  return ofProcess;
+}
+
+/** Metrics of one gateway, with those of its process. */
 export function createPrometheusMetrics(): PrometheusMetrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry });
+  const processRegistry = metricsOfProcess();
   const requests = new Counter({
     name: 'toolwharf_http_requests_total',
     help: 'Answered HTTP requests, by the pattern of the route (none: an unknown path) and status',
@@ -106,7 +119,7 @@ export function createPrometheusMetrics(): PrometheusMetrics {
 
   return {
     contentType: registry.contentType,
-    text: () => registry.metrics(),
+    text: async () => (await processRegistry.metrics()) + (await registry.metrics()),
     countRun({ model, outcome, code, durationMs, firstTokenMs, modelRequests: count, repairedSelections, usage }: EndedRun) {
       countOutcome(outcome).inc();
       runSeconds.observe(durationMs / 1_000);

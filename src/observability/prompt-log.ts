@@ -155,7 +155,7 @@ function describePrompt(sent: SentPrompt, described: Set<string>): JsonObject {
   });
 }
 
-/** In OpenAI's words, which readers know. */
+/** In OpenAI's format, which readers know. */
 function toMessage(message: ChatMessage): JsonObject {
   const { role, content, extra } = message;
   const calls = role === 'assistant' ? message.toolCalls : [];

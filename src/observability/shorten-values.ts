@@ -8,7 +8,7 @@ const smallest = 4;
 /** The log redacts `body`, but as a tool's argument it is the text of a mail or a note. */
 const plainName = 'body';
 
-/** Characters of a file within a text (`data:…`), which only its type can be told of. */
+/** Characters of a file within a text (`data:…`), of which only its type can be shown. */
 const dataUrlCharacters = 100;
 
 export interface Bounds {

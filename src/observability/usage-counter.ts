@@ -12,7 +12,7 @@ const rowsPerWrite = 250;
 const retryDelayMs = 10_000;
 const pruneIntervalMs = 60 * 60 * 1_000;
 const dayMs = 24 * 60 * 60 * 1_000;
-/** A caller can make up ids of people, and so rows: beyond this number, what a key uses in a day is no longer told apart, and no more people are noted. */
+/** A caller can make up ids of people, and so rows: beyond this number, what a key uses in a day is no longer kept apart, and no more people are noted. */
 const rowsOfKeyPerDay = 20_000;
 /** People of one key whose tokens of today are remembered; beyond it those of the least recently active one are forgotten. */
 const peopleOfKey = 50_000;

@@ -105,7 +105,7 @@ export function createConnectGate({ sendElicitation, credentials, makeLink, time
 }
 
 function promptFor(name: string): { title: string; message: string } {
-  return { title: `Connect to ${name}?`, message: `To go on, ${name} has to know that it is you who asks.` };
+  return { title: `Connect to ${name}?`, message: `To go on, ${name} has to know who you are.` };
 }
 
 function refusal({ tool, server: { name } }: ConnectRequest, outcome: 'cancelled' | 'expired', timeoutMs: number): string {

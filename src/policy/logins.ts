@@ -1,4 +1,3 @@
-import { hash, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../core/caller.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -6,6 +5,7 @@ import { limits } from '../core/limits.ts';
 import type { Logins, LoginToken, LoginTokens, OpenIdClient, PendingLogin } from '../core/login.ts';
 import type { NoteStore } from '../core/note-store.ts';
 import type { OidcCallers } from '../core/oidc.ts';
+import { digestOf, newSecret, stateCookieName, stateIn } from '../shared/secrets/browser-secrets.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 
 /** Beneath the address at which people reach the gateway. The provider leads back to it after signing in, and after signing out. */
@@ -40,10 +40,6 @@ interface KeptLogin {
   end: number;
 }
 
-/** 256 bits, which nobody can guess. */
-const secretBytes = 32;
-/** Of what comes back as `state`; those of the gateway are shorter. */
-const longestState = 200;
 /** States that were used, in this process: a code is good once at the provider as well. */
 const maxUsedStates = 10_000;
 
@@ -53,10 +49,7 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
   /** What goes on, by id: two tabs that ask at once would use a refresh token twice, which ends the whole sign-in at many providers. */
   const refreshing = new Map<string, Promise<LoginToken | undefined>>();
 
-  const cookieName: Logins['cookieName'] = (state, address) => {
-    const name = `toolwharf-login-${idOf(state).slice(0, 16)}`;
-    return address?.startsWith('https:') === true ? `__Host-${name}` : name;
-  };
+  const cookieName: Logins['cookieName'] = (state, address) => stateCookieName(address, 'toolwharf-login', state);
 
   /** The caller of the token. @throws GatewayError that tells whoever runs the gateway what to change at the provider */
   async function requireAccepted({ accessToken }: LoginTokens): Promise<Caller> {
@@ -144,14 +137,14 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
       const begun: BegunLogin = { state, nonce, verifier, redirectUri, returnTo, expires: now() + limits.signInStateMs };
       return {
         location: authorizationUrl,
-        cookie: { name: cookieName(state, address), value: seal.seal(JSON.stringify(begun), idOf(state)) },
+        cookie: { name: cookieName(state, address), value: seal.seal(JSON.stringify(begun), digestOf(state)) },
       };
     },
 
     async finish(answer, { cookie, before }) {
-      const [state = '', ...others] = answer.getAll('state');
-      if (state === '' || state.length > longestState || others.length > 0 || cookie === undefined) throw notBegunHere();
-      const opened = seal.open(cookie, idOf(state));
+      const state = stateIn(answer);
+      if (state === undefined || cookie === undefined) throw notBegunHere();
+      const opened = seal.open(cookie, digestOf(state));
       const begun = opened === undefined ? undefined : (JSON.parse(opened) as BegunLogin);
       if (begun === undefined || begun.expires <= now() || used.has(state)) throw notBegunHere();
       used.set(state, true);
@@ -161,14 +154,14 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
         throw error;
       });
       const login = newSecret();
-      await keep(idOf(login), caller, { tokens, end: now() + limits.loginMs });
+      await keep(digestOf(login), caller, { tokens, end: now() + limits.loginMs });
       // Not revoked: providers end all tokens of the same person and client with one.
-      if (before !== undefined) await store.forget(idOf(before));
+      if (before !== undefined) await store.forget(digestOf(before));
       return { login, returnTo: begun.returnTo, caller };
     },
 
     async tokenOf(login) {
-      const id = idOf(login);
+      const id = digestOf(login);
       const kept = await find(id);
       if (kept === undefined) return undefined;
       const known = await stillGood(kept);
@@ -180,7 +173,7 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
     },
 
     async end(login, address) {
-      const id = idOf(login);
+      const id = digestOf(login);
       const kept = await find(id);
       if (kept === undefined) return undefined;
       await store.forget(id);
@@ -188,14 +181,6 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
       return address === undefined ? undefined : client.whereToSignOut(kept.tokens, `${address}${loginRedirectPath}`);
     },
   };
-}
-
-function newSecret(): string {
-  return randomBytes(secretBytes).toString('base64url');
-}
-
-function idOf(secret: string): string {
-  return hash('sha256', secret, 'base64url');
 }
 
 function addressNeeded(): GatewayError {

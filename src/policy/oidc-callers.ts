@@ -5,11 +5,12 @@ import { GatewayError } from '../core/errors.ts';
 import type { OidcCallers, OidcClientSettings } from '../core/oidc.ts';
 import { isPersonId, personCallerId, personIdOf } from '../core/people.ts';
 import { isJsonObject } from '../shared/json.ts';
+import { keptFor } from '../shared/kept-for.ts';
 import { personOf } from './person-tokens.ts';
 import { leewaySeconds, unavailable } from './verify-token.ts';
 import type { TokenClaims, TokenVerifier } from './verify-token.ts';
 
-/** `auth.oidc`: whose tokens let callers in beside keys. */
+/** `auth.oidc`: whose tokens identify callers, as keys do. */
 export interface OidcSettings {
   /** The OpenID provider, exactly as `iss` of its tokens and its discovery document name it. */
   readonly issuer: string;
@@ -42,18 +43,7 @@ export interface OidcCallerOptions {
  * invent them, and a person where people are listed, counted and deleted.
  */
 export function createOidcCallers({ settings: { issuer, audience, admins, limits }, verifier, now }: OidcCallerOptions): OidcCallers {
-  let discovered: { keySetUrl: Promise<string>; at: number } | undefined;
-
-  /** Asked once for all who wait; a failure is not kept. */
-  function findKeySet(): Promise<string> {
-    if (discovered !== undefined && now() - discovered.at < discoveryMs) return discovered.keySetUrl;
-    const asked = { keySetUrl: discoverKeySet(issuer, verifier), at: now() };
-    discovered = asked;
-    asked.keySetUrl.catch(() => {
-      if (discovered === asked) discovered = undefined;
-    });
-    return asked.keySetUrl;
-  }
+  const findKeySet = keptFor(discoveryMs, now, () => discoverKeySet(issuer, verifier));
 
   function refuse(why: string): GatewayError {
     return new GatewayError(

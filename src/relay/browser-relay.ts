@@ -26,7 +26,7 @@ export interface BrowserRelay {
   open(options: { caller: Caller; socket: SessionSocket; resume?: string }): Promise<RelaySession>;
   /** Sends a frame to a session of this caller, on any replica; buffers it while the browser is disconnected. False when there is no such session. */
   sendTo(sessionId: string, caller: Caller, frame: JsonObject): Promise<boolean>;
-  /** Aborted when this session has ended for good; undefined for a session of another replica, for which `sendTo` tells whether it has ended. */
+  /** Aborted when this session has ended for good; undefined for a session of another replica, for which `sendTo` says whether it has ended. */
   endOf(sessionId: string, caller: Caller): AbortSignal | undefined;
   /** Closes every session of a key and its people, on all replicas, with 4401, after the key was deleted or has expired. @throws when the other replicas could not be reached. */
   closeSessionsOf(callerId: string): Promise<void>;

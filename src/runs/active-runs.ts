@@ -154,12 +154,8 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     return isOver;
   }
 
-  interface RunStart {
+  interface RunStart extends RunStarter {
     runId: string;
-    caller: Caller;
-    controller: AbortController;
-    readHeader?: ReadRequestHeader | undefined;
-    address?: (() => string | undefined) | undefined;
     recorder: RunRecorder;
     /** Of a resumed run: what it has added to the conversation before. */
     transcript: ChatMessage[];

@@ -4,7 +4,7 @@ import { responseData } from '../core/approval.ts';
 import type { ApprovalAnswer } from '../core/approval.ts';
 import type { DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/suspended-run.ts';
 import type { Caller } from '../core/caller.ts';
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError, invalidField, shownId } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { RunLog } from '../core/run-log.ts';
@@ -41,8 +41,6 @@ export interface ApprovalDecisions {
   cancel: (runId: string) => Promise<boolean>;
 }
 
-const longestShownId = 200;
-
 export function createApprovalDecisions({ store, tokens, remembered, log, runs }: ApprovalDecisionsOptions): ApprovalDecisions {
   async function findOpen(
     { runId, callId }: { runId: string; callId: string },
@@ -51,7 +49,7 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
     const found = await store.find(runId);
     // Not even for an administrator: the run continues as the caller who decides.
     if (found === undefined || found.callerId !== caller.id) {
-      throw new GatewayError('not_found', `No run ${runId.slice(0, longestShownId)} is waiting for approval. A run waits for 24 hours.`);
+      throw new GatewayError('not_found', `No run ${shownId(runId)} is waiting for approval. A run waits for 24 hours.`);
     }
     if (found.type === 'closed') throw alreadyDecided();
     if (found.run.connect !== undefined)
@@ -62,7 +60,7 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
     const call = found.run.calls.find(({ id }) => id === callId);
     if (call !== undefined) return { run: found.run, call };
     const open = found.run.calls.map(({ id }) => id).join(', ');
-    throw new GatewayError('not_found', `The run is not waiting for call ${callId.slice(0, longestShownId)}. It is waiting for: ${open}.`);
+    throw new GatewayError('not_found', `The run is not waiting for call ${shownId(callId)}. It is waiting for: ${open}.`);
   }
 
   async function note(runId: string, data: JsonObject): Promise<void> {
@@ -146,5 +144,5 @@ function requireToken(state: 'valid' | 'expired' | 'invalid'): void {
 /** Checked before the token is used up, so that a mistake can be corrected. @throws GatewayError `invalid_request` */
 async function requireValidArguments(args: JsonObject, { tool, parameters }: WaitingCall, caller: Caller): Promise<void> {
   const objection = await objectionTo(args, { name: tool, parameters }, { caller });
-  if (objection !== undefined) throw new GatewayError('invalid_request', `arguments: ${objection}`, { param: 'arguments' });
+  if (objection !== undefined) throw invalidField('arguments', objection);
 }

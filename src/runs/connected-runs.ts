@@ -3,7 +3,7 @@ import { connectResponse } from '../chat/suspend/suspend-run.ts';
 import type { Caller } from '../core/caller.ts';
 import { serversOf } from '../core/connect.ts';
 import type { OwnCredentials } from '../core/credentials.ts';
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError, shownId } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { RunContext } from '../core/run.ts';
 import type { RunLog } from '../core/run-log.ts';
@@ -38,17 +38,12 @@ export interface ConnectedRuns {
   resumeWhenConnected: ResumeWhenConnected;
 }
 
-const longestShownId = 200;
-
 export function createConnectedRuns({ store, tokens, credentials, log, runs, onFault }: ConnectedRunsOptions): ConnectedRuns {
   async function findOpen(runId: string, caller: Caller): Promise<WaitingRun & Required<Pick<WaitingRun, 'connect'>>> {
     const found = await store.find(runId);
     // Not even for an administrator: the run goes on as its caller, with that caller's credentials.
     if (found === undefined || found.callerId !== caller.id)
-      throw new GatewayError(
-        'not_found',
-        `No run ${runId.slice(0, longestShownId)} of yours waits until you have connected. A run waits for 24 hours.`,
-      );
+      throw new GatewayError('not_found', `No run ${shownId(runId)} of yours waits until you have connected. A run waits for 24 hours.`);
     if (found.type === 'closed') throw resumedBefore();
     const { run } = found;
     if (run.connect !== undefined) return { ...run, connect: run.connect };

@@ -30,7 +30,7 @@ export class Drain {
   requireOpen(callerId: string): void {
     if (this.#isDraining)
       throw new GatewayError('server_shutting_down', 'This gateway is shutting down. Try again in a moment.', { retryAfter: '5' });
-    if (this.isClosedTo(callerId)) throw new GatewayError('invalid_api_key', 'The key was deleted.');
+    if (this.isClosedTo(callerId)) throw new GatewayError('invalid_api_key', 'The key was deleted. Use another one.');
   }
 
   /** Admits no more work of this key, or of this person. */

@@ -101,9 +101,9 @@ export function createFollowedRuns(active: ActiveRuns, resumeWhenConnected: Resu
 function toShared(
   started: StartedRun,
   follower: Follower,
-  told: { decided: readonly DecidedCall[]; connected: readonly ConnectingCall[] },
+  responses: { decided: readonly DecidedCall[]; connected: readonly ConnectingCall[] },
 ): StartedRun {
-  return { ...started, stream: (emit) => follower.share(started.stream, { ...told, emit }) };
+  return { ...started, stream: (emit) => follower.share(started.stream, { ...responses, emit }) };
 }
 
 /** One stream over all parts of its run: from its start, and from each time it was resumed. */
@@ -167,7 +167,7 @@ class Follower {
     if (this.#heldFinish !== undefined) await this.#emit([this.#heldFinish]);
   }
 
-  /** Streams a resumed run to its own reader and into this stream, whose fate does not concern the run, and which first tells the decisions. */
+  /** Streams a resumed run to its own reader and into this stream, whose end does not end the run, and which gets the decisions first. */
   async share(
     stream: StartedRun['stream'],
     { decided, connected, emit }: { decided: readonly DecidedCall[]; connected: readonly ConnectingCall[]; emit: Emit<ChatEvent> },

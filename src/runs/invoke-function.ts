@@ -5,7 +5,7 @@ import type { ToolCallScope } from '../chat/tool-calls/tool-call-result.ts';
 import type { Caller } from '../core/caller.ts';
 import type { MakeConnectLink, PendingConnect } from '../core/connect.ts';
 import type { AskClient } from '../core/elicitation.ts';
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError, shownId } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import type { Metrics } from '../core/metrics.ts';
 import { plainRequest } from '../core/plain-request.ts';
@@ -57,8 +57,6 @@ export interface InvokeOptions {
   metrics?: Pick<Metrics, 'countCall' | 'countToolUse'>;
   now: () => number;
 }
-
-const longestShownId = 200;
 
 export function createInvokeFunction({
   tools,
@@ -140,12 +138,12 @@ async function offerOf(id: string, run: RunContext, tools: ToolFinder): Promise<
     if (!(error instanceof GatewayError)) throw error;
     if (error.code === 'unknown_tool_id') throw unknownTool(id);
     if (error.code !== 'forbidden') throw error;
-    throw new GatewayError('forbidden', `This key may not use the tool "${id.slice(0, longestShownId)}".`, { cause: error });
+    throw new GatewayError('forbidden', `This key may not use the tool "${shownId(id)}".`, { cause: error });
   }
 }
 
 function unknownTool(id: string): GatewayError {
-  return new GatewayError('not_found', `There is no tool "${id.slice(0, longestShownId)}". GET /api/tools lists those you may use.`);
+  return new GatewayError('not_found', `There is no tool "${shownId(id)}". GET /api/tools lists those you may use.`);
 }
 
 /** Warnings of an offer that explain why a function is not in it, and the error code of a call. */

@@ -9,7 +9,7 @@ import type { ApprovalDecisions } from './approval-decisions.ts';
 import { logChat } from './run-stats.ts';
 import type { ChatLog } from './run-stats.ts';
 
-interface LinkBook {
+interface SignedLinks {
   sign(wait: WaitScope): string;
   check(link: string, wait: WaitScope): boolean;
   receiptOf(link: string): string;
@@ -26,7 +26,7 @@ interface WaitScope {
 
 export interface LinkedApprovalsOptions {
   store: Pick<WaitingRunStore, 'findHead' | 'find'>;
-  links: LinkBook;
+  links: SignedLinks;
   transcripts: Pick<RunTranscripts, 'find'>;
   decisions: Pick<ApprovalDecisions, 'decide'>;
   runs: Pick<ActiveRuns, 'resume'>;

@@ -2,7 +2,7 @@ import { toPendingApproval } from '../chat/suspend/run-suspensions.ts';
 import type { ApprovalLinkSigner, ApprovalTokenSigner } from '../chat/suspend/run-suspensions.ts';
 import type { PendingApproval, RequestedDecision } from '../core/approval.ts';
 import type { Caller } from '../core/caller.ts';
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError, invalidField } from '../core/errors.ts';
 import type { ErrorCode } from '../core/errors.ts';
 import type { DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/suspended-run.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
@@ -80,5 +80,5 @@ const noneWaits =
 const otherRun = 'the decisions of one request have to be about the calls of one answer.';
 
 function refusal({ param }: RequestedDecision, message: string): GatewayError {
-  return new GatewayError('invalid_request', `${param}: ${message}`, { param });
+  return invalidField(param, message);
 }

@@ -4,8 +4,7 @@ import type { Metrics } from '../core/metrics.ts';
 import type { ModelRequestLog } from '../core/model-request-log.ts';
 import type { RunEvent } from '../core/run-event.ts';
 import type { RunEnding } from '../core/run-log.ts';
-import { isJsonObject } from '../shared/json.ts';
-import type { JsonValue } from '../shared/json.ts';
+import { isJsonObject, textIn } from '../shared/json.ts';
 import { TokenTally } from './token-tally.ts';
 
 export interface RunStatsOptions {
@@ -84,13 +83,13 @@ export class RunStats {
       this.#noteServer(event);
     } else if (type === 'tool.result') {
       const { id, tool, error, duration_ms } = data;
-      const code = isJsonObject(error) ? textOf(error['code']) : undefined;
+      const code = isJsonObject(error) ? textIn(error['code']) : undefined;
       const server = this.#servers.get(id);
       this.#noteServer(event);
       this.#options.metrics?.countCall({
         caller: this.#options.caller,
         server,
-        tool: textOf(tool),
+        tool: textIn(tool),
         code,
         durationMs: Number(duration_ms ?? 0),
       });
@@ -119,10 +118,6 @@ export class RunStats {
       tool_calls: this.#toolCalls,
     };
   }
-}
-
-function textOf(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
 }
 
 /** The fields that identify a chat in the log, and the HTTP status of its answer. */

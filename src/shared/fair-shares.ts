@@ -20,11 +20,20 @@ export interface Loss<Id> {
   id: Id;
 }
 
+/** How much is chosen at once: for each owner the oldest entries have to be looked up, which takes longer than to delete some. */
+export interface MostLosses {
+  entries: number;
+  owners: number;
+}
+
+const noMost: MostLosses = { entries: Number.POSITIVE_INFINITY, owners: Number.POSITIVE_INFINITY };
+
 /**
  * Chooses entries to delete until a store is within its bounds: repeatedly the oldest entry of the owner who uses the most in the group that uses the
- * most, so that none of them loses anything while another one uses more. The store may stay too large if the remaining entries must not be deleted.
+ * most, so that none of them loses anything while another one uses more. The store may stay too large if the remaining entries must not be deleted, or
+ * where `most` is reached.
  */
-export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBounds): Loss<Id>[] {
+export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBounds, most: MostLosses = noMost): Loss<Id>[] {
   const groups = new Map<string, Group<Id>>();
   const total: ShareBounds = { entries: 0, characters: 0 };
   for (const share of shares) {
@@ -35,22 +44,85 @@ export function chooseLosses<Id>(shares: Iterable<Share<Id>>, bounds: ShareBound
     for (const sum of [group, total]) add(sum, share);
   }
   const losses: Loss<Id>[] = [];
-  while (groups.size > 0 && (total.entries > bounds.entries || total.characters > bounds.characters)) {
-    const measure = total.entries > bounds.entries ? 'entries' : 'characters';
-    const [name, group] = [...groups].reduce((most, next) => (next[1][measure] > most[1][measure] ? next : most));
-    const { holders } = group;
-    const heaviest = holders.reduce((most, next) => (next[measure] > most[measure] ? next : most));
-    heaviest.left ??= heaviest.share.oldestFirst()[Symbol.iterator]();
-    const oldest = heaviest.left.next();
-    if (oldest.done === true) {
-      holders.splice(holders.indexOf(heaviest), 1);
-      if (holders.length === 0) groups.delete(name);
-      continue;
+  const losers = new Set<Holder<Id>>();
+  // Entries never become more, so that they are too many only in the beginning.
+  for (const measure of ['entries', 'characters'] as const) {
+    if (total[measure] <= bounds[measure]) continue;
+    const heaviestGroups = new Heaviest([...groups.values()], measure);
+    const heaviestHolders = new Map<Group<Id>, Heaviest<Holder<Id>>>();
+    while (total[measure] > bounds[measure] && losses.length < most.entries) {
+      const group = heaviestGroups.first();
+      if (group === undefined) break;
+      const holders = heaviestHolders.get(group) ?? new Heaviest(group.holders, measure);
+      heaviestHolders.set(group, holders);
+      const heaviest = holders.first();
+      if (heaviest === undefined) {
+        heaviestGroups.removeFirst();
+        continue;
+      }
+      if (losers.size >= most.owners && !losers.has(heaviest)) return losses;
+      losers.add(heaviest);
+      heaviest.left ??= heaviest.share.oldestFirst()[Symbol.iterator]();
+      const oldest = heaviest.left.next();
+      if (oldest.done === true) {
+        holders.removeFirst();
+        continue;
+      }
+      losses.push({ owner: heaviest.share.owner, id: oldest.value.id });
+      for (const sum of [heaviest, group, total]) add(sum, { entries: -1, characters: -oldest.value.characters });
+      holders.lowerFirst();
+      heaviestGroups.lowerFirst();
     }
-    losses.push({ owner: heaviest.share.owner, id: oldest.value.id });
-    for (const sum of [heaviest, group, total]) add(sum, { entries: -1, characters: -oldest.value.characters });
   }
   return losses;
+}
+
+/** Finds who uses the most without comparing all: a store may have thousands of owners, and lose thousands of entries at once. A binary heap. */
+class Heaviest<One extends ShareBounds> {
+  readonly #heap: { one: One; index: number }[];
+  readonly #measure: keyof ShareBounds;
+
+  constructor(all: readonly One[], measure: keyof ShareBounds) {
+    this.#measure = measure;
+    this.#heap = all.map((one, index) => ({ one, index }));
+    // A sorted list is a heap.
+    this.#heap.sort((one, other) => (this.#isBefore(one, other) ? -1 : 1));
+  }
+
+  first(): One | undefined {
+    return this.#heap[0]?.one;
+  }
+
+  removeFirst(): void {
+    const last = this.#heap.pop();
+    if (last === undefined || this.#heap.length === 0) return;
+    this.#heap[0] = last;
+    this.lowerFirst();
+  }
+
+  /** Puts the first in its place after it has lost something. */
+  lowerFirst(): void {
+    const heap = this.#heap;
+    for (let at = 0; ;) {
+      const before = [2 * at + 1, 2 * at + 2].reduce((best, next) => (this.#comesBefore(next, best) ? next : best), at);
+      const [lower, higher] = [heap[at], heap[before]];
+      if (before === at || lower === undefined || higher === undefined) return;
+      heap[at] = higher;
+      heap[before] = lower;
+      at = before;
+    }
+  }
+
+  #comesBefore(at: number, other: number): boolean {
+    const [one, two] = [this.#heap[at], this.#heap[other]];
+    return one !== undefined && two !== undefined && this.#isBefore(one, two);
+  }
+
+  /** Among equals, the one that was given first. */
+  #isBefore(one: { one: One; index: number }, other: { one: One; index: number }): boolean {
+    const more = one.one[this.#measure] - other.one[this.#measure];
+    return more > 0 || (more === 0 && one.index < other.index);
+  }
 }
 
 interface Holder<Id> extends ShareBounds {

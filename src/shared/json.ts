@@ -15,6 +15,11 @@ export function ownValue(object: JsonObject, key: string): JsonValue | undefined
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
+/** Empty for anything but a text. */
+export function textIn(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value : '';
+}
+
 /** Stops at the first level too many. `JSON.parse` accepts millions of levels, but recursive code after it does not. */
 export function isDeeperThan(value: unknown, maxDepth: number): boolean {
   let level: object[] = isNested(value) ? [value] : [];

@@ -14,15 +14,15 @@ export function allThere<Value>(values: readonly MaybePromise<Value>[]): MaybePr
   return values.some((value) => value instanceof Promise) ? Promise.all(values) : (values as readonly Value[]);
 }
 
-/** Tells a callback that the work is done, or the error that ended it; at once if there is nothing to wait for. */
-export function tellWhenDone(work: () => MaybePromise<void>, tell: (error?: Error) => void): void {
+/** Calls back when the work is done, with the error that ended it if one did; at once if there is nothing to wait for. */
+export function callWhenDone(work: () => MaybePromise<void>, report: (error?: Error) => void): void {
   let pending: MaybePromise<void>;
   try {
     pending = work();
   } catch (error) {
-    tell(error as Error);
+    report(error as Error);
     return;
   }
-  if (pending instanceof Promise) pending.then(() => tell(), tell);
-  else tell();
+  if (pending instanceof Promise) pending.then(() => report(), report);
+  else report();
 }

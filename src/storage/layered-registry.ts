@@ -65,7 +65,10 @@ export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }:
     createToolServer: async (record) => {
       const conflicting = fixedById.get(record.id);
       if (conflicting !== undefined)
-        throw new GatewayError('conflict', `There is a tool server "${record.id}" already: it comes from ${origins[conflicting.origin]}.`);
+        throw new GatewayError(
+          'conflict',
+          `There is already a tool server "${record.id}": it comes from ${origins[conflicting.origin]}. Choose another id.`,
+        );
       await store.createToolServer(record);
     },
     changeToolServer: async (record) => {

@@ -1,20 +1,20 @@
 import type { z } from 'zod';
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError, invalidField } from '../core/errors.ts';
 import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
 
-/** Validates user input. `path` is where the value is in the request body or file. @throws GatewayError `invalid_request`, see `invalidField` */
+/** Validates user input. `path` is where the value is in the request body or file. @throws GatewayError `invalid_request`, see `invalidAt` */
 export function parseRecord<Value>(schema: z.ZodType<Value>, value: unknown, path: readonly PropertyKey[] = []): Value {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw invalidField([...path, ...(issue?.path ?? [])], describeSchemaIssue(issue));
+  throw invalidAt([...path, ...(issue?.path ?? [])], describeSchemaIssue(issue));
 }
 
 /** Names the field in the message and as `param`, but never repeats its value, which may be a secret. */
-export function invalidField(path: readonly PropertyKey[], problem: string): GatewayError {
+export function invalidAt(path: readonly PropertyKey[], problem: string): GatewayError {
   const param = path.join('.');
   if (param === '') return new GatewayError('invalid_request', `the value ${problem}`);
-  return new GatewayError('invalid_request', `${param}: ${problem}`, { param });
+  return invalidField(param, problem);
 }
 
 /** The fields that are set: HTML forms send `null` or an empty string for "not set". */

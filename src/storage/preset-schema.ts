@@ -5,7 +5,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import { modeNames } from '../core/mode-names.ts';
 import type { PresetRecord } from '../core/preset.ts';
-import { filledFields, invalidField, parseRecord } from './parse-record.ts';
+import { filledFields, invalidAt, parseRecord } from './parse-record.ts';
 
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, 'must consist of at most 64 letters, digits and . _ : -');
 const toolId = z.string().min(1).max(256);
@@ -60,7 +60,7 @@ export function parsePreset(value: unknown, origin: Origin): PresetRecord {
   }
   const rejected = Object.keys(params).find((name) => rejectedParams.has(name));
   if (rejected === undefined) return preset;
-  throw invalidField(['params', rejected], `is no parameter of a model here; ${rejectedParams.get(rejected) ?? ''}.`);
+  throw invalidAt(['params', rejected], `is no parameter of a model here; ${rejectedParams.get(rejected) ?? ''}.`);
 }
 
 /**

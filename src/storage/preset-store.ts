@@ -1,8 +1,8 @@
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError, unknownId } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { isJsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import type { PresetBook, PresetRecord } from '../core/preset.ts';
+import type { PresetFinder, PresetRecord } from '../core/preset.ts';
 import type { Registry } from '../core/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
 import { whenThere } from '../shared/maybe-promise.ts';
@@ -10,7 +10,7 @@ import type { MaybePromise } from '../shared/maybe-promise.ts';
 import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
 
 /** Every change is durable when its promise resolves. */
-export interface PresetStore extends PresetBook {
+export interface PresetStore extends PresetFinder {
   /** @throws GatewayError `invalid_request`; `conflict` if the id is taken or there are too many presets */
   create(value: unknown): Promise<PresetRecord>;
   /** Absent fields keep their value, `null` removes it. @throws GatewayError `not_found`, `read_only`, `invalid_request` */
@@ -90,7 +90,7 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
     if (isFixed(id))
       throw new GatewayError('read_only', `The preset "${id}" comes from the configuration file. Change it there and restart the gateway.`);
     const found = presets.find((preset) => preset.id === id);
-    if (found === undefined) throw new GatewayError('not_found', `There is no preset "${id.slice(0, 100)}".`);
+    if (found === undefined) throw unknownId('preset', id, 'GET /api/presets');
     return found;
   }
 

@@ -4,7 +4,7 @@ import type { JsonObject } from '../shared/json.ts';
 import type { OAuthSettings, Origin, ToolServerRecord } from '../core/registry.ts';
 import { connectionSchema, processSchema } from './connection-schema.ts';
 import type { Connection } from './connection-schema.ts';
-import { filledFields, invalidField, parseRecord } from './parse-record.ts';
+import { filledFields, invalidAt, parseRecord } from './parse-record.ts';
 
 /** The URL that responses show for a process is `stdio:<command>`, without arguments and environment, which may hold secrets. */
 const processScheme = 'stdio:';
@@ -78,15 +78,15 @@ export function parseToolServerConnections(
   origin: Origin,
   { taken = new Set(), titles = new Map() }: Pick<IdSource, 'taken'> & { titles?: ReadonlyMap<number, string> } = {},
 ): ToolServerRecord[] {
-  if (!Array.isArray(value)) throw invalidField([], 'must be an array of connections');
-  if (value.length > maxConnections) throw invalidField([], `must not have more than ${maxConnections} connections`);
+  if (!Array.isArray(value)) throw invalidAt([], 'must be an array of connections');
+  if (value.length > maxConnections) throw invalidAt([], `must not have more than ${maxConnections} connections`);
   const connections = value.map((entry: unknown, index) => parseConnection(entry, { path: [index], origin }));
   const used = new Set(taken);
   // Reserve all explicit ids first: an earlier entry without one must not be given the id of a later entry.
   for (const [index, connection] of connections.entries()) {
     if (!connection.id) continue;
     const id = legalId(connection.id);
-    if (used.has(id)) throw invalidField([index, 'id'], `"${id}" is already used; give each connection its own id`);
+    if (used.has(id)) throw invalidAt([index, 'id'], `"${id}" is already used; give each connection its own id`);
     used.add(id);
   }
   return connections.map((connection, index) => {
@@ -122,20 +122,20 @@ function parseProcess({ command, args, env, ...fields }: JsonObject, context: Co
   const { path, origin } = context;
   if (origin !== 'file') {
     const problem = 'starts a process, which only a server in toolwharf.yaml may do; elsewhere give the url of a server';
-    throw invalidField([...path, 'command'], problem);
+    throw invalidAt([...path, 'command'], problem);
   }
   const info = isJsonObject(fields['info']) ? fields['info'] : {};
   const { id, env: environment, ...started } = parseRecord(processSchema, { id: fields['id'] ?? info['id'], command, args, env }, path);
   const connection = parseFields({ ...fields, id, url: placeholderUrl }, context);
   if (connection.per_user === true)
-    throw invalidField([...path, 'per_user'], 'needs a server with a url: a process is the same for everybody');
+    throw invalidAt([...path, 'per_user'], 'needs a server with a url: a process is the same for everybody');
   if (connection.auth_type === 'oauth')
-    throw invalidField(
+    throw invalidAt(
       [...path, 'auth_type'],
       '"oauth" needs a server with a url: nobody signs in at a process. Give it what it needs in env',
     );
   if (connection.forward_headers?.length)
-    throw invalidField([...path, 'forward_headers'], 'needs a server with a url: a process gets no headers');
+    throw invalidAt([...path, 'forward_headers'], 'needs a server with a url: a process gets no headers');
   return { ...connection, process: { ...started, environment } };
 }
 

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { buildApp } from '../../src/app/build-app.ts';
 import type { App, AppParts } from '../../src/app/build-app.ts';
@@ -26,7 +27,10 @@ export async function testApp(
   parts: Partial<AppParts> & { config?: Partial<Config>; showsStartKey?: boolean } = {},
 ): Promise<TestApp> {
   const { config: overrides, showsStartKey = true, ...rest } = parts;
-  const config = { ...readConfig({ DRAIN_TIMEOUT_MS: '1000', ...environment }, () => undefined), ...overrides };
+  const config = {
+    ...readConfig({ DRAIN_TIMEOUT_MS: '1000', TOOLWHARF_DATA_DIR: tmpdir(), ...environment }, () => undefined),
+    ...overrides,
+  };
   const logLines: string[] = [];
   const logger = createLogger({ level: 'trace', destination: { write: (line) => void logLines.push(line) } });
   const app = await buildApp(config, { logger, ...rest });

@@ -13,13 +13,40 @@ export function describeInChromium(title: string, tests: () => void): void {
   describeUnless(isThere ? undefined : 'CHROMIUM_PATH names no Chromium', title, tests);
 }
 
+/** What Chromium does without. */
+const disabledFeatures = [
+  // The list under its address bar: two more renderers for each page, which take more time than the page.
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  // What Playwright disables: only the last list counts.
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'HttpsUpgrades',
+  'HttpsFirstBalancedModeAutoEnable',
+  'LensOverlay',
+  'MediaRouter',
+  'PaintHolding',
+  'ThirdPartyStoragePartitioning',
+  'AvoidCorsURLLoaderRestartOnRedirect',
+  'TcpPortRandomizationWin',
+  'OptimizationHints',
+  'NetworkTimeServiceQuerying',
+  'AimEnabled',
+  'PreconnectToSearch',
+];
+
 let browser: Promise<Browser> | undefined;
 
-/** One process for all tests of a file; each page has a profile of its own. */
+/** One process for all files that a worker tests; each page has a profile of its own. */
 function launch(): Promise<Browser> {
   if (!isThere) throw new Error('These tests need a Chromium: set CHROMIUM_PATH to its program, such as /usr/bin/chromium.');
-  browser ??= chromium.launch({ executablePath: path, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
+  browser ??= chromium.launch({ executablePath: path, args: ['--no-sandbox', `--disable-features=${disabledFeatures.join(',')}`] });
   return browser;
+}
+
+/** After the tests of a file. The process serves the next file of the worker, and ends with the worker. */
+export async function closePages(): Promise<void> {
+  for (const context of (await browser)?.contexts() ?? []) await context.close();
 }
 
 export async function closeChromium(): Promise<void> {
@@ -98,7 +125,7 @@ export async function findBarriers(page: Page): Promise<string[]> {
         if (animation.effect?.getComputedTiming().endTime !== Number.POSITIVE_INFINITY) animation.finish();
     }
   });
-  await page.evaluate(axe);
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
   return page.evaluate(async () => {
     const { axe: checker } = globalThis as unknown as {
       axe: {

@@ -5,7 +5,7 @@ import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../src/
 import { outboundBody } from './outbound-body.ts';
 
 /**
- * The door's twin for tests against local servers: plain `node:http`, no egress rules, the same failures.
+ * A double of the way out, for tests against local servers: plain `node:http`, no egress rules, the same failures.
  * Connections are not reused, so that a server sees each one close.
  */
 export const directSend: SendOutbound = async (outbound) => {

@@ -33,6 +33,8 @@ export function findForeignMarkup(page: Page, within = 'body'): Promise<string[]
         rel: (value) => value === 'noopener noreferrer',
         // Words of the console's own alone: nothing of a text names a class.
         class: (value) => /^[a-z0-9 -]*$/.test(value) && !value.includes('evil'),
+        // The title of a column, which style sheets show as text.
+        'data-title': (value, element) => element.localName === 'td' && /^[A-Z][a-z]+(?: [a-z]+)*$/.test(value),
         // What the console sets where something was measured.
         style: (value) => /^(?:(?:height|width|left|transform): (?:min|translateY)?[\d.,%px() -]+; ?)+$/.test(value),
       };

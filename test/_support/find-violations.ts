@@ -2,7 +2,7 @@ import { posix } from 'node:path';
 import { importsOf, packageOf, withoutComments } from './read-source.ts';
 import type { Import, SourceFile } from './read-source.ts';
 
-/** What each floor may import besides its own folder. Files directly in `src/`, and those in the folders of the roof, see everything. */
+/** What each folder of `src/` may import besides itself. Files directly in `src/`, and those in the folders of the top layer, see everything. */
 const mayImport: Record<string, string[]> = {
   shared: [],
   core: ['shared'],
@@ -20,13 +20,13 @@ const mayImport: Record<string, string[]> = {
   http: ['core', 'shared', 'workers', 'chat', 'relay', 'runs', 'admin'],
 };
 
-/** They compose the others and start them. */
-const roof = ['app', 'cli', 'packaging'];
+/** The top layer: they compose the others and start them. */
+const topFolders = ['app', 'cli', 'packaging'];
 
-/** These ship beside the gateway: they may know the words of everything, as types, and run without any of it. */
-const garden = ['client', 'console', 'demo'];
-/** The one module that another part of the garden may run: both are sent to browsers. */
-const sharedInGarden = 'src/client/toolwharf-client.js';
+/** Programs that ship beside the gateway: they may use its types, and run without any of it. */
+const companions = ['client', 'console', 'demo'];
+/** The one module that another companion may run: both are sent to browsers. */
+const sharedByCompanions = 'src/client/toolwharf-client.js';
 
 /** Who may import a package. Packages that are not listed have no home of their own. */
 const homes: { packages: RegExp; files: RegExp }[] = [
@@ -36,7 +36,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   },
   { packages: /^undici$/, files: /^src\/policy\/outbound\/outbound-request\.ts$/ },
   { packages: /^pino(?:-pretty)?$/, files: /^src\/observability\/(?:logger|pretty-lines)\.ts$/ },
-  { packages: /^oauth4webapi$/, files: /^src\/tools\/credentials\/.+\.ts$/ },
+  { packages: /^oauth4webapi$/, files: /^src\/tools\/credentials\/oauth\/.+\.ts$/ },
   { packages: /^ollama$/, files: /^src\/models\/ollama\/.+\.ts$/ },
   { packages: /^jose$/, files: /^src\/policy\/(?:session-tokens|verify-token)\.ts$/ },
   { packages: /^yaml$/, files: /^src\/(?:tools\/openapi\/load\/parse-document|app\/config\/.+)\.ts$/ },
@@ -64,9 +64,9 @@ const readsEnvironment = /\bprocess\s*\??\.\s*env\b|\bprocess\??\.?\[\s*['"]env[
 const nestedGenerator = /^ +(?:export )?(?:async )?function\s*\*|^ {4,}(?:async )?\*(?:#?\w+|\[)[^\n]*\{$/m;
 
 /** The first lines of published fixes: older versions have known holes that this gateway would be exposed to. */
-const securityFloors: Record<string, string> = { fastify: '5.12.6', undici: '8.12.4', ws: '8.21.0' };
+const safeVersions: Record<string, string> = { fastify: '5.12.6', undici: '8.12.4', ws: '8.21.0' };
 
-/** Every breach of the house's rules, a line each. `files` holds the sources, the READMEs in `src`, `package.json` and `package-lock.json`. */
+/** Every breach of the rules of the architecture, a line each. `files` holds the sources, the READMEs in `src`, `package.json` and `package-lock.json`. */
 export function findViolations(files: readonly SourceFile[]): string[] {
   const sources = files.filter((file) => /^src\/.+\.(?:tsx?|js)$/.test(file.path));
   const manifest = parseJson(files, 'package.json') as PackageManifest;
@@ -93,20 +93,20 @@ function isBuilt(path: string): boolean {
 
 function importViolations(path: string, entry: Import, dependencies: ReadonlySet<string>): string[] {
   const { specifier } = entry;
-  const floor = floorOf(path);
+  const layer = layerOf(path);
   const name = packageOf(specifier);
   if (name !== undefined) return packageViolations(path, name, dependencies);
-  if (specifier.startsWith('node:')) return floor === 'core' ? [`${path}: core imports ${specifier}`] : [];
-  if (floor === 'roof') return [];
+  if (specifier.startsWith('node:')) return layer === 'core' ? [`${path}: core imports ${specifier}`] : [];
+  if (layer === 'top') return [];
 
   const target = posix.join(posix.dirname(path), specifier);
-  const targetFloor = floorOf(target);
-  if (targetFloor === floor) return [];
-  if (garden.includes(floor))
-    return entry.isTypeOnly || target === sharedInGarden ? [] : [`${path}: ${floor} imports more than types of ${target}`];
-  const allowed = mayImport[floor];
-  if (allowed === undefined) return [`${path}: ${floor} is no floor of the house`];
-  return allowed.includes(targetFloor) ? [] : [`${path}: ${floor} may not import ${target}`];
+  const targetLayer = layerOf(target);
+  if (targetLayer === layer) return [];
+  if (companions.includes(layer))
+    return entry.isTypeOnly || target === sharedByCompanions ? [] : [`${path}: ${layer} imports more than types of ${target}`];
+  const allowed = mayImport[layer];
+  if (allowed === undefined) return [`${path}: ${layer} is in no layer`];
+  return allowed.includes(targetLayer) ? [] : [`${path}: ${layer} may not import ${target}`];
 }
 
 /** Files that import each other, be it types alone and on whatever detour: none can be read, moved or tested without the others. */
@@ -130,18 +130,18 @@ function circles(sources: readonly SourceFile[]): string[] {
 function packageViolations(path: string, name: string, dependencies: ReadonlySet<string>): string[] {
   const found: string[] = [];
   if (!dependencies.has(name)) found.push(`${path}: ${name} is not among the dependencies`);
-  if (floorOf(path) === 'core') found.push(`${path}: core imports ${name}`);
+  if (layerOf(path) === 'core') found.push(`${path}: core imports ${name}`);
   const home = homes.find((entry) => entry.packages.test(name));
   if (home !== undefined && !home.files.test(path)) found.push(`${path}: ${name} has its home elsewhere`);
   return found;
 }
 
-/** The first folder below `src`; `roof` for files directly in it and in the folders of the roof; `outside` for what lies elsewhere. */
-function floorOf(path: string): string {
+/** The first folder below `src`; `top` for files directly in it and in the folders of the top layer; `outside` for what lies elsewhere. */
+function layerOf(path: string): string {
   const [root, folder, rest] = path.split('/', 3);
   if (root !== 'src') return 'outside';
-  if (rest === undefined || folder === undefined) return 'roof';
-  return roof.includes(folder) ? 'roof' : folder;
+  if (rest === undefined || folder === undefined) return 'top';
+  return topFolders.includes(folder) ? 'top' : folder;
 }
 
 function fileViolations({ path, source }: SourceFile): string[] {
@@ -151,7 +151,7 @@ function fileViolations({ path, source }: SourceFile): string[] {
   if (/^export default\b|^export \{[^}]*\bas default\b/m.test(code)) found.push(`${path}: has a default export`);
   const mayReadEnvironment = path === 'src/app/config/config.ts' || /^src\/(?:packaging\/)?[\w-]+\.js$/.test(path);
   if (readsEnvironment.test(code) && !mayReadEnvironment) found.push(`${path}: reads process.env`);
-  if (nestedGenerator.test(code) && !garden.includes(floorOf(path))) found.push(`${path}: has a generator function within a function`);
+  if (nestedGenerator.test(code) && !companions.includes(layerOf(path))) found.push(`${path}: has a generator function within a function`);
   return found;
 }
 
@@ -185,19 +185,19 @@ interface Lock {
 /** Every installed copy counts, also one that another package brought along. */
 function lockViolations(lock: Lock): string[] {
   const installed = Object.entries(lock.packages ?? {});
-  return Object.entries(securityFloors).flatMap(([name, floor]) => {
+  return Object.entries(safeVersions).flatMap(([name, oldest]) => {
     const copies = installed.filter(([path]) => path.endsWith(`node_modules/${name}`));
-    if (copies.length === 0) return [`package-lock.json: ${name} is not installed, its security floor guards nothing`];
+    if (copies.length === 0) return [`package-lock.json: ${name} is not installed, its safe version guards nothing`];
     return copies.flatMap(([path, { version = '' }]) =>
-      isAtLeast(version, floor) ? [] : [`package-lock.json: ${path} ${version} is older than ${floor}`],
+      isAtLeast(version, oldest) ? [] : [`package-lock.json: ${path} ${version} is older than ${oldest}`],
     );
   });
 }
 
-function isAtLeast(version: string, floor: string): boolean {
+function isAtLeast(version: string, oldest: string): boolean {
   const [release = '', prerelease] = version.split('-', 2);
   const found = release.split('.').map(Number);
-  const needed = floor.split('.').map(Number);
+  const needed = oldest.split('.').map(Number);
   const index = needed.findIndex((part, position) => part !== found[position]);
   if (index === -1) return prerelease === undefined;
   return (found[index] ?? 0) > (needed[index] ?? 0);

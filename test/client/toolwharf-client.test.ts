@@ -21,6 +21,7 @@ interface Client {
   ready(): Promise<string>;
   sessionId(): string | undefined;
   chat(message: string | JsonObject, handlers?: { onText?: (text: string) => void }): Chat;
+  follow(runId: string): Chat;
   cancel(runId?: string): void;
   close(): void;
 }
@@ -127,6 +128,32 @@ describe('the browser client: connecting', () => {
 });
 
 describe('the browser client: chats', () => {
+  it('go on in another client that takes up the session', async () => {
+    const more = Promise.withResolvers<void>();
+    const { url, client } = await openDoorAndClient({
+      async *script() {
+        yield { type: 'text', text: 'Hel' };
+        await more.promise;
+        yield { type: 'text', text: 'lo' };
+        yield { type: 'finish', reason: 'stop' };
+      },
+    });
+    const chat = client.chat({ content: 'hi', model: 'demo' });
+    for await (const { type } of chat) if (type === 'assistant_chunk') break;
+    const [sessionId, runId = ''] = [client.sessionId(), chat.runId()];
+    client.close();
+    const other = connectClient({ url, sessionId });
+    const followed = other.follow(runId);
+    expect(await other.ready()).toBe(sessionId);
+    more.resolve();
+    expect(await followed.done).toMatchObject({ content: 'Hello', finish_reason: 'stop' });
+    // Of a session that is gone nothing more comes.
+    const late = connectClient({ url, sessionId: 'gone' });
+    await expect(late.follow(runId).done).rejects.toMatchObject({ code: 'client_disconnected' });
+    const stranger = connectClient({ url, sessionId, token: 'bob-key' });
+    await expect(stranger.follow(runId).done).rejects.toMatchObject({ code: 'client_disconnected' });
+  });
+
   it('streams by callback, by iteration and as a whole', async () => {
     const { client, chats } = await openDoorAndClient({});
     const texts: string[] = [];

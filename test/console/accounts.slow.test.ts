@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from 'vitest';
 import { documentOf, serverOf } from '../requirements/gateway.ts';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 describeInChromium('the page of accounts', () => {
   test('connects a person to a tool server with their own key, and disconnects them', async () => {

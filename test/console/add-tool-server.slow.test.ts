@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
 import type { WatchedPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import type { FreshGateway } from '../_support/fresh-gateway.ts';
@@ -15,7 +15,7 @@ import { mcpHttpServer } from '../_support/mcp-http-server.ts';
 import { documentWith } from '../tools/scripted-send.ts';
 import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 interface Desk {
   gateway: FreshGateway;

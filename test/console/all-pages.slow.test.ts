@@ -1,10 +1,15 @@
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { pages } from '../../src/console/pages.ts';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import type { WatchedPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import type { FreshGateway } from '../_support/fresh-gateway.ts';
 
-afterAll(closeChromium);
+const closings: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const close of closings.toReversed()) await close();
+  await closePages();
+});
 
 interface Visit {
   gateway: FreshGateway;
@@ -17,7 +22,7 @@ const nowhere = { chats: 'nowhere', 'tool-servers': 'nowhere', runs: 'nowhere' }
 
 async function startGateway(): Promise<FreshGateway> {
   const gateway = await freshGateway();
-  onTestFinished(() => gateway[Symbol.asyncDispose]());
+  closings.push(() => gateway[Symbol.asyncDispose]());
   return gateway;
 }
 
@@ -65,19 +70,39 @@ const mail = {
   paths: { '/whoami': { get: { operationId: 'whoami', responses: { 200: { description: 'The account' } } } } },
 };
 
+interface Open extends Visit {
+  it: WatchedPage;
+}
+
+const opened = new Map<string, Promise<Open>>();
+
+/** Whoever looks at pages changes nothing. So all share one gateway, and one profile, which has the files of the console from its first page on. */
+function openOnce(name: keyof typeof visits): Promise<Open> {
+  const open = async (): Promise<Open> => {
+    const visit = await visits[name]();
+    const it = await openPage(visit.gateway.url, { path: `/#key=${visit.key}`, reducedMotion: 'reduce' });
+    closings.push(() => it[Symbol.asyncDispose]());
+    return { ...visit, it };
+  };
+  const found = opened.get(name) ?? open();
+  opened.set(name, found);
+  return found;
+}
+
 const routes = pages.flatMap(({ path, routes = [path] }) => routes);
 
 const cases = (Object.keys(visits) as (keyof typeof visits)[]).flatMap((name) => routes.map((route) => [route, name] as const));
 
 describeInChromium('every page of the console', () => {
   test.each(cases)('%s has nothing serious for axe and never scrolls sideways, in every look, %s', async (route, name) => {
-    const { gateway, key, ids } = await visits[name]();
+    const { gateway, ids, it } = await openOnce(name);
     const path = route.replace(/([\w-]+)\/:id/, (_, kind: string) => {
       const id = ids[kind];
       if (id === undefined) throw new Error(`Say here which ${kind} to show for ${route}.`);
       return `${kind}/${id}`;
     });
-    await using it = await openPage(gateway.url, { path: `${path}#key=${key}`, reducedMotion: 'reduce' });
+    it.faults.length = 0;
+    await it.page.goto(gateway.url + path);
     await it.page.waitForLoadState('networkidle');
     // The page itself, and not what stands there while it loads.
     await it.page.locator('main :is(h1, h2, [role=alert])').first().waitFor();

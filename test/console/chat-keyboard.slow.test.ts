@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
-import { closeChromium, describeInChromium, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 /** What has the focus, by its name or its words. */
 function focused(page: Page): Promise<string> {
@@ -113,7 +113,7 @@ describeInChromium('a chat by keyboard alone', () => {
     await goBackTo(page, 'Tools and options');
     await keyboard.press('Enter');
     await page.getByRole('dialog', { name: 'Tools and options' }).waitFor();
-    await goTo(page, /^How tools are chosen/);
+    await goTo(page, /^How the model uses tools/);
     await keyboard.press('Escape');
     await expect.poll(() => focused(page)).toBe('Tools and options');
     await goBackTo(page, 'New chat');

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import { authorizationServer, passwordOf } from '../_support/authorization-server.ts';
 import { backendOf } from '../_support/build-app.ts';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import type { FreshGateway } from '../_support/fresh-gateway.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';
@@ -13,7 +13,7 @@ import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { askingModel } from '../http/sign-in-fixture.ts';
 import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 type RequestedSchema = Parameters<typeof inputRequired.elicit>[0]['requestedSchema'];
 

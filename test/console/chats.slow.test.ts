@@ -4,12 +4,12 @@ import { afterAll, expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { backendOf } from '../_support/build-app.ts';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 const textOf = (text: string): ModelEvent => ({ type: 'text', text });
 const end: ModelEvent[] = [{ type: 'finish', reason: 'stop' }];
@@ -39,6 +39,65 @@ describeInChromium('a chat', () => {
     more.resolve();
     await it.page.getByText('One, two, three.').waitFor();
     await it.page.locator('.chat-answer .chat-foot').waitFor();
+    expect(it.faults).toEqual([]);
+  });
+
+  test('goes on when its page is loaded again, and loses no text', async () => {
+    const more = Promise.withResolvers<void>();
+    const { parts } = scripted([textOf('One, '), more.promise, textOf('two, '), textOf('three.'), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'Count');
+    await page.getByText('One,').waitFor();
+    await page.reload();
+    await page.getByText('One,').waitFor();
+    await page.getByRole('button', { name: 'Stop (Esc)' }).waitFor();
+    more.resolve();
+    await page.getByText('One, two, three.').waitFor();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    expect(await page.locator('.chat-answer .problem').count()).toBe(0);
+    expect(it.faults).toEqual([]);
+  });
+
+  test('goes on beside another one when their page is loaded again', async () => {
+    const more = Promise.withResolvers<void>();
+    const { parts } = scripted(
+      [textOf('One, '), more.promise, textOf('two.'), ...end],
+      [textOf('Three, '), more.promise, textOf('four.'), ...end],
+    );
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'First');
+    await page.getByText('One,').waitFor();
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await ask(page, 'Second');
+    await page.getByText('Three,').waitFor();
+    await page.reload();
+    await page.getByText('Three,').waitFor();
+    more.resolve();
+    await page.getByText('Three, four.').waitFor();
+    await page.getByRole('link', { name: 'First' }).click();
+    await page.getByText('One, two.').waitFor();
+    expect(await page.locator('.chat-answer .problem').count()).toBe(0);
+    expect(it.faults).toEqual([]);
+  });
+
+  test('keeps all that had come when its page is closed, and offers another try', async () => {
+    const { parts } = scripted([textOf('One, '), textOf('two'), new Promise(() => undefined)], [textOf('Three.'), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    await ask(it.page, 'Count');
+    await it.page.getByText('One, two').waitFor();
+    const address = it.page.url();
+    const other = await it.page.context().newPage();
+    await it.page.close();
+    await other.goto(address);
+    await other.getByText('One, two').waitFor();
+    await other.getByText('The page was closed before this answer was complete.').waitFor();
+    await other.getByRole('button', { name: 'Try again' }).click();
+    await other.getByText('Three.').waitFor();
     expect(it.faults).toEqual([]);
   });
 
@@ -151,12 +210,74 @@ describeInChromium('a chat', () => {
     await page.locator('.chat-sources .chip').click();
     await page.getByRole('dialog').getByText('Europe/Oslo').first().waitFor();
     await page.keyboard.press('Escape');
+    await page.reload();
+    const card = page.locator('.call');
+    await card.getByText('timezone: Europe/Oslo').waitFor();
+    await card.getByText('approved with changes').click();
+    await card.getByRole('group', { name: 'Arguments', exact: true }).getByText('Europe/Oslo').waitFor();
+    await card.getByRole('group', { name: 'Arguments of the model' }).getByText('Asia/Tokyo').waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
 
     await ask(page, 'What time is it in Osaka?');
     await question.getByRole('button', { name: 'Reject…' }).click();
     await question.getByLabel('What the model should know').fill('Not now.');
     await question.getByRole('button', { name: 'Reject' }).click();
     await expect.poll(() => page.locator('.chip', { hasText: 'rejected' }).count()).toBe(1);
+    expect(it.faults).toEqual([]);
+    await time.close();
+  });
+
+  test('shows a long question from its beginning, and all of it where that is wanted', async () => {
+    const { model, parts } = scripted([textOf('Read.'), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    const text = Array.from({ length: 3_000 }, (_, index) => (index % 10 === 5 ? '' : `Line ${index} of a log that somebody pasted.`)).join(
+      '\n',
+    );
+    // As by pasting: typed it would take long.
+    await page.getByLabel('Your question').evaluate((field: HTMLTextAreaElement, pasted) => {
+      field.value = pasted;
+      field.dispatchEvent(new InputEvent('input', { bubbles: true }));
+    }, text);
+    await page.getByLabel('Your question').press('Enter');
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    expect(model.requests[0]?.messages.at(-1)?.content).toBe(text);
+    const bubble = page.locator('.chat-question');
+    const heightOf = (): Promise<number> => bubble.evaluate((element) => element.getBoundingClientRect().height);
+    expect(await heightOf()).toBeLessThan(400);
+    expect((await bubble.textContent())?.length).toBeLessThan(10_000);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.getByRole('button', { name: `Show all ${text.length.toLocaleString('en')} characters` }).click();
+    await bubble.getByText('Line 2999 of').waitFor();
+    expect(await bubble.locator('.chat-question-piece').evaluateAll((pieces) => pieces.map((piece) => piece.textContent).join('\n'))).toBe(
+      text,
+    );
+    expect(await heightOf()).toBeGreaterThan(20_000);
+    await page.getByRole('button', { name: 'Show less' }).click();
+    expect(await heightOf()).toBeLessThan(400);
+    expect(it.faults).toEqual([]);
+  });
+
+  test('is asked about a call on the page of its run, too', async () => {
+    const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
+    const connections = [{ id: 'time', url: time.url, config: { needs_approval: true } }];
+    await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: JSON.stringify(connections) });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+    const question = page.getByLabel('A question waits for you');
+    await question.waitFor();
+    await page.getByRole('link', { name: 'Runs' }).click();
+    await page.locator('.runs tbody').getByRole('link', { name: 'demo' }).click();
+    await page.locator('.run-step').first().waitFor();
+    await question.waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await question.getByRole('button', { name: 'Allow' }).click();
+    await page.getByText('End: completed').waitFor();
+    expect(await question.count()).toBe(0);
+    await page.getByRole('link', { name: 'Open its chat' }).click();
+    await page.locator('.call.done').getByText('approved').waitFor();
     expect(it.faults).toEqual([]);
     await time.close();
   });

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
-import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 describeInChromium('the first visit', () => {
   test('answers the suggested question with a tool, whose call can be looked at', async () => {

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { backendOf } from '../_support/build-app.ts';
-import { closeChromium, describeInChromium, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, openPage } from '../_support/chromium.ts';
 import { findForeignMarkup } from '../_support/find-markup.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';
@@ -12,7 +12,7 @@ import type { ScriptStep } from '../_support/scripted-model.ts';
 import { toolOf } from '../tools/mcp/scripted-peer.ts';
 import { hostileTexts } from './hostile-texts.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 const text = Object.values(hostileTexts).join('\n\n');
 const name = '<img src=x onerror=alert(1)>\u202Egnp';

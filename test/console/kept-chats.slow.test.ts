@@ -2,12 +2,12 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import { backendOf } from '../_support/build-app.ts';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import type { FreshGateway } from '../_support/fresh-gateway.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 function gatewaySaying(...turns: ReturnType<typeof says>[]): Promise<FreshGateway> {
   return freshGateway({}, { backends: [backendOf(new ScriptedModel(...turns))] });

@@ -1,12 +1,12 @@
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { documentOf, serverOf } from '../requirements/gateway.ts';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { startOllamaServer } from '../_support/ollama-server.ts';
-import { memoryRegistry } from '../_support/memory-stores.ts';
+import { memoryRegistry, memoryStores } from '../_support/memory-stores.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 const adminKey = 'sk-tw-administrator';
 const mail = serverOf('mail', documentOf({ whoami: { type: 'object', properties: {} } }), {
@@ -187,6 +187,37 @@ describeInChromium('the page of keys and people', () => {
     await page.getByText('Ada is deleted.').first().waitFor();
     expect((await ask('GET /api/users')).data).toEqual([]);
     await page.getByRole('heading', { name: 'People', exact: true }).waitFor({ state: 'detached' });
+  });
+
+  test('finds people beyond those of the first page, however many there are', async () => {
+    const { usage } = memoryStores();
+    const count = 1_500;
+    const people = Array.from({ length: count }, (_, last) => ({
+      keyId: 'key',
+      id: `p${last}`,
+      name: `Person ${last}`,
+      last: Date.now() - count + last,
+    }));
+    await usage.add([], people);
+    await using gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: adminKey }, { usage });
+    await using it = await openPage(gateway.url, { path: `/console/keys#key=${adminKey}` });
+    const { page } = it;
+    const rows = page.getByRole('group', { name: 'People' }).getByRole('rowheader');
+    await rows.first().waitFor();
+    expect(await rows.first().innerText()).toBe('Person 1499');
+    expect(await rows.count()).toBe(100);
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await rows.nth(100).waitFor();
+    expect(await rows.nth(100).innerText()).toBe('Person 1399');
+    await page.getByLabel('Search people').fill('PERSON 1234 ');
+    await rows.getByText('Person 1234', { exact: true }).waitFor();
+    expect(await rows.allInnerTexts()).toEqual(['Person 1234']);
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.getByLabel('Search people').fill('nobody');
+    await page.getByText('Nobody of that name, address or id.').waitFor();
+    await page.getByLabel('Search people').fill('');
+    await rows.nth(99).waitFor();
+    expect(it.faults).toEqual([]);
   });
 
   test('disconnects a key that is one caller', async () => {

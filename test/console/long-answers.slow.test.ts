@@ -2,12 +2,12 @@ import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat.ts';
 import { backendOf } from '../_support/build-app.ts';
-import { closeChromium, describeInChromium, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 const end: ModelEvent = { type: 'finish', reason: 'stop' };
 const piecesOf = (text: string): ScriptStep[] => (text.match(/[^]{1,2000}/g) ?? []).map((piece) => ({ type: 'text', text: piece }));

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { rolldown } from 'rolldown';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { closeChromium, describeInChromium, openBarePage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, openBarePage } from '../_support/chromium.ts';
 import type { WatchedPage } from '../_support/chromium.ts';
 import { findForeignMarkup } from '../_support/find-markup.ts';
 import { deepTexts, hostileTexts } from './hostile-texts.ts';
@@ -31,7 +31,7 @@ globalThis.show = (text, place) => render(h(Markdown, { text }), place);`;
   await build.close();
   bundle = output[0].code;
 });
-afterAll(closeChromium);
+afterAll(closePages);
 
 /** Shows a text as it comes: in each of the ways, one after the other, pieces of it. Gives what it was in the end, each different one once. */
 async function showInPieces(

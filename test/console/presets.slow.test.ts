@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 interface Preset {
   id: string;
@@ -25,7 +25,7 @@ describeInChromium('the page of presets', () => {
     await page.getByLabel('System prompt').fill('You are a clerk.');
     await page.getByRole('group', { name: 'Tools' }).getByLabel('Only these').check();
     await page.getByRole('group', { name: 'Tools' }).getByLabel('time').check();
-    await page.getByLabel('How tools are chosen').selectOption('native');
+    await page.getByLabel('How the model uses tools').selectOption('native');
     await page.getByText('Approvals, limits and parameters').click();
     await page.getByLabel('Rounds of calls, at most').fill('3');
     await page.getByLabel('Seconds a call may take').fill('1.5');

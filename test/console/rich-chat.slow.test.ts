@@ -1,13 +1,13 @@
 import { afterAll, expect, test } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { backendOf } from '../_support/build-app.ts';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { toolOf } from '../tools/mcp/scripted-peer.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 const cities = Array.from({ length: 5 }, (_, index) => ({
   city: `City ${index}`,

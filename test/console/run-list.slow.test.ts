@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import type { RunSummary } from '../../src/console/api/api-types.ts';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { listen } from '../_support/build-app.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { calls, says } from '../_support/scripted-model.ts';
@@ -9,7 +9,7 @@ import { gatewayOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway } from '../requirements/gateway.ts';
 import { documentWith } from '../tools/scripted-send.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 const clock = serverOf('clock', documentWith('now', 'later'));
 const answers = { 'http://clock.test/now': { time: '12:00' } };
@@ -152,6 +152,42 @@ describeInChromium('the list of runs', () => {
     await expect.poll(() => asked, { timeout: 10_000 }).toBe(2);
     await page.clock.runFor(60_000);
     expect(asked).toBe(2);
+  });
+
+  test('calls keys and people by their names', async () => {
+    const adminKey = 'sk-tw-administrator';
+    await using gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: adminKey });
+    const post = async (path: string, body: object, headers: Record<string, string>): Promise<Record<string, unknown>> => {
+      const options = { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
+      return (await (await fetch(gateway.url + path, options)).json()) as Record<string, unknown>;
+    };
+    const users = { from: 'header', name: 'x-user', name_header: 'x-name' };
+    const made = await post('/api/keys', { name: 'Open WebUI', role: 'user', users }, { 'x-api-key': adminKey });
+    const question = { model: 'demo', messages: [{ role: 'user', content: 'Hello' }] };
+    const frontend = { 'x-api-key': String(made['key']) };
+    await post('/v1/chat/completions', question, { ...frontend, 'x-user': '1', 'x-name': 'Ada' });
+    await post('/v1/chat/completions', question, { ...frontend, 'x-user': '2' });
+    await using it = await openPage(gateway.url, { path: `/console/runs#key=${adminKey}` });
+    const { page } = it;
+    await shows(page, 2);
+    await rowsOf(page).getByText('Ada, Open WebUI').waitFor();
+    await rowsOf(page).getByText('2, Open WebUI').waitFor();
+    await page.getByText('More filters').click();
+    const suggested = page.locator('datalist option', { hasText: 'Ada, Open WebUI' });
+    expect(await suggested.getAttribute('value')).toBe(`${String(made['id'])}/1`);
+    await rowsOf(page).filter({ hasText: 'Ada, Open WebUI' }).getByRole('link', { name: 'demo' }).click();
+    await page.locator('.run-facts').getByText('Ada, Open WebUI').waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    // Not by somebody who sees no names.
+    const asked: string[] = [];
+    await using other = await openPage(gateway.url);
+    other.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    await other.page.goto(
+      `${gateway.url}/console/runs#key=${String((await post('/api/keys', { name: 'Bob', role: 'user' }, { 'x-api-key': adminKey }))['key'])}`,
+    );
+    await other.page.getByText('No runs yet').waitFor();
+    expect(asked).not.toContain('/api/users');
+    expect([...it.faults, ...other.faults]).toEqual([]);
   });
 
   test('keeps hostile names and errors as text, and looks well with them', async () => {

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import type { WatchedPage } from '../_support/chromium.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
@@ -11,7 +11,7 @@ import { gatewayOf, selects, serverOf } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 import { documentWith } from '../tools/scripted-send.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 const usage: ScriptStep = { type: 'usage', usage: { prompt_tokens: 340, completion_tokens: 25, total_tokens: 365 } };
 const clock = serverOf('clock', documentWith('now', 'later'));
@@ -87,12 +87,18 @@ describeInChromium('the timeline of a run', () => {
     const { approval } = await askPlainly(gateway);
     await using waiting = await openRun(gateway, url);
     expect((await stepsIn(waiting.page)).find((step) => step.startsWith('pay'))).toContain('needs approval');
+    const panel = waiting.page.getByRole('region', { name: 'What is waited for' });
+    await panel.getByText('pay waits for the approval of a person').waitFor();
+    await panel.getByRole('group', { name: 'Arguments that wait for approval' }).getByText('5', { exact: true }).waitFor();
+    expect(await panel.getByRole('button', { name: 'Allow' }).count()).toBe(0);
+    expect(await findFaultsInAllLooks(waiting.page)).toEqual([]);
     const path = `POST /api/runs/${approval.run_id}/approvals/${approval.calls[0]?.id}`;
     const payload = { decision: 'approve', token: approval.token, arguments: { amount: 3 } };
     expect((await call(gateway, path, { payload })).statusCode).toBe(200);
     // The page that is open goes on by itself.
     await waiting.page.getByText('End: completed').waitFor();
-    expect((await stepsIn(waiting.page)).find((step) => step.startsWith('pay'))).toContain('approved with other arguments');
+    expect(await panel.count()).toBe(0);
+    expect((await stepsIn(waiting.page)).find((step) => step.startsWith('pay'))).toMatch(/approved with other arguments {"amount":3} →/);
     await waiting.page.getByRole('button', { name: /^pay/ }).click();
     const dialog = waiting.page.getByRole('dialog');
     await dialog.getByRole('group', { name: 'Approved arguments' }).getByText('3', { exact: true }).waitFor();

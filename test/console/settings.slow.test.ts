@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 const settings = [
   { name: 'LOG_LEVEL', origin: 'environment', value: 'debug' },

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from 'vitest';
-import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 describeInChromium('the shell', () => {
   test('keeps the key of the link of a start, and takes it out of the address', async () => {

@@ -2,16 +2,18 @@ import type { Page } from 'playwright-core';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { authorizationServer, passwordOf } from '../_support/authorization-server.ts';
 import type { AuthorizationServer } from '../_support/authorization-server.ts';
-import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { backendOf } from '../_support/build-app.ts';
+import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import type { FreshGateway } from '../_support/fresh-gateway.ts';
+import { says, ScriptedModel } from '../_support/scripted-model.ts';
 import { consoleClient, environmentFor } from '../http/login-fixture.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
-async function scene(): Promise<{ gateway: FreshGateway; authorization: AuthorizationServer }> {
+async function scene(model?: ScriptedModel): Promise<{ gateway: FreshGateway; authorization: AuthorizationServer }> {
   const authorization = await authorizationServer({ offersRegistration: false, clients: [consoleClient] });
-  const gateway = await freshGateway(environmentFor(authorization.url));
+  const gateway = await freshGateway(environmentFor(authorization.url), model && { backends: [backendOf(model)] });
   onTestFinished(() => gateway[Symbol.asyncDispose]());
   return { gateway, authorization };
 }
@@ -79,6 +81,27 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     expect(it.foreign.every((url) => url.startsWith(authorization.url))).toBe(true);
   });
 
+  test('goes on with a running answer when its page is loaded again', async () => {
+    const more = Promise.withResolvers<void>();
+    const { gateway } = await scene(new ScriptedModel([{ type: 'text', text: 'One, ' }, more.promise, ...says('two.')]));
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByRole('dialog', { name: 'Sign in' }).getByRole('button', { name: 'Sign in' }).click();
+    await signInAt(page, 'ada');
+    await page.getByRole('textbox').fill('Count');
+    await page.keyboard.press('Enter');
+    await page.getByText('One,').waitFor();
+    await page.getByRole('link', { name: 'Your accounts' }).click();
+    await page.getByRole('heading', { name: 'Your accounts', level: 1 }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Your accounts', level: 1 }).waitFor();
+    more.resolve();
+    await page.getByRole('link', { name: 'Count', exact: true }).click();
+    await page.getByText('One, two.').waitFor();
+    expect(await page.locator('.chat-answer .problem').count()).toBe(0);
+    expect(it.faults).toEqual([]);
+  });
+
   test('takes a key instead, too', async () => {
     const { gateway } = await scene();
     const key = await gateway.app.createFirstKey();
@@ -89,7 +112,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     await page.getByRole('button', { name: 'Use this key' }).click();
     await page.getByRole('button', { name: question }).click();
     await page.locator('.chat-answer .chat-foot').waitFor();
-    await page.getByRole('complementary').getByRole('button', { name: 'Forget key' }).waitFor();
+    await page.getByRole('complementary').getByRole('button', { name: 'Sign out' }).waitFor();
   });
 
   test('goes on with a new token when the first one ends, also over its socket, until there is none', async () => {

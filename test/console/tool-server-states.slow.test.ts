@@ -3,13 +3,13 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';
 import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
 import { documentWith } from '../tools/scripted-send.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 interface Desk {
   page: Page;

@@ -1,11 +1,11 @@
 import { afterAll, expect, test } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
-import { closeChromium, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findBarriers, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';
 import { toolOf } from '../tools/mcp/scripted-peer.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 const keyOf = ({ app }: Awaited<ReturnType<typeof freshGateway>>): string => `#key=${app.startKey ?? ''}`;
 
@@ -62,6 +62,55 @@ describeInChromium('the page of tool servers', () => {
     await page.getByText('Every call waits for a person to approve it.').waitFor();
     expect(await page.getByLabel(/ waits for approval$/).count()).toBe(7);
     await other.close();
+  });
+
+  test('keeps the last calls of a function, to compare them and to make them again, until the page is loaded again', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: `/console/tool-servers/time${keyOf(gateway)}` });
+    const { page } = it;
+    const dialog = page.getByRole('dialog');
+    const open = async (name: string): Promise<void> => {
+      await page.locator('.report-functions li', { hasText: name }).getByRole('button', { name: 'Try', exact: true }).click();
+      await dialog.getByRole('button', { name: 'Call it' }).waitFor();
+    };
+    const earlier = dialog.locator('.earlier-call');
+    const tryZone = async (zone: string): Promise<void> => {
+      await dialog.getByLabel('timezone').fill(zone);
+      await dialog.getByRole('button', { name: 'Call it' }).click();
+      await dialog
+        .getByRole('heading', { name: /^It (answered|failed)/ })
+        .first()
+        .waitFor();
+    };
+    await open('format_current_time');
+    await tryZone('Asia/Tokyo');
+    expect(await earlier.count()).toBe(0);
+    await tryZone('Nowhere/City');
+    await earlier.filter({ hasText: 'Asia/Tokyo' }).waitFor();
+    await tryZone('Europe/Oslo');
+    await earlier.filter({ hasText: 'Nowhere/City' }).getByText('failed').waitFor();
+    expect(await earlier.count()).toBe(2);
+    const first = earlier.filter({ hasText: 'Asia/Tokyo' });
+    await first.locator('summary').click();
+    await first.getByRole('heading', { name: /^It answered/ }).waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await first.getByRole('button', { name: 'Use these arguments' }).click();
+    expect(await dialog.getByLabel('timezone').inputValue()).toBe('Asia/Tokyo');
+
+    for (const zone of ['UTC', 'Asia/Seoul', 'Asia/Kolkata', 'Africa/Cairo']) await tryZone(zone);
+    await earlier.filter({ hasText: 'Asia/Kolkata' }).waitFor();
+    await page.keyboard.press('Escape');
+    await open('list_time_zones');
+    expect(await earlier.count()).toBe(0);
+    await page.keyboard.press('Escape');
+    await open('format_current_time');
+    await earlier.filter({ hasText: 'Africa/Cairo' }).waitFor();
+    expect(await earlier.count()).toBe(6);
+    expect(await earlier.filter({ hasText: 'Asia/Tokyo' }).count()).toBe(0);
+    await page.reload();
+    await open('format_current_time');
+    expect(await earlier.count()).toBe(0);
+    expect(it.faults).toEqual([]);
   });
 
   test('says what is wrong with an address, and what to do about it', async () => {

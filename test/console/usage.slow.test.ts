@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, expect, test } from 'vitest';
 import { dayAgo } from '../../src/console/pages/usage/usage-sums.ts';
-import { closeChromium, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
-afterAll(closeChromium);
+afterAll(closePages);
 
 const adminKey = 'sk-tw-administrator';
 

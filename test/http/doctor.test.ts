@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { examineGateway } from '../../src/app/doctor/examine-gateway.ts';
 import type { ExaminedParts } from '../../src/app/doctor/examine-gateway.ts';
@@ -64,6 +67,25 @@ test('says what is fine, where the gateway serves, and which variables mean noth
   expect(data).toContainEqual({ about: 'This machine', level: 'ok', message: `Serves at ${url}` });
   expect(data).toContainEqual({ about: 'Access', level: 'ok', message: expect.stringContaining('TOOLWHARF_ADMIN_KEY is set') });
   expect(data).toContainEqual(expect.objectContaining({ about: 'Settings', level: 'warning', cure: expect.any(String) }));
+});
+
+test('says that the data folder is gone, which only a start makes anew', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'toolwharf-doctor-'));
+  const app = await gateway({ TOOLWHARF_DEMO: 'true', TOOLWHARF_DATA_DIR: folder });
+  expect((await examine(app)).data).toContainEqual({
+    about: 'This machine',
+    level: 'ok',
+    message: `Data folder ${folder} can be written`,
+  });
+  rmSync(folder, { recursive: true });
+  const { broken, data } = await examine(app);
+  expect(broken).toBe(1);
+  expect(data).toContainEqual({
+    about: 'This machine',
+    level: 'broken',
+    message: expect.stringContaining(`Data folder ${folder} is gone`),
+    cure: expect.stringContaining('backup'),
+  });
 });
 
 test('is for administrators', async () => {
@@ -133,6 +155,7 @@ test('ends in time, with what has not answered among the findings', async () => 
     send: () => new Promise(() => undefined),
     sendToServers: () => new Promise(() => undefined),
     isContainer: false,
+    isServing: true,
     settings: { title: 'Settings', findings: [] },
     examineAddress: async () => [],
     examineFunctions: () => new Promise(() => undefined),

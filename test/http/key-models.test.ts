@@ -49,6 +49,27 @@ async function limitedGateway(...turns: ScriptStep[][]): Promise<LimitedGateway>
 
 const chat = (fields: JsonObject = {}) => ({ model: 'small', messages: [{ role: 'user', content: 'Ask the expert.' }], ...fields });
 
+test.each<[route: string, payload?: JsonObject]>([
+  ['POST /v1/chat/completions', { messages: [{ role: 'user', content: 'Hello' }] }],
+  ['POST /v1/completions', { prompt: 'Hello' }],
+  ['POST /v1/responses', { input: 'Hello' }],
+  ['POST /v1/messages', { max_tokens: 10, messages: [{ role: 'user', content: 'Hello' }] }],
+  ['POST /v1/messages/count_tokens', { messages: [{ role: 'user', content: 'Hello' }] }],
+  ['POST /v1/embeddings', { input: 'Hello' }],
+  ['POST /api/chat', { messages: [{ role: 'user', content: 'Hello' }], stream: false }],
+  ['POST /api/generate', { prompt: 'Hello', stream: false }],
+  ['POST /api/embed', { input: 'Hello' }],
+  ['POST /api/show', {}],
+  ['GET /v1/models/gone'],
+])('%s names no model to a key that may not use it, where its own is gone', async (route, payload) => {
+  const gateway = await limitedGateway();
+  const key = await gateway.keyFor(['gone', 'small']);
+  const { statusCode, body } = await call(gateway, route, { key, ...(payload && { payload: { model: 'gone', ...payload } }) });
+  expect(statusCode).toBe(404);
+  expect(body).toContain('Known models: small.');
+  expect(body).not.toContain('large');
+});
+
 describe('a key that names models keeps to them', () => {
   const ways: [string, route: string, payload: JsonObject][] = [
     ['a chat', 'POST /v1/chat/completions', chat({ model: 'large' })],

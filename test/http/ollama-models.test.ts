@@ -229,7 +229,7 @@ describe('embeddings', () => {
     expect((await send(it.app, 'POST', '/api/embed', { model: 'nomic', input: 'a' }, key)).statusCode).toBe(403);
     await using other = await testApp({}, { backends: [backendOf(new ScriptedModel(), ['plain'])] });
     const refused = await other.server.inject({ method: 'POST', url: '/api/embed', payload: { model: 'plain', input: 'a' } });
-    expect([refused.statusCode, refused.json()]).toEqual([400, { error: 'model: plain has no embeddings.' }]);
+    expect([refused.statusCode, refused.json()]).toEqual([400, { error: 'model: plain has no embeddings. Name a model that has them.' }]);
   });
 });
 

@@ -334,7 +334,9 @@ describe('cancelling a call', () => {
     await using app = await appOf([says('Hello.')]);
     const id = idOf(await chat(app));
     const answer = await call(app, `POST /api/runs/${id}/calls/call-1/cancel`);
-    expect(answer.json()).toMatchObject({ error: { code: 'not_found', message: 'This run has no running call call-1.' } });
+    expect(answer.json()).toMatchObject({
+      error: { code: 'not_found', message: 'This run has no running call call-1. GET /api/runs/{id} shows its calls.' },
+    });
   });
 });
 

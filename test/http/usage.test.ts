@@ -242,6 +242,12 @@ describe('people', () => {
       { id: 'ada/x', key: id, last: expect.any(String) },
       { id: 'ada', key: id, last: expect.any(String) },
     ]);
+    const found = async (search: string): Promise<unknown> =>
+      ((await gateway.call(`GET /api/users?search=${encodeURIComponent(search)}`)).body['data'] as { id: string }[]).map(
+        (person) => person.id,
+      );
+    expect(await found(' ADA/')).toEqual(['ada/x']);
+    expect(await found('%')).toEqual([]);
     const running = gateway.chat(key, { user: 'ada' });
     await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(3));
     expect((await gateway.call(`DELETE /api/users/${id}/ada`)).body).toEqual({ key: id, id: 'ada', deleted: true });

@@ -36,7 +36,7 @@ describe('the console as it is made', () => {
     const chat = names.filter((name) => name.startsWith('chat-page-'));
     const first = loadedWith([...list.entry, ...chat]);
     expect(chat).toHaveLength(1);
-    expect(first).toEqual(expect.arrayContaining([expect.stringMatching(/^schema-form-/), expect.stringMatching(/^json-view-/)]));
+    expect(first).toEqual(expect.arrayContaining([expect.stringMatching(/^schema-form-/), expect.stringMatching(/^result-view-/)]));
     const bytes = ['shell.html', ...first].reduce((sum, name) => sum + statSync(join(folder, `${name}.br`)).size, 0);
     expect(bytes).toBeLessThanOrEqual(100_000);
     const [, told] =

@@ -1,3 +1,4 @@
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FairMap } from '../../src/shared/fair-map.ts';
 import { chooseLosses, chooseLossesOfOthers, sharesOf } from '../../src/shared/fair-shares.ts';
@@ -14,6 +15,33 @@ function holdings(text: string, characters = 10): Share<string>[] {
 
 const idsOf = (losses: readonly { id: string }[] | undefined): string[] | undefined => losses?.map(({ id }) => id);
 
+/** As it is defined: everybody is compared with everybody for each entry. */
+function lossesOneByOne(shares: readonly Share<string>[], bounds: { entries: number; characters: number }): string[] {
+  const all = shares.map((share) => ({ ...share, left: [...share.oldestFirst()] }));
+  const sumOf = (some: typeof all, measure: 'entries' | 'characters'): number => some.reduce((sum, one) => sum + one[measure], 0);
+  const groups = [...Map.groupBy(all, ({ owner }) => owner.split('/')[0]).values()].map((members) => ({
+    members,
+    candidates: [...members],
+  }));
+  const lost: string[] = [];
+  for (;;) {
+    const measure = (['entries', 'characters'] as const).find((one) => sumOf(all, one) > bounds[one]);
+    const [group] = groups
+      .filter(({ candidates }) => candidates.length > 0)
+      .toSorted((one, other) => sumOf(other.members, measure ?? 'entries') - sumOf(one.members, measure ?? 'entries'));
+    if (measure === undefined || group === undefined) return lost;
+    const [heaviest] = group.candidates.toSorted((one, other) => other[measure] - one[measure]);
+    const oldest = heaviest?.left.shift();
+    if (heaviest === undefined || oldest === undefined) {
+      group.candidates = group.candidates.filter((one) => one !== heaviest);
+      continue;
+    }
+    lost.push(oldest.id);
+    heaviest.entries -= 1;
+    heaviest.characters -= oldest.characters;
+  }
+}
+
 describe('what has to go from a store that is full', () => {
   test.each<[string, number, string[]]>([
     ['eee a', 4, []],
@@ -24,6 +52,39 @@ describe('what has to go from a store that is full', () => {
   ])('of %s with room for %i', (text, entries, lost) => {
     expect(idsOf(chooseLosses(holdings(text), { entries, characters: Infinity }))).toEqual(lost);
     expect(idsOf(chooseLosses(holdings(text), { entries: Infinity, characters: entries * 10 }))).toEqual(lost);
+  });
+
+  test('is what going through all owners again for each entry would choose', () => {
+    const holding = fc.record({
+      owner: fc.constantFrom('a', 'a/1', 'a/2', 'b', 'c/1', 'c/2'),
+      sizes: fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 6 }),
+      // Entries that must not be deleted.
+      kept: fc.integer({ min: 0, max: 2 }),
+    });
+    const holdingsOfOwners = fc.uniqueArray(holding, { selector: ({ owner }) => owner });
+    fc.assert(
+      fc.property(holdingsOfOwners, fc.nat(15), fc.nat(60), (given, entries, characters) => {
+        const shares = given.map<Share<string>>(({ owner, sizes, kept }) => ({
+          owner,
+          entries: sizes.length,
+          characters: sizes.reduce((sum, size) => sum + size, 0),
+          oldestFirst: () =>
+            sizes.slice(0, Math.max(0, sizes.length - kept)).map((size, index) => ({ id: `${owner}#${index}`, characters: size })),
+        }));
+        const expected = lossesOneByOne(shares, { entries, characters });
+        expect(idsOf(chooseLosses(shares, { entries, characters }))).toEqual(expected);
+        expect(idsOf(chooseLosses(shares, { entries, characters }, { entries: 3, owners: Infinity }))).toEqual(expected.slice(0, 3));
+        // Of two owners all that go before a third one has to lose something.
+        const losses = chooseLosses(shares, { entries, characters }, { entries: Infinity, owners: 2 });
+        expect(idsOf(losses)).toEqual(expected.slice(0, losses.length));
+        expect(new Set(losses.map(({ owner }) => owner)).size).toBeLessThanOrEqual(2);
+      }),
+    );
+  });
+
+  test('is at once what as many owners hold as it may', () => {
+    const few = chooseLosses(holdings('eeee aaa bbb'), { entries: 0, characters: Infinity }, { entries: Infinity, owners: 2 });
+    expect(idsOf(few)).toEqual(['e0', 'e1', 'a4']);
   });
 
   test('is never what somebody holds who has less than another', () => {

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { createAnswerWatch } from '../../src/tools/mcp/incoming-messages.ts';
 import { createCallScopes } from '../../src/tools/mcp/call-scope.ts';
-import { createTransports } from '../../src/tools/mcp/create-transports.ts';
+import { createTransports } from '../../src/tools/mcp/transports/create-transports.ts';
 import { registeredPeer } from '../../src/tools/mcp/mcp-peer.ts';
 import { mcpRecord } from '../tools/mcp/mcp-fixture.ts';
 

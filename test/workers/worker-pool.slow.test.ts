@@ -129,16 +129,16 @@ describe('a worker pool', () => {
     const pool = createWorkerPool({ threads: 1, megabytes: 64 });
     const order: string[] = [];
     const held = [
-      startHeld(pool, 'a', { label: 'a1', order }),
-      startHeld(pool, 'a', { label: 'a2', order }),
-      startHeld(pool, 'a', { label: 'a3', order }),
-      startHeld(pool, 'b', { label: 'b1', order }),
-      startHeld(pool, 'b', { label: 'b2', order }),
-      startHeld(pool, 'c', { label: 'c1', order }),
+      startHeld(pool, 'a', { label: 'a1' }),
+      startHeld(pool, 'a', { label: 'a2' }),
+      startHeld(pool, 'a', { label: 'a3' }),
+      startHeld(pool, 'b', { label: 'b1' }),
+      startHeld(pool, 'b', { label: 'b2' }),
+      startHeld(pool, 'c', { label: 'c1' }),
     ];
     for (const { release } of held) release();
-    await Promise.all(held.map(({ result }) => result));
-    await Promise.all(held.map(({ begun }) => begun));
+    // Results come through one channel, in the order of the jobs; each job tells its beginning through a port of its own.
+    await Promise.all(held.map(async ({ result }) => order.push(await result)));
     expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
   });
 

@@ -26,6 +26,8 @@ export interface ExaminedParts {
   /** Default: those of the configuration. */
   backends?: CatalogBackend[] | undefined;
   isContainer: boolean;
+  /** The gateway serves from its data folder now. */
+  isServing: boolean;
   /** Findings about the settings, and their title. */
   settings: Section;
   /** The address that it listens on. */
@@ -39,12 +41,12 @@ export interface ExaminedParts {
 
 /** Examines everything that the gateway uses, with the gateway's own modules, and changes nothing. */
 export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
-  const { config, send, signal } = parts;
+  const { config, send, isServing, signal } = parts;
   const inTime = createPatience(signal);
   const nothing = { toolServers: config.toolServers, keys: 0, isUsed: true, presets: config.presets };
   const store = await inTime('The database', examineStore(config, parts.openRegistry), (late) => ({ ...nothing, findings: [late] }));
   const [folder, address, issuer, signIn, models, toolServers, functions] = await Promise.all([
-    inTime('The data folder', examineFolder(config.dataDir), (late) => late),
+    inTime('The data folder', examineFolder(config.dataDir, { isServing }), (late) => late),
     inTime('The address', parts.examineAddress(), (late) => [late]),
     inTime('auth.oidc', examineIssuer(config.oidc, send), (late) => [late]),
     inTime('Signing in', examineSignIn(config, send), (late) => [late]),

@@ -15,11 +15,15 @@ export function examineNode(version: string): Finding {
   return note(`Node.js ${version} runs toolwharf, which is tested on Node.js ${testedNode}`, `Install Node.js ${testedNode}.`);
 }
 
-/** Whether the data folder is writable. Writes a file, because permissions say nothing about read-only file systems and full disks. */
-export async function examineFolder(folder: string): Promise<Finding> {
+/**
+ * Whether the data folder is writable. Writes a file, because permissions say nothing about read-only file systems and full disks. A start creates
+ * a folder that is missing; under a gateway that serves from it, it is lost.
+ */
+export async function examineFolder(folder: string, { isServing = false } = {}): Promise<Finding> {
   const path = resolve(folder);
   try {
     const existing = await nearestExisting(path);
+    if (isServing && existing !== path) return goneFolder(path);
     if (existing === path) await writeAndDelete(path);
     else await access(existing, constants.W_OK | constants.X_OK);
     return ok(`Data folder ${path} ${existing === path ? 'can be written' : 'will be created at the start'}`);
@@ -27,6 +31,13 @@ export async function examineFolder(folder: string): Promise<Finding> {
     const code = codeOf(error);
     return broken(`Data folder ${path} cannot be written (${code})`, folderCure(code));
   }
+}
+
+function goneFolder(path: string): Finding {
+  return broken(
+    `Data folder ${path} is gone: it was deleted or moved while the gateway runs, and what is stored now is lost when it ends`,
+    'End the gateway, put the folder back or restore a backup, and start it again.',
+  );
 }
 
 function folderCure(code: string): string {

@@ -37,6 +37,7 @@ export function examineRunning(running: ExaminedRunning, signal: AbortSignal): P
     sendToServers: send,
     backends,
     isContainer: isInContainer(),
+    isServing: true,
     // The settings in force are listed by `GET /api/settings`.
     settings: { title: 'Settings', findings: unknownVariables.map(unknownVariable) },
     examineAddress: async () => [ok(`Serves at ${url}`)],

@@ -1,7 +1,7 @@
 import type { Finding } from '../../core/finding.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { loginRedirectPath } from '../../policy/logins.ts';
-import { createOpenIdClient } from '../../tools/credentials/openid-client.ts';
+import { createOpenIdClient } from '../../tools/credentials/oauth/openid-client.ts';
 import type { Config } from '../config/config.ts';
 import { localUrl } from '../config/local-url.ts';
 import { broken, ok, warning } from './finding.ts';

@@ -1,7 +1,9 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { warningEvent } from '../../core/caller-warning.ts';
 import type { ConfigChange } from '../../core/chat-config.ts';
 import type { ChatEvent, ChatMessage, ChatRequest, MessageContent } from '../../core/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { FoundModel, ModelFinder } from '../../core/model.ts';
 import type { RunContext } from '../../core/run.ts';
@@ -27,7 +29,7 @@ import { reportModelRequests } from './report-model-requests.ts';
 import { isRefusalByModel } from '../modes/learn-no-tools.ts';
 import { runChat } from './run-chat.ts';
 import type { ChatRun, Handoff } from './run-chat.ts';
-import { injectFileContext } from '../results/inject-file-context.ts';
+import { contextOf, injectFileContext } from '../results/inject-file-context.ts';
 import { takeLoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 
@@ -57,6 +59,9 @@ export interface ChatServices {
 /** Applies a change that a function made at this time to the run and its chat, and returns the changed request, with its presets applied. */
 export type ChangeRequest = (change: ConfigChange, time: number) => Promise<ChatRequest>;
 
+/** With more messages, each step that goes through all of them takes ten milliseconds, and gets a turn of the event loop of its own. */
+const manyMessages = 1_000;
+
 /**
  * Answers a run, or the part of it that one preset answers: finds the model and the tools, chooses the mode, and runs the loop. The first event is
  * `run.start`. @throws GatewayError before the first event if the request cannot be answered, and between events if the backend fails
@@ -67,8 +72,10 @@ export async function answerChat(
   emit: Emit<ChatEvent>,
 ): Promise<Handoff | undefined> {
   const run: RunContext = { ...outerRun, conversation: given };
+  const isLong = given.messages.length > manyMessages;
+  if (isLong) await nextTurn();
   const mode = parseMode(given.mode ?? services.settings.functionCalling);
-  const finding = services.models.require(given.model, run.signal);
+  const finding = services.models.require(given.model, run.signal, run.caller);
   const model = finding instanceof Promise ? await finding : finding;
   if (given.isProbe === true) return answerProbe(given, run, emit);
   // A preset has tools of its own, such as its sub-agents, which no completion can call.
@@ -77,10 +84,9 @@ export async function answerChat(
   const resumed = takeLoopCheckpoint(run);
   const { request, offer } = applyToolChoice(given, everything, resumed !== undefined);
   if (offer.tools.size > 0 && Number(request.parameters['n'] ?? 1) > 1) {
-    throw new GatewayError(
-      'invalid_request',
-      'n: more than one choice cannot be combined with tools of the gateway. Send n = 1, or "tool_ids": [] to do without them.',
-      { param: 'n' },
+    throw invalidField(
+      'n',
+      'more than one choice cannot be combined with tools of the gateway. Send n = 1, or "tool_ids": [] to do without them.',
     );
   }
 
@@ -89,10 +95,7 @@ export async function answerChat(
   const sources = resumed?.sources ?? request.files.map(sourceOfFile);
   const slow = emit([
     { type: 'run-event', event: { type: 'run.start', data: startData({ request, offer, run }, choice) } },
-    ...[...(request.warnings ?? []), ...offer.warnings].map((warning): ChatEvent => ({
-      type: 'run-event',
-      event: { type: 'warning', data: { ...warning } },
-    })),
+    ...[...(request.warnings ?? []), ...offer.warnings].map(warningEvent),
     ...(resumed === undefined ? (offer.lists ?? []) : []).map((list): ChatEvent => ({ type: 'tool-list', list })),
     ...sources.map((source): ChatEvent => ({ type: 'source', source })),
   ]);
@@ -102,7 +105,10 @@ export async function answerChat(
   const preparing = preparedMessages(request, run, { services, variables, hasTools: !isPlain });
   const prepared = { ...request, messages: preparing instanceof Promise ? await preparing : preparing };
   const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
-  const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, request.files, context);
+  if (isLong) await nextTurn();
+  const files = contextOf(request.files);
+  const fileContext = files instanceof Promise ? await files : files;
+  const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, fileContext, context);
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
   const preparation = { request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop, change };
   if (isPlain) await passThrough(preparation, emit);
@@ -140,13 +146,13 @@ function preparedMessages(
   { services, variables, hasTools }: Pick<Preparation, 'services' | 'variables'> & { hasTools: boolean },
 ): MaybePromise<ChatMessage[]> {
   const { model = request.model } = run;
-  const isInline = request.hasKeptCalls === true && !hasTools && request.callerFunctions.length === 0;
-  const telling = services.transcripts.restore(run.caller, withVariables(request.messages, variables), {
+  const isInline = request.hasExecutedCalls === true && !hasTools && request.callerFunctions.length === 0;
+  const withTranscripts = services.transcripts.restore(run.caller, withVariables(request.messages, variables), {
     model,
     hasTools,
     isTask: request.isTask,
   });
-  const restoring = whenThere(telling, (told) => services.continuations.restore(run.caller, told));
+  const restoring = whenThere(withTranscripts, (messages) => services.continuations.restore(run.caller, messages));
   return isInline ? whenThere(restoring, inlineToolResults) : restoring;
 }
 
@@ -192,7 +198,7 @@ function withFallback(preparation: Preparation, choice: ModeChoice, emit: Emit<C
       if (!choice.mayFallBack || !(error instanceof GatewayError) || error.code !== 'tools_unsupported') return undefined;
       learnNoTools(error, preparation);
       const message = `The backend has no native tool calls for ${preparation.request.model}; tools are chosen by a selection prompt.`;
-      await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } }]);
+      await emit([warningEvent({ code: 'tools_unsupported', message })]);
       return { ...choice, path: 'prompt', mayFallBack: false };
     },
   });

@@ -1,7 +1,8 @@
 import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat.ts';
-import { GatewayError } from '../../core/errors.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { PresetBook, PresetRecord } from '../../core/preset.ts';
+import type { PresetFinder, PresetRecord } from '../../core/preset.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
@@ -16,7 +17,7 @@ export interface PresetRequest {
  * Applies a request's preset, and the presets that it is based on. The request has precedence, then the upper preset. @throws GatewayError
  * `invalid_request` for presets that are based on each other in a circle
  */
-export function applyPresets(request: ChatRequest, book: PresetBook): MaybePromise<PresetRequest> {
+export function applyPresets(request: ChatRequest, book: PresetFinder): MaybePromise<PresetRequest> {
   return whenThere(presetsOf(request.model, book), (presets) => ({
     request: withInstructions(presets.reduce(applyOne, request)),
     presets,
@@ -24,7 +25,7 @@ export function applyPresets(request: ChatRequest, book: PresetBook): MaybePromi
 }
 
 /** `upper`: those above, from the first one down. */
-function presetsOf(model: string, book: PresetBook, upper: PresetRecord[] = []): MaybePromise<PresetRecord[]> {
+function presetsOf(model: string, book: PresetFinder, upper: PresetRecord[] = []): MaybePromise<PresetRecord[]> {
   return whenThere(book.find(model), (preset) => {
     if (preset === undefined) return upper;
     if (upper.includes(preset) || upper.length >= limits.presetDepth) throw circular([...upper, preset]);
@@ -69,11 +70,5 @@ function joined(system: string, content: MessageContent): MessageContent {
 
 function circular(presets: readonly PresetRecord[]): GatewayError {
   const path = presets.map(({ id }) => id).join(' -> ');
-  return new GatewayError(
-    'invalid_request',
-    `model: presets are based on each other too deeply or in a circle: ${path}. Change base_model of one of them.`,
-    {
-      param: 'model',
-    },
-  );
+  return invalidField('model', `presets are based on each other too deeply or in a circle: ${path}. Change base_model of one of them.`);
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 
 /** The most placeholders replaced in one request: far more than any prompt has, and a few milliseconds of work. */
@@ -28,17 +28,11 @@ export function expandTemplate(template: string, values: ReadonlyMap<string, str
     room.placeholders -= 1;
     room.characters -= value?.length ?? 0;
     if (room.placeholders < 0)
-      throw new GatewayError(
-        'invalid_request',
-        `variables: the prompts of this request contain more than ${maxPlaceholders} placeholders such as {{NAME}}. Use fewer.`,
-        {
-          param: 'variables',
-        },
+      throw invalidField(
+        'variables',
+        `the prompts of this request contain more than ${maxPlaceholders} placeholders such as {{NAME}}. Use fewer.`,
       );
-    if (room.characters < 0)
-      throw new GatewayError('invalid_request', 'variables: the text becomes too long with their values. Send shorter values.', {
-        param: 'variables',
-      });
+    if (room.characters < 0) throw invalidField('variables', 'the text becomes too long with their values. Send shorter values.');
     text += template.slice(end, index) + (value ?? written);
     end = index + written.length;
   }

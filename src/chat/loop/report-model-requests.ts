@@ -58,7 +58,7 @@ function reportingBackend(backend: ModelBackend, log: ModelRequestLog, requester
 }
 
 /** The data of a `model.request` event: sizes and names, but no content. */
-export function describeModelRequest(request: ModelRequest, { mode, preset }: Requester): JsonObject {
+function describeModelRequest(request: ModelRequest, { mode, preset }: Requester): JsonObject {
   const { purpose } = request;
   const data: JsonObject = {
     purpose: purpose?.type ?? 'answer',

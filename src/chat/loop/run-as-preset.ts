@@ -1,10 +1,11 @@
 import type { ApprovalRule } from '../../core/approval.ts';
+import { warningEvent } from '../../core/caller-warning.ts';
 import type { ChatConfigs, ConfigChange } from '../../core/chat-config.ts';
 import type { ChatEvent, ChatRequest } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { limits } from '../../core/limits.ts';
-import type { PresetBook, PresetRecord } from '../../core/preset.ts';
+import type { PresetFinder, PresetRecord } from '../../core/preset.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { answerChat } from './answer-chat.ts';
@@ -14,8 +15,8 @@ import { changesOf, configUpdate, createRunConfig } from './run-config.ts';
 import { requireModel } from './require-model.ts';
 import type { Handoff } from './run-chat.ts';
 
-/** What presets need beside a chat with a model. */
-export type PresetServices = ChatServices & { presets: PresetBook; configs: ChatConfigs };
+/** What presets need besides a chat with a model. */
+export type PresetServices = ChatServices & { presets: PresetFinder; configs: ChatConfigs };
 
 /**
  * Answers a run as the preset that the request names as its model, if it is one, and as those that it hands off to. What functions and hand-offs have
@@ -113,7 +114,7 @@ async function usableToolIds(
 }
 
 function warningOf({ code, message }: GatewayError): ChatEvent {
-  return { type: 'run-event', event: { type: 'warning', data: { code, message } } };
+  return warningEvent({ code, message });
 }
 
 /** The preset that the request names, including tools inherited from its base presets. */
@@ -124,7 +125,7 @@ function actingPreset([first, ...below]: readonly PresetRecord[]): PresetRecord 
 }
 
 /** The caller's request with the messages that the run has added. Of the first preset's settings, only its approval rules are carried over. */
-async function handedOver(before: ChatRequest, { preset, messages }: Handoff, presets: PresetBook): Promise<ChatRequest> {
+async function handedOver(before: ChatRequest, { preset, messages }: Handoff, presets: PresetFinder): Promise<ChatRequest> {
   if ((await presets.find(preset)) === undefined)
     throw new GatewayError('model_not_found', `The conversation was handed over to the preset "${preset}", which does not exist.`);
   const { instructions: _instructions, ...request } = before;

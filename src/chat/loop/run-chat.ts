@@ -1,3 +1,4 @@
+import { warningEvent } from '../../core/caller-warning.ts';
 import type { ConfigChange } from '../../core/chat-config.ts';
 import type { ChatEvent, ChatMessage, FinishReason, ToolCall } from '../../core/chat.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
@@ -273,8 +274,7 @@ function offerEvents(
   { before, changed, warnings }: { before: readonly string[]; changed: JsonObject; warnings: ToolOffer['warnings'] },
 ): ChatEvent[] {
   const now = [...tools.keys()];
-  const told = warnings.map((warning): ChatEvent => ({ type: 'run-event', event: { type: 'warning', data: { ...warning } } }));
-  return [configUpdate({ ...changed, tools: now.length, functions: now, ...changesOf(before, now) }), ...told];
+  return [configUpdate({ ...changed, tools: now.length, functions: now, ...changesOf(before, now) }), ...warnings.map(warningEvent)];
 }
 
 function offerAnew(loop: Loop, offer: ToolOffer): void {

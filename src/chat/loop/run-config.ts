@@ -2,7 +2,7 @@ import type { ApprovalRule } from '../../core/approval.ts';
 import { isModelAllowed } from '../../core/caller.ts';
 import type { ChatConfig, ChatConfigs, ConfigChange, ConfiguredChat } from '../../core/chat-config.ts';
 import type { ChatEvent, ChatRequest } from '../../core/chat.ts';
-import type { PresetBook } from '../../core/preset.ts';
+import type { PresetFinder } from '../../core/preset.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
@@ -27,7 +27,7 @@ export interface RunConfig {
 export interface RunConfigOptions {
   run: RunContext;
   configs: ChatConfigs;
-  presets: PresetBook;
+  presets: PresetFinder;
 }
 
 /**
@@ -117,7 +117,7 @@ function chatOf({ chatId, isTask }: ChatRequest, { caller, model, presetPath }: 
 }
 
 /** The preset may have been deleted, or the key limited, since the conversation was handed over. */
-async function mayAnswer(preset: string, { caller }: RunContext, presets: PresetBook): Promise<boolean> {
+async function mayAnswer(preset: string, { caller }: RunContext, presets: PresetFinder): Promise<boolean> {
   return isModelAllowed(caller, preset) && (await presets.find(preset)) !== undefined;
 }
 

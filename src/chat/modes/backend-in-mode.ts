@@ -1,3 +1,4 @@
+import { warningEvent } from '../../core/caller-warning.ts';
 import type { ChatEvent, ChatMessage } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { FoundModel, ModelBackend, ModelFinder } from '../../core/model.ts';
@@ -60,7 +61,7 @@ async function taskModel(
       signal.throwIfAborted();
       if (!(error instanceof GatewayError)) throw error;
       const message = `The task model ${wanted} is not available; ${model.record.id} chooses its tools itself.`;
-      await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'task_model_unavailable', message } } }]);
+      await emit([warningEvent({ code: 'task_model_unavailable', message })]);
     }
   }
   return { backend: model.backend, model: model.name };

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { runAside } from '../../workers/run-aside.ts';
 import { jobOf } from '../../workers/worker-pool.ts';
-import { compactTexts, isActionQuotedIn, isQuotedIn } from '../parse-tool-calls/quoted-calls.ts';
-import type { CompactTexts, QuoteCheck } from '../parse-tool-calls/quoted-calls.ts';
+import { compactTexts, isFound, searchAction, searchQuote } from '../parse-tool-calls/quoted-calls.ts';
+import type { CompactTexts, QuoteCheck, QuoteSearch } from '../parse-tool-calls/quoted-calls.ts';
 
 /** Up to this many characters are prepared on the main thread, which takes about ten milliseconds. */
 const inPlaceCharacters = 200_000;
@@ -18,8 +18,8 @@ export interface EarlierTextsOptions {
 
 /**
  * The messages before an answer. A call whose text occurs in them is a repetition (of a web page, for example) and must not run. The first check
- * prepares them for comparison. For a long conversation a worker thread does that, and each check gets its own turn of the event loop: the parser
- * pauses (`isAwaited`), and its user calls `prepare` and then the parser's `resume`.
+ * prepares them for comparison. For a long conversation a worker thread does that, and each search takes several turns of the event loop: the answer is
+ * `not_known_yet`, the parser pauses (`isAwaited`), and its user calls `search` and then the parser's `resume`.
  */
 export class EarlierTexts implements QuoteCheck {
   readonly #texts: readonly string[];
@@ -27,52 +27,56 @@ export class EarlierTexts implements QuoteCheck {
   /** `unreadable`: preparing failed, so every call counts as quoted, to be safe. */
   #prepared: CompactTexts | 'unreadable' | undefined;
   #isLong: boolean | undefined;
-  #mayCheck = false;
-  #isAwaited = false;
+  /** What was asked last in a long conversation, and whether it was found. */
+  #asked: { key: string; begin: (prepared: CompactTexts) => QuoteSearch; isFound: boolean | undefined } | undefined;
 
   constructor(texts: readonly string[], options: EarlierTextsOptions) {
     this.#texts = texts;
     this.#options = options;
   }
 
-  /** The parser has paused until `prepare` is done. */
+  /** The parser has paused until `search` is done. */
   get isAwaited(): boolean {
-    return this.#isAwaited;
+    return this.#asked !== undefined && this.#asked.isFound === undefined;
   }
 
-  readonly mayCheck = (): boolean => {
-    this.#isLong ??= this.#texts.reduce((sum, text) => sum + text.length, 0) > inPlaceCharacters;
-    if (!this.#isLong) return true;
-    this.#isAwaited = !this.#mayCheck;
-    return this.#mayCheck;
-  };
+  readonly isQuoted = (text: string): boolean | 'not_known_yet' =>
+    this.#ask(JSON.stringify([text]), (prepared) => searchQuote(prepared, text));
 
-  readonly isQuoted = (text: string): boolean => {
-    const prepared = this.#preparedTexts();
-    return prepared === 'unreadable' || isQuotedIn(prepared, text);
-  };
-
-  /** For an action that is written with ReAct labels. Requires that `mayCheck` has returned true. */
-  isActionQuoted(name: string, input: string): boolean {
-    const prepared = this.#preparedTexts();
-    return prepared === 'unreadable' || isActionQuotedIn(prepared, { name, input });
+  /** For an action that is written with ReAct labels. */
+  isActionQuoted(name: string, input: string): boolean | 'not_known_yet' {
+    return this.#ask(JSON.stringify([name, input]), (prepared) => searchAction(prepared, { name, input }));
   }
 
   /**
-   * Allows one more check.
+   * Finds the answer to the question that was asked last.
    * @throws the signal's reason
    */
-  async prepare(): Promise<void> {
-    if (this.#prepared === undefined) this.#prepared = await this.#prepareInWorker();
-    else await nextTurn();
-    this.#mayCheck = true;
-    this.#isAwaited = false;
+  async search(): Promise<void> {
+    const asked = this.#asked;
+    this.#prepared ??= await this.#prepareInWorker();
+    if (asked === undefined || asked.isFound !== undefined) return;
+    asked.isFound = this.#prepared === 'unreadable' || (await this.#isFoundInTurns(asked.begin(this.#prepared)));
   }
 
-  #preparedTexts(): CompactTexts | 'unreadable' {
-    this.#mayCheck = false;
-    this.#prepared ??= compactTexts({ texts: this.#texts, isReact: this.#options.isReact });
-    return this.#prepared;
+  #ask(key: string, begin: (prepared: CompactTexts) => QuoteSearch): boolean | 'not_known_yet' {
+    this.#isLong ??= this.#texts.reduce((sum, text) => sum + text.length, 0) > inPlaceCharacters;
+    if (!this.#isLong) {
+      this.#prepared ??= compactTexts({ texts: this.#texts, isReact: this.#options.isReact });
+      return this.#prepared === 'unreadable' || isFound(begin(this.#prepared));
+    }
+    if (this.#asked?.key !== key) this.#asked = { key, begin, isFound: undefined };
+    return this.#asked.isFound ?? 'not_known_yet';
+  }
+
+  async #isFoundInTurns(search: QuoteSearch): Promise<boolean> {
+    await nextTurn();
+    for (;;) {
+      const { done, value } = search.next();
+      if (done === true) return value;
+      await nextTurn();
+      this.#options.signal.throwIfAborted();
+    }
   }
 
   async #prepareInWorker(): Promise<CompactTexts | 'unreadable'> {

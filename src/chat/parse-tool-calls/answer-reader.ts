@@ -428,8 +428,9 @@ export class AnswerReader {
     const { quotes } = this.#options;
     if (quotes === undefined) return false;
     for (const { text } of entries.slice(this.#notQuoted)) {
-      if (quotes.mayCheck?.() === false) this.#input.pause();
-      if (quotes.isQuoted(text)) return true;
+      const isQuoted = quotes.isQuoted(text);
+      if (isQuoted === 'not_known_yet') this.#input.pause();
+      if (isQuoted) return true;
       this.#notQuoted += 1;
     }
     return false;

@@ -116,7 +116,7 @@ export class AnswerText {
     return this.text.length >= stop ? tooFar : cutOff;
   }
 
-  /** Where the string whose quote stands at a position ends, behind its closing quote; `cutOff` or `tooFar` as for `find`. */
+  /** Where the string whose quote stands at a position ends, after its closing quote; `cutOff` or `tooFar` as for `find`. */
   stringEnd(start: number): number {
     const { text } = this;
     const quote = text.charCodeAt(start);

@@ -5,7 +5,7 @@ const longestFence = 16;
 export interface Fence {
   /** The run of backticks or tildes; the same run closes it. */
   mark: string;
-  /** Where the contents begin, behind the name of the language. */
+  /** Where the contents begin, after the name of the language. */
   start: number;
   /** Calls may stand in it. */
   mayHoldCalls: boolean;

@@ -79,7 +79,7 @@ const thoughts: readonly ReasoningTag[] = [
   { open: '<|START_THINKING|>', close: '<|END_THINKING|>' },
 ];
 
-/** Tokens of templates that may stand behind a call. */
+/** Tokens of templates that may stand after a call. */
 export const noise = [
   '<|end|>',
   '<|return|>',

@@ -69,7 +69,7 @@ const takingBack =
   /^[\s`"'*]{0,20}(?:[^\n]{0,150}\?\s*$|(?:this|that|it|the (?:above|call))\b[^.\n]{0,60}\b(?:only an? (?:example|illustration)|(?:is|was|must|should|will|has) not (?:be |been |yet )*(?:executed|run|called|made)|not be (?:executed|run|called))|do(?:n['’]t| not) (?:execute|run|call))/iu;
 const programLine = /^\s*(?:(?:if|elif|else|for|while|with|def|class|try|except)\b[^\n]{0,150}:[ \t]*(?:\n|$)|import \w|from \w+ import)/;
 
-/** The line of a program, of a quotation, or of a sentence that goes on behind the call or leads into it without a colon. */
+/** The line of a program, of a quotation, or of a sentence that goes on after the call or leads into it without a colon. */
 function isMentioned(said: string, after: string): boolean {
   if (programLine.test(after) || takingBack.test(after)) return true;
   const line = said.slice(said.lastIndexOf('\n') + 1).slice(-maxSaid);
@@ -111,7 +111,7 @@ function announcesExample(said: string): boolean {
   return declined !== -1 && declined > lastIndexOf(intending, last);
 }
 
-/** The sentence or line that leads to the call, without the fence that opens behind it; at most 400 characters. */
+/** The sentence or line that leads to the call, without the fence that opens after it; at most 400 characters. */
 function lastSentenceOf(said: string): string {
   const end = said
     .slice(-400)

@@ -43,7 +43,7 @@ export function readPythonicCall(context: ReadContext, at: number, enclosure: En
   return entryTo(end, continuesExpression(input, end) ? damagedCall('malformed', text, entry.name) : entry);
 }
 
-/** `print(name(a='x'))`, with nothing else in the bracket and nothing behind it. */
+/** `print(name(a='x'))`, with nothing else in the bracket and nothing after it. */
 export function readPrintedCall(context: ReadContext, at: number, enclosure: Enclosure): Reading {
   const { input } = context;
   const reading = readPythonicCall(context, input.skipSpace(at + 'print('.length), enclosure);

@@ -2,11 +2,9 @@
 export interface QuoteCheck {
   /**
    * Whether a text occurs in an earlier message. Prevents prompt injection: a call in a page, a file or a tool result must not run because the model
-   * repeats it. See `quotesOf`.
+   * repeats it. See `quotesOf`. `not_known_yet`: the parser pauses, and asks again for the same text when it is resumed.
    */
-  isQuoted: (text: string) => boolean;
-  /** Whether `isQuoted` may be called now; until it may, the parser pauses. Absent: always. */
-  mayCheck?: () => boolean;
+  isQuoted: (text: string) => boolean | 'not_known_yet';
 }
 
 /**
@@ -17,7 +15,7 @@ export function quotesOf(earlierTexts: Iterable<string>): (text: string) => bool
   let known: CompactTexts | undefined;
   return (text) => {
     known ??= compactTexts({ texts: [...earlierTexts], isReact: false });
-    return isQuotedIn(known, text);
+    return isFound(searchQuote(known, text));
   };
 }
 
@@ -31,18 +29,29 @@ export function compactTexts({ texts, isReact }: { texts: readonly string[]; isR
   return { plain: texts.map(compact), labelled: isReact ? texts.map((text) => compact(withPlainLabels(text))) : [] };
 }
 
+/** A search through earlier messages: yields every few hundred thousand characters, and returns whether the text was found. */
+export type QuoteSearch = Generator<void, boolean>;
+
 /** As `quotesOf`, but with messages that are already normalised. */
-export function isQuotedIn({ plain }: CompactTexts, text: string): boolean {
-  return isInAny(plain, compact(text));
+export function searchQuote({ plain }: CompactTexts, text: string): QuoteSearch {
+  return searchAny(plain, compact(text));
 }
 
 /**
  * The same for actions with ReAct labels, ignoring Markdown around labels and input. `input` is the text after "Action Input:" or, for an action
  * without that label, the text after "Action:".
  */
-export function isActionQuotedIn({ labelled }: CompactTexts, { name, input }: { name: string; input: string }): boolean {
-  const forms = [`Action: ${name}\nAction Input: ${input}`, `Action: ${input}`].map((form) => compact(withPlainLabels(form)));
-  return forms.some((form) => isInAny(labelled, form));
+export function* searchAction({ labelled }: CompactTexts, { name, input }: { name: string; input: string }): QuoteSearch {
+  for (const form of [`Action: ${name}\nAction Input: ${input}`, `Action: ${input}`])
+    if (yield* searchAny(labelled, compact(withPlainLabels(form)))) return true;
+  return false;
+}
+
+/** Searches in one go. */
+export function isFound(search: QuoteSearch): boolean {
+  let step = search.next();
+  while (step.done !== true) step = search.next();
+  return step.value;
 }
 
 function withPlainLabels(text: string): string {
@@ -77,33 +86,53 @@ function characterOf(code: string, radix: 10 | 16): string {
 
 /** Length of the prefix that `indexOf` searches for, at no more than this many steps per character. The rest is matched by our algorithm. */
 const headCharacters = 8;
+/** Characters that are searched between two yields, in about two milliseconds. */
+const partCharacters = 256 * 1024;
 
 /**
- * Whether one of the texts contains `wanted`, in linear time. `String.prototype.includes` takes the product of the two lengths for repetitive texts
- * (15 seconds for 9 MB of `a` and 10,000 characters), and an attacker can choose both.
+ * Searches texts for `wanted` in linear time. `String.prototype.includes` takes the product of the two lengths for repetitive texts (15 seconds for
+ * 9 MB of `a` and 10,000 characters), and an attacker can choose both.
  * Knuth, Morris and Pratt, "Fast Pattern Matching in Strings" (1977).
  */
-export function isInAny(texts: readonly string[], wanted: string): boolean {
-  if (wanted.length <= headCharacters) return texts.some((text) => text.includes(wanted));
+export function* searchAny(texts: readonly string[], wanted: string): QuoteSearch {
+  if (wanted === '') return texts.length > 0;
   // Prepared once, not for each of thousands of messages.
-  const borders = bordersOf(wanted);
-  return texts.some((text) => contains(text, wanted, borders));
-}
-
-function contains(text: string, wanted: string, borders: Uint32Array): boolean {
-  const head = wanted.slice(0, headCharacters);
-  let matched = 0;
-  for (let position = 0; position < text.length; position += 1) {
-    if (matched === 0) {
-      position = text.indexOf(head, position);
-      if (position === -1) return false;
+  const search = { wanted, head: wanted.slice(0, headCharacters), borders: bordersOf(wanted) };
+  let searched = 0;
+  for (const text of texts) {
+    let matched = 0;
+    for (let start = 0; start < text.length; start += partCharacters) {
+      const part = text.slice(start, start + partCharacters);
+      matched = matchedAfter(part, matched, search);
+      if (matched === wanted.length) return true;
+      searched += part.length;
+      if (searched < partCharacters) continue;
+      yield;
+      searched = 0;
     }
-    const code = text.charCodeAt(position);
-    while (matched > 0 && wanted.charCodeAt(matched) !== code) matched = borders[matched - 1] ?? 0;
-    if (wanted.charCodeAt(matched) === code) matched += 1;
-    if (matched === wanted.length) return true;
   }
   return false;
+}
+
+/** How many characters of `wanted` the end of a part matches, after `matched` ones before the part; all of them if it was found. */
+function matchedAfter(
+  part: string,
+  before: number,
+  { wanted, head, borders }: { wanted: string; head: string; borders: Uint32Array },
+): number {
+  let matched = before;
+  for (let position = 0; position < part.length; position += 1) {
+    if (matched === 0) {
+      const found = part.indexOf(head, position);
+      // The head may begin at the end of this part and go on in the next.
+      position = found === -1 ? Math.max(position, part.length - head.length + 1) : found;
+    }
+    const code = part.charCodeAt(position);
+    while (matched > 0 && wanted.charCodeAt(matched) !== code) matched = borders[matched - 1] ?? 0;
+    if (wanted.charCodeAt(matched) === code) matched += 1;
+    if (matched === wanted.length) break;
+  }
+  return matched;
 }
 
 /** The failure function of the algorithm: for each prefix, the length of its longest proper prefix that is also a suffix. */

@@ -11,7 +11,7 @@ const maxLabel = 40;
 const maxNameLine = 4096;
 const maxInputLine = 64 * 1024;
 
-/** Thought / Action / Action Input / Observation / Final Answer; `end` is behind its colon. */
+/** Thought / Action / Action Input / Observation / Final Answer; `end` is after its colon. */
 export interface Label {
   label: (typeof labels)[number];
   end: number;

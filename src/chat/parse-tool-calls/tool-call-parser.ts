@@ -30,7 +30,7 @@ export interface ToolCallParserOptions {
 export interface ToolCallParser {
   /** The pieces that are decided so far. */
   push(text: string): readonly AnswerPiece[];
-  /** Continues after a pause (`mayCheck` returned false), also one during `flush`. Nothing may be pushed before that. */
+  /** Continues after a pause (`isQuoted` did not know yet), also one during `flush`. Nothing may be pushed before that. */
   resume(): readonly AnswerPiece[];
   /** The rest. `isCut`: the answer was ended by the token limit. Call it once, at the end. */
   flush(end: { isCut: boolean }): readonly AnswerPiece[];

@@ -53,7 +53,7 @@ function readPage(args: JsonObject, results: ResultStore, pageBytes: number): To
     return {
       type: 'error',
       code: 'tool_error',
-      message: `'${reference}' has ${text.length} characters; offset ${offset} is behind its end.`,
+      message: `'${reference}' has ${text.length} characters; offset ${offset} is beyond its end.`,
     };
   }
   const page = headWithin(text.slice(offset), pageBytes);

@@ -8,7 +8,7 @@ import type { AssistantMessage, ChatMessage, ToolCall } from '../../core/chat.ts
 export function appendKept(history: readonly ChatMessage[], kept: readonly ChatMessage[]): ChatMessage[] {
   const among = createKeptParts(kept);
   let end = history.length;
-  /** Results behind `end` whose calls have not been seen yet. */
+  /** Results after `end` whose calls have not been seen yet. */
   let results: string[] = [];
   for (let index = history.length - 1; index >= 0; index -= 1) {
     const message = history[index];
@@ -21,7 +21,7 @@ export function appendKept(history: readonly ChatMessage[], kept: readonly ChatM
   return [...history.slice(0, end), ...kept];
 }
 
-/** Where the history goes on behind `from`, after calls and results among the kept messages that a client has sent back there. */
+/** Where the history goes on after `from`, after calls and results among the kept messages that a client has sent back there. */
 export function behindSentBack(history: readonly ChatMessage[], from: number, kept: readonly ChatMessage[]): number {
   const among = createKeptParts(kept);
   let next = from;

@@ -1,3 +1,4 @@
+import { warningEvent } from '../../core/caller-warning.ts';
 import type { ChatEvent } from '../../core/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
@@ -24,7 +25,7 @@ export async function keepFailedRun(
     const mayKeep = !isOver && !isCancelled(signal) && suspension?.isSuspended !== true;
     if (!mayKeep || !(await suspension?.keepForRetry())) throw error;
     const message = 'The run failed after its calls were decided. Their results are stored: send the same decision again to continue.';
-    await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'kept_for_retry', message } } }]);
+    await emit([warningEvent({ code: 'kept_for_retry', message })]);
     throw signal.aborted ? error : withCure(error);
   }
 }

@@ -6,49 +6,19 @@ import type { ChatMessage, ContentPart, MessageContent } from '../../core/chat.t
 /** Before the link in an answer, where it has a line of its own. */
 export const linkWords = 'Decide here: ';
 
-/** The secret part of a link to each page, at the end of its path. */
-const secrets = [
-  { path: approvalPagePath, secret: /[\w-]{1,64}\.[\w-]{43}(?![\w-])/y },
-  { path: connectPagePath, secret: /[\w-]{43}(?![\w-])/y },
-];
+/** The path of a link to one of the pages, which ends in a secret. */
+const linkPath = new RegExp(
+  `${approvalPagePath}(?<approval>[\\w-]{1,64}\\.[\\w-]{43})(?![\\w-])|${connectPagePath}(?<connect>[\\w-]{43})(?![\\w-])`,
+  'g',
+);
+const longestPath = 160;
 /** Where an address in a text begins at the latest: a person's address of the gateway is shorter. */
 const longestAddress = 2_048;
 const notInAddress = /[\s<>"'`()[\]]/;
-
-interface FoundLink {
-  start: number;
-  end: number;
-  link: string;
-}
-
-/** Takes linear time, because anybody may send the text. */
-function* linksIn(text: string): Generator<FoundLink> {
-  let from = 0;
-  const places = secrets.map(({ path }) => text.indexOf(path));
-  for (;;) {
-    const at = Math.min(...places.filter((place) => place >= 0));
-    if (at === Number.POSITIVE_INFINITY) return;
-    const which = places.indexOf(at);
-    places[which] = text.indexOf(secrets[which]?.path ?? '', at + 1);
-    const found = secretAt(text, at);
-    if (found === undefined || at < from) continue;
-    let start = at;
-    while (start > from && at - start < longestAddress && !notInAddress.test(text.charAt(start - 1))) start -= 1;
-    from = at + found.path.length + found.link.length;
-    yield { start, end: from, link: found.link };
-  }
-}
-
-/** `at`: where the path of a page begins. */
-function secretAt(text: string, at: number): { path: string; link: string } | undefined {
-  for (const { path, secret } of secrets) {
-    if (!text.startsWith(path, at)) continue;
-    secret.lastIndex = at + path.length;
-    const link = secret.exec(text)?.[0];
-    if (link !== undefined) return { path, link };
-  }
-  return undefined;
-}
+/** So many links of one text go with the address before them. Of a text with more, which no answer is, only the paths go: anybody may send it, and it must not take long. */
+const wholeLinks = 100;
+/** In how long a part of a text the last link is looked for at once. */
+const partCharacters = 8 * 1024;
 
 const mentionsPage = (text: string): boolean => text.includes(approvalPagePath) || text.includes(connectPagePath);
 
@@ -60,19 +30,16 @@ export function hasLink({ content }: ChatMessage): boolean {
 
 /** The secret part of the last link in a message. */
 export function lastLinkIn({ content }: ChatMessage): string | undefined {
-  let text = textOf(content);
-  let link: string | undefined;
-  for (const { path } of secrets) {
-    for (let at = text.lastIndexOf(path); at >= 0; at = at === 0 ? -1 : text.lastIndexOf(path, at - 1)) {
-      const found = secretAt(text, at);
-      if (found === undefined) continue;
-      link = found.link;
-      // What ends later is behind it.
-      text = text.slice(at);
-      break;
-    }
+  const text = textOf(content);
+  for (let end = text.length; end > 0; end -= partCharacters) {
+    const start = Math.max(0, end - partCharacters);
+    let last: string | undefined;
+    // A link that begins in this part may end after it.
+    for (const { index, groups } of text.slice(start, end + longestPath).matchAll(linkPath))
+      if (start + index < end) last = groups?.['approval'] ?? groups?.['connect'];
+    if (last !== undefined) return last;
   }
-  return link;
+  return undefined;
 }
 
 /** The message without links to these pages: a model that can send requests must not be able to decide, or to connect for its user. The same object if it has none. */
@@ -98,10 +65,15 @@ export function textWithoutLinks(text: string): string {
   if (!mentionsPage(text)) return text;
   let kept = '';
   let from = 0;
-  for (const { start, end } of linksIn(text)) {
+  let links = 0;
+  for (const { index, 0: path } of text.matchAll(linkPath)) {
+    if (links === wholeLinks) return kept + text.slice(from).replaceAll(linkPath, '[link]');
+    links += 1;
+    let start = index;
+    while (start > from && index - start < longestAddress && !notInAddress.test(text.charAt(start - 1))) start -= 1;
     const before = text.slice(from, start);
     kept += before.endsWith(linkWords) ? before.slice(0, -linkWords.length).trimEnd() : `${before}[link]`;
-    from = end;
+    from = index + path.length;
   }
   return kept + text.slice(from);
 }

@@ -166,7 +166,7 @@ async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onG
   await flushLog();
 }
 
-/** What a token to go on once the caller has connected is valid for, beside the suspension. */
+/** What a token to go on once the caller has connected is valid for, besides the suspension. */
 export const connectScope = { callId: 'connect', args: {} } as const;
 
 /** What is needed to decide the calls that wait. */

@@ -211,11 +211,11 @@ export function createRunTranscripts({ store, waits, log, giveUp, now, onFault }
         continue;
       }
       const own = unlessHandedOver(found.messages, messages[index + 1]);
-      const told = found.model === model ? own : forAnotherModel(own);
-      const joined = appendKept(restored, told);
+      const messagesOfRun = found.model === model ? own : forAnotherModel(own);
+      const joined = appendKept(restored, messagesOfRun);
       restored = hasTools ? joined : withResultsInline(joined);
-      answerBefore = answerIn(told)?.trim();
-      next = behindSentBack(messages, index + 1, told);
+      answerBefore = answerIn(messagesOfRun)?.trim();
+      next = behindSentBack(messages, index + 1, messagesOfRun);
     }
     return restored;
   }
@@ -249,11 +249,11 @@ function mayBeAnswer(message: ChatMessage): message is AssistantMessage {
  * Nothing where the run ended with calls of the caller's functions, which follow: these bring all its rounds back (`continuations.ts`). By name, because
  * they may have been handed over under other ids.
  */
-function unlessHandedOver(told: ChatMessage[], next: ChatMessage | undefined): ChatMessage[] {
-  const round = told.findLast(({ role }) => role === 'assistant');
-  if (round?.role !== 'assistant' || next?.role !== 'assistant' || next.toolCalls.length === 0) return told;
+function unlessHandedOver(added: ChatMessage[], next: ChatMessage | undefined): ChatMessage[] {
+  const round = added.findLast(({ role }) => role === 'assistant');
+  if (round?.role !== 'assistant' || next?.role !== 'assistant' || next.toolCalls.length === 0) return added;
   const names = new Set(round.toolCalls.map(({ name }) => name));
-  return next.toolCalls.every(({ name }) => names.has(name)) ? [] : told;
+  return next.toolCalls.every(({ name }) => names.has(name)) ? [] : added;
 }
 
 function spoken(text: string): AssistantMessage {

@@ -107,9 +107,9 @@ async function suspendToConnect(
 }
 
 function refusalEvents({ code, message }: GatewayError, responses: readonly RunEvent[], results: readonly ToolCallResult[]): ChatEvent[] {
-  const told: RunEvent[] = [{ type: 'warning', data: { code, message } }, ...responses];
+  const first: RunEvent[] = [{ type: 'warning', data: { code, message } }, ...responses];
   const unrun = results.filter(({ suspended }) => suspended !== undefined);
-  return [...told.map((event): ChatEvent => ({ type: 'run-event', event })), ...unrun.flatMap(resultEvents)];
+  return [...first.map((event): ChatEvent => ({ type: 'run-event', event })), ...unrun.flatMap(resultEvents)];
 }
 
 /** The data of `connect.response`. */

@@ -18,7 +18,7 @@ export interface CoercedArguments {
 export function coerceArguments(args: JsonObject, schema: JsonObject): CoercedArguments {
   const changes: string[] = [];
   const budget = { stepsLeft: maxSteps, depth: 0 };
-  return { args: coerceObject(args, schema, { path: '', changes, dropsUnknown: true, root: schema, budget }), changes };
+  return { args: coerceObject(args, schema, { path: [], changes, dropsUnknown: true, root: schema, budget }), changes };
 }
 
 /**
@@ -33,7 +33,8 @@ const maxChangeCharacters = 300;
 const maxTrialDepth = 200;
 
 interface Walk {
-  path: string;
+  /** Names and indexes from the root to the value that is looked at. One list for the whole traversal, as arguments may have tens of thousands of values. */
+  path: (string | number)[];
   changes: string[];
   /** Only at the root; in nested objects unknown keys may be data. */
   dropsUnknown: boolean;
@@ -60,24 +61,40 @@ function coerceObject(value: JsonObject, schema: JsonObject, walk: Walk): JsonOb
     isJsonObject(schema['additionalProperties']) ||
     schema['additionalProperties'] === true ||
     namesElsewhere.some((keyword) => Object.hasOwn(schema, keyword));
+  const inner = walk.dropsUnknown ? { ...walk, dropsUnknown: false } : walk;
   const entries: [string, JsonValue][] = [];
-  for (const [key, child] of Object.entries(value)) {
+  let isChanged = false;
+  const keys = Object.keys(value);
+  for (const key of keys) {
+    const child = value[key];
     if (child === undefined) continue;
-    const path = walk.path === '' ? key : `${walk.path}.${key}`;
     const childSchema = resolved(ownValue(properties, key), walk.root);
+    walk.path.push(key);
     if (childSchema === undefined) {
       if (takesMore || required.has(key) || !walk.dropsUnknown) entries.push([key, child]);
-      else note(walk, `${path}: unknown argument left out`);
+      else note(walk, () => 'unknown argument left out');
     } else if (child === null && (!required.has(key) || hasDefault(childSchema)) && !fits(null, childSchema, walk)) {
-      note(walk, `${path}: null left out`);
-    } else entries.push([key, coerceValue(child, childSchema, { ...walk, path, dropsUnknown: false })]);
+      note(walk, () => 'null left out');
+    } else {
+      const fitted = coerceValue(child, childSchema, inner);
+      isChanged ||= fitted !== child;
+      entries.push([key, fitted]);
+    }
+    walk.path.pop();
   }
-  const given = Object.fromEntries(entries);
-  return { ...given, ...missingDefaults(given, { properties, required }, walk) };
+  const given = isChanged || entries.length < keys.length ? Object.fromEntries(entries) : value;
+  return required.size === 0 ? given : withDefaults(given, { properties, required }, walk);
 }
 
-function note(walk: Walk, change: string): void {
-  if (walk.changes.length < maxChanges) walk.changes.push(change.slice(0, maxChangeCharacters));
+/** A change of the value at `walk.path`, or below it at `name`. */
+function note(walk: Walk, describe: () => string, name?: string): void {
+  if (walk.changes.length >= maxChanges) return;
+  const path = name === undefined ? walk.path : [...walk.path, name];
+  walk.changes.push(`${written(path)}: ${describe()}`.slice(0, maxChangeCharacters));
+}
+
+function written(path: Walk['path']): string {
+  return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('');
 }
 
 /** Cached per schema, instead of computed per value. */
@@ -93,23 +110,23 @@ function requiredNames(schema: JsonObject): ReadonlySet<string> {
 }
 
 /** Only for required properties: many servers give an omitted optional one a meaning of its own. */
-function missingDefaults(
+function withDefaults(
   given: JsonObject,
   { properties, required }: { properties: JsonObject; required: ReadonlySet<string> },
   walk: Walk,
 ): JsonObject {
   walk.budget.stepsLeft -= required.size / 16;
-  if (walk.budget.stepsLeft <= 0) return {};
+  if (walk.budget.stepsLeft <= 0) return given;
   const missing = [...required].flatMap((name): [string, JsonValue][] => {
     const schema = resolved(ownValue(properties, name), walk.root);
     const value = isJsonObject(schema) ? ownValue(schema, 'default') : undefined;
     // An invalid default would fail validation as if the model had sent it.
     if (Object.hasOwn(given, name) || value === undefined || !fits(value, schema, walk)) return [];
     if (!chargeSteps(value, walk.budget)) return [];
-    note(walk, `${walk.path === '' ? name : `${walk.path}.${name}`}: left out, so its default ${shown(value)} is used`);
+    note(walk, () => `left out, so its default ${shown(value)} is used`, name);
     return [[name, structuredClone(value)]];
   });
-  return Object.fromEntries(missing);
+  return missing.length === 0 ? given : { ...given, ...Object.fromEntries(missing) };
 }
 
 /** Charges the budget for a default, since it may be inserted into each item of an array: one step per value and per 64 characters. */
@@ -136,14 +153,27 @@ function coerceValue(value: JsonValue, stated: JsonValue, walk: Walk): JsonValue
     walk.budget.depth -= 1;
     if (chosen !== undefined) return chosen;
   }
-  const { isUnwrapped, ...inner } = walk;
+  const inner = walk.isUnwrapped === true ? inside(walk) : walk;
   const plain = typeof value === 'string' ? asChoice(fromText(value, schema), schema, walk) : fromScalar(value, schema);
-  const fitted = isUnwrapped === true ? plain : wrapped(plain, schema);
-  if (fitted !== value) note(walk, `${walk.path}: ${shown(value)} read as ${shown(fitted)}`);
+  const fitted = walk.isUnwrapped === true ? plain : wrapped(plain, schema);
+  if (fitted !== value) note(walk, () => `${shown(value)} read as ${shown(fitted)}`);
   if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, walk), inner);
   const items = ownValue(schema, 'items');
   if (!Array.isArray(fitted) || items === undefined) return fitted;
-  return fitted.map((item, index) => coerceValue(item, items, { ...inner, path: `${walk.path}[${index}]` }));
+  let isChanged = false;
+  const coerced = fitted.map((item, index) => {
+    walk.path.push(index);
+    const fittedItem = coerceValue(item, items, inner);
+    walk.path.pop();
+    isChanged ||= fittedItem !== item;
+    return fittedItem;
+  });
+  return isChanged ? coerced : fitted;
+}
+
+/** The walk below a value that must not be wrapped itself. */
+function inside({ isUnwrapped: _isUnwrapped, ...walk }: Walk): Walk {
+  return walk;
 }
 
 /** Longer texts are not compared with enum values. */
@@ -175,7 +205,7 @@ function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], walk: 
       const trial: Walk = { ...rest, ...unwrapped, changes: [], isTrial: true };
       const fitted = coerceValue(value, branch, trial);
       if (!fits(fitted, branch, walk)) continue;
-      for (const change of trial.changes) note(walk, change);
+      walk.changes.push(...trial.changes.slice(0, maxChanges - walk.changes.length));
       return fitted;
     }
   }

@@ -126,7 +126,7 @@ export function limitReached(limit: string, value: number, more: JsonObject = {}
   return { type: 'run-event', event: { type: 'limit.reached', data: { limit, value, ...more } } };
 }
 
-/** Calls behind one that may need a human may wait with it, unless they only read. */
+/** Calls after one that may need a human may wait with it, unless they only read. */
 function callEvents(calls: readonly PreparedCall[], settings: ToolCallSettings): ChatEvent[] {
   let isBehind = false;
   return calls.map((prepared) => {

@@ -275,7 +275,7 @@ async function executeConnected(
   }
 }
 
-/** What a call has said through its context, beside its result. */
+/** What a call has said through its context, besides its result. */
 interface SaidByCall {
   isStopped: boolean;
   inner?: InnerSuspension;

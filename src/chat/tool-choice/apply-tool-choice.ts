@@ -1,5 +1,6 @@
 import type { ChatRequest } from '../../core/chat.ts';
-import { GatewayError } from '../../core/errors.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -176,5 +177,5 @@ function unknownForm(choice: JsonValue): GatewayError {
 }
 
 function refusal(message: string): GatewayError {
-  return new GatewayError('invalid_request', `tool_choice: ${message}`, { param: 'tool_choice' });
+  return invalidField('tool_choice', message);
 }

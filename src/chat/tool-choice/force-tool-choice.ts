@@ -1,3 +1,4 @@
+import { warningEvent } from '../../core/caller-warning.ts';
 import type { ChatEvent, ToolCall } from '../../core/chat.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
@@ -40,7 +41,7 @@ export async function requestCall(
   const second = await requestWithheld(backend, { ...request, messages, purpose }, emit);
   if (!isFulfilled(second.turn, choice)) {
     const message = 'The request demands a call of a function, and the model made none, although it was requested twice.';
-    await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } }]);
+    await emit([warningEvent({ code: 'tool_choice_not_honoured', message })]);
   }
   return release(second, emit);
 }

@@ -14,9 +14,12 @@ export interface OwnServer {
 }
 
 export type ToSession =
-  | { type: 'open'; token: string | undefined; canRenew: boolean }
+  /** `sessionId`: one to take up. */
+  | { type: 'open'; token: string | undefined; canRenew: boolean; sessionId: string | undefined }
   | { type: 'renewed'; token: string | undefined }
   | { type: 'chat'; id: string; fields: Readonly<Record<string, unknown>> }
+  /** Goes on with a chat of the session that was taken up. */
+  | { type: 'follow'; id: string; runId: string }
   | { type: 'cancel'; id: string }
   | { type: 'servers'; servers: readonly OwnServer[] }
   | { type: 'read'; id: string; server: OwnServer }
@@ -25,6 +28,7 @@ export type ToSession =
 export type FromSession =
   | { type: 'renew' }
   | { type: 'status'; status: 'connecting' | 'open' | 'waiting' | 'closed' }
+  | { type: 'session'; id: string; isResumed: boolean }
   | { type: 'frame'; id: string; frame: Frame }
   | { type: 'end'; id: string; error?: { code: string; message: string } }
   | { type: 'ask'; kind: 'confirmation' | 'input' | 'connect'; data: Readonly<Record<string, unknown>> }

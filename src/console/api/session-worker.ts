@@ -29,7 +29,7 @@ function renew(): Promise<string | undefined> {
   });
 }
 
-function open(token: string | undefined, canRenew: boolean): void {
+function open({ token, canRenew, sessionId }: ToSession & { type: 'open' }): void {
   const ask =
     (kind: 'confirmation' | 'input' | 'connect') =>
     (data: { id: string }, signal: AbortSignal): Promise<unknown> =>
@@ -44,20 +44,21 @@ function open(token: string | undefined, canRenew: boolean): void {
   client = connect({
     ...(token !== undefined && { token }),
     ...(canRenew && { renew }),
+    ...(sessionId !== undefined && { sessionId }),
     servers,
     confirm: ask('confirmation'),
     input: ask('input'),
     connect: ask('connect'),
+    onSession: (id: string, isResumed: boolean) => page.postMessage({ type: 'session', id, isResumed }),
     onStatus: (status: 'connecting' | 'open' | 'waiting' | 'closed') => page.postMessage({ type: 'status', status }),
   });
 }
 
-async function chat(id: string, fields: Readonly<Record<string, unknown>>): Promise<void> {
-  if (client === undefined) return;
-  const started = client.chat({ ...fields });
-  chats.set(id, started);
+async function pass(id: string, chat: ReturnType<ReturnType<typeof connect>['chat']> | undefined): Promise<void> {
+  if (chat === undefined) return;
+  chats.set(id, chat);
   try {
-    for await (const frame of started) page.postMessage({ type: 'frame', id, frame: frame as Frame });
+    for await (const frame of chat) page.postMessage({ type: 'frame', id, frame: frame as Frame });
     page.postMessage({ type: 'end', id });
   } catch (error) {
     const { code = 'unknown', message } = error as { code?: string; message: string };
@@ -92,9 +93,10 @@ async function readDocument({ url, key }: OwnServer): Promise<{ document: unknow
 }
 
 page.addEventListener('message', ({ data: message }) => {
-  if (message.type === 'open') open(message.token, message.canRenew);
+  if (message.type === 'open') open(message);
   else if (message.type === 'renewed') renewed?.(message.token);
-  else if (message.type === 'chat') void chat(message.id, message.fields);
+  else if (message.type === 'chat') void pass(message.id, client?.chat({ ...message.fields }));
+  else if (message.type === 'follow') void pass(message.id, client?.follow(message.runId));
   else if (message.type === 'cancel') chats.get(message.id)?.cancel();
   else if (message.type === 'servers') take(message.servers);
   else if (message.type === 'read')

@@ -15,6 +15,8 @@ export interface Ask {
 
 export interface ChatListener {
   onFrame: (frame: Frame) => void;
+  /** The session was taken up; frames may have been lost with its connection. */
+  onTakenUp: () => void;
   /** Nothing more comes. */
   onEnd: (error: { code: string; message: string } | undefined) => void;
 }
@@ -27,7 +29,7 @@ export const connection = signal<Connection>('idle');
 /** What the gateway asks and nobody has answered. */
 export const asks = signal<readonly Ask[]>([]);
 
-let session: { worker: Worker; of: string | undefined } | undefined;
+let session: { worker: Worker; of: string | undefined; id?: string } | undefined;
 let servers: readonly OwnServer[] = [];
 const chats = new Map<string, ChatListener>();
 const readings = new Map<string, (read: { document?: unknown; error?: string }) => void>();
@@ -41,6 +43,43 @@ export function startChat(id: string, fields: Readonly<Record<string, unknown>>,
   const worker = openSession();
   chats.set(id, listener);
   send(worker, { type: 'chat', id, fields: { ...fields, id } });
+  return () => send(worker, { type: 'cancel', id });
+}
+
+interface LeftSession {
+  id: string;
+  chats: readonly string[];
+}
+
+/** Of a tab, over a reload. It is taken out at once, so that a copy of the tab does not take the session away. */
+const leftPlace = 'toolwharf.session';
+const left = takeLeft();
+let isLeftOpen = false;
+
+function takeLeft(): LeftSession | undefined {
+  const text = sessionStorage.getItem(leftPlace);
+  sessionStorage.removeItem(leftPlace);
+  return text === null ? undefined : (JSON.parse(text) as LeftSession);
+}
+
+addEventListener('pagehide', () => {
+  if (session?.id === undefined || chats.size === 0) return;
+  const leaving: LeftSession = { id: session.id, chats: [...chats.keys()] };
+  sessionStorage.setItem(leftPlace, JSON.stringify(leaving));
+});
+
+/**
+ * Goes on with a chat that was running when this tab was loaded again: the gateway keeps its session for some seconds.
+ * @returns what cancels it; undefined where it was not left by this tab
+ */
+export function followChat(id: string, runId: string, listener: ChatListener): (() => void) | undefined {
+  const isLost = isLeftOpen && session?.id !== undefined && session.id !== left?.id;
+  if (left?.chats.includes(id) !== true || isLost) return undefined;
+  const worker = openSession();
+  chats.set(id, listener);
+  send(worker, { type: 'follow', id, runId });
+  // It is taken up already; otherwise this is told when it is.
+  if (session?.id !== undefined) queueMicrotask(listener.onTakenUp);
   return () => send(worker, { type: 'cancel', id });
 }
 
@@ -71,7 +110,9 @@ function openSession(): Worker {
   session = { worker, of: identity.value };
   worker.addEventListener('message', ({ data }: MessageEvent<FromSession>) => receive(worker, data));
   send(worker, { type: 'servers', servers });
-  send(worker, { type: 'open', token: credential.value, canRenew: key.value === undefined && credential.value !== undefined });
+  const canRenew = key.value === undefined && credential.value !== undefined;
+  send(worker, { type: 'open', token: credential.value, canRenew, sessionId: isLeftOpen ? undefined : left?.id });
+  isLeftOpen = true;
   return worker;
 }
 
@@ -82,7 +123,10 @@ function send(worker: Worker, message: ToSession): void {
 function receive(worker: Worker, message: FromSession): void {
   if (worker !== session?.worker) return;
   if (message.type === 'status') connection.value = message.status;
-  else if (message.type === 'renew') void renewToken(worker);
+  else if (message.type === 'session') {
+    session.id = message.id;
+    if (message.isResumed) for (const { onTakenUp } of chats.values()) onTakenUp();
+  } else if (message.type === 'renew') void renewToken(worker);
   else if (message.type === 'frame') chats.get(message.id)?.onFrame(message.frame);
   else if (message.type === 'end') {
     const listener = chats.get(message.id);

@@ -31,7 +31,7 @@ export function SchemaForm({ schema, value, onChange }: SchemaFormProps): JSX.El
         <Entry name={root.title ?? 'Value'} schema={root} root={schema} value={value} onChange={onChange} isRequired depth={0} />
       )}
       {field.kind !== 'json' && (
-        <Button kind="quiet" isSmall isPressed={isJson} onClick={() => setJson(!isJson)}>
+        <Button isSmall isPressed={isJson} onClick={() => setJson(!isJson)}>
           Edit as JSON
         </Button>
       )}

@@ -7,6 +7,8 @@ export interface Column<Row> {
   isNumber?: boolean;
   /** Left out where the page is narrow. */
   isMinor?: boolean;
+  /** In a line below the row where the page is narrow, unless it is empty. */
+  isBelow?: boolean;
   /** What can be done with the row: at its end. */
   isActions?: boolean;
 }
@@ -23,11 +25,12 @@ export interface TableProps<Row> {
 
 /** Up to some hundred rows; more belong in a `VirtualList`. The first column names the row. */
 export function Table<Row>({ label, columns, rows, keyOf, classOf }: TableProps<Row>): JSX.Element {
-  const classesOf = ({ isNumber, isMinor, isActions }: Column<Row>): string | undefined =>
-    [isNumber === true && 'number', isMinor === true && 'minor', isActions === true && 'actions'].filter(Boolean).join(' ') || undefined;
+  const classesOf = ({ isNumber, isMinor, isBelow, isActions }: Column<Row>): string | undefined =>
+    [isNumber && 'number', isMinor && 'minor', isBelow && 'below', isActions && 'actions'].filter(Boolean).join(' ') || undefined;
+  const besideFirst = columns.filter(({ isBelow }) => isBelow !== true).length - 1;
   return (
     <div class="table-frame" tabIndex={0} role="group" aria-label={label}>
-      <table>
+      <table class={besideFirst === columns.length - 1 ? undefined : `with-below beside-${besideFirst}`}>
         <thead>
           <tr>
             {columns.map((column) => (
@@ -46,7 +49,7 @@ export function Table<Row>({ label, columns, rows, keyOf, classOf }: TableProps<
                     {column.cell(row)}
                   </th>
                 ) : (
-                  <td key={column.title} class={classesOf(column)}>
+                  <td key={column.title} class={classesOf(column)} data-title={column.isBelow === true ? column.title : undefined}>
                     {column.cell(row)}
                   </td>
                 ),

@@ -1,9 +1,21 @@
 /**
  * What cannot be seen, or changes how the text around it is read: controls but line feeds and tabs, marks of direction, joiners, tags, soft hyphens, spaces
- * of no width, fillers, and variation selectors, except the one that gives a sign the form of an emoji.
+ * of no width, fillers, and variation selectors, except those that choose between the forms of a sign.
  */
 // eslint-disable-next-line no-control-regex -- they are what is looked for
-const unseen = /(?![\n\t]|(?<=\p{Extended_Pictographic})\ufe0f)[\p{Cc}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gu;
+const unseen =
+  /(?![\n\t]|(?<=\p{Extended_Pictographic})[\ufe0e\ufe0f])[\p{Cc}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gv;
+
+/** Scripts in which a joiner decides how the letters beside it are written (the Unicode Standard, chapters 9, 12 and 13). */
+const joining = ['Arab', 'Syrc', 'Beng', 'Deva', 'Gujr', 'Guru', 'Knda', 'Mlym', 'Orya', 'Sinh', 'Taml', 'Telu', 'Mong']
+  .map((script) => `\\p{scx=${script}}`)
+  .join('');
+/**
+ * What is ordinary writing although it has such characters: a whole emoji, or one joiner within a word of these scripts. At a character that begins no
+ * emoji the search for all of them, which takes long, does not begin.
+ */
+const ordinary = `(?=\\p{Emoji})\\p{RGI_Emoji}|(?<=[[\\p{L}\\p{M}]&&[${joining}]])[\\u200c\\u200d](?=[\\p{L}&&[${joining}]])`;
+const unseenInWriting = new RegExp(`${ordinary}|(?<unseen>${unseen.source})`, 'gv');
 
 const names: Readonly<Record<string, string>> = {
   '\u001b': 'escape: the beginning of a code for terminals',
@@ -32,11 +44,12 @@ export interface UnseenCharacter {
   name: string | undefined;
 }
 
-/** A text in its order, with what cannot be seen apart. */
-export function splitUnseen(text: string): (string | UnseenCharacter)[] {
+/** A text in its order, with what cannot be seen apart. `isName`: no joiner is ordinary, as two names must not look the same. */
+export function splitUnseen(text: string, { isName = false } = {}): (string | UnseenCharacter)[] {
   const parts: (string | UnseenCharacter)[] = [];
   let end = 0;
-  for (const { 0: character, index } of text.matchAll(unseen)) {
+  for (const { 0: character, index, groups } of text.matchAll(isName ? unseen : unseenInWriting)) {
+    if (groups !== undefined && groups['unseen'] === undefined) continue;
     if (index > end) parts.push(text.slice(end, index));
     const code = `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
     parts.push({ code, name: names[character] });

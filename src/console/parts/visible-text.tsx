@@ -2,10 +2,10 @@ import type { JSX } from 'preact';
 import { splitUnseen } from './unseen-characters.ts';
 
 /** Foreign text of which nothing stays hidden: characters that cannot be seen have a mark with their number in their place. */
-export function VisibleText({ text }: { text: string }): JSX.Element {
+export function VisibleText({ text, isName = false }: { text: string; isName?: boolean }): JSX.Element {
   return (
     <>
-      {splitUnseen(text).map((part, index) =>
+      {splitUnseen(text, { isName }).map((part, index) =>
         typeof part === 'string' ? (
           part
         ) : (

@@ -1,6 +1,8 @@
 import type { ComponentType, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Route, Switch, useLocation } from 'wouter-preact';
+import { mayAdminister } from '../api/access.ts';
+import { askForKey } from '../api/key.ts';
 import { pages } from '../pages.ts';
 import type { ConsolePage, PageProps } from './page.ts';
 import { AskedFirst } from '../parts/ask-first.tsx';
@@ -103,6 +105,22 @@ function LoadedPage({ page, params }: { page: ConsolePage; params: PageProps['pa
   useEffect(() => {
     if (Page === undefined) load();
   }, [page]);
+  if (page.isForAdministrators === true && mayAdminister.value !== true)
+    return mayAdminister.value === undefined ? <Loading /> : <ForAdministrators title={page.title} />;
   if (Page !== undefined) return <Page params={params} />;
   return error === undefined ? <Loading /> : <Problem error={error} retry={() => location.reload()} />;
+}
+
+function ForAdministrators({ title }: { title: string }): JSX.Element {
+  return (
+    <div class="page">
+      <header>
+        <h1>{title}</h1>
+      </header>
+      <Empty icon="lock" title="This page is for administrators">
+        <p>You are here as a user. Ask whoever runs this gateway for what you miss, or for the key of an administrator.</p>
+        <Button onClick={() => void askForKey('Enter the key of an administrator.')}>Use another key</Button>
+      </Empty>
+    </div>
+  );
 }

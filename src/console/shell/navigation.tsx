@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
+import { mayAdminister } from '../api/access.ts';
 import { key, keyQuestion, keepKey, askForKey } from '../api/key.ts';
 import { canSignIn, findSignIn, login, signOut } from '../api/login.ts';
 import type { Login } from '../api/login.ts';
@@ -27,7 +28,8 @@ export function Brand(): JSX.Element {
 
 /** Side bar and drawer show the same. */
 export function Navigation(): JSX.Element {
-  const groups = (['use', 'run'] as const).map((group) => pages.filter((page) => page.group === group)).filter(({ length }) => length > 0);
+  const shown = pages.filter(({ isForAdministrators }) => isForAdministrators !== true || mayAdminister.value !== false);
+  const groups = (['use', 'run'] as const).map((group) => shown.filter((page) => page.group === group));
   return (
     <>
       <Brand />
@@ -63,7 +65,7 @@ function PageLink({ page }: { page: ConsolePage }): JSX.Element {
 }
 
 function AccountButton(): JSX.Element {
-  if (key.value !== undefined) return <ForgetKey />;
+  if (key.value !== undefined) return <RemoveKey />;
   if (login.value !== undefined) return <SignOut login={login.value} />;
   const ask = async (): Promise<void> => {
     await findSignIn();
@@ -81,18 +83,18 @@ function AccountButton(): JSX.Element {
   );
 }
 
-function ForgetKey(): JSX.Element {
-  const forget = async (): Promise<void> => {
+function RemoveKey(): JSX.Element {
+  const remove = async (): Promise<void> => {
     const isMeant = await askFirst({
-      title: 'Forget the key?',
-      text: 'This browser then asks for it again where one is needed.',
-      action: 'Forget it',
+      title: 'Sign out?',
+      text: 'This browser then has no key any more. To come back, enter yours again: nobody can show it to you a second time.',
+      action: 'Sign out',
     });
     if (isMeant) keepKey(undefined);
   };
   return (
-    <Button kind="quiet" icon="key" onClick={() => void forget()}>
-      Forget key
+    <Button kind="quiet" icon="leave" onClick={() => void remove()}>
+      Sign out
     </Button>
   );
 }

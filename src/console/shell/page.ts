@@ -15,6 +15,8 @@ export interface ConsolePage {
   icon: IconName;
   /** Pages for those who run the gateway stand apart. */
   group: 'use' | 'run';
+  /** Everything on it is refused to a user's key. */
+  isForAdministrators?: true;
   /** Loaded when it is first opened. */
   load: () => Promise<{ Page: ComponentType<PageProps> }>;
 }

@@ -9,7 +9,7 @@ import { findAccess, needsPerson, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
 import { createRequestTurns } from '../request-turns.ts';
-import { tellWhenDone, whenThere } from '../../shared/maybe-promise.ts';
+import { callWhenDone, whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 declare module 'fastify' {
@@ -61,7 +61,7 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
   }
 
   app.addHook('onRequest', (request, reply, done) => {
-    tellWhenDone(
+    callWhenDone(
       () => admit(request),
       (error) => {
         // Otherwise the body of a request to an unknown path would be read and parsed without authentication.

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
-import { tellWhenDone } from '../../shared/maybe-promise.ts';
+import { callWhenDone } from '../../shared/maybe-promise.ts';
 import type { RateLimiter, Release } from '../../core/rate-limit.ts';
 import { findAccess } from './route-roles.ts';
 
@@ -44,7 +44,7 @@ export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimi
   function count(request: FastifyRequest, reply: FastifyReply): void {
     if (isCounted(request) && !isInterrupt(request)) admitRequest(request, reply, limiter);
   }
-  app.addHook('preHandler', (request, reply, done) => tellWhenDone(() => count(request, reply), done));
+  app.addHook('preHandler', (request, reply, done) => callWhenDone(() => count(request, reply), done));
 }
 
 /**

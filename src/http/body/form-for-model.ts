@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { GatewayError } from '../../core/errors.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import type { FormPiece } from './read-form.ts';
 
 type Part = Extract<FormPiece, { type: 'part' }>;
@@ -24,7 +25,7 @@ export class FormForModel {
   readonly #pieces: AsyncGenerator<FormPiece>;
   readonly #options: FormForModelOptions;
   readonly #before: Uint8Array[] = [];
-  /** The part behind the model, whose beginning ends it. */
+  /** The part after the model, whose beginning ends it. */
   #next: Part | undefined;
 
   constructor(pieces: AsyncGenerator<FormPiece>, options: FormForModelOptions) {
@@ -84,5 +85,5 @@ function isModel({ name }: Part): boolean {
 }
 
 function refusal(reason: string): GatewayError {
-  return new GatewayError('invalid_request', `model: ${reason}`, { param: 'model' });
+  return invalidField('model', reason);
 }

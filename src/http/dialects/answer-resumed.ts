@@ -23,10 +23,10 @@ export function createAnswerResumed(options: AnswerResumedOptions): AnswerResume
   const answerRun = createAnswerRun(options);
   return async ({ request, reply }, run, decided) => {
     const controller = new AbortController();
-    const { dialect, options: told } = storedReply(run.request.reply);
+    const { dialect, options: formatOptions } = storedReply(run.request.reply);
     const runs = dialect.showsCalls === true ? options.decidedRuns : options.runs;
     const started = await runs.resume(run, decided, { caller: request.caller, controller, readHeader: readRequestHeader(request) });
-    const format = dialect.format(told, request.headers);
+    const format = dialect.format(formatOptions, request.headers);
     return answerRun({ request, reply, controller }, started, { model: run.model, stream: run.request.stream, format });
   };
 }

@@ -1,6 +1,7 @@
 import { eventIdOf } from '../../chat/suspend/nested-call-ids.ts';
 import type { PendingApproval, RequestedDecision } from '../../core/approval.ts';
 import type { CallerWarning } from '../../core/caller-warning.ts';
+import { warningEvent } from '../../core/caller-warning.ts';
 import type { ChatEvent } from '../../core/chat.ts';
 import type { RunEvent } from '../../core/run-event.ts';
 import type { RunLog } from '../../core/run-log.ts';
@@ -8,7 +9,7 @@ import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/suspended-
 import type { ActiveRuns, RunStarter, StartedRun } from '../../runs/active-runs.ts';
 import type { RequestedDecisions } from '../../runs/requested-decisions.ts';
 
-/** What a request with decisions leads to: its run goes on, or waits still, which `events` tell. */
+/** What a request with decisions leads to: its run goes on, or waits still, as `events` say. */
 export type DecidedAnswer = { type: 'resumed'; started: StartedRun } | { type: 'waiting'; runId: string; events: ChatEvent[] };
 
 export interface DecidedRunsOptions {
@@ -27,20 +28,20 @@ export interface DecidedRuns {
     decisions: readonly RequestedDecision[],
     by: RunStarter & { stream: boolean; warnings: readonly CallerWarning[] },
   ): Promise<DecidedAnswer>;
-  /** As `ActiveRuns.resume`; the run tells its calls again that have no result yet. */
+  /** As `ActiveRuns.resume`; the run emits once more those of its calls that have no result yet. */
   resume: ActiveRuns['resume'];
 }
 
 export function createDecidedRuns({ decisions, runs, log }: DecidedRunsOptions): DecidedRuns {
-  async function resumeTelling(
+  async function resumeShowingCalls(
     run: WaitingRun,
     decided: readonly DecidedCall[],
-    { told, approval, ...who }: RunStarter & { told: ChatEvent[]; approval?: PendingApproval },
+    { first, approval, ...who }: RunStarter & { first: ChatEvent[]; approval?: PendingApproval },
   ): Promise<StartedRun> {
     // Read before the run goes on and adds to it.
     const begun = (await log.find(run.id))?.events ?? [];
     const started = await runs.resume(run, decided, who);
-    const events = [...told, ...unsettledCalls(begun, run, approval)];
+    const events = [...first, ...unsettledCalls(begun, run, approval)];
     return {
       ...started,
       async stream(emit) {
@@ -53,15 +54,15 @@ export function createDecidedRuns({ decisions, runs, log }: DecidedRunsOptions):
 
   return {
     async answer(requested, { stream, warnings, ...who }) {
-      const told = warnings.map((warning): ChatEvent => ({ type: 'run-event', event: { type: 'warning', data: { ...warning } } }));
+      const first = warnings.map(warningEvent);
       const decided = await decisions.decide(requested, who.caller);
       const { run, approval } = decided;
       if (decided.type === 'recorded')
-        return { type: 'waiting', runId: run.id, events: [...told, ...waitingEvents(decided.waiting, approval)] };
+        return { type: 'waiting', runId: run.id, events: [...first, ...waitingEvents(decided.waiting, approval)] };
       const now = { ...run, request: { ...run.request, stream } };
-      return { type: 'resumed', started: await resumeTelling(now, decided.decided, { ...who, told, approval }) };
+      return { type: 'resumed', started: await resumeShowingCalls(now, decided.decided, { ...who, first, approval }) };
     },
-    resume: (run, decided, who) => resumeTelling(run, decided, { ...who, told: [] }),
+    resume: (run, decided, who) => resumeShowingCalls(run, decided, { ...who, first: [] }),
   };
 }
 
@@ -76,8 +77,8 @@ function requestEvent(call: WaitingCall): RunEvent {
 }
 
 /**
- * The calls of the run that began before its suspension and have no result yet. The run does not emit them again, and a dialect that tells each call
- * knows nothing of the answer before. Those that waited are told from the run, because the log shortens their arguments, and with their tokens.
+ * The calls of the run that began before its suspension and have no result yet. The run does not emit them again, and a dialect that shows each call
+ * knows nothing of the answer before. Those that waited are taken from the run, because the log shortens their arguments, and with their tokens.
  */
 function unsettledCalls(events: readonly RunEvent[], run: WaitingRun, approval: PendingApproval | undefined): ChatEvent[] {
   const open = new Map<unknown, RunEvent>();

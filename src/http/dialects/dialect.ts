@@ -5,7 +5,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { ErrorFormat } from '../error-handler.ts';
 import type { AnswerFormat } from './answer-format.ts';
 
-/** A wire format for chats over HTTP: from a request to our words, and from the events of its run to an answer. */
+/** A wire format for chats over HTTP: from its request to a `ChatRequest`, and from the events of its run to an answer. */
 export interface Dialect {
   /** Kept with suspended runs, so that the answer to a decision comes in the dialect of its run. Never changed. */
   readonly name: string;
@@ -17,7 +17,7 @@ export interface Dialect {
   format(options: JsonObject, headers: IncomingHttpHeaders): AnswerFormat;
   /** Absent: OpenAI's. */
   readonly errors?: ErrorFormat;
-  /** Its answers show the calls that the gateway executes: those of a resumed run are told again. */
+  /** Its answers show the calls that the gateway executes: those of a resumed run are shown again. */
   readonly showsCalls?: true;
   /** Its clients may send JSON under any content type, or under none. */
   readonly takesAnyType?: true;
@@ -25,7 +25,7 @@ export interface Dialect {
   waitsForDecision?(headers: IncomingHttpHeaders): boolean;
 }
 
-/** A request in our words, and how its answer is to be told. */
+/** What a request asks for, and how its answer is to be written. */
 export interface ParsedRequest {
   request: ChatRequest;
   /** For `Dialect.format`. */

@@ -1,8 +1,8 @@
 /** What the gateway's own fields mean, for the description of each dialect. */
-export const gatewayFieldWords = {
+export const gatewayFieldDescriptions = {
   tool_servers: 'Further tool servers, for this request alone.',
   tool_ids: 'The registered tools that this request may use, such as `server:weather`. Absent: those that are on by default. Empty: none.',
-  'params.function_calling': 'How tools are chosen: `native`, `default`, `react`, `simple` or `auto`.',
+  'params.function_calling': 'How the model uses tools: `native`, `default`, `react`, `simple` or `auto`.',
   'params.max_tool_rounds': 'Rounds of tool calls.',
   'params.tool_timeout_ms': 'Time for one tool call.',
   'params.system': 'A system prompt in front of the messages.',

@@ -1,11 +1,10 @@
 import { z } from 'zod';
 import type { ChatMessage, ChatRequest, RequestToolServer } from '../../core/chat.ts';
-import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { toDocumentUrl } from '../../shared/document-url.ts';
-import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { hasMoreKeys } from './parse-fields.ts';
 
 export const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), 'must be an object');
 const names = z.array(z.string().max(256)).max(1_000);
@@ -105,30 +104,6 @@ const steeringParams: ReadonlySet<string> = new Set([
   'custom_params',
 ]);
 
-/**
- * To be called before a body is parsed: each field is looked at several times, and may go to the backend.
- * @throws GatewayError `invalid_request`
- */
-export function requireBoundedBody(value: unknown, expected: string): JsonObject {
-  if (!isJsonObject(value)) throw new GatewayError('invalid_request', `The body must be ${expected}.`);
-  if (hasMoreKeys(value, limits.chatFields))
-    throw new GatewayError('invalid_request', `The body has more than ${limits.chatFields} fields.`);
-  for (const [key, field] of Object.entries(value)) {
-    // OpenAPI documents are deeper than chats, and have their own limit.
-    if (isDeeperThan(field, key === 'tool_servers' ? limits.documentDepth : limits.jsonDepth)) throw tooDeep(key);
-  }
-  return value;
-}
-
-/** `path`: of the value within the body. @throws GatewayError `invalid_request` with `param` set to the first field at fault */
-export function parseFields<Output>(schema: z.ZodType<Output>, body: JsonObject, path?: string): Output {
-  const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const param = [...(path === undefined ? [] : [path]), ...(issue?.path ?? [])].join('.');
-  throw new GatewayError('invalid_request', `${param === '' ? 'body' : param}: ${describeSchemaIssue(issue)}`, { param });
-}
-
 export function toGatewayPart(body: GatewayFields): GatewayPart {
   return {
     toolServers: (body.tool_servers ?? []).map(toToolServer),
@@ -171,7 +146,7 @@ export function modelParams(params: JsonValue | undefined): JsonObject {
   return Object.fromEntries(Object.entries({ ...params, ...custom }).filter(isForModel));
 }
 
-/** The messages behind the system prompt of `params`, if it has one. */
+/** The messages after the system prompt of `params`, if it has one. */
 export function withSystemParam(messages: ChatMessage[], params: GatewayFields['params']): ChatMessage[] {
   const system = params?.system ?? '';
   return system === '' ? messages : [{ role: 'system', content: system }, ...messages];
@@ -199,18 +174,4 @@ function toToolServer(server: z.infer<typeof serverSchema>): RequestToolServer {
 function toFile(file: JsonObject): ChatRequest['files'] {
   const { type, name, content } = file;
   return type === 'text' && typeof content === 'string' ? [{ name: typeof name === 'string' ? name : 'document', content }] : [];
-}
-
-function tooDeep(param: string): GatewayError {
-  return new GatewayError('invalid_request', `${param}: nested deeper than ${limits.jsonDepth} levels`, { param });
-}
-
-/** Whether an object has more than `maxKeys` fields; stops counting there. */
-function hasMoreKeys(object: object, maxKeys: number): boolean {
-  let keys = 0;
-  for (const _key in object) {
-    keys += 1;
-    if (keys > maxKeys) return true;
-  }
-  return false;
 }

@@ -34,7 +34,7 @@ const forms: readonly PromptForm[] = [
  * Whether a request is a hidden task of Open WebUI (titles, tags, follow-up questions, queries, autocompletion, emoji, compaction, a review of
  * memories, merged answers, prompt-based selection of its own tools), recognized by its default prompts. Open WebUI removes `metadata.task` before it
  * sends a request to an OpenAI-compatible server, so there is no other sign. With functions on offer, each chat would cause three more prompts full of
- * schemas, in which a model may repeat a call of the quoted chat. A person who pastes such a prompt is told apart by what stands around it, by earlier
+ * schemas, in which a model may repeat a call of the quoted chat. A person who pastes such a prompt is recognized by what stands around it, by earlier
  * messages, and by the stream in which chats are answered.
  */
 export function isHiddenTask(messages: readonly ChatMessage[], isStreamed: boolean): boolean {

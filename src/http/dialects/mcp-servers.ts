@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { McpToolFilter, RequestMcpServer } from '../../core/chat.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
+import { parseFields } from './parse-fields.ts';
 
 const toolNames = z.array(z.string().max(limits.mcpNameCharacters)).max(limits.mcpTools);
 /** Strict, because a typo in a protective setting must not disable it. */
@@ -32,16 +32,12 @@ const ofOpenAi = ['connector_id', 'tunnel_id'] as const;
  * @throws GatewayError `invalid_request`
  */
 export function parseMcpTool(entry: JsonObject, param: string): RequestMcpServer {
-  const parsed = entrySchema.safeParse(entry);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw refusal([param, ...(issue?.path ?? [])].join('.'), describeSchemaIssue(issue));
-  }
-  const { server_label: label, server_url: url, headers, authorization, allowed_tools: allowed, require_approval: wanted } = parsed.data;
+  const parsed = parseFields(entrySchema, entry, param);
+  const { server_label: label, server_url: url, headers, authorization, allowed_tools: allowed, require_approval: wanted } = parsed;
   for (const field of ofOpenAi) {
-    if (parsed.data[field]) throw refusal(`${param}.${field}`, 'only OpenAI can reach this; send the server_url of an MCP server');
+    if (parsed[field]) throw invalidField(`${param}.${field}`, 'only OpenAI can reach this; send the server_url of an MCP server');
   }
-  if (!url) throw refusal(`${param}.server_url`, 'is missing; it must be the address of an MCP server');
+  if (!url) throw invalidField(`${param}.server_url`, 'is missing; it must be the address of an MCP server');
   requireMcpUrl(url, `${param}.server_url`);
   return {
     label,
@@ -70,7 +66,7 @@ function toFilter(filter: z.infer<typeof filterSchema> | null | undefined): McpT
 export function requireMcpUrl(text: string, param: string): void {
   const url = URL.parse(text);
   const isUsable = url !== null && ['http:', 'https:'].includes(url.protocol) && url.username === '' && url.password === '';
-  if (!isUsable) throw refusal(param, 'must be an http:// or https:// address without user name and password');
+  if (!isUsable) throw invalidField(param, 'must be an http:// or https:// address without user name and password');
 }
 
 /** Labels stand before a slash in the names of functions, and in front of a colon in messages. */
@@ -87,17 +83,14 @@ export function toMcpPart(servers: readonly RequestMcpServer[]): { mcpServers?: 
   const seen = new Set<string>();
   for (const { label, param } of servers) {
     if (!legalLabel.test(label))
-      throw refusal(param, 'the label of an MCP server has 1 to 64 letters, digits, and "_", "-", "." or spaces');
-    if (label === ownLabel) throw refusal(param, `no MCP server can have the label "${ownLabel}", which means functions of the gateway`);
-    if (seen.has(label)) throw refusal(param, `another MCP server of this request has the label "${label}"; give each its own`);
+      throw invalidField(param, 'the label of an MCP server has 1 to 64 letters, digits, and "_", "-", "." or spaces');
+    if (label === ownLabel)
+      throw invalidField(param, `no MCP server can have the label "${ownLabel}", which means functions of the gateway`);
+    if (seen.has(label)) throw invalidField(param, `another MCP server of this request has the label "${label}"; give each its own`);
     seen.add(label);
   }
   const { mcpServersPerRequest: max } = limits;
   if (servers.length > max)
-    throw refusal(servers[max]?.param ?? '', `one request may bring ${max} MCP servers, and this one brings ${servers.length}`);
+    throw invalidField(servers[max]?.param ?? '', `one request may bring ${max} MCP servers, and this one brings ${servers.length}`);
   return { mcpServers: [...servers] };
-}
-
-function refusal(param: string, reason: string): GatewayError {
-  return new GatewayError('invalid_request', `${param}: ${reason}`, { param });
 }

@@ -4,7 +4,7 @@ import { limits } from '../../core/limits.ts';
 import { serverSentEvents } from './server-sent-events.ts';
 import { streamReply } from './stream-reply.ts';
 
-/** Streams server-sent events that are written already. The leave of the client ends nothing but this stream. */
+/** Streams server-sent events that are written already. A client that disconnects ends nothing but this stream. */
 export function replayEvents(
   reply: FastifyReply,
   follow: (emit: Emit<string>, signal: AbortSignal) => Promise<void>,
@@ -20,7 +20,8 @@ export function replayEvents(
     },
     failure: () => '',
     stallMs,
-    headersMs: limits.headersDelayMs,
+    // Nothing fails here that would have a status, and nothing new may come for minutes.
+    headersMs: 0,
     keepAliveMs: limits.keepAliveMs,
     controller,
   });

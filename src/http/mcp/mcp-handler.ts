@@ -149,7 +149,7 @@ function callInRounds(
   if (resumed !== undefined) return resumed;
   throw new ProtocolError(
     ProtocolErrorCode.InvalidParams,
-    'No call waits with this requestState: it was answered before, or nobody answered it in time. Call the tool anew.',
+    'No call waits with this requestState: it was answered before, or nobody answered it in time. Call the tool again.',
   );
 }
 

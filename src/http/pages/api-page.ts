@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject, textIn } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { Html, html } from './html.ts';
 import { renderPage } from './page.ts';
@@ -264,8 +264,4 @@ function objectIn(value: JsonValue | undefined): JsonObject {
 
 function listIn(value: JsonValue | undefined): JsonObject[] {
   return Array.isArray(value) ? value.filter(isJsonObject) : [];
-}
-
-function textIn(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

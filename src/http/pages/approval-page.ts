@@ -185,7 +185,7 @@ export interface DecidedApproval {
   next?: string | undefined;
 }
 
-/** What came of the calls that a run has asked about, as its log tells. While the run goes on, the page is loaded again every few seconds. */
+/** What came of the calls that a run has asked about, as its log says. While the run goes on, the page is loaded again every few seconds. */
 export function decidedApprovalPage(
   { run, answer, next }: DecidedApproval,
   { mayFollow, seconds }: { mayFollow: boolean; seconds: number },

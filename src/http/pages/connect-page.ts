@@ -72,7 +72,7 @@ export function connectPage({ who, server, expires, signsInAt, login, refused }:
           </form>`
     }
     <p class="soft">This page is good for one use, until ${timeOf(expires)}.</p>`;
-  // Beside the server itself https, because Chromium follows the whole way of a form: many authorization servers lead on to another one.
+  // `https:` besides the server itself, because Chromium checks each redirect of a form too: many authorization servers redirect to another one.
   const formTargets = signsInAt === undefined ? undefined : [...(plainOrigin.test(signsInAt) ? [signsInAt] : []), 'https:'];
   return { title: `Connect to ${server.name}`, body, style, ...(formTargets && { formTargets }) };
 }

@@ -6,7 +6,7 @@ export interface Page {
   body: Html;
   /** The page is loaded again after this time. */
   refreshSeconds?: number;
-  /** Where forms may lead beside the gateway, as sources of the policy. Without foreign text. */
+  /** Where forms may lead besides the gateway, as sources of the policy. Without foreign text. */
   formTargets?: readonly string[];
   /** Style of this page alone, after that of all. Without foreign text, as the policy names its digest. */
   style?: string;

@@ -16,7 +16,7 @@ import { withoutExcerpt } from '../../shared/without-excerpt.ts';
 import { tokenOf } from '../auth/authenticate.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
 import { logError, toGatewayError } from '../error-handler.ts';
-import { installFormPages, originsOf, refuseOtherSites, sendPage } from '../form-pages.ts';
+import { installFormPages, originsOf, ownMachineOnly, refuseOtherSites, sendPage } from '../form-pages.ts';
 import { decidedApprovalPage, openApprovalPage } from '../pages/approval-page.ts';
 import type { OpenApproval } from '../pages/approval-page.ts';
 import { messagePage } from '../pages/page.ts';
@@ -108,15 +108,6 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
     return openApprovalPage({ ...found, caller, refused });
   }
 };
-
-/** Whoever has the link knows already that it leads somewhere. */
-function ownMachineOnly(): GatewayError {
-  return new GatewayError(
-    'forbidden',
-    'Without a key this gateway shows the page to its own machine only, and not through a proxy. Open the link there, with 127.0.0.1 and the port of ' +
-      'the gateway in the place of its host. Or have TOOLWHARF_ADMIN_KEY set, and ask again in the chat with that key.',
-  );
-}
 
 const titles: Partial<Record<GatewayError['code'], string>> = {
   not_found: 'Nothing waits here',

@@ -12,7 +12,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import { admitRequest, takeOverAdmission } from '../auth/limit-callers.ts';
 import { readRequestHeader } from '../auth/read-request-header.ts';
 import type { AnswerFormat } from '../dialects/answer-format.ts';
-import type { AnswerKeeper, KeptAnswer } from '../dialects/answer-keeper.ts';
+import type { AnswerStorage, StoredAnswer } from '../dialects/answer-storage.ts';
 import { createAnswerRun } from '../dialects/answer-run.ts';
 import type { AnswerOptions, AnswerRun } from '../dialects/answer-run.ts';
 import type { DecidedRuns } from '../dialects/decided-runs.ts';
@@ -31,7 +31,7 @@ export interface ChatRouteOptions extends AnswerOptions {
   startRun: ActiveRuns['start'];
   decidedRuns: DecidedRuns;
   /** By the name of their dialects. */
-  keepers: Readonly<Record<string, AnswerKeeper>>;
+  storages: Readonly<Record<string, AnswerStorage>>;
   interruptChat: InterruptChat;
   limiter: Pick<RateLimiter, 'admit'>;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
@@ -49,18 +49,18 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
   function answer(request: FastifyRequest, reply: FastifyReply, dialect: Dialect): Promise<unknown> {
     const headers = dialect.errors?.headers?.(request);
     if (headers !== undefined) reply.headers(headers);
-    const keeper = options.keepers[dialect.name];
+    const storage = options.storages[dialect.name];
     const exchange = { request, reply, dialect };
-    return keeper === undefined ? proceed(exchange, dialect.parse(request.body, request.headers)) : prepareAndProceed(exchange, keeper);
+    return storage === undefined ? proceed(exchange, dialect.parse(request.body, request.headers)) : prepareAndProceed(exchange, storage);
   }
 
-  async function prepareAndProceed(exchange: Exchange, keeper: AnswerKeeper): Promise<unknown> {
+  async function prepareAndProceed(exchange: Exchange, storage: AnswerStorage): Promise<unknown> {
     const { request, dialect } = exchange;
-    const { body, explain, keep } = await keeper.prepare(request.body, request.caller);
+    const { body, explain, store } = await storage.prepare(request.body, request.caller);
     try {
       const parsed = dialect.parse(body, request.headers);
-      const kept = keep?.(parsed);
-      return await proceed({ ...exchange, ...(kept && { kept }) }, explainWarnings(parsed, explain));
+      const stored = store?.(parsed);
+      return await proceed({ ...exchange, ...(stored && { stored }) }, explainWarnings(parsed, explain));
     } catch (error) {
       throw explainError(error, explain);
     }
@@ -81,26 +81,26 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     if (parsed.decisions !== undefined) return answerDecided(exchange, { ...parsed, decisions: parsed.decisions });
     const { model, stream } = parsed.request;
     const controller = new AbortController();
-    const told = new LazyReply(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
+    const storedReply = new LazyReply(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
     const who = { caller: request.caller, controller, readHeader: readRequestHeader(request) };
-    const begun = options.startRun({ ...parsed.request, reply: told }, who);
+    const begun = options.startRun({ ...parsed.request, reply: storedReply }, who);
     const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
     const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
     return answerWith(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
   }
 
-  function formatOf({ request, dialect, kept }: Exchange, { options: ofDialect }: ParsedRequest): AnswerFormat {
-    return kept?.format ?? dialect.format(ofDialect, request.headers);
+  function formatOf({ request, dialect, stored }: Exchange, { options: ofDialect }: ParsedRequest): AnswerFormat {
+    return stored?.format ?? dialect.format(ofDialect, request.headers);
   }
 
   function answerWith(
-    { request, reply, kept }: Exchange,
+    { request, reply, stored }: Exchange,
     started: StartedRun,
     { controller, ...form }: Parameters<AnswerRun>[2] & { controller: AbortController },
   ): Promise<unknown> {
-    const background = kept?.runInBackground?.(started, { controller, release: takeOverAdmission(request) });
+    const background = stored?.runInBackground?.(started, { controller, release: takeOverAdmission(request) });
     if (background === undefined)
-      return answerRun({ request, reply, controller }, kept?.storing(started, controller.signal) ?? started, form);
+      return answerRun({ request, reply, controller }, stored?.storing(started, controller.signal) ?? started, form);
     return background.then(({ begun, follow }): unknown => {
       reply.header('x-toolwharf-run-id', started.run.runId).header('x-request-id', request.id);
       return follow === undefined ? begun : replayEvents(reply, follow, options.stallMs);
@@ -113,7 +113,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
       decisions,
       request: { model, stream, warnings = [] },
     } = parsed;
-    const { request, reply, kept } = exchange;
+    const { request, reply, stored } = exchange;
     const { caller } = request;
     const controller = new AbortController();
     const readHeader = readRequestHeader(request);
@@ -127,7 +127,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     const collector = format.collect(head);
     for (const event of events) collector.add(event);
     const body = collector.body();
-    await kept?.save(body);
+    await stored?.save(body);
     if (!stream) return body;
     const encoder = format.stream(head);
     return reply.type(encoder.contentType).send(`${events.map((event) => encoder.encode(event)).join('')}${encoder.end()}`);
@@ -139,7 +139,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     if (chatId === '') return parsed;
     const rounds = await options.interruptChat(chatId, caller);
     if (rounds.length === 0) return parsed;
-    return { ...parsed, request: { ...parsed.request, messages: insertInterrupted(messages, rounds), hasKeptCalls: true } };
+    return { ...parsed, request: { ...parsed.request, messages: insertInterrupted(messages, rounds), hasExecutedCalls: true } };
   }
 
   async function startInBackground(request: FastifyRequest, parsed: ParsedRequest): Promise<unknown> {
@@ -192,7 +192,7 @@ interface Exchange {
   request: FastifyRequest;
   reply: FastifyReply;
   dialect: Dialect;
-  kept?: KeptAnswer;
+  stored?: StoredAnswer;
 }
 
 function explainWarnings(parsed: ParsedRequest, explain: (text: string) => string): ParsedRequest {

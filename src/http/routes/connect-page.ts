@@ -10,7 +10,7 @@ import type { OpenSignIn, SignIns, SignInServer } from '../../core/sign-in.ts';
 import { tokenOf } from '../auth/authenticate.ts';
 import type { Authenticator } from '../auth/authenticate.ts';
 import { leavingCookie } from '../cookies.ts';
-import { installFormPages, originsOf, refuseOtherSites, sendPage } from '../form-pages.ts';
+import { installFormPages, originsOf, ownMachineOnly, refuseOtherSites, seeOther, sendPage } from '../form-pages.ts';
 import { connectedPage, connectPage } from '../pages/connect-page.ts';
 import type { ConnectingPerson, ConnectLogin } from '../pages/connect-page.ts';
 import { parseInput } from '../parse-input.ts';
@@ -43,7 +43,8 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
     const signIn = await signIns.find(request.params.link);
     const caller = await callers.findById(signIn.callerId, request);
     if (caller === undefined && signIn.callerId === openCallerId && (await callers.isOpen())) throw ownMachineOnly();
-    if (caller === undefined) throw new GatewayError('not_found', 'The key that this link was made for is no longer valid.');
+    if (caller === undefined)
+      throw new GatewayError('not_found', 'The key that this link was made for is no longer valid. Ask for a new link in your chat.');
     return { signIn, caller, server: await signIns.serverOf(caller, signIn.server) };
   }
 
@@ -95,13 +96,7 @@ export const connectPageRoutes: FastifyPluginAsync<ConnectPageOptions> = async (
       const address = publicAddress(request.headers, publicUrl);
       const { location, cookie } = await signIns.begin(signIn, caller, address);
       request.log.info({ server: server.id, caller_id: caller.id }, 'sign-in begun');
-      const headers = {
-        location,
-        'set-cookie': leavingCookie(cookie, address),
-        'cache-control': 'no-store',
-        'referrer-policy': 'no-referrer',
-      };
-      return reply.code(303).headers(headers).send();
+      return seeOther(reply, location, [leavingCookie(cookie, address)]);
     }
     const key = keyIn(form, server);
     if (typeof key !== 'string') return refuse(400, key.refused);
@@ -139,13 +134,4 @@ function keyIn({ key = '', user = '', password = '' }: ConnectForm, { asks }: Si
   if (asks === 'basic' && user.includes(':')) return { refused: 'A user name must not contain a colon.' };
   const entered = givenKey.safeParse({ key: asks === 'basic' ? `${user}:${password}` : key.trim() });
   return entered.success ? entered.data.key : { refused: 'The key is missing, too long, or not one line of text.' };
-}
-
-/** Whoever has the link knows already that it leads somewhere. */
-function ownMachineOnly(): GatewayError {
-  return new GatewayError(
-    'forbidden',
-    'Without a key this gateway shows the page to its own machine only, and not through a proxy. Open the link there, with 127.0.0.1 and the port of ' +
-      'the gateway in the place of its host. Or have TOOLWHARF_ADMIN_KEY set, and ask again in the chat with that key.',
-  );
 }

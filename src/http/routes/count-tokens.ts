@@ -11,7 +11,7 @@ export const countTokensRoute: FastifyPluginAsync<{ models: Pick<ModelFinder, 'r
     reply.headers(messagesErrors.headers?.(request) ?? {});
     const { model, tokens } = countTokens(request.body);
     requireModel(request.caller, model);
-    await models.require(model, disconnectSignal(reply));
+    await models.require(model, disconnectSignal(reply), request.caller);
     return { input_tokens: tokens };
   });
 };

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { OwnCredentials, ShownCredential } from '../../core/credentials.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { unknownId } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { keyIdOf, personCallerId } from '../../core/people.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -78,7 +78,7 @@ export const othersCredentialRoutes: FastifyPluginAsync<Pick<CredentialRouteOpti
 /** No key has a slash in its id: such a text would begin the id of a person. @throws GatewayError `not_found` */
 function requireKeyId(id: string): string {
   if (keyIdOf(id) === id) return id;
-  throw new GatewayError('not_found', `There is no key "${id.slice(0, 100)}".`);
+  throw unknownId('key', id, 'GET /api/keys');
 }
 
 function toWire({ server, name, kind, state, scopes, expires }: ShownCredential): JsonObject {

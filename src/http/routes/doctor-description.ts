@@ -18,7 +18,7 @@ export const doctorDescriptions = {
     tag: 'Gateway',
     summary: 'What is wrong with this gateway, and what to do about it',
     description:
-      'Asks every backend and tool server anew, and examines the data folder, keys, functions, hooks and presets; changes nothing. It takes as long as the slowest of them, at most half a minute. Requests during an examination get the findings of that one.',
+      'Asks every backend and tool server again, and examines the data folder, keys, functions, hooks and presets; changes nothing. It takes as long as the slowest of them, at most half a minute. Requests during an examination get the findings of that one.',
     answers: {
       200: json('The findings, part by part.', z.object({ broken: z.int().describe('How many are.'), data: z.array(findingShape) })),
     },

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { ApiKeys, KeyFields } from '../../admin/api-keys.ts';
 import { fixedCallerId } from '../../core/caller.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import type { KeyRecord } from '../../core/registry.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { parseInput } from '../parse-input.ts';
@@ -109,10 +109,7 @@ export const changedKey = newKey.partial();
 function parseNewKey(body: unknown, now: number): KeyFields {
   const { name, role, ...restrictions } = parseInput(newKey, body, 'a JSON object with name and role');
   const expiresAt = restrictions.expires_at ?? Infinity;
-  if (expiresAt <= now)
-    throw new GatewayError('invalid_request', `expires_at: is in the past, so the key would never work. It ${timeHint}, in the future.`, {
-      param: 'expires_at',
-    });
+  if (expiresAt <= now) throw invalidField('expires_at', `is in the past, so the key would never work. It ${timeHint}, in the future.`);
   return withChanges({ name, role }, restrictions);
 }
 

@@ -1,11 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { Logins } from '../../core/login.ts';
+import { cookieNameAt } from '../../shared/secrets/browser-secrets.ts';
 import { foreignOrigin } from '../auth/authenticate.ts';
 import { cookie, cookiesIn, leavingCookie } from '../cookies.ts';
-import { installFormPages, originsOf } from '../form-pages.ts';
+import { installFormPages, originsOf, seeOther } from '../form-pages.ts';
 import { publicAddress } from '../public-address.ts';
 import { queryOf } from '../query-of.ts';
 import { returnPath } from '../return-path.ts';
@@ -45,7 +46,7 @@ export const loginRoutes: FastifyPluginAsync<LoginRouteOptions> = async (app, { 
       // Cookies belong to a host: whoever came by another name of the gateway would come back without them.
       if (isElsewhere(request.headers, publicUrl) && !query.has('moved')) {
         query.set('moved', '1');
-        return lead(reply, `${publicUrl}/login?${query.toString()}`);
+        return seeOther(reply, `${publicUrl}/login?${query.toString()}`);
       }
       const address = publicAddress(request.headers, publicUrl);
       const { location, cookie: begun } = await found.begin({
@@ -53,14 +54,14 @@ export const loginRoutes: FastifyPluginAsync<LoginRouteOptions> = async (app, { 
         returnTo: returnPath(query.get('return_to') ?? undefined),
         wantsOtherAccount: query.get('account') === 'other',
       });
-      return lead(reply, location, [leavingCookie(begun, address)]);
+      return seeOther(reply, location, [leavingCookie(begun, address)]);
     });
 
     pages.get('/login/callback', async (request, reply) => {
       const answer = queryOf(request);
       const found = required();
       // Signed out at the provider, which leads back to the same address.
-      if (!['state', 'code', 'error'].some((name) => answer.has(name))) return lead(reply, '/');
+      if (!['state', 'code', 'error'].some((name) => answer.has(name))) return seeOther(reply, '/');
       const address = publicAddress(request.headers, publicUrl);
       const name = found.cookieName(answer.get('state') ?? '', address);
       const { login, returnTo, caller } = await found.finish(answer, {
@@ -69,7 +70,7 @@ export const loginRoutes: FastifyPluginAsync<LoginRouteOptions> = async (app, { 
       });
       request.log.info({ caller_id: caller.id }, 'signed in');
       const kept = cookie({ name: loginCookieName(address), value: login }, { seconds: limits.loginMs / 1_000, address });
-      return lead(reply, returnTo, [cookie({ name, value: '' }, { address }), kept]);
+      return seeOther(reply, returnTo, [cookie({ name, value: '' }, { address }), kept]);
     });
   });
 
@@ -110,15 +111,8 @@ export function loginIn(headers: IncomingHttpHeaders, address: string | undefine
   return value === '' ? undefined : value;
 }
 
-/** With https no other host of the domain can set it. */
 function loginCookieName(address: string | undefined): string {
-  return address?.startsWith('https:') === true ? '__Host-toolwharf-login' : 'toolwharf-login';
-}
-
-function lead(reply: FastifyReply, location: string, cookies: readonly string[] = []): FastifyReply {
-  reply.headers({ location, 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' });
-  if (cookies.length > 0) reply.header('set-cookie', [...cookies]);
-  return reply.code(303).send();
+  return cookieNameAt(address, 'toolwharf-login');
 }
 
 function isElsewhere({ host = '' }: IncomingHttpHeaders, publicUrl: string | undefined): boolean {
@@ -126,7 +120,7 @@ function isElsewhere({ host = '' }: IncomingHttpHeaders, publicUrl: string | und
 }
 
 /**
- * What answers to a cookie answers to the console's own page alone. Browsers tell `Sec-Fetch-Site` to https and loopback addresses, and `Origin` with each POST.
+ * What answers to a cookie answers to the console's own page alone. Browsers send `Sec-Fetch-Site` to https and loopback addresses, and `Origin` with each POST.
  * @throws GatewayError `forbidden`
  */
 function refuseOtherPages({ headers }: FastifyRequest, ownOrigins: readonly string[]): void {

@@ -43,7 +43,7 @@ export const modelDescriptions = {
       schema: pageQuery,
       fields: {
         limit: 'Of Anthropic’s shape: the most models of a page.',
-        after_id: 'Of Anthropic’s shape: begin behind this model.',
+        after_id: 'Of Anthropic’s shape: begin after this model.',
         before_id: 'Of Anthropic’s shape: end before this model.',
       },
     },

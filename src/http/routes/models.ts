@@ -28,7 +28,7 @@ export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { 
 
   app.get<{ Params: { '*': string } }>('/v1/models/*', { config }, async ({ caller, headers, params: { '*': id } }) => {
     requireModel(caller, id);
-    const { record } = await models.require(id, listSignal());
+    const { record } = await models.require(id, listSignal(), caller);
     return isForAnthropic(headers) ? toModelInfo(record) : toWire(record);
   });
 };

@@ -20,7 +20,7 @@ type WithMark = { Params: { issuer: string } };
 /**
  * `GET /oauth/callback`: where authorization servers send people back to. It needs the cookie of the browser that began, and a `state` that is used once.
  * `GET /oauth/client-metadata.json`: who the gateway is, for authorization servers that take such an address as the id of a client. Beneath both are those for
- * single authorization servers (`tools/credentials/client-addresses.ts`).
+ * single authorization servers (`tools/credentials/oauth/client-addresses.ts`).
  */
 export const oauthCallbackRoutes: FastifyPluginAsync<OAuthCallbackOptions> = async (app, { signIns, callers, clientMetadata }) => {
   await app.register(async (pages) => {

@@ -1,13 +1,13 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { requireModel } from '../../chat/loop/require-model.ts';
 import { isModelAllowed } from '../../core/caller.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import type { Embeddings } from '../../core/embeddings.ts';
 import type { Caller } from '../../core/caller.ts';
 import type { PassedUse } from '../../core/metrics.ts';
 import type { ModelFinder } from '../../core/model.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { parseFields, requireBoundedBody } from '../dialects/gateway-fields.ts';
+import { parseFields, requireBoundedBody } from '../dialects/parse-fields.ts';
 import { embeddingsSchema, embedSchema, showSchema } from '../dialects/ollama/ollama-body-schema.ts';
 import { toRunning, toShown, toTag } from '../dialects/ollama/ollama-entries.ts';
 import { ollamaErrors } from '../dialects/ollama/ollama-error.ts';
@@ -21,7 +21,7 @@ export interface OllamaRouteOptions {
   version: string;
   countPassed: (use: PassedUse) => void;
   models: ModelFinder & {
-    /** The models that are loaded, by their id, as their Ollama tells. */
+    /** The models that are loaded, by their id, as their Ollama lists them. */
     loaded(signal: AbortSignal): Promise<{ id: string; entry: JsonObject }[]>;
   };
 }
@@ -37,7 +37,7 @@ const refusedRoutes = [
   ['GET', '/api/blobs/:digest'],
 ] as const;
 
-/** Ollama's routes beside its chats: models, embeddings, and what is refused. */
+/** Ollama's routes besides its chats: models, embeddings, and what is refused. */
 export const ollamaRoutes: FastifyPluginAsync<OllamaRouteOptions> = async (app, { version, models, countPassed }) => {
   const config = { errors: ollamaErrors, takesAnyType: true } as const;
 
@@ -58,7 +58,7 @@ export const ollamaRoutes: FastifyPluginAsync<OllamaRouteOptions> = async (app, 
     const signal = disconnectSignal(reply);
     const id = namedModel(body);
     requireModel(caller, id);
-    const found = await models.require(id, signal);
+    const found = await models.require(id, signal, caller);
     return toShown(found, await found.describe?.(signal));
   });
 
@@ -82,10 +82,10 @@ export const ollamaRoutes: FastifyPluginAsync<OllamaRouteOptions> = async (app, 
   async function embed(caller: Caller, signal: AbortSignal, asked: AskedEmbeddings): Promise<Embeddings> {
     const id = namedModel(asked);
     requireModel(caller, id);
-    const found = await models.require(id, signal);
+    const found = await models.require(id, signal, caller);
     const { texts, dimensions, truncate, options, keep_alive: keepAlive } = asked;
     if (texts.length === 0) return { vectors: [], promptTokens: 0 };
-    if (found.embed === undefined) throw new GatewayError('invalid_request', `model: ${id} has no embeddings.`, { param: 'model' });
+    if (found.embed === undefined) throw invalidField('model', `${id} has no embeddings. Name a model that has them.`);
     const ollama: JsonObject = {
       ...(typeof truncate === 'boolean' && { truncate }),
       ...(options && { options }),

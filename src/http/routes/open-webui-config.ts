@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError, invalidField } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
@@ -24,7 +24,7 @@ export const openWebUiConfigRoutes: FastifyPluginAsync<ToolServerRouteOptions> =
     return reply.code(shown.status).send({ ...errorBody(shown), detail: shown.message });
   });
 
-  app.get(path, async () => toList(await admin.list()));
+  app.get(path, async (_request, reply) => sendInSlices(reply, toList(await admin.list())));
 
   app.post(path, async (request, reply) => {
     const signal = disconnectSignal(reply);
@@ -35,7 +35,7 @@ export const openWebUiConfigRoutes: FastifyPluginAsync<ToolServerRouteOptions> =
       request.log.warn({ tool_server: record.id, dropped }, 'credentials dropped, because the new URL has another origin');
     const records = changed.map(({ record }) => record);
     await loadReports(inspector, records, signal);
-    return toList(records);
+    return sendInSlices(reply, toList(records));
   });
 
   app.post(`${path}/verify`, async (request, reply) => {
@@ -66,10 +66,7 @@ function toVerified(report: ToolServerReport): JsonObject {
 /** @throws GatewayError `invalid_request` */
 function entriesIn(body: unknown): unknown[] {
   const entries = isJsonObject(body) ? body['TOOL_SERVER_CONNECTIONS'] : undefined;
-  if (!Array.isArray(entries))
-    throw new GatewayError('invalid_request', 'TOOL_SERVER_CONNECTIONS: must be an array of connections.', {
-      param: 'TOOL_SERVER_CONNECTIONS',
-    });
+  if (!Array.isArray(entries)) throw invalidField('TOOL_SERVER_CONNECTIONS', 'must be an array of connections.');
   return entries.map(withoutEmptyKey);
 }
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { requireFurtherModels, requireModel } from '../../chat/loop/require-model.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import type { OutboundBody } from '../../core/outbound.ts';
 import type { PassedUse } from '../../core/metrics.ts';
 import { passedPaths } from '../../core/pass-on.ts';
@@ -29,7 +29,7 @@ export const passedRoutes: FastifyPluginAsync<PassedRouteOptions> = async (app, 
       const signal = disconnectSignal(reply);
       const { model, content } = await readRequest(request, formBytes);
       const { caller } = request;
-      const answer = await passOn({ path, model, content, signal }).catch((error: unknown) => {
+      const answer = await passOn({ path, model, content, signal, caller }).catch((error: unknown) => {
         countPassed({ caller, model, tokens: 0, hasFailed: true });
         throw error;
       });
@@ -54,7 +54,7 @@ function tokensIn(json: Uint8Array): number {
   return Number(said?.[1] ?? 0);
 }
 
-/** A backend that breaks off its answer ends the client's as well: neither can be told any more. */
+/** A backend that breaks off its answer ends the client's as well: neither can be given an error any more. */
 async function pipeAnswer(
   body: OutboundBody,
   { request, reply, stallMs }: { request: FastifyRequest; reply: FastifyReply; stallMs: number },
@@ -93,8 +93,7 @@ async function readRequest({ body, caller, headers, releaseBody }: FastifyReques
     return { model: named, content: { type: 'form', contentType: form.contentType, bytesFor: (name) => form.bytesFor(name) } };
   }
   const model = isJsonObject(body) ? ownValue(body, 'model') : undefined;
-  if (!isJsonObject(body) || typeof model !== 'string' || model === '')
-    throw new GatewayError('invalid_request', 'model: must name a model', { param: 'model' });
+  if (!isJsonObject(body) || typeof model !== 'string' || model === '') throw invalidField('model', 'must name a model');
   requireModel(caller, model);
   requireFurtherModels(caller, body);
   return { model, content: { type: 'json', body } };

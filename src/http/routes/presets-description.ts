@@ -33,7 +33,7 @@ const fields = {
   tools: 'Entries as in `tool_ids`, in the place of the defaults; empty: none.',
   sub_agents: 'Presets to which it may hand the conversation over.',
   params: 'Model parameters, where a request has none of its own.',
-  function_calling: 'How tools are chosen.',
+  function_calling: 'How the model uses tools.',
   needs_approval: 'Whether calls wait for a human: all, or those of these functions.',
 };
 const params = { id: 'The id of the preset.' };

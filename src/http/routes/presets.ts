@@ -1,11 +1,11 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { isModelAllowed } from '../../core/caller.ts';
-import { GatewayError } from '../../core/errors.ts';
-import type { PresetBook, PresetRecord } from '../../core/preset.ts';
+import { unknownId } from '../../core/errors.ts';
+import type { PresetFinder, PresetRecord } from '../../core/preset.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 export interface PresetRouteOptions {
-  presets: PresetBook & {
+  presets: PresetFinder & {
     create(value: unknown): Promise<PresetRecord>;
     change(id: string, value: unknown): Promise<PresetRecord>;
     delete(id: string): Promise<void>;
@@ -36,7 +36,7 @@ export const presetRoutes: FastifyPluginAsync<PresetRouteOptions> = async (app, 
   app.get<WithId>('/api/presets/:id', async (request) => {
     const { id } = request.params;
     const preset = isModelAllowed(request.caller, id) ? await presets.find(id) : undefined;
-    if (preset === undefined) throw new GatewayError('not_found', `There is no preset "${id.slice(0, 100)}".`);
+    if (preset === undefined) throw unknownId('preset', id, 'GET /api/presets');
     return visibleTo(request, toWire(preset));
   });
 

@@ -10,7 +10,7 @@ const summaryShape = z
     id: z.string(),
     status,
     model: z.string(),
-    mode: z.string().nullable().describe('How tools are chosen.'),
+    mode: z.string().nullable().describe('How the model uses tools.'),
     created: isoTime,
     finished: isoTime.nullable(),
     usage: anyObject.nullable(),

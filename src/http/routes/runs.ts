@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { Caller } from '../../core/caller.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError, shownId } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { parseInput } from '../parse-input.ts';
 import { pageLimit } from '../page-limit.ts';
@@ -19,7 +19,6 @@ export interface RunRouteOptions {
 }
 
 const defaultLimit = 50;
-const longestShownId = 200;
 type WithId = { Params: { id: string } };
 
 /** `/api/runs`: the runs of the last 24 hours, their events, and their cancellation. Users get a 404 for runs of other callers. */
@@ -63,7 +62,7 @@ export const runRoutes: FastifyPluginAsync<RunRouteOptions> = async (app, { log,
     const { id, call_id: callId } = request.params;
     if (!runs.cancelCall(id, callId, caller)) {
       await requireRun(id, caller, log);
-      throw new GatewayError('not_found', `This run has no running call ${callId.slice(0, longestShownId)}.`);
+      throw new GatewayError('not_found', `This run has no running call ${shownId(callId)}. GET /api/runs/{id} shows its calls.`);
     }
     request.log.info({ run_id: id, call_id: callId, by: caller.id }, 'call cancelled');
     return { id, call_id: callId, cancelled: true };
@@ -74,7 +73,7 @@ export const runRoutes: FastifyPluginAsync<RunRouteOptions> = async (app, { log,
 async function requireRun(id: string, caller: Caller, log: Pick<RunLog, 'find'>): Promise<LoggedRun> {
   const run = await log.find(id);
   if (run !== undefined && mayAccess(run, caller)) return run;
-  throw new GatewayError('not_found', `There is no run ${id.slice(0, longestShownId)}. Runs are kept for 24 hours.`);
+  throw new GatewayError('not_found', `There is no run ${shownId(id)}. Runs are kept for 24 hours.`);
 }
 
 const cursorPattern = /^(\d{1,15})\.([\w-]{1,64})$/;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { textOf } from '../../core/chat.ts';
 import type { MessageContent } from '../../core/chat.ts';
 import type { ChatPlace, ChatStore, ListedChat, StoredChat } from '../../core/chat-store.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError, invalidField, shownId } from '../../core/errors.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { FairMap } from '../../shared/fair-map.ts';
@@ -21,7 +21,6 @@ export interface StoredChatRouteOptions {
 type WithId = { Params: { id: string } };
 
 const sweepIntervalMs = 60 * 60 * 1000;
-const longestShownId = 100;
 /** Positions of deleted chats: a client that deletes each chat of a page requests the next page `after` a chat that is gone. */
 const rememberedPositions = 1_000;
 
@@ -49,7 +48,7 @@ export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = asyn
     const wired = messages.map((message, index) => toWireMessage(message, `${id}-${index}`));
     const ordered = order === 'asc' ? wired : wired.toReversed();
     const last = after === undefined ? -1 : ordered.findIndex((message) => message.id === after);
-    if (after !== undefined && last < 0) throw unknownAfter(`this chat has no message ${after.slice(0, longestShownId)}`);
+    if (after !== undefined && last < 0) throw unknownAfter(`this chat has no message ${shownId(after)}`);
     const rest = ordered.slice(last + 1);
     return toList(rest.slice(0, limit), rest.length > limit);
   });
@@ -86,7 +85,7 @@ export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = asyn
 
   async function requirePosition(callerId: string, id: string): Promise<ChatPlace> {
     const chat = deleted.get(placeOf(callerId, id)) ?? (await store.find(callerId, id));
-    if (chat === undefined) throw unknownAfter(`there is no stored chat completion ${id.slice(0, longestShownId)}`);
+    if (chat === undefined) throw unknownAfter(`there is no stored chat completion ${shownId(id)}`);
     return { id: chat.id, created: chat.created };
   }
 
@@ -94,7 +93,7 @@ export const storedChatRoutes: FastifyPluginAsync<StoredChatRouteOptions> = asyn
     const cure = isStoring
       ? 'Chats that are sent with "store": true are kept for 30 days.'
       : 'This gateway stores none: an administrator can set STORE_CHATS=true.';
-    return new GatewayError('not_found', `There is no stored chat completion ${id.slice(0, longestShownId)}. ${cure}`);
+    return new GatewayError('not_found', `There is no stored chat completion ${shownId(id)}. ${cure}`);
   }
 };
 
@@ -104,7 +103,7 @@ function placeOf(callerId: string, id: string): string {
 }
 
 function unknownAfter(problem: string): GatewayError {
-  return new GatewayError('invalid_request', `after: ${problem}.`, { param: 'after' });
+  return invalidField('after', `${problem}.`);
 }
 
 function toWire({ completion, metadata }: Pick<ListedChat, 'completion' | 'metadata'>): JsonObject & { id?: unknown } {

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
-import { GatewayError } from '../../core/errors.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import { invalidField, shownId } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { StoredResponses } from '../dialects/responses/stored/stored-responses.ts';
@@ -17,8 +18,6 @@ export interface StoredResponseRouteOptions {
 type WithId = { Params: { id: string } };
 
 const sweepIntervalMs = 60 * 60 * 1000;
-const longestShownId = 100;
-
 /** The stored responses of OpenAI's API (`responses.retrieve`, `delete`, `cancel`, `inputItems.list`). Every caller sees only their own, even an administrator. */
 export const storedResponseRoutes: FastifyPluginAsync<StoredResponseRouteOptions> = async (app, { stored, stallMs }) => {
   app.get<WithId>('/v1/responses/:id', async (request, reply) => {
@@ -38,8 +37,8 @@ export const storedResponseRoutes: FastifyPluginAsync<StoredResponseRouteOptions
     const ordered = order === 'asc' ? items : items.toReversed();
     const last = after === undefined ? -1 : ordered.findIndex(({ id }) => id === after);
     if (after !== undefined && last < 0) {
-      const shown = after.slice(0, longestShownId);
-      throw new GatewayError('invalid_request', `after: this response has no input item ${shown}.`, { param: 'after' });
+      const shown = shownId(after);
+      throw invalidField('after', `this response has no input item ${shown}.`);
     }
     const rest = ordered.slice(last + 1);
     const data = rest.slice(0, limit);
@@ -75,7 +74,7 @@ function lastEventOf(response: JsonObject, number: number): string {
 
 function notStreaming(): GatewayError {
   const cure = 'Ask for it without "stream" until its status is another, or send requests with "background": true and "stream": true.';
-  return new GatewayError('invalid_request', `stream: this response was not requested as a stream. ${cure}`, { param: 'stream' });
+  return invalidField('stream', `this response was not requested as a stream. ${cure}`);
 }
 
 /** OpenAI's default. */

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { ChangedToolServer, ToolServerAdmin } from '../../admin/tool-server-admin.ts';
 import { knownReport, loadReport, loadReports } from '../../admin/tool-server-reports.ts';
 import { toConnectionWire, toListedReport, toReportWire } from '../../admin/tool-server-wire.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../core/tool-server-report.ts';
 import { isJsonObject } from '../../shared/json.ts';
@@ -19,9 +19,9 @@ type WithId = { Params: { id: string } };
 
 /** `/api/tool-servers`, for administrators. No answer contains a key or the value of a header. */
 export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = async (app, { admin, inspector }) => {
-  app.get('/api/tool-servers', async () => {
+  app.get('/api/tool-servers', async (_request, reply) => {
     const records = await admin.list();
-    return { data: records.map((record) => toListed(record, knownReport(inspector, record))) };
+    return sendInSlices(reply, { data: records.map((record) => toListed(record, () => knownReport(inspector, record))) });
   });
 
   app.post('/api/tool-servers', async (request, reply) => {
@@ -37,11 +37,11 @@ export const toolServerRoutes: FastifyPluginAsync<ToolServerRouteOptions> = asyn
     log(request, undefined, 'tool servers replaced');
     const records = changed.map(({ record }) => record);
     const reports = await loadReports(inspector, records, signal);
-    return {
+    return sendInSlices(reply, {
       data: changed.map((change, index) =>
-        toListed(change.record, withDropped(change, reports[index] ?? knownReport(inspector, change.record))),
+        toListed(change.record, () => withDropped(change, reports[index] ?? knownReport(inspector, change.record))),
       ),
-    };
+    });
   });
 
   app.get<WithId>('/api/tool-servers/:id', async (request, reply) => {
@@ -94,8 +94,7 @@ function acceptedIn(body: unknown): Map<string, string> {
   const entries = isJsonObject(functions) ? Object.entries(functions) : [];
   const texts = entries.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value] as const] : []));
   if (texts.length > 0 && texts.length === entries.length) return new Map(texts);
-  const message = 'functions: must map each function to its fingerprint from the report: {"functions": {"name": "fingerprint"}}.';
-  throw new GatewayError('invalid_request', message, { param: 'functions' });
+  throw invalidField('functions', 'must map each function to its fingerprint from the report: {"functions": {"name": "fingerprint"}}.');
 }
 
 function withDropped({ record, dropped }: ChangedToolServer, report: ToolServerReport): ToolServerReport {
@@ -108,8 +107,13 @@ function toShown(record: ToolServerRecord, report: ToolServerReport): JsonObject
   return { ...toConnectionWire(record), report: toReportWire(report) };
 }
 
-function toListed(record: ToolServerRecord, report: ToolServerReport): JsonObject {
-  return { ...toConnectionWire(record), report: toListedReport(report) };
+function toListed(record: ToolServerRecord, reportOf: () => ToolServerReport): JsonObject {
+  return {
+    ...toConnectionWire(record),
+    get report() {
+      return toListedReport(reportOf());
+    },
+  };
 }
 
 function log(request: FastifyRequest, id: string | undefined, message: string): void {

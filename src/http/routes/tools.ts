@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { ListedTool, ToolErrorCode, ToolFile, ToolFinder } from '../../core/tool.ts';
 import type { Caller } from '../../core/caller.ts';
@@ -63,10 +63,7 @@ export const pageSchema = z.object({ limit: pageLimit().optional(), after: z.str
 /** `next`: null on the last page. @throws GatewayError `invalid_request` for an `after` that is no function of this list */
 function pageOf(listed: readonly ListedTool[], { limit, after }: z.infer<typeof pageSchema>): { shown: ListedTool[]; next: string | null } {
   const start = after === undefined ? 0 : listed.findIndex(({ id }) => id === after) + 1;
-  if (after !== undefined && start === 0)
-    throw new GatewayError('invalid_request', 'after: this function is no longer in the list. List from the beginning.', {
-      param: 'after',
-    });
+  if (after !== undefined && start === 0) throw invalidField('after', 'this function is no longer in the list. List from the beginning.');
   const shown = listed.slice(start, limit === undefined ? undefined : start + limit);
   const hasMore = start + shown.length < listed.length;
   return { shown, next: hasMore ? (shown.at(-1)?.id ?? null) : null };
@@ -92,8 +89,7 @@ function toListedWire(tool: ListedTool): JsonObject {
  */
 function isRecorded(body: unknown, { role, isOpen }: Caller): boolean {
   const wanted = isJsonObject(body) ? (ownValue(body, recordField) ?? false) : false;
-  if (typeof wanted !== 'boolean')
-    throw new GatewayError('invalid_request', `${recordField}: must be true or false.`, { param: recordField });
+  if (typeof wanted !== 'boolean') throw invalidField(recordField, 'must be true or false.');
   if (wanted && role !== 'admin' && !isOpen)
     throw new GatewayError(
       'forbidden',
@@ -114,7 +110,7 @@ function argumentsIn(body: unknown): JsonObject {
 }
 
 function invalidArguments(problem: string): GatewayError {
-  return new GatewayError('invalid_request', `arguments: ${problem}.`, { param: 'arguments' });
+  return invalidField('arguments', `${problem}.`);
 }
 
 /** A failed tool is a successful request; invalid arguments are the caller's error. */

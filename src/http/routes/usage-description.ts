@@ -34,14 +34,21 @@ export const usageDescriptions = {
     summary: 'What was used, by day',
     description:
       'For administrators of everybody, for others their own. Days are in UTC, and kept for 90 days. At most 10,000 rows, the newest first.',
-    query: { schema: usageQuery, fields: { by: 'What rows are told apart by.', from: 'The first day.', to: 'The last day.' } },
+    query: { schema: usageQuery, fields: { by: 'What there is a row for.', from: 'The first day.', to: 'The last day.' } },
     answers: { 200: json('Sums of a day.', z.object({ data: z.array(usageShape) })) },
   },
   'GET /api/users': {
     tag: 'Usage',
     summary: 'List the people behind keys',
     description: 'Whoever used the gateway last comes first.',
-    query: { schema: peopleQuery, fields: { limit: 'People of a page.', offset: 'People to leave out before it.' } },
+    query: {
+      schema: peopleQuery,
+      fields: {
+        limit: 'People of a page.',
+        offset: 'People to leave out before it.',
+        search: 'Part of an id, a name or an address, in any case.',
+      },
+    },
     answers: { 200: json('A page of people.', z.object({ data: z.array(userShape) })) },
   },
   'DELETE /api/users/:key/:id': {

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { Caller } from '../../core/caller.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError, shownId } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { keyIdOf, personIdOf } from '../../core/people.ts';
 import type { KnownPerson, UsageDimension, UsageRow, UsageStore } from '../../core/usage-store.ts';
@@ -32,6 +32,7 @@ export const usageQuery = z.object({
 export const peopleQuery = z.object({
   limit: z.coerce.number().int().min(1).max(defaultPeople).default(defaultPeople),
   offset: z.coerce.number().int().min(0).default(0),
+  search: z.string().trim().max(200).optional(),
 });
 
 type WithPerson = { Params: { key: string; id: string } };
@@ -50,7 +51,7 @@ export const usageRoutes: FastifyPluginAsync<UsageRouteOptions> = async (app, { 
   });
 
   app.get('/api/users', async ({ query }) => {
-    const page = parseInput(peopleQuery, query, 'a query with limit and offset');
+    const page = parseInput(peopleQuery, query, 'a query with limit, offset and search');
     await flush();
     return { data: (await usage.listPeople(page)).map(toUser) };
   });
@@ -58,7 +59,10 @@ export const usageRoutes: FastifyPluginAsync<UsageRouteOptions> = async (app, { 
   app.delete<WithPerson>('/api/users/:key/:id', async ({ params: { key, id }, log, caller }) => {
     await flush();
     if (!(await deletePerson(key, id)))
-      throw new GatewayError('not_found', `Nobody with the id "${id.slice(0, 100)}" is known behind this key.`);
+      throw new GatewayError(
+        'not_found',
+        `Nobody with the id "${shownId(id)}" is known behind this key. GET /api/users lists whom it has.`,
+      );
     log.info({ key_id: key, user: id, by: caller.id }, 'person deleted');
     return { key, id, deleted: true };
   });

@@ -6,7 +6,7 @@ export interface Place {
   index: number;
 }
 
-/** Names of places beside the cities that IANA names its zones after. */
+/** Names of places besides the cities that IANA names its zones after. */
 const otherNames: Record<string, string> = {
   UTC: 'utc, gmt',
   'Asia/Tokyo': 'osaka, kyoto, japan',

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError, invalidField } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { RunEvent } from '../../core/run-event.ts';
@@ -15,7 +15,7 @@ import { fitGrammar } from './fit-grammar.ts';
  * `penalize_newline`, `numa`, `low_vram`, `use_mlock`) they leave aside with a line in their log.
  * `n` above 1 is refused, since Ollama gives one answer.
  */
-export const optionByParameter: Readonly<Record<string, string>> = {
+const optionByParameter: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'top_p',
   top_k: 'top_k',
@@ -116,7 +116,7 @@ function requireFitting(schema: JsonObject, param: string): JsonObject {
   if (format !== undefined) return format;
   const cure =
     'Send one with fewer properties and choices, or ask for any JSON ({"type": "json_object"}) and put the schema into a message';
-  throw new GatewayError('invalid_request', `${param}: the schema is larger than Ollama can enforce. ${cure}.`, { param });
+  throw invalidField(param, `the schema is larger than Ollama can enforce. ${cure}.`);
 }
 
 function keepAliveOf(parameters: JsonObject): { keep_alive?: string | number } {

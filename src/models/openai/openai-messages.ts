@@ -1,6 +1,6 @@
 import { promptMessage, textOf } from '../../core/chat.ts';
 import type { ChatMessage, TextCompletion, ToolCall } from '../../core/chat.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import { withoutOllamaOnly } from '../../core/for-ollama-only.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
@@ -37,12 +37,10 @@ export function toCompletionBody(request: ModelRequest, completion: TextCompleti
   const { suffix, ollama = {} } = completion;
   for (const field of ['template', 'context'])
     if (ollama[field] !== undefined)
-      throw new GatewayError('invalid_request', `${field}: the backend of this model is no Ollama and has no such field. Leave it out.`, {
-        param: field,
-      });
+      throw invalidField(field, 'the backend of this model is no Ollama and has no such field. Leave it out.');
   const content = promptMessage(request.messages)?.content ?? '';
   if (Array.isArray(content) && content.some(({ type }) => type !== 'text'))
-    throw new GatewayError('invalid_request', 'images: the backend of this model takes images in chats only.', { param: 'images' });
+    throw invalidField('images', 'the backend of this model takes images in chats only.');
   return {
     ...parameters,
     model: request.model,

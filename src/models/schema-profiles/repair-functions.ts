@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { warningEvent } from '../../core/caller-warning.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { withRemedies } from '../../shared/with-remedies.ts';
@@ -48,7 +49,7 @@ export function repairFunctions(backend: ModelBackend, profile: SchemaProfile): 
           request.signal.throwIfAborted();
           repairs += 1;
           request.onRepeat?.({ ...request, purpose: { type: 'answer', ...request.purpose, reason: 'functions_refused' } }, error);
-          await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'function_schema_refused', message } } }]);
+          await emit([warningEvent({ code: 'function_schema_refused', message })]);
           return request;
         },
       },

@@ -208,6 +208,6 @@ const blockedPorts = new Set([
   989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
 ]);
 
-export function isBlockedPort(url: URL): boolean {
+function isBlockedPort(url: URL): boolean {
   return url.port !== '' && blockedPorts.has(Number(url.port));
 }

@@ -179,7 +179,7 @@ export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uin
     if (!this.#isReaderWaiting()) return;
     // One timer for the whole body: refreshing it is cheaper than creating one for each read, and restarts it if it has fired.
     if (this.#ending === undefined) this.#idleTimer?.refresh();
-    else this.#tellEnding(this.#ending);
+    else this.#reportEnding(this.#ending);
   }
 
   #give(): void {
@@ -206,14 +206,14 @@ export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uin
     reader?.fail(error);
   }
 
-  #tellEnding(ending: Ending): void {
+  #reportEnding(ending: Ending): void {
     const reader = this.#reader;
     this.#reader = undefined;
     if (ending.type !== 'failed') {
       reader?.end({});
       return;
     }
-    // Told once; afterwards the body is at its end, like a generator.
+    // Reported once; afterwards the body is at its end, like a generator.
     this.#ending = { type: 'left' };
     const { signal, origin } = this.#options;
     reader?.end({ failure: signal.aborted && ending.error === signal.reason ? ending.error : explainCutBody(ending.error, origin) });

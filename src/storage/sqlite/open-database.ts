@@ -10,7 +10,7 @@ import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 const maxDatabaseBytes = 1024 * 1024 * 1024;
 
 /** SQLite's name for a database in memory, which is lost when its connection closes. */
-export const inMemory = ':memory:';
+const inMemory = ':memory:';
 
 export interface OpenDatabase {
   database: DatabaseSync;

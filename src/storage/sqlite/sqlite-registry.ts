@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError } from '../../core/errors.ts';
 import type { KeyRecord, Registry, ToolServerRecord } from '../../core/registry.ts';
 import type { DatabaseConnection } from './database-connection.ts';
@@ -12,6 +13,15 @@ import { readToolServerRow, toToolServerRow } from './tool-server-row.ts';
 import type { ReadToolServer, ToolServerRow } from './tool-server-row.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
+
+/** Records of a new list whose secrets are encrypted in one turn of the event loop. */
+const preparedPerTurn = 50;
+
+/** A row to be written, and the one that it was made for. */
+interface PreparedRow {
+  before: ToolServerRow | undefined;
+  row: ToolServerRow;
+}
 
 /** Records by id, with the rows that they were parsed from. */
 type RecordCache<Value> = ReadonlyMap<string, { row: ToolServerRow; value: Value }>;
@@ -44,24 +54,27 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
   let snapshot: Snapshot | undefined;
   let isStale = true;
   let checkedAt = -Infinity;
+  /** Records of a new list while it is written: reading a thousand new rows at once would take long. */
+  let replacing: RecordCache<ReadToolServer> | undefined;
 
   function readSnapshot(database: DatabaseSync): Snapshot {
     // Read the version before the rows: a write in between then shows as a change at the next check.
     const version = readPragma(database, 'data_version');
     if (!isStale && snapshot?.database === database && snapshot.version === version) return snapshot;
-    const toolServerRows = selectAll<ToolServerRow>(database, 'SELECT id, record, secrets FROM tool_servers ORDER BY position');
+    const toolServerRows = selectToolServers(database);
     const keyRows = selectAll<ToolServerRow>(database, `SELECT id, record, '' AS secrets FROM keys ORDER BY position`);
-    const toolServers = readRecords(toolServerRows, snapshot?.toolServers, {
+    const toolServers = readRecords(toolServerRows, [snapshot?.toolServers, replacing], {
       kind: 'tool server',
       toValue: (row) => readToolServerRow(row, cipher),
     });
-    const keys = readRecords(keyRows, snapshot?.keys, {
+    const keys = readRecords(keyRows, [snapshot?.keys], {
       kind: 'key',
       toValue: ({ record }) => deepFreeze(readKey(record, cipher)),
     });
     const keysByHash = new Map([...keys.values()].map(({ value }) => [value.hash, value]));
     snapshot = { database, version, toolServers, keys, keysByHash };
     isStale = false;
+    replacing = undefined;
     return snapshot;
   }
 
@@ -82,6 +95,22 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
       // Also after a failure: an interrupted commit may have taken effect.
       isStale = true;
     }
+  }
+
+  /** Encrypts the secrets of a long list over several turns of the event loop, and keeps its records so that they need not be read again. */
+  async function prepareRows(records: readonly ToolServerRecord[]): Promise<Map<string, PreparedRow>> {
+    const stored = new Map((await connection.read(selectToolServers)).map((row) => [row.id, row]));
+    const prepared = new Map<string, PreparedRow>();
+    const values = new Map<string, { row: ToolServerRow; value: ReadToolServer }>();
+    for (const record of records) {
+      const before = stored.get(record.id);
+      const row = toToolServerRow(record, before, cipher);
+      prepared.set(record.id, { before, row });
+      if (!isSameRow(row, before)) values.set(record.id, { row, value: readToolServerRow(row, cipher) });
+      if (prepared.size % preparedPerTurn === 0) await nextTurn();
+    }
+    replacing = values;
+    return prepared;
   }
 
   return {
@@ -113,10 +142,22 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
       }),
     replaceToolServers: async (given) => {
       const records: ToolServerRecord[] = structuredClone([...given]);
+      const prepared = records.length > preparedPerTurn ? await prepareRows(records) : undefined;
       await write((database) => {
-        const rows = records.map((record) => toToolServerRow(record, findToolServerRow(database, record.id), cipher));
+        const current = new Map(selectToolServers(database).map((row) => [row.id, row]));
+        const rows = records.map((record) => {
+          const before = current.get(record.id);
+          const known = prepared?.get(record.id);
+          return known !== undefined && isSameRow(known.before, before) ? known.row : toToolServerRow(record, before, cipher);
+        });
+        const ids = new Set<string>();
         database.exec('DELETE FROM tool_servers');
-        for (const row of rows) insertToolServer(database, row);
+        const insert = database.prepare('INSERT INTO tool_servers (id, position, record, secrets) VALUES (?, ?, ?, ?)');
+        for (const { id, record, secrets } of rows) {
+          if (ids.has(id)) throw taken('tool server', id);
+          ids.add(id);
+          insert.run(id, ids.size, record, secrets);
+        }
       });
     },
 
@@ -161,13 +202,13 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
  */
 function readRecords<Value>(
   rows: readonly ToolServerRow[],
-  before: RecordCache<Value> | undefined,
+  before: readonly (RecordCache<Value> | undefined)[],
   { kind, toValue }: { kind: string; toValue: (row: ToolServerRow) => Value },
 ): RecordCache<Value> {
   return new Map(
     rows.map((row) => {
-      const known = before?.get(row.id);
-      if (known !== undefined && known.row.record === row.record && known.row.secrets === row.secrets) return [row.id, known];
+      const known = before.map((cache) => cache?.get(row.id)).find((one) => one !== undefined && isSameRow(one.row, row));
+      if (known !== undefined) return [row.id, known];
       try {
         return [row.id, { row, value: toValue(row) }];
       } catch (cause) {
@@ -203,6 +244,14 @@ function insertToolServer(database: DatabaseSync, { id, record, secrets }: ToolS
   database.prepare(sql).run(id, record, secrets);
 }
 
+function isSameRow(one: ToolServerRow | undefined, other: ToolServerRow | undefined): boolean {
+  return one?.record === other?.record && one?.secrets === other?.secrets;
+}
+
+function selectToolServers(database: DatabaseSync): ToolServerRow[] {
+  return selectAll<ToolServerRow>(database, 'SELECT id, record, secrets FROM tool_servers ORDER BY position');
+}
+
 function findToolServerRow(database: DatabaseSync, id: string): ToolServerRow | undefined {
   return selectFirst<ToolServerRow>(database, 'SELECT id, record, secrets FROM tool_servers WHERE id = ?', id);
 }
@@ -215,7 +264,7 @@ function requireFreeKey(database: DatabaseSync, { id, hash }: KeyRecord, changed
 }
 
 function taken(kind: string, id: string): GatewayError {
-  return new GatewayError('conflict', `There is a ${kind} "${id}" already.`);
+  return new GatewayError('conflict', `There is already a ${kind} "${id}". Change that one, or choose another id.`);
 }
 
 function missing(kind: string, id: string): GatewayError {

@@ -142,7 +142,7 @@ export function createSqliteResponses(
   };
 }
 
-/** To which the ciphertext is bound, beside the id. */
+/** To which the ciphertext is bound, besides the id. */
 const field = 'response';
 const whereOwned = 'WHERE id = ? AND caller_id = ? AND used >= ?';
 const columns = 'position, id, caller_id AS callerId, created, used, previous_id AS previousId, is_running AS isRunning';

@@ -1,9 +1,11 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 import { interrupted, isMeant, statusAfterInterruption } from '../../core/run-log.ts';
 import type { LoggedEvent, LoggedRun, RunList, RunPage, RunStore, RunSummary } from '../../core/run-log.ts';
 import type { RunStatus } from '../../core/run.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
+import type { MostLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
@@ -47,7 +49,9 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
       });
     },
 
-    prune: (bounds) => connection.write((database) => prune(database, bounds)),
+    async prune(bounds) {
+      while (await connection.write((database) => prune(database, bounds))) await nextTurn();
+    },
 
     async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
@@ -118,10 +122,16 @@ function toRun({ events, ...summary }: RunRow): LoggedRun {
   return { ...toSummary(summary), events: JSON.parse(events) as LoggedEvent[] };
 }
 
-function prune(database: DatabaseSync, { since, maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): void {
+/** In one turn of the event loop. Few owners where they are many, and all that a busy gateway logs in a second where they are few: each turn is a transaction. */
+const removedPerTurn: MostLosses = { entries: 5_000, owners: 200 };
+
+/** Returns whether there may be more to remove. */
+function prune(database: DatabaseSync, { since, maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): boolean {
   // No run ends before it began: the first condition finds the few old ones by their index, without reading all runs.
   database.prepare(`DELETE FROM runs WHERE created < ? AND status <> 'running' AND coalesce(finished, created) < ?`).run(since, since);
   const shares = sharesIn(database, { table: 'runs', id: 'id', where: 'finished IS NOT NULL', order: 'created, id' });
   const remove = database.prepare('DELETE FROM runs WHERE id = ?');
-  for (const { id } of chooseLosses(shares, { entries: maxRuns, characters: maxCharacters })) remove.run(id);
+  const losses = chooseLosses(shares, { entries: maxRuns, characters: maxCharacters }, removedPerTurn);
+  for (const { id } of losses) remove.run(id);
+  return losses.length === removedPerTurn.entries || new Set(losses.map(({ owner }) => owner)).size === removedPerTurn.owners;
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { KnownPerson, UsageDimension, UsageRow, UsageStore } from '../../core/usage-store.ts';
+import type { KnownPerson, PeoplePage, UsageDimension, UsageRow, UsageStore } from '../../core/usage-store.ts';
 import { keyIdOf, personIdOf } from '../../core/people.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { selectAll, selectFirst } from './select.ts';
@@ -19,6 +19,8 @@ const notePerson = `INSERT INTO people (key_id, id, name, email, last) VALUES (?
   name = coalesce(excluded.name, name), email = coalesce(excluded.email, email), last = max(last, excluded.last)`;
 
 const rowsPerDeletion = 1_000;
+const rowsPerSearch = 2_000;
+const personColumns = 'key_id AS keyId, id, name, email, last';
 
 /** What distinguishes the rows of a report; the ids of people are unique within a key alone. */
 const columnsOf: Record<UsageDimension, readonly string[]> = {
@@ -49,6 +51,21 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
       return found.length;
     };
     while ((await connection.write(removeSome)) === rowsPerDeletion) await nextTurn();
+  }
+
+  /** SQLite knows upper case in ASCII alone. So all are read, some in each turn of the event loop, and no more are kept than are asked for. */
+  async function findPeople({ limit, offset }: PeoplePage, search: string): Promise<PersonRow[]> {
+    const sql = `SELECT ${personColumns} FROM people WHERE (key_id, id) > (?, ?) ORDER BY key_id, id LIMIT ${rowsPerSearch}`;
+    let found: PersonRow[] = [];
+    let rows: PersonRow[] = [];
+    do {
+      const { keyId, id } = rows.at(-1) ?? { keyId: '', id: '' };
+      rows = await connection.read((database) => selectAll<PersonRow>(database, sql, keyId, id));
+      const fitting = rows.filter((row) => `${row.id}\n${row.name ?? ''}\n${row.email ?? ''}`.toLowerCase().includes(search));
+      found = [...found, ...fitting].toSorted((one, other) => other.last - one.last).slice(0, offset + limit);
+      await nextTurn();
+    } while (rows.length === rowsPerSearch);
+    return found.slice(offset);
   }
 
   return {
@@ -89,11 +106,11 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
         ),
       ),
 
-    listPeople: ({ limit, offset }) =>
-      connection.read((database) => {
-        const sql = 'SELECT key_id AS keyId, id, name, email, last FROM people ORDER BY last DESC, key_id, id LIMIT ? OFFSET ?';
-        return selectAll<PersonRow>(database, sql, limit, offset).map(toPerson);
-      }),
+    async listPeople({ limit, offset, search = '' }) {
+      if (search !== '') return (await findPeople({ limit, offset }, search.toLowerCase())).map(toPerson);
+      const sql = `SELECT ${personColumns} FROM people ORDER BY last DESC, key_id, id LIMIT ? OFFSET ?`;
+      return (await connection.read((database) => selectAll<PersonRow>(database, sql, limit, offset))).map(toPerson);
+    },
 
     async deleteAllOf(ownerId) {
       const [keyId, id] = [keyIdOf(ownerId), personIdOf(ownerId)];

@@ -31,7 +31,7 @@ const shareOfNames = 0.1;
 /** Of a description at first; what is left in the end lengthens the most important ones. */
 const shortDescription = 100;
 const longDescription = 1_000;
-/** One keyword beside types and choices: a default, a pattern, a condition. */
+/** One keyword besides types and choices: a default, a pattern, a condition. */
 const keywordCharacters = 400;
 /** The part of all characters that the choices of one value may take. */
 const shareOfChoices = 1 / 8;

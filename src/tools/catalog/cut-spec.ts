@@ -33,7 +33,7 @@ function read({ parameters }: ToolSpec): JsonObject {
  * Cut to `limits.functionTokens`, once: whoever offers it reads it several times, and the whole may not be kept for so long. Never strict: a backend
  * would refuse what was cut.
  */
-export function cutSpec(whole: ToolSpec, describer: string): ToolSpec {
+function cutSpec(whole: ToolSpec, describer: string): ToolSpec {
   const { name } = whole;
   const words = shortened(whole.description, descriptionCharacters);
   const description =

@@ -1,6 +1,6 @@
 import { isModelAllowed } from '../../core/caller.ts';
 import type { Caller } from '../../core/caller.ts';
-import type { PresetBook, PresetRecord } from '../../core/preset.ts';
+import type { PresetFinder, PresetRecord } from '../../core/preset.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { RunSubAgent, Tool } from '../../core/tool.ts';
 import { legalName } from './name-functions.ts';
@@ -16,7 +16,7 @@ const prefix = 'preset:';
  * Presets as tools: each has the single parameter `request`, and answers as it would answer a chat. A preset with sub-agents gets `transfer_to_agent`
  * without listing it.
  */
-export function createPresetTools({ presets, runSubAgent }: { presets: PresetBook; runSubAgent: RunSubAgent }): ToolSource {
+export function createPresetTools({ presets, runSubAgent }: { presets: PresetFinder; runSubAgent: RunSubAgent }): ToolSource {
   function supplyFor(toolIds: readonly string[] | undefined, run: RunContext): MaybePromise<SuppliedFunctions> {
     const hasNone = toolIds === undefined && run.preset === undefined;
     return hasNone ? { candidates: [], warnings: [] } : supply(toolIds, run);

@@ -16,8 +16,8 @@ import { originOf } from '../../shared/document-url.ts';
 import { allThere, whenThere } from '../../shared/maybe-promise.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
-import type { CreateTransports } from '../mcp/create-transports.ts';
-import { loadedContents } from '../mcp/loaded-contents.ts';
+import type { CreateTransports } from '../mcp/transports/create-transports.ts';
+import { loadedContents } from '../mcp/contents/loaded-contents.ts';
 import { createMcpServers } from '../mcp/mcp-servers.ts';
 import type { McpSession } from '../mcp/mcp-session.ts';
 import { chooseServers, permittedServers } from '../servers/choose-servers.ts';
@@ -26,8 +26,8 @@ import type { Opening } from '../servers/open-registered-server.ts';
 import { refuseItself } from '../servers/refuse-itself.ts';
 import { createServerReconnector } from '../servers/reconnect-servers.ts';
 import type { ServerNews } from '../servers/reconnect-servers.ts';
-import { createOAuthClient } from '../credentials/oauth-client.ts';
-import type { OAuthClient } from '../credentials/oauth-client.ts';
+import { createOAuthClient } from '../credentials/oauth/oauth-client.ts';
+import type { OAuthClient } from '../credentials/oauth/oauth-client.ts';
 import { asksForCredential, createOwnCredentials, refusesCredential } from '../credentials/own-credentials.ts';
 import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestMcpServers } from '../servers/request-mcp-servers.ts';
@@ -81,7 +81,7 @@ export interface ToolCatalog extends ToolFinder {
   inspector: ToolServerInspector;
   credentials: OwnCredentials;
   oauth: OAuthClient;
-  /** What MCP servers have beside tools. */
+  /** What MCP servers have besides tools. */
   contents: ServerContents;
   /** Drops the sessions that were opened with credentials of a key and its people, or of one of them. */
   forgetAllOf: (ownerId: string) => void;
@@ -105,7 +105,10 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     async signInOf(record) {
       const opening = await registered.open(record, closing.signal, true);
       if (opening.type === 'opened') return opening.server.signIn;
-      throw new GatewayError('upstream_unreachable', `The document of the tool server "${record.id}" cannot be read at the moment.`);
+      throw new GatewayError(
+        'upstream_unreachable',
+        `The document of the tool server "${record.id}" cannot be read at the moment. Try again later; GET /api/tool-servers/{id} says why.`,
+      );
     },
   });
   const { ownRecord, isRefused, ...credentials } = createOwnCredentials({

@@ -1,12 +1,12 @@
 import type { Caller } from '../../core/caller.ts';
 import type { Credential, CredentialStore, OwnCredentials, ShownCredential } from '../../core/credentials.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError, invalidField } from '../../core/errors.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { originOf } from '../../shared/document-url.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import type { OAuthClient } from './oauth-client.ts';
-import { namesClient } from './register-client.ts';
+import type { OAuthClient } from './oauth/oauth-client.ts';
+import { namesClient } from './oauth/register-client.ts';
 import { createTokenRefresher } from './refresh-tokens.ts';
 import type { Refusal } from './refresh-tokens.ts';
 import { createSharedTokens } from './shared-tokens.ts';
@@ -153,7 +153,7 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
           `The tool server "${record.id}" takes no key: people sign in there. POST /api/credentials/${record.id}/connect gives the link.`,
         );
       if (authType === 'basic' && !key.includes(':'))
-        throw new GatewayError('invalid_request', `key: must be user:password for the tool server "${record.id}".`, { param: 'key' });
+        throw invalidField('key', `must be user:password for the tool server "${record.id}".`);
       const credential: Credential = { kind: 'key', secret: key, binding: { origin: originOf(url) ?? '', authType } };
       return keepFor(caller, record, credential);
     },

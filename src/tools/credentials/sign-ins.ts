@@ -1,4 +1,4 @@
-import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import type { Caller } from '../../core/caller.ts';
 import type { OwnCredentials } from '../../core/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
@@ -7,8 +7,9 @@ import type { ToolServerRecord } from '../../core/registry.ts';
 import type { OpenSignIn, SignIns, SignInServer } from '../../core/sign-in.ts';
 import type { SignInStore } from '../../core/sign-in-store.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { OAuthClient, PendingAuthorization } from './oauth-client.ts';
-import { redirectUriOf } from './client-addresses.ts';
+import { digestOf, newSecret, stateCookieName, stateIn } from '../../shared/secrets/browser-secrets.ts';
+import type { OAuthClient, PendingAuthorization } from './oauth/oauth-client.ts';
+import { redirectUriOf } from './oauth/client-addresses.ts';
 
 export interface SignInsOptions {
   store: SignInStore;
@@ -17,11 +18,6 @@ export interface SignInsOptions {
   /** Milliseconds since 1970. */
   now: () => number;
 }
-
-/** 256 bits, which nobody can guess. */
-const secretBytes = 32;
-/** Of what comes back as `state`; those of the gateway are shorter. */
-const longestState = 200;
 
 export function createSignIns({ store, credentials, oauth, now }: SignInsOptions): SignIns {
   const bounds = { maxOfCaller: limits.signInsPerCaller, max: limits.signIns, maxCharacters: limits.signInsCharacters };
@@ -35,12 +31,12 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       const expires = time + limits.signInLinkMs;
       const { name, email } = caller.person ?? {};
       const person = { ...(name !== undefined && { name }), ...(email !== undefined && { email }) };
-      await store.add({ id: idOf(link), callerId: caller.id, server: record.id, person, expires }, { ...bounds, time });
+      await store.add({ id: digestOf(link), callerId: caller.id, server: record.id, person, expires }, { ...bounds, time });
       return { url: `${address}/connect/${link}`, expires };
     },
 
     async find(link) {
-      const signIn = await store.find(idOf(link), now());
+      const signIn = await store.find(digestOf(link), now());
       if (signIn === undefined) throw unknownLink();
       if (signIn.isUsed) throw usedLink();
       return { ...signIn, link };
@@ -68,8 +64,8 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       const { authorizationUrl, pending } = await oauth.begin(record, address, state);
       const time = now();
       const begun = {
-        state: idOf(state),
-        browser: idOf(value),
+        state: digestOf(state),
+        browser: digestOf(value),
         expires: time + limits.signInStateMs,
         pending: pending as unknown as JsonObject,
       };
@@ -78,17 +74,18 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
     },
 
     async finish(answer, { issuerMark, cookieOf, callerOf }) {
-      const [state = '', ...others] = answer.getAll('state');
-      if (state === '' || state.length > longestState || others.length > 0) throw unknownState();
-      const found = await store.findBegun(idOf(state), now());
+      const state = stateIn(answer);
+      if (state === undefined) throw unknownState();
+      const found = await store.findBegun(digestOf(state), now());
       if (found === undefined) throw unknownState();
       const pending = found.begun.pending as unknown as PendingAuthorization;
       // Before the state is used up: whoever has only seen it can neither finish nor spoil the sign-in.
-      if (!isSame(idOf(cookieOf(cookieName(state, pending.redirectUri)) ?? ''), found.begun.browser)) throw otherBrowser();
+      if (!isSame(digestOf(cookieOf(cookieName(state, pending.redirectUri)) ?? ''), found.begun.browser)) throw otherBrowser();
       if (!(await store.finish(found.begun.state, now()))) throw unknownState();
       if (!pending.redirectUri.endsWith(redirectUriOf('', issuerMark))) throw otherServer();
       const caller = await callerOf(found.callerId);
-      if (caller === undefined) throw new GatewayError('not_found', 'The key that this sign-in was begun for is no longer valid.');
+      if (caller === undefined)
+        throw new GatewayError('not_found', 'The key that this sign-in was begun for is no longer valid. Ask for a new link in your chat.');
       const record = await credentials.serverOf(caller, found.server);
       const credential = await oauth.complete(record, pending, answer);
       try {
@@ -108,26 +105,14 @@ function toServer({ id, name = id, authType }: ToolServerRecord): SignInServer {
   return { id, name, asks: authType === 'basic' || authType === 'oauth' ? authType : 'key' };
 }
 
-function newSecret(): string {
-  return randomBytes(secretBytes).toString('base64url');
-}
-
-/**
- * One for each sign-in, so that two in one browser do not get in each other's way. With https no other host of the domain can set it (`__Host-`,
- * draft-ietf-httpbis-rfc6265bis, section 4.1.3.2). `address`: of the gateway.
- */
+/** `address`: of the gateway. */
 function cookieName(state: string, address: string): string {
-  const name = `toolwharf-sign-in-${idOf(state).slice(0, 16)}`;
-  return address.startsWith('https:') ? `__Host-${name}` : name;
+  return stateCookieName(address, 'toolwharf-sign-in', state);
 }
 
 /** Of digests, which all have the same length. */
 function isSame(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(one), Buffer.from(other));
-}
-
-function idOf(link: string): string {
-  return hash('sha256', link, 'base64url');
 }
 
 function addressNeeded(): GatewayError {

@@ -1,5 +1,5 @@
 import pLimit from 'p-limit';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/registry.ts';
 import { isJsonObject } from '../../shared/json.ts';
@@ -108,8 +108,7 @@ function requireDefinition(
 ): ListedDefinition {
   const definition = listed.get(name);
   const shown = name.slice(0, 100);
-  if (definition === undefined)
-    throw new GatewayError('invalid_request', `functions: the server "${id}" has no function "${shown}".`, { param: 'functions' });
+  if (definition === undefined) throw invalidField('functions', `the server "${id}" has no function "${shown}".`);
   if (fingerprintOf(definition.hashes) === fingerprint) return definition;
   const message = `The definition of "${shown}" has changed again. Read the report again, and accept the definition that it shows.`;
   throw new GatewayError('conflict', message);

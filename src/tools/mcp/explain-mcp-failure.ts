@@ -12,6 +12,8 @@ export interface McpFailure {
   message: string;
   /** The HTTP status of its answer, where that was the failure. */
   status?: number;
+  /** What answers at this address does not speak MCP. */
+  isOther?: true;
 }
 
 /** Error codes of a connection or pipe over which nothing was delivered. */
@@ -26,6 +28,8 @@ const withoutConnection = new Set([
   'ENOENT',
   'EACCES',
 ]);
+/** What web servers say to a POST that they have no place for. */
+const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405, 406, 410, 415, 422, 501]);
 /** How many nested causes are examined. */
 const maxCauses = 8;
 
@@ -43,16 +47,45 @@ export function explainMcpFailure(error: unknown): McpFailure {
   const outbound = chain.find((entry) => entry instanceof OutboundError);
   if (outbound?.failure === 'denied') return { kind: 'denied', message: outbound.message };
   if (outbound?.failure === 'redirected' || outbound?.failure === 'invalid_request') return { kind: 'refused', message: outbound.message };
-  const message = withoutExcerpt(chain.map((entry) => entry.message).find((text) => text !== '') ?? String(error));
+  const message = outbound?.message ?? withoutExcerpt(chain.map((entry) => entry.message).find((text) => text !== '') ?? String(error));
   if (chain.some(({ code }) => typeof code === 'string' && withoutConnection.has(code))) return { kind: 'never-sent', message };
-  if (outbound !== undefined) return { kind: outbound.failure === 'timeout' ? 'timeout' : 'maybe-sent', message: outbound.message };
+  if (outbound !== undefined) return { kind: outbound.failure === 'timeout' ? 'timeout' : 'maybe-sent', message };
   const http = chain.find((entry) => entry instanceof SdkHttpError);
   if (http !== undefined)
-    return { kind: kindOfStatus(http.status), message: `it answered with the HTTP status ${http.status}`, status: http.status };
+    return {
+      kind: kindOfStatus(http.status),
+      message: `it answered with the HTTP status ${http.status}`,
+      status: http.status,
+      ...(otherStatuses.has(http.status) && { isOther: true }),
+    };
   const protocol = chain.find((entry) => entry instanceof ProtocolError);
   if (protocol !== undefined) return { kind: 'answered', message: `${protocol.message} (code ${protocol.code})` };
+  const other = describeOther(chain);
+  if (other !== undefined) return { kind: 'never-sent', message: `it answered ${other}`, isOther: true };
   const sdk = chain.find((entry) => entry instanceof SdkError);
+  if (sdk?.code === SdkErrorCode.RequestTimeout) return { kind: 'timeout', message: describeTimeout(sdk.data) };
   return { kind: kindOfSdkError(sdk?.code), message };
+}
+
+function describeTimeout(data: unknown): string {
+  const { timeout } = (data ?? {}) as { timeout?: unknown };
+  return typeof timeout === 'number' ? `it did not answer within ${timeout / 1_000} s` : 'it did not answer in time';
+}
+
+/** An answer to the first request that is not in MCP's form; undefined for every other failure. */
+function describeOther(chain: readonly Error[]): string | undefined {
+  const isOpening = chain.some((entry) => entry instanceof SdkError && entry.code === SdkErrorCode.EraNegotiationFailed);
+  if (!isOpening) return undefined;
+  const unexpected = chain.find((entry) => entry instanceof SdkError && entry.code === SdkErrorCode.ClientHttpUnexpectedContent);
+  if (unexpected instanceof SdkError) return describeContent((unexpected.data as { contentType?: string | null }).contentType ?? '');
+  if (chain.some((entry) => entry instanceof SyntaxError)) return 'with JSON that cannot be read';
+  return chain.some(({ name }) => name === 'ZodError' || name === '$ZodError') ? 'with JSON that is no message of MCP' : undefined;
+}
+
+function describeContent(contentType: string): string {
+  const type = contentType.split(';')[0]?.trim() ?? '';
+  if (type === '') return 'without a content type';
+  return type === 'text/html' ? 'with a web page (text/html)' : `with ${type}`;
 }
 
 /** 404 means that the server does not know the session any more; many servers return 400 for that. In both cases nothing was executed. */
@@ -67,8 +100,6 @@ function kindOfSdkError(code: unknown): McpFailure['kind'] {
     case SdkErrorCode.NotInitialized:
     case SdkErrorCode.EraNegotiationFailed:
       return 'never-sent';
-    case SdkErrorCode.RequestTimeout:
-      return 'timeout';
     case SdkErrorCode.InvalidResult:
     case SdkErrorCode.UnsupportedResultType:
     case SdkErrorCode.InputRequiredRoundsExceeded:

@@ -3,7 +3,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
-import type { StreamEnd } from './bounded-stream.ts';
+import type { StreamEnd } from './transports/bounded-stream.ts';
 
 export interface NotificationBudgetOptions {
   /** Called when the first notification is dropped after a period without drops. */

@@ -9,13 +9,13 @@ import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { answerElicitation, createCallScopes } from './call-scope.ts';
 import { truncateText } from './convert-tools.ts';
-import { createTransports as createUsualTransports } from './create-transports.ts';
-import type { CreateTransports, TransportKind } from './create-transports.ts';
+import { createTransports as createUsualTransports } from './transports/create-transports.ts';
+import type { CreateTransports, TransportKind } from './transports/create-transports.ts';
 import { AnswerCutOff, explainMcpFailure } from './explain-mcp-failure.ts';
 import { createAnswerWatch, createMalformedToolFilter, createNotificationBudget, withoutMalformedContents } from './incoming-messages.ts';
 import type { MalformedTool } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
-import { recordMessages } from './record-messages.ts';
+import { recordMessages } from './transports/record-messages.ts';
 
 export interface McpListing {
   tools: McpTool[];

@@ -11,7 +11,7 @@ import type { Refusal } from '../credentials/refresh-tokens.ts';
 import { withRenewedToken } from '../credentials/renewed-token.ts';
 import { configValue, whyWithheld } from '../servers/server-rules.ts';
 import type { McpFunction } from './convert-tools.ts';
-import type { CreateTransports } from './create-transports.ts';
+import type { CreateTransports } from './transports/create-transports.ts';
 import { createDefinitionPins } from './definition-pins.ts';
 import type { ChangedDefinitions } from './definition-pins.ts';
 import type { FactStore } from './definition-words.ts';

@@ -61,8 +61,9 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
         const { listing, changed } = await read(signal);
         return { type: 'opened', server: toOpenedServer(session, listing, { changed, gatewayId, isChecked, whyWithheld, toTool }) };
       } catch (error) {
-        const { kind, message, status } = explainMcpFailure(error);
-        const reason = peer.mask.text(message).replace(/\.$/, '');
+        const { kind, message, status, isOther } = explainMcpFailure(error);
+        const cure = isOther === true && peer.process === undefined ? `. ${otherCure(peer.url)}` : '';
+        const reason = peer.mask.text(message + cure).replace(/\.$/, '');
         // Start the next attempt with a new connection, whatever state this one is in.
         await connection.drop();
         const stderr = connection.errorLines().slice(-linesInReason);
@@ -149,4 +150,10 @@ function toOpenedServer(
 function withoutSecrets({ operation, tool }: McpFunction, mask: SecretMask): McpFunction {
   const { description, parameters } = operation.spec;
   return { tool, operation: { ...operation, spec: { ...operation.spec, ...mask.value({ description, parameters }) } } };
+}
+
+/** Without the path, which may be secret: it would stand in the warnings of every chat. */
+function otherCure(url: string): string {
+  const cure = 'The address of an MCP server is that of its endpoint, such as https://mcp.example/mcp';
+  return `The first request went by POST to the path of its address at ${new URL(url).origin}. ${cure}. A server with an OpenAPI document has the type openapi`;
 }

@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { McpToolFilter, RequestMcpServer } from '../../core/chat.ts';
-import { GatewayError } from '../../core/errors.ts';
+import { invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/run.ts';
 import type { Tool } from '../../core/tool.ts';
@@ -30,8 +30,10 @@ export async function openRequestMcpServers(
   for (const { label, param } of servers) {
     // The labels of a resumed run were checked, and a server may have been registered since.
     if (run.suspension?.resumed !== undefined || !isRegistered(label)) continue;
-    const message = `${param}: "${label}" is the id of a registered tool server. Choose that one with tool_ids, or give this server another label.`;
-    throw new GatewayError('invalid_request', message, { param });
+    throw invalidField(
+      param,
+      `"${label}" is the id of a registered tool server. Choose that one with tool_ids, or give this server another label.`,
+    );
   }
   const atOnce = pLimit(limits.requestMcpAtOnce);
   const share = { mayReachPrivate: mayReachPrivate(run), schemasBytes: Math.floor(limits.requestCharacters / servers.length) };

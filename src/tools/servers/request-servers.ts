@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChatRequest, RequestToolServer } from '../../core/chat.ts';
-import { GatewayError, OutboundError } from '../../core/errors.ts';
+import { GatewayError, OutboundError, invalidField } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
@@ -57,8 +57,10 @@ export async function openRequestServers(
 ): Promise<SuppliedFunctions[]> {
   const { toolServers, toolTimeoutMs } = request;
   if (toolServers.length > limits.toolServersPerRequest) {
-    const message = `tool_servers: ${toolServers.length} servers in one request; at most ${limits.toolServersPerRequest} are possible.`;
-    throw new GatewayError('invalid_request', message, { param: 'tool_servers' });
+    throw invalidField(
+      'tool_servers',
+      `${toolServers.length} servers in one request; at most ${limits.toolServersPerRequest} are possible.`,
+    );
   }
   const timeoutMs = toolTimeoutMs ?? options.browserToolTimeoutMs;
   const budget = createRequestBudget();

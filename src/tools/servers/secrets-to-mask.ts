@@ -23,8 +23,14 @@ export function maskOfCredentials(connection: Connected): SecretMask {
 
 /** For messages, documents and reports, which must not repeat anything that was sent. */
 export function maskOfEverythingSent(connection: Connected): SecretMask {
-  return createSecretMask(everythingSent(connection));
+  const known = masks.get(connection);
+  if (known !== undefined) return known;
+  const mask = createSecretMask(everythingSent(connection));
+  masks.set(connection, mask);
+  return mask;
 }
+/** Records do not change, and a list of a thousand of them needs the mask of each. */
+const masks = new WeakMap<Connected, SecretMask>();
 
 /** Everything that requests of this connection send, except public headers. */
 export function everythingSent(connection: Connected): Secret[] {

@@ -163,6 +163,18 @@ const bodies: StopCase[] = [
       `{"role":"tool","tool_call_id":"c${index}","content":"Done."}`;
     return `{"model":"mock","tool_ids":[],"messages":[${times(2_490, pair)},{"role":"user","content":"Hello"}]}`;
   }),
+  bodyCase('2,000 calls and results in the words of Messages', '/v1/messages', () => {
+    const pair = (index: number): string =>
+      `{"role":"assistant","content":[{"type":"tool_use","id":"c${index}","name":"f","input":{}}]},` +
+      `{"role":"user","content":[{"type":"tool_result","tool_use_id":"c${index}","content":"Done."}]}`;
+    return `{"model":"mock","tool_ids":[],"max_tokens":100,"messages":[${times(2_000, pair)}]}`;
+  }),
+  bodyCase('2,490 calls and results in the words of Responses', '/v1/responses', () => {
+    const pair = (index: number): string =>
+      `{"type":"function_call","call_id":"c${index}","name":"f","arguments":"{}"},` +
+      `{"type":"function_call_output","call_id":"c${index}","output":"Done."}`;
+    return `{"model":"mock","tool_ids":[],"input":[${times(2_490, pair)}]}`;
+  }),
   bodyCase('128 tools of 300 values each, which are allowed', chat, () => {
     const properties = times(75, (index) => `"p${index}":{"type":"string","description":"x"}`);
     const tool = (index: number): string =>
@@ -189,6 +201,14 @@ const bodies: StopCase[] = [
     '/api/tools/nothing/invoke',
     () => `{"arguments":{${times(600_000, (index) => `"k${index}":1`)}}}`,
   ),
+  bodyCase('files of 6 MB full of quotation marks', chat, () => {
+    const files = times(300, (index) => `{"type":"text","name":"n${index}","content":"${'some \\"words\\" of it, '.repeat(1_000)}"}`);
+    return chatWith(`"files":[${files}]`);
+  }),
+  bodyCase('a text of 9 MB full of links to pages of the gateway', chat, () => {
+    const content = `${'a'.repeat(1_900)}/connect/${'b'.repeat(43)} `.repeat(1_200) + `/connect/${'b'.repeat(43)} `.repeat(125_000);
+    return JSON.stringify({ ...plainChat, messages: [{ role: 'user', content }] });
+  }),
   bodyCase('a name of a variable with 2 million spaces', chat, () => chatWith(`"variables":{"a${' '.repeat(2_000_000)}b":"x"}`)),
   bodyCase('a system prompt with 700,000 variables', chat, () => {
     const system = { role: 'system', content: '{{USER_NAME}}'.repeat(700_000) };
@@ -455,6 +475,15 @@ const others: StopCase[] = [
     environment: () => ({ RECORD_PROMPTS: 'true' }),
   },
   {
+    ...bodyCase('a recorded chat whose answer is to fit a schema of 7,900 properties', chat, () => {
+      const properties = times(7_900, (index) => `"name_${index}":{"type":"string"}`);
+      const schema = `{"type":"object","properties":{${properties}}}`;
+      const format = `{"type":"json_schema","json_schema":{"name":"answer","schema":${schema}}}`;
+      return `{"model":"mock","tool_ids":[],"response_format":${format},"messages":[{"role":"user","content":"hi"}]}`;
+    }),
+    environment: () => ({ RECORD_PROMPTS: 'true' }),
+  },
+  {
     ...bodyCase('a recorded chat of 9 MB in one word', chat, () => {
       return `{"model":"mock","tool_ids":[],"messages":[{"role":"user","content":"${'a://'.repeat(2_250_000)}"}]}`;
     }),
@@ -553,6 +582,15 @@ const validation: StopCase[] = [
     },
     attack: (stage) => invokeUse(stage, `{"arguments":{"items":[${times(22_000, (index) => `{"a":${index}}`)}]}}`),
   },
+  {
+    name: '30,000 texts as arguments where numbers are wanted',
+    async prepare(stage) {
+      await registerUse(stage, { type: 'object', properties: { items: { type: 'array', items: { type: 'integer' } } } });
+      stage.peer.pages.set('/use', { type: 'application/json', body: '{}' });
+      await invokeUse(stage, { items: ['1'] });
+    },
+    attack: (stage) => invokeUse(stage, { items: Array.from({ length: 30_000 }, (_, index) => String(index)) }),
+  },
 ];
 
 /** The wait of an administrator's registration beside six chats whose documents take long; a multiple of what it takes alone. */
@@ -605,6 +643,68 @@ const manyFunctions: StopCase = {
     await counted.arrayBuffer();
     const statuses = [registered, asked, create, listed, counted].map(({ status }) => status);
     return { said: `status ${statuses.join(', ')}`, isWrong: statuses.join() !== '201,200,200,200,200' };
+  },
+};
+
+/** A document of so many small operations. */
+function smallOperations(count: number): object {
+  const operation = (index: number): object => ({
+    operationId: `get_thing_${index}`,
+    summary: `Gets thing ${index}`,
+    parameters: [{ name: 'id', in: 'query', schema: { type: 'string' } }],
+    responses: { 200: { description: 'ok' } },
+  });
+  const paths = Object.fromEntries(Array.from({ length: count }, (_, index) => [`/things/${index}`, { get: operation(index) }]));
+  return { openapi: '3.1.0', info: { title: 'Things', version: '1' }, paths };
+}
+
+const manySmallFunctions: StopCase = {
+  name: 'a document of 10,000 operations, a call of one of them, and lists of them',
+  limitMs: 100,
+  async prepare(stage) {
+    stage.peer.pages.set('/things/openapi.json', { type: 'application/json', body: JSON.stringify(smallOperations(10_000)) });
+    await registerUse(stage, { type: 'object' });
+    await stage.post('/api/tools/use/invoke', { arguments: {} });
+    await stage.post('/mcp', mcpList);
+  },
+  async attack(stage) {
+    const registered = await stage.post('/api/tool-servers', { url: `${stage.peer.url}/things`, info: { id: 'things' } });
+    const listed = await stage.post('/mcp', mcpList);
+    const called = await stage.post('/api/tools/get_thing_9000/invoke', { arguments: { id: 'a' } });
+    const headers = { authorization: `Bearer ${stage.key}` };
+    const pages = ['/api/tools', '/api/tools/openapi.json', '/api/tool-servers'];
+    const answers = [];
+    for (const page of pages) answers.push(await fetch(stage.url + page, { headers }));
+    for (const answer of answers) await answer.arrayBuffer();
+    const statuses = [registered, listed, called, ...answers].map(({ status }) => status);
+    return { said: `status ${statuses.join(', ')}`, isWrong: statuses.join() !== '201,200,200,200,200,200' };
+  },
+};
+
+const manyConnections: StopCase = {
+  name: "an import of 1,000 connections in Open WebUI's shape, twice, and lists of them",
+  async prepare({ post }) {
+    await post('/api/v1/configs/tool_servers', { TOOL_SERVER_CONNECTIONS: [] });
+  },
+  async attack(stage) {
+    const entry = (index: number): object => ({
+      url: `${stage.peer.url}/${index}`,
+      path: 'openapi.json',
+      auth_type: 'bearer',
+      key: `sk-secret-${index}`,
+      headers: { 'x-tenant': `tenant-${index}` },
+      config: { enable: true, access_control: null },
+      info: { name: `Server ${index}`, description: 'A server of many' },
+    });
+    const body = { TOOL_SERVER_CONNECTIONS: Array.from({ length: 1_000 }, (_, index) => entry(index)) };
+    const statuses: number[] = [];
+    for (let round = 0; round < 2; round += 1) statuses.push((await stage.post('/api/v1/configs/tool_servers', body)).status);
+    for (const path of ['/api/v1/configs/tool_servers', '/api/tool-servers', '/api/tools', '/api/doctor']) {
+      const listed = await fetch(stage.url + path, { headers: { authorization: `Bearer ${stage.key}` } });
+      await listed.arrayBuffer();
+      statuses.push(listed.status);
+    }
+    return { said: `status ${statuses.join(', ')}`, isWrong: statuses[0] !== 200 };
   },
 };
 
@@ -676,19 +776,26 @@ function answersCase(mode: string): StopCase {
   };
 }
 
+interface LeakedCalls {
+  mode: string;
+  /** Of a page, repeated up to a megabyte in each of nine messages. */
+  words: string;
+  answer: string;
+}
+
 /** Nine megabytes of text before an answer that leaks calls: each is looked for in all of it. */
-function leakedCallsCase(mode: string, content: string): StopCase {
+function leakedCallsCase(name: string, { mode, words, answer }: LeakedCalls): StopCase {
   const params = { function_calling: mode };
-  const messages = Array.from({ length: 9 }, () => ({ role: 'user', content: 'some "words" of a page, '.repeat(41_000) }));
+  const messages = Array.from({ length: 9 }, () => ({ role: 'user', content: words.repeat(1_000_000 / words.length) }));
   return {
-    name: `calls in the text of an answer to 9 MB of text, ${mode}`,
+    name,
     async prepare(stage) {
-      await registerUse(stage, { type: 'object', properties: { a: { type: 'integer' } } });
+      await registerUse(stage, { type: 'object', properties: { a: {} } });
       stage.peer.pages.set('/use', { type: 'application/json', body: '{}' });
       await stage.post(chat, { ...plainChat, messages, tool_ids: ['server:use'], params });
     },
     async attack(stage) {
-      stage.peer.completion = JSON.stringify(completionOf({ role: 'assistant', content }, 'stop'));
+      stage.peer.completion = JSON.stringify(completionOf({ role: 'assistant', content: answer }, 'stop'));
       const asked = stage.post(chat, { ...plainChat, messages, tool_ids: ['server:use'], params });
       await pause(1_500);
       stage.peer.completion = plainCompletion;
@@ -698,9 +805,24 @@ function leakedCallsCase(mode: string, content: string): StopCase {
   };
 }
 
+const page = 'some "words" of a page, ';
+const callOf = (a: unknown): string => `{"name": "use", "arguments": {"a": ${JSON.stringify(a)}}}`;
 const leakedCalls: StopCase[] = [
-  leakedCallsCase('native', '<tool_call>{"name": "use", "arguments": {"a": 1}}</tool_call>\n'.repeat(20)),
-  leakedCallsCase('react', 'Thought: I need it.\nAction: use\nAction Input: {"a": 1}\n'),
+  leakedCallsCase('calls in the text of an answer to 9 MB of text, native', {
+    mode: 'native',
+    words: page,
+    answer: `<tool_call>${callOf(1)}</tool_call>\n`.repeat(20),
+  }),
+  leakedCallsCase('calls in the text of an answer to 9 MB of text, react', {
+    mode: 'react',
+    words: page,
+    answer: 'Thought: I need it.\nAction: use\nAction Input: {"a": 1}\n',
+  }),
+  leakedCallsCase('a call of 10,000 characters that nearly stands all through 9 MB of text', {
+    mode: 'native',
+    words: callOf('a'.repeat(9_000)).slice(0, -3),
+    answer: `<tool_call>${callOf('a'.repeat(10_000))}</tool_call>`,
+  }),
 ];
 
 const askChat = ({ post }: Stage): Promise<{ status: number }> => post(chat, plainChat);
@@ -895,5 +1017,7 @@ export const stopCases: readonly StopCase[] = [
   ...leakedCalls,
   documents,
   manyFunctions,
+  manySmallFunctions,
+  manyConnections,
   trickle,
 ];

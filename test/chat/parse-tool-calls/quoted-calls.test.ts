@@ -1,6 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isInAny } from '../../../src/chat/parse-tool-calls/quoted-calls.ts';
+import { isFound, searchAny } from '../../../src/chat/parse-tool-calls/quoted-calls.ts';
+
+const isInAny = (texts: readonly string[], wanted: string): boolean => isFound(searchAny(texts, wanted));
 
 const letters = (constraints: { minLength?: number; maxLength: number }): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom('a', 'b'), ...constraints });
@@ -25,6 +27,15 @@ test('finds what stands in a text', () => {
       },
     ),
   );
+});
+
+test('finds what begins in one part of a long text and ends in the next', () => {
+  // A search yields after 256 Ki characters.
+  for (let before = 256 * 1024 - 30; before <= 256 * 1024 + 1; before += 1) {
+    const text = `${'a'.repeat(before)}bababcababab${'c'.repeat(20)}`;
+    for (const wanted of ['babab', 'bababcababab', 'abababc'.slice(1), 'c'.repeat(20), 'b']) expect(isInAny([text], wanted)).toBe(true);
+    for (const wanted of ['bababb', 'bababcabababa', 'd']) expect(isInAny([text], wanted)).toBe(false);
+  }
 });
 
 test('comes to an end where a text repeats itself', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { defaultContextTemplate, injectFileContext } from '../../../src/chat/results/inject-file-context.ts';
+import { contextOf, defaultContextTemplate, injectFileContext } from '../../../src/chat/results/inject-file-context.ts';
 import type { ChatMessage } from '../../../src/core/chat.ts';
 
 const files = [
@@ -9,8 +9,18 @@ const files = [
 const question: ChatMessage = { role: 'user', content: 'What is A?' };
 
 function placed(messages: ChatMessage[], template = '{{CONTEXT}} for {{QUERY}}', isOllama = false): ChatMessage[] {
-  return injectFileContext(messages, files, { template, isOllama, variables: new Map() });
+  return injectFileContext(messages, String(contextOf(files)), { template, isOllama, variables: new Map() });
 }
+
+test('long files are escaped over several turns as short ones are', async () => {
+  const escaped = (text: string): string => text.replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+  const long = [{ name: 'a.txt', content: '\u{1f600}<"x'.repeat(100_000) }, ...files.slice(0, 1)];
+  const context = contextOf(long);
+  expect(context).toBeInstanceOf(Promise);
+  expect(await context).toBe(
+    `<source id="1" name="a.txt">${escaped(long[0]?.content ?? '')}</source>\n<source id="2" name="a.txt">A is 1.</source>`,
+  );
+});
 
 describe('inline files before the model', () => {
   test('are numbered in the order of their sources, and cannot leave their place', () => {

@@ -12,6 +12,15 @@ export interface Scene {
   environment?: NodeJS.ProcessEnv;
 }
 
+/** As somebody with a user's key. */
+async function useUserKey(page: Page): Promise<void> {
+  const headers = { authorization: `Bearer ${await page.evaluate(() => localStorage.getItem('toolwharf.key'))}` };
+  const made = await page.request.post(new URL('/api/keys', page.url()).href, { headers, data: { name: 'ada', role: 'user' } });
+  await page.evaluate((key) => localStorage.setItem('toolwharf.key', key), ((await made.json()) as { key: string }).key);
+  await page.reload();
+  await page.getByRole('link', { name: 'Settings' }).waitFor({ state: 'detached' });
+}
+
 async function askTheTime(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
   await page.locator('.chat-answer .chat-foot').waitFor();
@@ -51,6 +60,21 @@ export const scenes: readonly Scene[] = [
       await page.getByLabel('timezone').fill('Asia/Tokyo');
       await page.getByRole('button', { name: 'Call it' }).click();
       await page.getByRole('tab', { name: 'Request' }).click();
+    },
+  },
+  {
+    name: 'try-function-again',
+    path: '/console/tool-servers/time',
+    async prepare(page) {
+      await page
+        .locator('.report-functions li', { hasText: 'format_current_time' })
+        .getByRole('button', { name: 'Try', exact: true })
+        .click();
+      for (const zone of ['Nowhere', 'Asia/Tokyo', 'UTC']) {
+        await page.getByLabel('timezone').fill(zone);
+        await page.getByRole('button', { name: 'Call it' }).click();
+      }
+      await page.locator('.earlier-call', { hasText: 'Tokyo' }).locator('summary').click();
     },
   },
   {
@@ -217,4 +241,7 @@ export const scenes: readonly Scene[] = [
     prepare: (page) => page.locator('.health-part').first().waitFor(),
   },
   { name: 'settings', path: '/console/settings' },
+  { name: 'user-welcome', path: '/', isFilled: true, environment: { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1' }, prepare: useUserKey },
+  { name: 'user-presets', path: '/console/presets', isFilled: true, prepare: useUserKey },
+  { name: 'user-health', path: '/console/health', isFilled: true, prepare: useUserKey },
 ];

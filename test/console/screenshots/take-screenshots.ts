@@ -1,4 +1,7 @@
-/** `npm run screenshots [folder] [scene…]`: pictures of all pages of the console, wide and narrow, light and dark. */
+/**
+ * `npm run screenshots [folder] [scene…]`: pictures of all pages of the console, wide and narrow, light and dark. `npm run screenshots person` takes none: it
+ * plays somebody who adds a tool server at the pace of a person, and prints the time of each step.
+ */
 import { mkdirSync } from 'node:fs';
 import { closeChromium, openPage } from '../../_support/chromium.ts';
 import { freshGateway } from '../../_support/fresh-gateway.ts';
@@ -6,6 +9,7 @@ import { listSettings } from '../../../src/app/config/read-settings.ts';
 import { fillGateway } from './fill-gateway.ts';
 import { scenes } from './scenes.ts';
 import type { Scene } from './scenes.ts';
+import { printSteps, timePerson } from './time-person.ts';
 
 const [folder = 'node_modules/.cache/screenshots', ...names] = process.argv.slice(2);
 const dayMs = 86_400_000;
@@ -38,7 +42,12 @@ async function take({ name, path, prepare, isFilled, environment = {} }: Scene):
   }
 }
 
-mkdirSync(folder, { recursive: true });
-for (const scene of scenes.filter(({ name }) => names.length === 0 || names.includes(name))) await take(scene);
+if (folder === 'person') {
+  printSteps('a function without arguments', await timePerson({ fn: 'get_current_utc' }));
+  printSteps('a function with an argument', await timePerson({ fn: 'format_current_time', typed: ['timezone', 'Asia/Tokyo'] }));
+} else {
+  mkdirSync(folder, { recursive: true });
+  for (const scene of scenes.filter(({ name }) => names.length === 0 || names.includes(name))) await take(scene);
+  console.log(`pictures in ${folder}`);
+}
 await closeChromium();
-console.log(`pictures in ${folder}`);

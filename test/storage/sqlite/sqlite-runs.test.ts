@@ -8,6 +8,7 @@ import { createSqliteRuns } from '../../../src/storage/sqlite/sqlite-runs.ts';
 import { toolServerRecord } from '../records.ts';
 import { describeRunStore, keptRun, wholePage } from '../run-store-contract.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
+import { countTurns } from '../../_support/count-turns.ts';
 
 const newFolder = temporaryFolders();
 const open: DatabaseConnection[] = [];
@@ -25,6 +26,20 @@ describeRunStore('a file', () => createSqliteRuns(connect(join(newFolder(), 'too
 describeRunStore('memory', () => createSqliteRuns(connect(':memory:')));
 
 describe('runs in SQLite', () => {
+  it.each([
+    ['a thousand people are removed over several turns', (index: number) => `key_1/person-${index}`, 4, 20],
+    ['one caller are removed in one go', () => 'key_1', 0, 2],
+  ])('of %s, down to the bounds', async (_what, callerOf, leastTurns, mostTurns) => {
+    const runs = createSqliteRuns(connect(':memory:'));
+    await runs.save(Array.from({ length: 1_000 }, (_, index) => keptRun({ id: `run-${index}`, callerId: callerOf(index) })));
+    const turns = countTurns();
+    await runs.prune({ since: 0, maxRuns: 50, maxCharacters: Infinity });
+    const taken = turns();
+    expect(taken).toBeGreaterThanOrEqual(leastTurns);
+    expect(taken).toBeLessThanOrEqual(mostTurns);
+    expect((await runs.list({ ...wholePage, limit: 200, since: 0 })).runs).toHaveLength(50);
+  });
+
   it('are there after a restart', async () => {
     const file = join(newFolder(), 'toolwharf.db');
     const before = connect(file);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { metadataOf, secrets } from '../../_support/hand-made-authorization.ts';
-import { createOpenIdClient } from '../../../src/tools/credentials/openid-client.ts';
-import { revokeTokens } from '../../../src/tools/credentials/revoke-tokens.ts';
+import { createOpenIdClient } from '../../../src/tools/credentials/oauth/openid-client.ts';
+import { revokeTokens } from '../../../src/tools/credentials/oauth/revoke-tokens.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { serveFetch } from '../../_support/protected-servers.ts';
 import { changed, handMadeSetup, oauthRecord } from './oauth-fixture.ts';

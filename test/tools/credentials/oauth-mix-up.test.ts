@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { DocumentSignIn } from '../../../src/tools/openapi/load/read-sign-in.ts';
-import type { OAuthClient } from '../../../src/tools/credentials/oauth-client.ts';
+import type { OAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import { handMadePeers, metadataOf, secrets, trap } from '../../_support/hand-made-authorization.ts';
 import { gatewayAddress, oauthClient, oauthRecord } from './oauth-fixture.ts';
 

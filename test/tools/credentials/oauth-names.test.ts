@@ -2,7 +2,7 @@ import type { LookupFunction } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
-import { revokeTokens } from '../../../src/tools/credentials/revoke-tokens.ts';
+import { revokeTokens } from '../../../src/tools/credentials/oauth/revoke-tokens.ts';
 import { directSend } from '../../_support/direct-send.ts';
 import { handMadePeers, metadataOf, secrets } from '../../_support/hand-made-authorization.ts';
 import type { HandMadePeers, Part } from '../../_support/hand-made-authorization.ts';

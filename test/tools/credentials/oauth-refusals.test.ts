@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 import { limits } from '../../../src/core/limits.ts';
-import { createOAuthClient } from '../../../src/tools/credentials/oauth-client.ts';
-import { clientMetadata } from '../../../src/tools/credentials/client-addresses.ts';
-import { revokeTokens } from '../../../src/tools/credentials/revoke-tokens.ts';
+import { createOAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
+import { clientMetadata } from '../../../src/tools/credentials/oauth/client-addresses.ts';
+import { revokeTokens } from '../../../src/tools/credentials/oauth/revoke-tokens.ts';
 import { secrets, trap } from '../../_support/hand-made-authorization.ts';
 import type { Faults } from '../../_support/hand-made-authorization.ts';
 import { memoryStores } from '../../_support/memory-stores.ts';
@@ -51,6 +51,8 @@ describe('beginning a sign-in', () => {
     ['no metadata', { metadata: () => new Response(null, { status: 404 }) }, /has no metadata .*Set authorize_url/],
     ['no metadata where it points', { resource: () => new Response(null, { status: 404 }) }, /there is none/],
     ['a failing server', { metadata: () => new Response(null, { status: 503 }) }, /HTTP 503/],
+    ['metadata of too many values', { metadata: () => new Response(`{"x":[${'[],'.repeat(6_000)}[]]}`) }, /more than 5000 values/],
+    ['metadata that is nested too deep', { metadata: () => new Response(`${'['.repeat(100)}${']'.repeat(100)}`) }, /or 64 levels/],
     ['endless metadata', { metadata: () => new Response('x'.repeat(limits.oauthAnswerBytes + 1)) }, /more than 1048576 bytes/],
     ['no registration', { metadata: changed(({ registration_endpoint: _endpoint, ...json }) => json) }, /set client_id/],
     [

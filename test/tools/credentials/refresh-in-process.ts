@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ToolServerRecord } from '../../../src/core/registry.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
-import { createOAuthClient } from '../../../src/tools/credentials/oauth-client.ts';
+import { createOAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import { createOwnCredentials } from '../../../src/tools/credentials/own-credentials.ts';
 import { directSend } from '../../_support/direct-send.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { boundedStream } from '../../../src/tools/mcp/bounded-stream.ts';
-import type { Framing, StreamEnd } from '../../../src/tools/mcp/bounded-stream.ts';
+import { boundedStream } from '../../../src/tools/mcp/transports/bounded-stream.ts';
+import type { Framing, StreamEnd } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 
 async function* pieces(...texts: string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield new TextEncoder().encode(text);

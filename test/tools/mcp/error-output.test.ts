@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import { createErrorOutput } from '../../../src/tools/mcp/bounded-stdio-transport.ts';
+import { createErrorOutput } from '../../../src/tools/mcp/transports/bounded-stdio-transport.ts';
 import { maskOfEverythingSent } from '../../../src/tools/servers/secrets-to-mask.ts';
 import { mcpRecord } from './mcp-fixture.ts';
 

@@ -5,7 +5,7 @@ import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
 import type { RunContext } from '../../../src/core/run.ts';
 import type { Tool, ToolContext, ToolOffer, ToolOutcome } from '../../../src/core/tool.ts';
 import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
-import type { CreateTransports } from '../../../src/tools/mcp/create-transports.ts';
+import type { CreateTransports } from '../../../src/tools/mcp/transports/create-transports.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';

@@ -3,7 +3,7 @@ import { createMcpHandler, Server } from '@modelcontextprotocol/server';
 import type { InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { OutboundRequest, SendOutbound } from '../../../src/core/outbound.ts';
-import type { CreateTransports } from '../../../src/tools/mcp/create-transports.ts';
+import type { CreateTransports } from '../../../src/tools/mcp/transports/create-transports.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';
 
 type Answer = CallToolResult | InputRequiredResult;

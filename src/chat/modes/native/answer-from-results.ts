@@ -1,3 +1,4 @@
+import { warningEvent } from '../../../core/caller-warning.ts';
 import type { ModelEvent } from '../../../core/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
@@ -27,7 +28,7 @@ export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): M
           if (!isRefusal(error)) return undefined;
           onRefusal(error);
           const message = 'The backend refused functions after it had called some; the answer is given from their results.';
-          await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tools_unsupported', message } } }]);
+          await emit([warningEvent({ code: 'tools_unsupported', message })]);
           return { to: plain, request: withInlineResults(request) };
         },
       });

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { warningEvent } from '../../../core/caller-warning.ts';
 import type { FinishReason, ModelEvent, ToolCall } from '../../../core/chat.ts';
 import { textOf } from '../../../core/chat.ts';
 import { runSteps } from '../../../shared/emit.ts';
@@ -60,7 +61,7 @@ async function answerWithLeakedCalls(
   const recovered = leaked.length === 0 ? leaked : await withoutNativeCalls(leaked, native);
   for (const call of recovered) {
     const message = `The model wrote a call of "${call.name}" into its text. It is taken as a call.`;
-    read.push({ type: 'run-event', event: { type: 'warning', data: { code: 'call_rescued', message } } });
+    read.push(warningEvent({ code: 'call_rescued', message }));
     read.push({ type: 'tool-call', call: { id: newCallId(), name: call.name, arguments: call.arguments } });
   }
   if (finish !== undefined) read.push({ type: 'finish', reason: recovered.length > 0 && finish === 'stop' ? 'tool_calls' : finish });
@@ -119,7 +120,7 @@ class LeakReader {
   *#addAwaited(): Generator<Promise<void> | undefined, void> {
     while (this.#options.earlier.isAwaited) {
       yield this.#emitRead();
-      yield this.#options.earlier.prepare();
+      yield this.#options.earlier.search();
       this.#add(this.#parser.resume());
     }
   }
@@ -157,7 +158,7 @@ function leftAsText(piece: Exclude<AnswerPiece, { type: 'text' | 'reasoning' | '
   if (piece.type !== 'damaged') return [text];
   const name = piece.name === undefined ? 'a function' : `"${piece.name.slice(0, 200)}"`;
   const message = `The model wrote a call of ${name} into its text that cannot be made (${piece.reason}). It is left as text.`;
-  return [{ type: 'run-event', event: { type: 'warning', data: { code: 'call_not_rescued', message } } }, text];
+  return [warningEvent({ code: 'call_not_rescued', message }), text];
 }
 
 /**

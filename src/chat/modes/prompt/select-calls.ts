@@ -228,7 +228,7 @@ function toSelection(entries: readonly SelectedEntry[]): Selection {
   };
 }
 
-/** Keywords that may hold parameters beside `properties`. */
+/** Keywords that may hold parameters besides `properties`. */
 const otherKeywords = ['oneOf', 'anyOf', 'allOf', 'patternProperties', '$ref'];
 
 function hasNoParameters({ parameters }: ToolSpec): boolean {

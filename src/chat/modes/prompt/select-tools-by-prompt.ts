@@ -1,3 +1,4 @@
+import { warningEvent } from '../../../core/caller-warning.ts';
 import { derivedParameters } from '../../../core/derived-parameters.ts';
 import { forOllamaOnly } from '../../../core/for-ollama-only.ts';
 import type { ChatMessage, ModelEvent } from '../../../core/chat.ts';
@@ -19,7 +20,7 @@ export interface SelectionOptions {
   /** The model that chooses: the task model if one is set, else the chat model. */
   task: { backend: ModelBackend; model: string };
   template: string;
-  /** Values for placeholders of the template beside `{{TOOLS}}`. */
+  /** Values for placeholders of the template besides `{{TOOLS}}`. */
   variables: ReadonlyMap<string, string>;
   /** At most one call per selection (mode `simple`). */
   isSingleCall: boolean;
@@ -52,7 +53,7 @@ export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
         refused = selection.refused;
         if (selecting.isForced && selection.calls.length === 0) {
           const message = 'The request demands a call of a function, and the model chose none that can be made.';
-          await emit([{ type: 'run-event', event: { type: 'warning', data: { code: 'tool_choice_not_honoured', message } } }]);
+          await emit([warningEvent({ code: 'tool_choice_not_honoured', message })]);
         }
         const calls = selection.calls.map(({ name, args }) => ({ id: options.newCallId(), name, arguments: JSON.stringify(args) }));
         if (calls.length > 0)

@@ -71,7 +71,7 @@ export class ReactStep {
     let isPaused = earlier.isAwaited;
     yield* this.#readAll(pieces);
     while (isPaused) {
-      yield earlier.prepare();
+      yield earlier.search();
       const more = this.#parser.resume();
       isPaused = earlier.isAwaited;
       yield* this.#readAll(more);
@@ -81,7 +81,8 @@ export class ReactStep {
   *#readAll(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {
     const { earlier, read } = this.#options;
     for (const piece of pieces) {
-      if (piece.type === 'call' && this.#call === undefined && !earlier.mayCheck()) yield earlier.prepare();
+      if (piece.type === 'call' && this.#call === undefined && earlier.isActionQuoted(piece.name, piece.text) === 'not_known_yet')
+        yield earlier.search();
       read.push(...this.#read(piece));
     }
   }
@@ -96,7 +97,7 @@ export class ReactStep {
       case 'reasoning':
         return [...this.#releaseAsThought(), ...this.#toReasoning(piece.text)];
       case 'call':
-        if (this.#options.earlier.isActionQuoted(piece.name, piece.text))
+        if (this.#options.earlier.isActionQuoted(piece.name, piece.text) !== false)
           return [...this.#releaseAsThought(), ...this.#toReasoning(asWritten(piece))];
         this.#call = { name: piece.name, arguments: JSON.stringify(piece.arguments) };
         return this.#release(true);

@@ -68,11 +68,12 @@ export function AccountsPage(): JSX.Element {
                 { title: 'Tool server', cell: ({ name }) => name },
                 {
                   title: 'State',
+                  isBelow: true,
                   cell: ({ state }) => <span class={`chip ${tones[state]}`}>{state === 'missing' ? 'not connected' : state}</span>,
                 },
                 {
                   title: 'With',
-                  isMinor: true,
+                  isBelow: true,
                   cell: ({ kind, scopes = [] }) => (
                     <>
                       {kind === 'oauth' ? 'a sign-in of yours' : 'a key of yours'}
@@ -88,11 +89,11 @@ export function AccountsPage(): JSX.Element {
                       {account.state === 'connected' ? (
                         <Button
                           isSmall
-                          label={`Connect anew to ${account.name}`}
+                          label={`Connect again to ${account.name}`}
                           isBusy={busy === account.server}
                           onClick={() => void connect(account)}
                         >
-                          Connect anew
+                          Connect again
                         </Button>
                       ) : (
                         <Button

@@ -13,7 +13,13 @@ import { Files, ResultView } from './result-view.tsx';
 /** Of the arguments in its head. */
 const maxBrief = 90;
 
-const decisions: Readonly<Record<string, string>> = { approve: 'approved', changed: 'approved with changes', reject: 'rejected' };
+const decisions: Readonly<Record<string, string>> = {
+  approve: 'approved',
+  changed: 'approved with changes',
+  reject: 'rejected',
+  expired: 'not decided in time',
+  unavailable: 'nobody could be asked',
+};
 
 /** One call of a function, as it happens. */
 export function CallCard({
@@ -26,7 +32,7 @@ export function CallCard({
   revision: number;
 }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
-  const { tool, args, state, progress, share, error, response, files, durationMs, isTruncated, decision } = part;
+  const { tool, args, modelArgs, state, progress, share, error, response, files, durationMs, isTruncated, decision } = part;
   const pictures = files?.filter(({ type }) => type.startsWith('image/')) ?? [];
   const isRunning = state === 'running';
   return (
@@ -43,7 +49,7 @@ export function CallCard({
             )}
           </span>
           <span class="call-name">
-            <VisibleText text={tool} />
+            <VisibleText text={tool} isName />
           </span>
           <span class="call-brief cut">
             <VisibleText text={progress ?? briefOf(args)} />
@@ -55,8 +61,14 @@ export function CallCard({
         </summary>
         {isOpen && (
           <div class="call-content">
-            <h3>Arguments</h3>
+            <h3>Arguments{modelArgs !== undefined && ', as the person approved them'}</h3>
             <JsonView value={args ?? {}} label="Arguments" />
+            {modelArgs !== undefined && (
+              <>
+                <h3>Arguments, as the model gave them</h3>
+                <JsonView value={modelArgs} label="Arguments of the model" />
+              </>
+            )}
             {error !== undefined && (
               <>
                 <h3>Error</h3>

@@ -5,7 +5,7 @@ import { useAnswer } from '../../api/use-answer.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatCount } from '../../parts/formats.ts';
-import { modes } from '../../parts/modes.ts';
+import { modes, whenToSetMode } from '../../parts/modes.ts';
 import { Answered, Problem } from '../../parts/states.tsx';
 import type { ChatSettings } from './chat.ts';
 import { addOwnServer, changeOwnServer, ownServers, removeOwnServer } from './own-servers.ts';
@@ -32,7 +32,7 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
       <BrowserTools />
       <section class="stack">
         <h3>
-          <label for="chat-mode">How tools are chosen</label>
+          <label for="chat-mode">How the model uses tools</label>
         </h3>
         <select
           id="chat-mode"
@@ -45,6 +45,7 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
             </option>
           ))}
         </select>
+        <p class="soft small">{whenToSetMode}</p>
       </section>
       <section class="stack">
         <h3>

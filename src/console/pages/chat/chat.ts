@@ -71,7 +71,10 @@ export interface CallPart {
   id: string;
   tool: string;
   server: string | undefined;
+  /** What it runs with. */
   args: unknown;
+  /** What the model wrote, where a person has changed it. */
+  modelArgs?: unknown;
   state: 'running' | 'waiting' | 'done' | 'failed';
   /** The id of the call of a preset that it was made in. */
   within?: string;
@@ -83,7 +86,7 @@ export interface CallPart {
   files?: readonly { type: string; url?: string; name?: string }[];
   durationMs?: number;
   isTruncated?: boolean;
-  /** `approve`, `reject`; `changed`: approved with other arguments, which its source has. */
+  /** As in `approval.response`; `changed`: approved with other arguments. */
   decision?: string;
 }
 

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import type { Chat, Message } from './chat.ts';
+import type { Answer, Chat, Message } from './chat.ts';
 
 /** Chats that are kept in this browser; the oldest give way. */
 const maxChats = 200;
@@ -67,7 +67,30 @@ export async function keepChat(chat: Chat): Promise<void> {
 export async function deleteChat(id: string): Promise<void> {
   saveList(readList().filter((other) => other.id !== id));
   localStorage.removeItem(draftPlace(id));
+  localStorage.removeItem(leftPlace + id);
   await inStore('readwrite', (store) => store.delete(id));
+}
+
+const leftPlace = 'toolwharf.left.';
+
+/** Keeps what has come of an answer whose page goes away, when a transaction might not be finished. */
+export function leaveAnswer(chatId: string, answer: Answer): void {
+  try {
+    localStorage.setItem(leftPlace + chatId, JSON.stringify(answer));
+  } catch {
+    // There is no room; then it stays as it was kept last.
+  }
+}
+
+export function takeLeftAnswer(chatId: string): Answer | undefined {
+  const text = localStorage.getItem(leftPlace + chatId);
+  localStorage.removeItem(leftPlace + chatId);
+  return text === null ? undefined : (JSON.parse(text) as Answer);
+}
+
+/** The chats whose answers were left. */
+export function leftChats(): string[] {
+  return Object.keys(localStorage).flatMap((name) => (name.startsWith(leftPlace) ? [name.slice(leftPlace.length)] : []));
 }
 
 /** The chat of this browser with an answer of this run. */

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Button } from '../../parts/button.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { formatNumber } from '../../parts/formats.ts';
 import { takeFocus } from '../../parts/take-focus.ts';
 import { AnswerView } from './answer-view.tsx';
 import { AttachedFiles } from './attached-files.tsx';
@@ -56,7 +57,7 @@ function QuestionView({
     return (
       <>
         <AttachedFiles files={question.attachments ?? []} />
-        <div class="chat-question">{question.text}</div>
+        <QuestionText text={question.text} />
         <div class="chat-foot">
           <CopyButton text={() => question.text} label="Copy this question" />
           {!isRunning && <Button kind="quiet" isSmall icon="edit" label="Ask differently" onClick={() => setDraft(question.text)} />}
@@ -89,6 +90,38 @@ function QuestionView({
       </div>
     </form>
   );
+}
+
+/** A longer question is shown from its beginning. */
+const maxCharacters = 8_000;
+const maxLines = 100;
+
+/** The part that is hidden is not in the document, so that a pasted book does not hold up the page. */
+function QuestionText({ text }: { text: string }): JSX.Element {
+  const [isWhole, setWhole] = useState(false);
+  const isLong = text.length > maxCharacters || text.split('\n', maxLines + 1).length > maxLines;
+  if (!isLong) return <div class="chat-question">{text}</div>;
+  return (
+    <div class="chat-question long">
+      {isWhole ? (
+        piecesOf(text).map((piece, index) => (
+          <div key={index} class="chat-question-piece">
+            {piece}
+          </div>
+        ))
+      ) : (
+        <div class="chat-question-begin">{text.slice(0, maxCharacters)}</div>
+      )}
+      <button type="button" class="more" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+        {isWhole ? 'Show less' : `Show all ${formatNumber(text.length)} characters`}
+      </button>
+    </div>
+  );
+}
+
+/** Of whole lines, so that the browser need only lay out those that can be seen. */
+function piecesOf(text: string): string[] {
+  return Array.from(text.matchAll(/[^]{1,8000}(?:\n|$)|[^]+?(?:\n|$)/g), ([piece]) => piece.replace(/\n$/, ''));
 }
 
 /** Goes to another version of a message, and to what followed it. */

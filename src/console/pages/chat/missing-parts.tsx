@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { Link } from 'wouter-preact';
+import { mayAdminister } from '../../api/access.ts';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -10,30 +11,22 @@ type Backend = AnswerOf<'GET /ready'>['backends'][number];
 /** Small enough for most machines, and able to call functions. */
 const pull = <Command text="ollama pull qwen3:4b" />;
 const health = <Link href="/console/health">Health</Link>;
+const askWhom = 'Ask whoever runs this gateway.';
 
 /** What the gateway lacks, and what to do about it. */
 export function MissingParts(): JSX.Element | null {
   const state = useAnswer('GET /ready', { everyMs: 15_000 });
   const models = useAnswer('GET /api/models', { everyMs: 15_000 });
-  if (state.data === undefined || models.data === undefined) return null;
+  if (state.data === undefined || models.data === undefined || mayAdminister.value === undefined) return null;
   const owners = models.data.data.map(({ owned_by: owner }) => owner);
   const { backends } = state.data;
   const faulty = backends.filter(isFaulty);
   const isWithoutModel = owners.every((owner) => owner === 'demo' || owner === 'toolwharf');
-  const hasEmptyOllama = backends.some(isEmptyOllama);
   return (
     <div class="missing">
-      {isWithoutModel && hasEmptyOllama && <Missing>Ollama runs, and has no model yet. Get one with {pull}</Missing>}
-      {isWithoutModel && !hasEmptyOllama && (
+      {isWithoutModel && (
         <Missing>
-          {owners.includes('demo')
-            ? 'Only the demo model is here, which follows rules and is no language model. '
-            : 'There is no model yet, so nothing can answer. '}
-          With{' '}
-          <a href="https://ollama.com/download" target="_blank" rel="noopener noreferrer">
-            Ollama
-          </a>{' '}
-          on this machine, get one with {pull}
+          <NoModel hasDemo={owners.includes('demo')} hasEmptyOllama={backends.some(isEmptyOllama)} />
         </Missing>
       )}
       {faulty.map((backend) => (
@@ -42,6 +35,29 @@ export function MissingParts(): JSX.Element | null {
         </Missing>
       ))}
     </div>
+  );
+}
+
+function NoModel({ hasDemo, hasEmptyOllama }: { hasDemo: boolean; hasEmptyOllama: boolean }): JSX.Element {
+  const isMine = mayAdminister.value === true;
+  if (isMine && hasEmptyOllama) return <>Ollama runs, and has no model yet. Get one with {pull}</>;
+  return (
+    <>
+      {hasDemo
+        ? 'Only the demo model is here, which follows rules and is no language model. '
+        : 'There is no model yet, so nothing can answer. '}
+      {isMine ? (
+        <>
+          With{' '}
+          <a href="https://ollama.com/download" target="_blank" rel="noopener noreferrer">
+            Ollama
+          </a>{' '}
+          on this machine, get one with {pull}
+        </>
+      ) : (
+        askWhom
+      )}
+    </>
   );
 }
 
@@ -55,24 +71,31 @@ function isFaulty(backend: Backend): boolean {
   return backend.state === 'ok' ? backend.models === 0 : backend.optional !== true;
 }
 
+const faults: Record<Backend['state'], string> = {
+  key_refused: 'refuses the gateway’s key',
+  ok: 'answers, and lists no model',
+  unreachable: 'does not answer, so its models are not here',
+};
+
 function Fault({ backend: { name, state } }: { backend: Backend }): JSX.Element {
-  const named = <strong>{name}</strong>;
+  return (
+    <>
+      The backend <strong>{name}</strong> {faults[state]}. <Cure state={state} />
+    </>
+  );
+}
+
+function Cure({ state }: Pick<Backend, 'state'>): JSX.Element {
+  if (mayAdminister.value !== true) return <>{askWhom}</>;
   if (state === 'key_refused')
     return (
       <>
-        The backend {named} refuses the gateway’s key. Correct it in <code>OPENAI_API_KEYS</code> or <code>toolwharf.yaml</code>, and start
-        the gateway again. {health} says more.
-      </>
-    );
-  if (state === 'ok')
-    return (
-      <>
-        The backend {named} answers, and lists no model. {health} says what to do.
+        Correct it in <code>OPENAI_API_KEYS</code> or <code>toolwharf.yaml</code>, and start the gateway again. {health} says more.
       </>
     );
   return (
     <>
-      The backend {named} does not answer, so its models are not here. {health} says why.
+      {health} says {state === 'ok' ? 'what to do' : 'why'}.
     </>
   );
 }

@@ -1,13 +1,17 @@
 import { signal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
-import { startChat } from '../../api/session.ts';
+import { key } from '../../api/key.ts';
+import { readyLogin } from '../../api/login.ts';
+import { call } from '../../api/request.ts';
+import { followChat, startChat } from '../../api/session.ts';
+import type { ChatListener } from '../../api/session.ts';
 import { announce, sayProblem } from '../../parts/toasts.tsx';
 import { branchOf, newId } from './chat.ts';
 import type { Answer, Chat, ChatSettings, Message, Question } from './chat.ts';
-import { keepChat, loadChat } from './kept-chats.ts';
+import { keepChat, leaveAnswer, leftChats, loadChat, takeLeftAnswer } from './kept-chats.ts';
 import { toFiles, toModelMessages } from './model-messages.ts';
 import { ownToolServers } from './own-servers.ts';
-import { addFrame, cancelAnswer, failAnswer } from './read-frames.ts';
+import { addFrame, addMissed, cancelAnswer, failAnswer } from './read-frames.ts';
 
 /** What a question consists of. */
 type Asked = Pick<Question, 'text' | 'attachments'>;
@@ -40,6 +44,8 @@ const tooLarge = {
 const maxTitleCharacters = 80;
 /** A running answer is kept this often. */
 const keepEveryMs = 2_000;
+/** From the end of a run to the end of its frames, after its session was taken up. */
+const lateFramesMs = 2_000;
 /** Chats that stay open; those that run do so always. */
 const maxOpen = 8;
 
@@ -55,7 +61,9 @@ export async function openChat(id: string): Promise<OpenChat | undefined> {
   const known = opened.get(id);
   if (known !== undefined) return known;
   const chat = await loadChat(id);
-  return chat === undefined ? undefined : (opened.get(id) ?? open(closeCutOff(chat)));
+  // The session of an answer that is still running is taken up with the token of whoever is signed in.
+  if (key.value === undefined) await readyLogin();
+  return chat === undefined ? undefined : (opened.get(id) ?? open(withLeftAnswer(chat)));
 }
 
 export function forgetChat(id: string): void {
@@ -63,13 +71,24 @@ export function forgetChat(id: string): void {
   opened.delete(id);
 }
 
-/** An answer that was running when its page was closed. */
-function closeCutOff(chat: Chat): Chat {
-  for (const message of Object.values(chat.messages))
-    if (message.role === 'assistant' && message.state === 'running')
-      failAnswer(message, { code: 'client_disconnected', message: 'The page was closed before this answer was complete.' }, chat.updated);
-  return chat;
+addEventListener('pagehide', () => {
+  for (const { chat, running } of opened.values()) if (running.value !== undefined) leaveAnswer(chat.value.id, running.value);
+});
+
+/** Opens the chats that were running when their page was loaded again or closed. */
+export async function openLeftChats(): Promise<void> {
+  for (const id of leftChats()) await openChat(id);
 }
+
+/** With all that had come of its answer when its page was closed or loaded again. */
+function withLeftAnswer(chat: Chat): Chat {
+  const left = takeLeftAnswer(chat.id);
+  const kept = left && chat.messages[left.id];
+  if (left === undefined || kept?.role !== 'assistant' || kept.state !== 'running') return chat;
+  return { ...chat, messages: { ...chat.messages, [left.id]: left } };
+}
+
+const cutOff = { code: 'client_disconnected', message: 'The page was closed before this answer was complete.' };
 
 function open(first: Chat): OpenChat {
   const chat = signal(first);
@@ -114,32 +133,67 @@ function open(first: Chat): OpenChat {
       ...(own.servers.length > 0 && { tool_servers: own.servers }),
       ...(files.length > 0 && { files }),
     };
-    if (new Blob([JSON.stringify(fields)]).size <= maxMessageBytes) return follow(answer, fields);
+    if (new Blob([JSON.stringify(fields)]).size <= maxMessageBytes) {
+      cancel = startChat(answer.id, fields, listenerOf(answer));
+      return;
+    }
     failAnswer(answer, tooLarge, Date.now());
     finish(answer);
   }
 
-  function follow(answer: Answer, fields: Readonly<Record<string, unknown>>): void {
+  function listenerOf(answer: Answer): ChatListener {
     let drawing: number | undefined;
     let keptAt = Date.now();
     const draw = (): void => {
       drawing = undefined;
       news.value += 1;
     };
-    cancel = startChat(answer.id, fields, {
+    return {
       onFrame(frame) {
         addFrame(answer, frame, Date.now());
         drawing ??= requestAnimationFrame(draw);
-        if (Date.now() - keptAt < keepEveryMs) return;
+        // From then on the page of its run leads to the chat.
+        if (frame.type !== 'assistant_start' && Date.now() - keptAt < keepEveryMs) return;
         keptAt = Date.now();
         keep();
       },
+      onTakenUp: () => void catchUp(answer).then(draw, () => undefined),
       onEnd(error) {
         if (drawing !== undefined) cancelAnimationFrame(drawing);
         if (error !== undefined) endWith(answer, error);
         finish(answer);
       },
-    });
+    };
+  }
+
+  /** With what was lost while there was no connection; if that was its end, nothing more comes. */
+  async function catchUp(answer: Answer): Promise<void> {
+    if (answer.runId === undefined) return;
+    const { status, events } = await call('GET /api/runs/:id', { params: { id: answer.runId } });
+    if (answer.state === 'running') addMissed(answer, events, Date.now());
+    if (status === 'running' || status === 'waiting') return;
+    // Frames that the gateway has kept come at the same time.
+    setTimeout(() => {
+      if (running.value !== answer) return;
+      failAnswer(answer, cutOff, Date.now());
+      finish(answer);
+    }, lateFramesMs);
+  }
+
+  /** Goes on with an answer that was running when its page was loaded again; one whose page was closed is over. */
+  function takeUp(answer: Answer): void {
+    const listener = listenerOf(answer);
+    const onEnd: ChatListener['onEnd'] = (error) => listener.onEnd(error?.code === cutOff.code ? cutOff : error);
+    const stop = answer.runId === undefined ? undefined : followChat(answer.id, answer.runId, { ...listener, onEnd });
+    if (stop === undefined) {
+      failAnswer(answer, cutOff, first.updated);
+      // Nobody knows when it ended.
+      delete answer.finished;
+      keep();
+      return;
+    }
+    cancel = stop;
+    running.value = answer;
   }
 
   function finish(answer: Answer): void {
@@ -171,6 +225,7 @@ function open(first: Chat): OpenChat {
     cancel: () => cancel?.(),
   };
   opened.set(first.id, it);
+  for (const message of Object.values(first.messages)) if (message.role === 'assistant' && message.state === 'running') takeUp(message);
   for (const [id, other] of opened) if (opened.size > maxOpen && other !== it && other.running.value === undefined) opened.delete(id);
   return it;
 }

@@ -12,13 +12,13 @@ import { takeFocus } from '../../parts/take-focus.ts';
 import { announce } from '../../parts/toasts.tsx';
 import { focusQuestion } from './composer.tsx';
 
-/** What the gateway wants to know before a call goes on, above the place where questions are typed. */
+/** What the gateway wants to know before a call goes on. */
 export function Questions({ asks }: { asks: readonly Ask[] }): JSX.Element {
   const before = useRef(0);
   useEffect(() => {
     if (asks.length < before.current && document.activeElement === document.body) focusQuestion();
     before.current = asks.length;
-    if (asks.length > 0) announce('A question waits for you, before the field for yours.');
+    if (asks.length > 0) announce('A question waits for you.');
   }, [asks.length]);
   return (
     <>

@@ -19,6 +19,15 @@ export function addFrame(answer: Answer, { type, data }: Frame, now: number): vo
   else if (type === 'assistant_end') end(answer, data, now);
 }
 
+/** Adds calls, and what came of calls, from the log of the run: their frames may have been lost with a connection. */
+export function addMissed(answer: Answer, events: readonly Frame[], now: number): void {
+  for (const { type, data } of events) {
+    const call = answer.parts.find((part) => part.kind === 'call' && part.id === data['id']) as CallPart | undefined;
+    if (call === undefined ? type === 'tool.call' : call.state === 'running' || call.state === 'waiting')
+      addEvent(answer, { type, data }, now);
+  }
+}
+
 /** Nothing more comes. */
 export function failAnswer(answer: Answer, error: { code: string; message: string }, now: number): void {
   answer.state = 'failed';
@@ -91,6 +100,10 @@ function changeCall(call: CallPart, type: string, data: Data): void {
     call.state = 'running';
     const decision = data['edited'] === true ? 'changed' : textIn(data, 'decision');
     if (decision !== undefined) call.decision = decision;
+    if (data['args'] !== undefined) {
+      call.modelArgs ??= call.args;
+      call.args = data['args'];
+    }
   } else if (type === 'tool.result') endCall(call, data);
 }
 

@@ -6,7 +6,7 @@ import { askFirst } from '../../parts/ask-first.tsx';
 import { Breakable } from '../../parts/breakable.tsx';
 import { Button } from '../../parts/button.tsx';
 import { formatCount, formatDate, formatShort } from '../../parts/formats.ts';
-import { Answered, Empty, Problem } from '../../parts/states.tsx';
+import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';
 import { KeyDialog } from './key-dialog.tsx';
@@ -16,7 +16,6 @@ import { People } from './people.tsx';
 /** Who may use the gateway: keys of programs, and the people behind them. */
 export function KeysPage(): JSX.Element {
   const keys = useAnswer('GET /api/keys');
-  const people = useAnswer('GET /api/users');
   // `isFirst` is kept from when the dialog opened: afterwards the key is there.
   const [shown, setShown] = useState<{ key?: Key; isFirst: boolean }>();
 
@@ -34,7 +33,6 @@ export function KeysPage(): JSX.Element {
     await call('DELETE /api/keys/:id', { params: { id: key.id } });
     say(`${key.name} is deleted.`);
     keys.reload();
-    people.reload();
   };
   const nameOf = (id: string): string => keys.data?.data.find((key) => key.id === id)?.name ?? (id.startsWith('oidc_') ? 'OpenID' : id);
 
@@ -74,9 +72,9 @@ export function KeysPage(): JSX.Element {
                   ),
                 },
                 { title: 'Role', cell: ({ role }) => <span class="chip">{role === 'admin' ? 'administrator' : 'user'}</span> },
-                { title: 'Used by', isMinor: true, cell: whomOf },
-                { title: 'Limits', isMinor: true, cell: (key) => <Restrictions of={key} /> },
-                { title: 'Until', isMinor: true, cell: untilOf },
+                { title: 'Used by', isBelow: true, cell: whomOf },
+                { title: 'Limits', isBelow: true, cell: (key) => <Restrictions of={key} /> },
+                { title: 'Until', isBelow: true, cell: untilOf },
                 {
                   title: 'Actions',
                   isActions: true,
@@ -101,10 +99,7 @@ export function KeysPage(): JSX.Element {
           )
         }
       </Answered>
-      {people.error !== undefined && keys.error === undefined && <Problem error={people.error} retry={people.reload} />}
-      {people.data !== undefined && people.data.data.length > 0 && (
-        <People people={people.data.data} nameOf={nameOf} onDeleted={people.reload} />
-      )}
+      {keys.data !== undefined && <People nameOf={nameOf} keys={keys.data} />}
       {shown !== undefined && (
         <KeyDialog edited={shown.key} isFirst={shown.isFirst} onClose={() => setShown(undefined)} onSaved={keys.reload} />
       )}
@@ -122,7 +117,7 @@ function untilOf({ expires_at: expires }: Key): JSX.Element | string {
 }
 
 /** A line for each kind of restriction. */
-function Restrictions({ of: { limits, total_limits: total, models, tools, users } }: { of: Key }): JSX.Element {
+function Restrictions({ of: { limits, total_limits: total, models, tools, users } }: { of: Key }): JSX.Element | null {
   const own = limitsOf(limits);
   const all = limitsOf(total);
   const lines = [
@@ -130,13 +125,14 @@ function Restrictions({ of: { limits, total_limits: total, models, tools, users 
     all === '' ? '' : `in all: ${all}`,
     models === null ? '' : `only ${formatCount(models.length, 'model')}`,
     tools === null ? '' : `only ${formatCount(tools.length, 'tool entry', 'tool entries')}`,
-  ];
+  ].filter(Boolean);
+  if (lines.length === 0) return null;
   return (
-    <>
-      {lines.filter(Boolean).map((line) => (
+    <div>
+      {lines.map((line) => (
         <div key={line}>{line}</div>
       ))}
-    </>
+    </div>
   );
 }
 

@@ -1,12 +1,13 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { formatAgo, formatCount, formatDateTime } from '../../parts/formats.ts';
+import { formatAgo, formatDateTime } from '../../parts/formats.ts';
+import { Problem } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';
 import { Connections } from './connections.tsx';
@@ -14,34 +15,59 @@ import { Connections } from './connections.tsx';
 export type Person = AnswerOf<'GET /api/users'>['data'][number];
 
 interface PeopleProps {
-  people: readonly Person[];
   /** The name of a key by its id. */
   nameOf: (keyId: string) => string;
-  onDeleted: () => void;
+  /** Deleting a key deletes people: they are asked for again when this is another. */
+  keys: unknown;
 }
 
 /** From this number on they can be searched. */
 const manyPeople = 10;
-/** Further ones are found by searching. */
-const shownPeople = 200;
+const pageSize = 100;
+/** The gateway gives no more at once. */
+const mostPeople = 1_000;
+/** After the last keystroke, in milliseconds. */
+const pauseMs = 250;
 
 /** The people behind keys, and those who came with tokens. */
-export function People({ people, nameOf, onDeleted }: PeopleProps): JSX.Element {
+export function People({ nameOf, keys }: PeopleProps): JSX.Element | null {
   const [words, setWords] = useState('');
+  const [search, setSearch] = useState('');
+  const [wanted, setWanted] = useState(pageSize);
   const [shown, setShown] = useState<Person>();
-  const found = people.filter(({ id, key, name = '', email = '' }) =>
-    `${id} ${name} ${email} ${nameOf(key)}`.toLowerCase().includes(words.toLowerCase().trim()),
-  );
+  const asked = useAnswer('GET /api/users', { query: { limit: Math.min(wanted + 1, mostPeople), ...(search !== '' && { search }) } });
+  // What is listed stays until the next answer is there.
+  const last = useRef<readonly Person[]>();
+  if (asked.data !== undefined) last.current = asked.data.data;
+  const found = last.current;
+  useEffect(() => {
+    if (words.trim() === search) return undefined;
+    const timer = setTimeout(() => {
+      setSearch(words.trim());
+      setWanted(pageSize);
+    }, pauseMs);
+    return () => clearTimeout(timer);
+  }, [words]);
+  const listed = useRef(keys);
+  useEffect(() => {
+    if (listed.current !== keys) asked.reload();
+    listed.current = keys;
+  }, [keys]);
+
+  const problem = asked.error !== undefined && <Problem error={asked.error} retry={asked.reload} />;
+  if (found === undefined) return <>{problem}</>;
+  if (found.length === 0 && search === '' && words === '') return null;
   return (
     <section class="stack">
+      {problem}
       <div class="row keys-head">
         <h2>People</h2>
-        {people.length >= manyPeople && (
+        {(found.length >= manyPeople || words !== '') && (
           <input
             type="search"
             class="keys-search"
             aria-label="Search people"
-            placeholder={`Search ${formatCount(people.length, 'person', 'people')}`}
+            placeholder="Name, address or id"
             value={words}
             onInput={(event) => setWords(event.currentTarget.value)}
           />
@@ -49,12 +75,12 @@ export function People({ people, nameOf, onDeleted }: PeopleProps): JSX.Element 
       </div>
       <Table<Person>
         label="People"
-        rows={found.slice(0, shownPeople)}
+        rows={found.slice(0, wanted)}
         keyOf={({ key, id }) => `${key}/${id}`}
         columns={[
           { title: 'Person', cell: ({ name, id }) => name ?? id },
-          { title: 'Address', isMinor: true, cell: ({ email = '' }) => email },
-          { title: 'Behind', isMinor: true, cell: ({ key }) => nameOf(key) },
+          { title: 'Address', isBelow: true, cell: ({ email = '' }) => email },
+          { title: 'Key', isBelow: true, cell: ({ key }) => nameOf(key) },
           {
             title: 'Last seen',
             cell: ({ last }) => (
@@ -74,8 +100,15 @@ export function People({ people, nameOf, onDeleted }: PeopleProps): JSX.Element 
           },
         ]}
       />
-      {found.length === 0 && <p class="soft">Nobody of that name.</p>}
-      {found.length > shownPeople && <p class="soft">And {found.length - shownPeople} more: search for them.</p>}
+      {found.length === 0 && <p class="soft">Nobody of that name, address or id.</p>}
+      {found.length > wanted && (
+        <p>
+          <Button isBusy={asked.isLoading} onClick={() => setWanted(wanted + pageSize)}>
+            Show more
+          </Button>
+        </p>
+      )}
+      {found.length === mostPeople && wanted >= mostPeople && <p class="soft">Whoever is not among these is found by searching.</p>}
       {shown !== undefined && (
         <PersonDialog
           person={shown}
@@ -83,7 +116,7 @@ export function People({ people, nameOf, onDeleted }: PeopleProps): JSX.Element 
           onClose={() => setShown(undefined)}
           onDeleted={() => {
             setShown(undefined);
-            onDeleted();
+            asked.reload();
           }}
         />
       )}
@@ -133,7 +166,7 @@ function PersonDialog({ person, behind, onClose, onDeleted }: PersonDialogProps)
             <dd>{person.email}</dd>
           </>
         )}
-        <dt>Behind</dt>
+        <dt>Key</dt>
         <dd>{behind}</dd>
         <dt>Last seen</dt>
         <dd>{formatDateTime(person.last)}</dd>

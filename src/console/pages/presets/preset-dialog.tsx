@@ -7,7 +7,7 @@ import { Button } from '../../parts/button.tsx';
 import { Choices, toolChoices } from '../../parts/choices.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { MoreFields } from '../../parts/more-fields.tsx';
-import { modes } from '../../parts/modes.ts';
+import { modes, whenToSetMode } from '../../parts/modes.ts';
 import { Loading, Problem } from '../../parts/states.tsx';
 import { say } from '../../parts/toasts.tsx';
 import { toDraft, toFields } from './preset-draft.ts';
@@ -147,7 +147,7 @@ function ToolFields({ draft, set }: FieldsProps): JSX.Element {
         onChange={(chosen) => set({ tools: chosen })}
       />
       <label class="field">
-        How tools are chosen
+        How the model uses tools
         <select value={draft.mode} onChange={(event) => set({ mode: event.currentTarget.value })}>
           {modes.map(({ value, label }) => (
             <option key={value} value={value}>
@@ -155,6 +155,7 @@ function ToolFields({ draft, set }: FieldsProps): JSX.Element {
             </option>
           ))}
         </select>
+        <span class="about">{whenToSetMode}</span>
       </label>
     </>
   );
@@ -213,7 +214,7 @@ function OtherFields({ draft, set }: FieldsProps): JSX.Element {
               type="number"
               min={1}
               value={draft.maxRounds}
-              placeholder="as the gateway has it"
+              placeholder="as set for this gateway"
               onInput={(event) => set({ maxRounds: event.currentTarget.value })}
             />
           </label>
@@ -224,7 +225,7 @@ function OtherFields({ draft, set }: FieldsProps): JSX.Element {
               min={0.1}
               step="any"
               value={draft.timeoutSeconds}
-              placeholder="as the gateway has it"
+              placeholder="as set for this gateway"
               onInput={(event) => set({ timeoutSeconds: event.currentTarget.value })}
             />
           </label>

@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { mayAdminister } from '../../api/access.ts';
 import type { AnswerOf, Preset } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
@@ -7,6 +8,7 @@ import { askFirst } from '../../parts/ask-first.tsx';
 import { Button } from '../../parts/button.tsx';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
+import type { Column } from '../../parts/table.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';
 import { PresetDialog } from './preset-dialog.tsx';
 
@@ -16,6 +18,7 @@ type Listed = AnswerOf<'GET /api/presets'>['data'][number];
 export function PresetsPage(): JSX.Element {
   const asked = useAnswer('GET /api/presets');
   const [edited, setEdited] = useState<Partial<Preset>>();
+  const mayChange = mayAdminister.value === true;
   const remove = async ({ id, name }: Listed): Promise<void> => {
     const isMeant = await askFirst({
       title: `Delete ${name ?? id}?`,
@@ -28,13 +31,32 @@ export function PresetsPage(): JSX.Element {
     say(`${name ?? id} is deleted.`);
     asked.reload();
   };
+  const actions: Column<Listed> = {
+    title: 'Actions',
+    isActions: true,
+    cell: (preset) =>
+      preset.origin === 'file' ? (
+        <span class="soft small">toolwharf.yaml</span>
+      ) : (
+        preset.origin === 'database' && (
+          <span class="row">
+            <Button isSmall label={`Edit ${preset.id}`} onClick={() => setEdited(preset)}>
+              Edit
+            </Button>
+            <Button isSmall kind="quiet" icon="trash" label={`Delete ${preset.id}`} onClick={() => void remove(preset).catch(sayProblem)} />
+          </span>
+        )
+      ),
+  };
   return (
     <div class="page presets">
       <header>
         <h1>Presets</h1>
-        <Button kind="main" icon="add" onClick={() => setEdited({})}>
-          New preset
-        </Button>
+        {mayChange && (
+          <Button kind="main" icon="add" onClick={() => setEdited({})}>
+            New preset
+          </Button>
+        )}
       </header>
       <Answered asked={asked}>
         {({ data }) =>
@@ -51,31 +73,9 @@ export function PresetsPage(): JSX.Element {
               columns={[
                 { title: 'Preset', cell: Named },
                 { title: 'Model', cell: ({ base_model: model }) => model },
-                { title: 'Tools', isMinor: true, cell: toolsOf },
-                { title: 'About', isMinor: true, cell: ({ description }) => description ?? '' },
-                {
-                  title: 'Actions',
-                  isActions: true,
-                  cell: (preset) =>
-                    preset.origin === 'file' ? (
-                      <span class="soft small">toolwharf.yaml</span>
-                    ) : (
-                      preset.origin === 'database' && (
-                        <span class="row">
-                          <Button isSmall label={`Edit ${preset.id}`} onClick={() => setEdited(preset)}>
-                            Edit
-                          </Button>
-                          <Button
-                            isSmall
-                            kind="quiet"
-                            icon="trash"
-                            label={`Delete ${preset.id}`}
-                            onClick={() => void remove(preset).catch(sayProblem)}
-                          />
-                        </span>
-                      )
-                    ),
-                },
+                ...(mayChange ? [{ title: 'Tools', isBelow: true, cell: toolsOf }] : []),
+                { title: 'About', isBelow: true, cell: ({ description }) => description ?? '' },
+                ...(mayChange ? [actions] : []),
               ]}
             />
           )

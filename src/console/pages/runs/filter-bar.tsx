@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { RunSummary } from '../../api/api-types.ts';
 import { Button } from '../../parts/button.tsx';
+import { nameOfCaller } from '../../parts/caller-names.ts';
 import { filterNames, periods } from './run-filters.ts';
 import type { FilterName, Filters } from './run-filters.ts';
 import { statusWords } from './run-words.ts';
@@ -24,7 +25,13 @@ export function FilterBar({ filters, onChange, onClear, runs }: FilterBarProps):
   }, [folded]);
   const isAny = filterNames.some((name) => filters[name] !== undefined);
   const text = (name: FilterName, title: string, names: readonly string[] = []): JSX.Element => (
-    <TextFilter title={title} value={filters[name] ?? ''} names={names} onChange={(value) => onChange(name, value)} />
+    <TextFilter
+      title={title}
+      value={filters[name] ?? ''}
+      names={names}
+      labelOf={name === 'caller' ? nameOfCaller : undefined}
+      onChange={(value) => onChange(name, value)}
+    />
   );
   return (
     <form class="runs-filters" aria-label="Which runs are shown" onSubmit={(event) => event.preventDefault()}>
@@ -88,11 +95,13 @@ interface TextFilterProps {
   title: string;
   value: string;
   names: readonly string[];
+  /** What people call a name that is an id. */
+  labelOf: ((name: string) => string) | undefined;
   onChange: (value: string) => void;
 }
 
 /** Takes effect with Enter, with the choice of a suggestion, or when it is left. */
-function TextFilter({ title, value, names, onChange }: TextFilterProps): JSX.Element {
+function TextFilter({ title, value, names, labelOf, onChange }: TextFilterProps): JSX.Element {
   const id = useId();
   const [typed, setTyped] = useState(value);
   // Else it would be set again by leaving it after the way back has changed it.
@@ -122,7 +131,7 @@ function TextFilter({ title, value, names, onChange }: TextFilterProps): JSX.Ele
       <datalist id={id}>
         {names.map((name) => (
           <option key={name} value={name}>
-            {name}
+            {labelOf?.(name) ?? name}
           </option>
         ))}
       </datalist>

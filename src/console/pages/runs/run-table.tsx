@@ -4,6 +4,7 @@ import { Link } from 'wouter-preact';
 import type { RunSummary } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { Button } from '../../parts/button.tsx';
+import { nameOfCaller } from '../../parts/caller-names.ts';
 import { formatAgo, formatCount, formatDateTime, formatDuration, formatNumber, formatShort } from '../../parts/formats.ts';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
@@ -40,7 +41,11 @@ export function RunTable({ runs, onChanged }: { runs: readonly RunSummary[]; onC
     hasCallers && {
       title: 'Caller',
       isMinor: true,
-      cell: ({ caller = '' }) => <span class="mono small cut runs-caller">{caller}</span>,
+      cell: ({ caller = '' }) => (
+        <span class="small cut runs-caller" title={caller}>
+          {nameOfCaller(caller)}
+        </span>
+      ),
     },
   ];
   return <Table<RunSummary> label="Runs" rows={runs} keyOf={({ id }) => id} columns={columns.filter((column) => column !== false)} />;

@@ -1,10 +1,11 @@
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import type { Run } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { useLive } from '../../api/use-live.ts';
 import { Button } from '../../parts/button.tsx';
+import { nameOfCaller } from '../../parts/caller-names.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { formatCount, formatDateTime, formatDuration, formatNumber } from '../../parts/formats.ts';
 import { JsonView } from '../../parts/json-view.tsx';
@@ -22,6 +23,7 @@ import { timesOf } from './run-times.ts';
 import { stepsOf } from './steps.ts';
 import type { Step } from './steps.ts';
 import { spanOf, Timeline } from './timeline.tsx';
+import { WaitingCalls } from './waiting-calls.tsx';
 
 /** From an answer to the next request while it runs, in milliseconds. */
 const refreshMs = 1_000;
@@ -29,12 +31,8 @@ const refreshMs = 1_000;
 /** One run: how it went in all, and each step of it. */
 export function RunView({ id }: { id: string }): JSX.Element {
   const [isOver, setOver] = useState(false);
-  const live = useLive((signal) => call('GET /api/runs/:id', { params: { id }, signal }), {
-    question: id,
-    everyMs: isOver ? undefined : refreshMs,
-  });
-  const run = live.data;
-  const steps = useMemo(() => (run === undefined ? [] : stepsOf(run)), [run]);
+  const live = useLive((signal) => readRun(id, signal), { question: id, everyMs: isOver ? undefined : refreshMs });
+  const { run, steps = [] } = live.data ?? {};
   useEffect(() => {
     if (run !== undefined) setOver(!isUnderWay(run));
   }, [run]);
@@ -53,6 +51,7 @@ export function RunView({ id }: { id: string }): JSX.Element {
           <Head run={run} />
           <ConnectionLost live={live} />
           <End run={run} />
+          <WaitingCalls run={run} steps={steps} />
           <Facts facts={factsOf(run, steps)} />
           <Timeline run={run} steps={steps} />
           {run.prompts !== undefined && (
@@ -65,6 +64,19 @@ export function RunView({ id }: { id: string }): JSX.Element {
       )}
     </div>
   );
+}
+
+/** Of a long run, to read the answer, to find its steps and to show them takes tens of milliseconds together, so each is a task of its own. */
+async function readRun(id: string, signal: AbortSignal): Promise<{ run: Run; steps: Step[] }> {
+  const run = await call('GET /api/runs/:id', { params: { id }, signal });
+  await nextTask();
+  const steps = stepsOf(run);
+  await nextTask();
+  return { run, steps };
+}
+
+function nextTask(): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve));
 }
 
 /** To the list as it was, where the person comes from it. */
@@ -146,7 +158,7 @@ function factsOf(run: Run, steps: readonly Step[]): [string, JSX.Element | strin
     ['Requests to models', formatNumber(count('model.request'))],
     ['Calls', `${formatNumber(count('tool.call'))}${failed > 0 ? `, ${formatCount(failed, 'error')}` : ''}`],
     ['Tokens in, out', usage === null ? undefined : `${formatNumber(usage.prompt_tokens)}, ${formatNumber(usage.completion_tokens)}`],
-    ['Caller', caller === undefined ? undefined : <span class="mono small">{caller}</span>],
+    ['Caller', caller === undefined ? undefined : <span title={caller}>{nameOfCaller(caller)}</span>],
     [
       'Id',
       <>

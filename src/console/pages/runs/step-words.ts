@@ -78,7 +78,8 @@ export function titleOf({ events: [first] }: Step): string {
 }
 
 /** Why this step is there. */
-export function whyOf({ events: [first] }: Step): string {
+export function whyOf(step: Step): string {
+  const [first] = step.events;
   if (first === undefined) return '';
   const { type, data } = first;
   const text = (name: string): string => textOf(data[name]);
@@ -98,7 +99,8 @@ export function whyOf({ events: [first] }: Step): string {
     case 'run.end':
       return errorOf(first)?.message ?? '';
     default:
-      return brief(data['args']);
+      // What ran, where a person has changed what the model wrote.
+      return brief(eventOf(step, 'approval.response')?.data['args'] ?? data['args']);
   }
 }
 

@@ -126,7 +126,7 @@ function FunctionRow<Fn extends ListedFunction>({
       )}
       <span class="report-words">
         <span class="report-name mono">
-          <VisibleText text={name} />
+          <VisibleText text={name} isName />
         </span>
         <span class="soft small report-about">
           <VisibleText text={description} />

@@ -52,7 +52,7 @@ export function HeldDefinitions({ server: { id }, held, onLeaveOut, act }: HeldD
         <article key={each.name} class="stack held-one" aria-label={each.name}>
           <h3>
             <span class="mono">
-              <VisibleText text={each.name} />
+              <VisibleText text={each.name} isName />
             </span>{' '}
             <span class="soft small">{each.changed.map((part) => partNames[part] ?? part).join(', ')}</span>
           </h3>

@@ -43,7 +43,7 @@ export function OwnFunctions({ id, isListed, onTry }: OwnFunctionsProps): JSX.El
                     openConnectPage(id).catch(sayProblem);
                   }}
                 >
-                  {isConnected ? 'Connect anew' : 'Connect'}
+                  {isConnected ? 'Connect again' : 'Connect'}
                 </Button>
               </div>
               {isConnected && !isListed && <Functions id={id} onTry={onTry} />}
@@ -68,7 +68,7 @@ function Functions({ id, onTry }: Pick<OwnFunctionsProps, 'id' | 'onTry'>): JSX.
                 <div class="report-function">
                   <span class="report-words">
                     <span class="report-name mono">
-                      <VisibleText text={fn.name} />
+                      <VisibleText text={fn.name} isName />
                     </span>
                     <span class="soft small report-about">
                       <VisibleText text={fn.description} />

@@ -56,9 +56,9 @@ function ServerList(): JSX.Element {
                 },
                 { title: 'State', cell: (server) => <State server={server} /> },
                 { title: 'Functions', isNumber: true, cell: ({ report }) => report.functions.length },
-                { title: 'Tokens', isNumber: true, isMinor: true, cell: ({ report }) => formatShort(report.tokens) },
-                { title: 'Kind', isMinor: true, cell: ({ type }) => (type === 'mcp' ? 'MCP' : 'OpenAPI') },
-                { title: 'Address', isMinor: true, cell: ({ url }) => <span class="mono small cut tool-servers-url">{url}</span> },
+                { title: 'Tokens', isNumber: true, isBelow: true, cell: ({ report }) => formatShort(report.tokens) },
+                { title: 'Kind', isBelow: true, cell: ({ type }) => (type === 'mcp' ? 'MCP' : 'OpenAPI') },
+                { title: 'Address', isBelow: true, cell: ({ url }) => <span class="mono small cut tool-servers-url">{url}</span> },
               ]}
             />
           )

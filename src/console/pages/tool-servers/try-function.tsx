@@ -1,10 +1,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { AnswerOf } from '../../api/api-types.ts';
 import { ApiError, call } from '../../api/request.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { formatDuration } from '../../parts/formats.ts';
+import { formatClock, formatDuration } from '../../parts/formats.ts';
+import { JsonView } from '../../parts/json-view.tsx';
 import { initialValue } from '../../parts/json-schema.ts';
 import type { JsonSchema } from '../../parts/json-schema.ts';
 import { SchemaForm } from '../../parts/schema-form.tsx';
@@ -14,6 +14,8 @@ import { Tabs } from '../../parts/tabs.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
 import { Files, ResultView } from '../chat/result-view.tsx';
 import { SentRequests, ServerAnswers } from './recorded-requests.tsx';
+import { callsOf, keepCall } from './tried-calls.ts';
+import type { Invoked, TriedCall } from './tried-calls.ts';
 
 export interface TriedFunction {
   name: string;
@@ -22,25 +24,30 @@ export interface TriedFunction {
   parameters: unknown;
 }
 
-type Invoked = AnswerOf<'POST /api/tools/*'>;
-
 /** Calls one function as a model would, with a form for its arguments. */
 export function TryFunction({ server, fn, onClose }: { server: string; fn: TriedFunction; onClose: () => void }): JSX.Element {
   const schema = fn.parameters as JsonSchema;
+  const tried = `${server}/${fn.name}`;
   const [args, setArgs] = useState<unknown>(() => initialValue(schema, schema) ?? {});
-  const [answer, setAnswer] = useState<{ count: number; invoked?: Invoked; error?: unknown }>();
+  // Other arguments come in a form of their own.
+  const [turn, setTurn] = useState(0);
+  const [answer, setAnswer] = useState<TriedCall>();
   const [isRunning, setRunning] = useState(false);
   const run = async (): Promise<void> => {
     setRunning(true);
-    const count = (answer?.count ?? 0) + 1;
-    try {
-      const body = { arguments: args ?? {}, record_requests: true } as never;
-      setAnswer({ count, invoked: await call('POST /api/tools/*', { params: { '*': `${server}/${fn.name}/invoke` }, body }) });
-    } catch (error) {
-      setAnswer({ count, error });
-    } finally {
-      setRunning(false);
-    }
+    const begun = { tried, args: args ?? {}, time: Date.now() };
+    const body = { arguments: begun.args, record_requests: true } as never;
+    const made = await call('POST /api/tools/*', { params: { '*': `${tried}/invoke` }, body }).then(
+      (invoked): TriedCall => ({ ...begun, invoked }),
+      (error: unknown): TriedCall => ({ ...begun, error }),
+    );
+    keepCall(made);
+    setAnswer(made);
+    setRunning(false);
+  };
+  const takeArguments = (taken: unknown): void => {
+    setArgs(taken);
+    setTurn(turn + 1);
   };
   return (
     <Dialog title={`Try ${fn.name}`} kind="side" isWide onClose={onClose}>
@@ -56,7 +63,7 @@ export function TryFunction({ server, fn, onClose }: { server: string; fn: Tried
           {Object.keys(schema.properties ?? {}).length === 0 ? (
             <p>It takes no arguments.</p>
           ) : (
-            <SchemaForm schema={schema} value={args} onChange={setArgs} />
+            <SchemaForm key={turn} schema={schema} value={args} onChange={setArgs} />
           )}
         </form>
         <div class="row">
@@ -65,10 +72,56 @@ export function TryFunction({ server, fn, onClose }: { server: string; fn: Tried
           </Button>
           <span class="soft small mono">{fn.operation}</span>
         </div>
-        <div aria-live="polite">{answer !== undefined && <Outcome key={answer.count} {...answer} />}</div>
+        <div aria-live="polite">{answer !== undefined && <Outcome key={answer.time} {...answer} />}</div>
+        <EarlierCalls calls={callsOf(tried).filter((other) => other !== answer)} onTake={takeArguments} />
       </div>
     </Dialog>
   );
+}
+
+/** What was tried before, until the page is loaded again. */
+function EarlierCalls({ calls, onTake }: { calls: readonly TriedCall[]; onTake: (args: unknown) => void }): JSX.Element | null {
+  if (calls.length === 0) return null;
+  return (
+    <section class="stack">
+      <h3>Earlier calls</h3>
+      {calls.map((each) => (
+        <EarlierCall key={each.time} call={each} onTake={onTake} />
+      ))}
+      <p class="soft small">They are gone when this page is loaded again.</p>
+    </section>
+  );
+}
+
+function EarlierCall({ call: { args, time, ...outcome }, onTake }: { call: TriedCall; onTake: (args: unknown) => void }): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  const hasFailed = outcome.error !== undefined || (outcome.invoked !== undefined && 'error' in outcome.invoked);
+  return (
+    <details class="card earlier-call" onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}>
+      <summary>
+        {formatClock(time)} <span class="mono small soft">{shortArguments(args)}</span>
+        {hasFailed && <span class="chip bad">failed</span>}
+      </summary>
+      {isOpen && (
+        <div class="stack">
+          <JsonView value={args} />
+          <div>
+            <Button isSmall onClick={() => onTake(args)}>
+              Use these arguments
+            </Button>
+          </div>
+          <Outcome {...outcome} />
+        </div>
+      )}
+    </details>
+  );
+}
+
+const shortCharacters = 60;
+
+function shortArguments(args: unknown): string {
+  const text = JSON.stringify(args);
+  return text === '{}' ? 'without arguments' : text.length > shortCharacters ? `${text.slice(0, shortCharacters)}…` : text;
 }
 
 function Outcome({ invoked, error }: { invoked?: Invoked; error?: unknown }): JSX.Element {

@@ -181,7 +181,7 @@ function Report({ rows, by, days, nameOf, only }: RowsProps & { days: readonly s
         label={`Usage by ${labels[by].toLowerCase()}`}
         rows={sums}
         keyOf={({ name }) => name}
-        columns={[{ title: labels[by], cell: ({ name: id }) => <Breakable text={names.get(id) ?? id} /> }, ...counts(by, sums)]}
+        columns={[{ title: labels[by], cell: ({ name: id }) => <Breakable text={names.get(id) ?? id} /> }, ...counts(by)]}
       />
       <details>
         <summary>By day (UTC)</summary>
@@ -189,21 +189,20 @@ function Report({ rows, by, days, nameOf, only }: RowsProps & { days: readonly s
           label="Usage by day"
           rows={ofDays}
           keyOf={({ name }) => name}
-          columns={[{ title: 'Day', cell: ({ name: day }) => formatDay(day) }, ...counts(by, sums)]}
+          columns={[{ title: 'Day', cell: ({ name: day }) => formatDay(day) }, ...counts(by)]}
         />
       </details>
     </>
   );
 }
 
-/** Failures are shown on a telephone only where there are any: its room is small. */
-function counts(by: Dimension, sums: readonly Sum[]): Column<Sum>[] {
+function counts(by: Dimension): Column<Sum>[] {
   const ofTools: Column<Sum>[] = [
-    { title: 'Calls', isNumber: true, isMinor: by !== 'tool', cell: ({ calls }) => formatNumber(calls) },
+    { title: 'Calls', isNumber: true, isBelow: by !== 'tool', cell: ({ calls }) => formatNumber(calls) },
     {
       title: 'Failures',
       isNumber: true,
-      isMinor: by !== 'tool' && sums.every(({ failures }) => failures === 0),
+      isBelow: by !== 'tool',
       cell: ({ failures }) => <span class={failures > 0 ? 'bad' : undefined}>{formatNumber(failures)}</span>,
     },
   ];

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { bodySchema } from './chat-body-schema.ts';
 import type { AnswerDescription, RouteDescription, RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, approvalShape, connectShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
-import { gatewayFieldWords } from '../gateway-fields-description.ts';
+import { gatewayFieldDescriptions } from '../gateway-fields-description.ts';
 
 export const completionShape = z
   .looseObject({
@@ -31,7 +31,7 @@ export const completionShape = z
   .meta({ id: 'ChatCompletion', description: 'OpenAI’s, with fields for what the gateway did.' });
 
 /** An answer of a chat, whole or as a stream. */
-export const chatAnswer: AnswerDescription = {
+const chatAnswer: AnswerDescription = {
   about: 'The answer. With `stream: true` server-sent events, each with a chunk as JSON, and `[DONE]` at the end.',
   content: { 'application/json': completionShape, 'text/event-stream': z.string() },
 };
@@ -46,7 +46,7 @@ const chat = {
     schema: bodySchema,
     fields: {
       tools: 'Your own functions, which the gateway never runs: a call to one ends the answer.',
-      ...gatewayFieldWords,
+      ...gatewayFieldDescriptions,
       background: 'Answers at once with the id of the run, and streams to the session of `session_id`.',
     },
     example: { model: 'demo', messages: [{ role: 'user', content: 'What time is it in Osaka?' }] },

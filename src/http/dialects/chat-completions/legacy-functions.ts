@@ -1,5 +1,5 @@
 import type { ToolCall } from '../../../core/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import { invalidField } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 
@@ -21,11 +21,11 @@ export function fromLegacyFunctions(body: JsonObject): ModernBody {
   const modern: JsonObject = { ...rest };
   if (Array.isArray(rest['messages'])) modern['messages'] = toToolMessages(rest['messages']);
   if (isSet(functions)) {
-    if (isSet(rest['tools'])) throw refusal('functions', 'cannot be combined with tools. Send all of them as tools.');
+    if (isSet(rest['tools'])) throw invalidField('functions', 'cannot be combined with tools. Send all of them as tools.');
     modern['tools'] = toTools(functions);
   }
   if (isSet(choice)) {
-    if (isSet(rest['tool_choice'])) throw refusal('function_call', 'cannot be combined with tool_choice. Send tool_choice alone.');
+    if (isSet(rest['tool_choice'])) throw invalidField('function_call', 'cannot be combined with tool_choice. Send tool_choice alone.');
     modern['tool_choice'] = toToolChoice(choice);
   }
   return { body: modern, isLegacy };
@@ -44,10 +44,10 @@ function isLegacyMessage(message: JsonObject): boolean {
 }
 
 function toTools(functions: NonNullable<JsonValue>): JsonValue {
-  if (!Array.isArray(functions)) throw refusal('functions', 'must be an array of functions. Prefer tools, which replaces it.');
+  if (!Array.isArray(functions)) throw invalidField('functions', 'must be an array of functions. Prefer tools, which replaces it.');
   return functions.map((definition, index) => {
     if (!isJsonObject(definition) || typeof definition['name'] !== 'string')
-      throw refusal(`functions.${index}`, 'must be an object with a name');
+      throw invalidField(`functions.${index}`, 'must be an object with a name');
     return { type: 'function', function: definition };
   });
 }
@@ -56,7 +56,7 @@ function toToolChoice(choice: NonNullable<JsonValue>): JsonValue {
   if (choice === 'none' || choice === 'auto') return choice;
   const name = isJsonObject(choice) ? choice['name'] : undefined;
   if (typeof name === 'string') return { type: 'function', function: { name } };
-  throw refusal('function_call', 'must be "none", "auto" or {"name": "…"}. Prefer tool_choice, which replaces it.');
+  throw invalidField('function_call', 'must be "none", "auto" or {"name": "…"}. Prefer tool_choice, which replaces it.');
 }
 
 /** Backends refuse a call without a result and a result without a call, so the missing one is added. */
@@ -72,7 +72,7 @@ function toToolMessages(messages: readonly JsonValue[]): JsonValue[] {
     const { function_call: call, ...rest } = wire;
     if (wire['role'] === 'function') {
       const { name } = wire;
-      if (typeof name !== 'string') throw refusal(`messages.${index}.name`, 'must name the function whose result this is');
+      if (typeof name !== 'string') throw invalidField(`messages.${index}.name`, 'must name the function whose result this is');
       if (open?.name !== name) {
         close(lostResult);
         open = { id: idAt(index), name };
@@ -84,7 +84,7 @@ function toToolMessages(messages: readonly JsonValue[]): JsonValue[] {
     if (!isJsonObject(call) || isSet(rest['tool_calls'])) return modern.push(message);
     const { name, arguments: args = '{}', id = idAt(index) } = call;
     if (typeof name !== 'string' || typeof id !== 'string')
-      throw refusal(`messages.${index}.function_call`, 'must be an object with a name');
+      throw invalidField(`messages.${index}.function_call`, 'must be an object with a name');
     open = { id, name };
     return modern.push(callMessage(rest, { id, name, args }));
   });
@@ -100,10 +100,6 @@ function idAt(index: number): string {
 
 function callMessage(message: JsonObject, { id, name, args }: { id: string; name: string; args: JsonValue }): JsonObject {
   return { ...message, tool_calls: [{ id, type: 'function', function: { name, arguments: args } }] };
-}
-
-function refusal(param: string, message: string): GatewayError {
-  return new GatewayError('invalid_request', `${param}: ${message}`, { param });
 }
 
 /** A call as `function_call`. The `id` is our addition: if a client sends the message back unchanged, the results of this run can be restored. */

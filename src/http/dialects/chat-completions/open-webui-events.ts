@@ -8,7 +8,7 @@ import type { Status } from './status-line.ts';
 /** A part of a chunk for Open WebUI: an event of its own, which it shows and stores with the message, or images of the answer itself. */
 export type OpenWebUiPart = { event: JsonObject } | { images: JsonObject[] };
 
-/** What Open WebUI shows of a run beside its text: a line that says what is being done, and the images that tools returned. */
+/** What Open WebUI shows of a run besides its text: a line that says what is being done, and the images that tools returned. */
 export interface OpenWebUiEvents {
   note(event: ChatEvent): void;
   /** What is to be shown since it was last asked for. */

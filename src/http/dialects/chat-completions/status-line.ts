@@ -1,7 +1,7 @@
 import type { ChatEvent } from '../../../core/chat.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RunEvent } from '../../../core/run-event.ts';
-import { isJsonObject } from '../../../shared/json.ts';
+import { isJsonObject, textIn } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 
 /** One state of a status line. `isDone`: nothing is going on any more. A hidden line is not shown. */
@@ -11,7 +11,7 @@ export interface Status {
   isHidden?: true;
 }
 
-/** One line, in plain words, about what a run does beside writing. */
+/** One line, in plain words, about what a run does besides writing. */
 export interface StatusLine {
   note(event: ChatEvent): void;
   /** The line, if it has changed since it was last asked for. */
@@ -105,7 +105,7 @@ export function createStatusLine(): StatusLine {
         isChoosing = true;
         hasChanged = true;
       } else if (event.type === 'approval') {
-        // Calls behind those that wait for approval wait with them, as do calls around them.
+        // Calls after those that wait for approval wait with them, as do calls around them.
         running.clear();
         for (const { id, tool } of event.approval.calls) waiting.set(id, tool);
         hasChanged = true;
@@ -149,7 +149,7 @@ function isRound(count: number): boolean {
   return count % 10 ** Math.floor(Math.log10(count)) === 0;
 }
 
-/** Characters of a function's own words about its progress. */
+/** Characters of what a function says about its progress. */
 const reportCharacters = 200;
 
 function reportOf(name: string, { status, progress, total }: JsonObject): string | undefined {
@@ -172,8 +172,4 @@ function listed(names: Iterable<string>): string {
 
 function capitalized(text: string): string {
   return text.slice(0, 1).toUpperCase() + text.slice(1);
-}
-
-function textIn(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -2,12 +2,14 @@ import { textWithoutLinks } from '../../../chat/suspend/links-in-messages.ts';
 import { textOf } from '../../../core/chat.ts';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../../core/chat.ts';
 import type { ChatStore, ChatTexts } from '../../../core/chat-store.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ActiveRuns, StartedRun } from '../../../runs/active-runs.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { hasMoreTextThan } from '../../../shared/text-length.ts';
 import { chatCompletionFormat, completionId, toWireCall } from './openai-wire.ts';
 
 export interface StoreCompletionsOptions {
@@ -33,7 +35,7 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
       const { runId } = started.run;
       const messages = toStoredMessages(request.messages);
       const stored = toStoredCompletion(completion, request, runId);
-      if (JSON.stringify(messages).length + JSON.stringify(stored).length > limits.storedChatCharacters) return warnTooLarge(runId);
+      if (isTooLarge({ messages, stored })) return warnTooLarge(runId);
       const texts = textsOf(request.messages, answered.text);
       const id = completionId(runId);
       await store.save({ id, callerId, created, model: request.model, metadata, messages, completion: stored, texts });
@@ -162,7 +164,12 @@ export function parseMetadata(value: JsonValue | undefined): Record<string, stri
 /** The messages in OpenAI's format. If they are too large, images, audio and files are replaced by a note. */
 function toStoredMessages(messages: readonly ChatMessage[]): JsonObject[] {
   const whole = messages.map(toStoredMessage);
-  return JSON.stringify(whole).length <= limits.storedChatCharacters ? whole : whole.map(withoutMedia);
+  return isTooLarge(whole) ? whole.map(withoutMedia) : whole;
+}
+
+/** The texts alone are counted first: writing the JSON of the longest conversation takes long. */
+function isTooLarge(value: JsonValue): boolean {
+  return hasMoreTextThan(value, limits.storedChatCharacters) || JSON.stringify(value).length > limits.storedChatCharacters;
 }
 
 function toStoredMessage(message: ChatMessage): JsonObject {
@@ -210,5 +217,5 @@ function textsOf(messages: readonly ChatMessage[], answer: string): ChatTexts {
 }
 
 function invalid(what: string): GatewayError {
-  return new GatewayError('invalid_request', `metadata: ${what}.`, { param: 'metadata' });
+  return invalidField('metadata', `${what}.`);
 }

@@ -7,7 +7,7 @@ import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '.
 import { choiceOf } from '../first-choice.ts';
 import { serverSentEvents } from '../server-sent-events.ts';
 
-/** OpenAI's text completions and their chunks. `options`: whether the stream tells the `usage`. */
+/** OpenAI's text completions and their chunks. `options`: whether the stream has the `usage`. */
 export function completionFormat({ includeUsage }: JsonObject): AnswerFormat {
   return { stream: (head) => createEncoder(head, includeUsage === true), collect: createCollector };
 }

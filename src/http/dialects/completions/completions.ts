@@ -1,7 +1,8 @@
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { Dialect, ParsedRequest } from '../dialect.ts';
-import { openParameters, parseFields, requireBoundedBody, toGatewayPart } from '../gateway-fields.ts';
+import { openParameters, toGatewayPart } from '../gateway-fields.ts';
+import { parseFields, requireBoundedBody } from '../parse-fields.ts';
 import { completionFormat } from './completion-lines.ts';
 import { completionSchema } from './completion-schema.ts';
 
@@ -14,7 +15,7 @@ export const completions: Dialect = {
 };
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
-export function parseCompletion(value: unknown): ParsedRequest {
+function parseCompletion(value: unknown): ParsedRequest {
   const wire = requireBoundedBody(value, 'a JSON object with model and prompt');
   const body = parseFields(completionSchema, wire);
   const [prompt = ''] = [body.prompt].flat();

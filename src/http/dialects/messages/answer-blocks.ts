@@ -5,14 +5,14 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { RunEvent } from '../../../core/run-event.ts';
 import { sealThought } from './thinking-signature.ts';
 
-/** Which blocks a client is shown beside text and its own calls. */
+/** Which blocks a client is shown besides text and its own calls. */
 export interface ShownBlocks {
   showsThinking: boolean;
   /** The calls that the gateway executes. */
   showsCalls: boolean;
 }
 
-/** The block that an event is told by, other than text and thinking, which grow; undefined if there is none. */
+/** The block that an event becomes, other than text and thinking, which grow; undefined if there is none. */
 export function blockOf(event: ChatEvent, { showsThinking, showsCalls }: ShownBlocks, model: string): JsonObject | undefined {
   if (event.type === 'tool-call') return callBlock(event.call);
   if (event.type === 'thought') return showsThinking ? { type: 'redacted_thinking', data: sealThought(model, event.fields) } : undefined;

@@ -39,9 +39,9 @@ export function createAnswerEnding(stopSequences: readonly string[]): AnswerEndi
     },
     stop() {
       const hasStopped = reason === 'stop' && sequence !== undefined;
-      const told = isRefused && reason === 'stop' ? 'refusal' : hasStopped ? 'stop_sequence' : reasons[reason];
-      const details = told === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null;
-      return { stop_reason: told, stop_sequence: told === 'stop_sequence' ? (sequence ?? null) : null, stop_details: details };
+      const stopReason = isRefused && reason === 'stop' ? 'refusal' : hasStopped ? 'stop_sequence' : reasons[reason];
+      const details = stopReason === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null;
+      return { stop_reason: stopReason, stop_sequence: stopReason === 'stop_sequence' ? (sequence ?? null) : null, stop_details: details };
     },
     usage: () => toUsage(sum),
     ownFields: () => own.toJson(),

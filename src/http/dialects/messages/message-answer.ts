@@ -8,7 +8,7 @@ import { createAnswerEnding, refusalIn, toUsage } from './answer-ending.ts';
 import { messagesErrorBody } from './messages-errors.ts';
 import { signThinking } from './thinking-signature.ts';
 
-/** How an answer is told. Stored with suspended runs. */
+/** How an answer is written. Stored with suspended runs. */
 export interface MessageOptions extends ShownBlocks {
   stopSequences: string[];
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { json } from '../../description/route-description.ts';
 import type { RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, approvalShape, connectShape, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
-import { gatewayFieldWords } from '../gateway-fields-description.ts';
+import { gatewayFieldDescriptions } from '../gateway-fields-description.ts';
 import { bodySchema, countedSchema } from './messages-body-schema.ts';
 
 const messageShape = z
@@ -22,7 +22,7 @@ const messageShape = z
   })
   .meta({ id: 'Message', description: 'Anthropic’s, with fields for what the gateway did.' });
 
-export const messagesErrorShape = z
+const messagesErrorShape = z
   .looseObject({
     type: z.literal('error'),
     error: z.looseObject({ type: z.string(), message: z.string(), details: anyObject }),
@@ -38,7 +38,7 @@ const conversation = {
     'Your own functions, which the gateway never runs: a call to one ends the answer. Those that Anthropic runs are left out with a warning.',
   mcp_servers: 'MCP servers of this request alone; a `mcp_toolset` of `tools` says which of their tools are offered.',
   thinking: 'Thinking is shown only where it is asked for here.',
-  ...gatewayFieldWords,
+  ...gatewayFieldDescriptions,
 };
 
 export const messagesDescriptions = {
@@ -68,7 +68,7 @@ export const messagesDescriptions = {
     description: 'No backend is asked, and tools of the gateway are not counted.',
     body: {
       schema: countedSchema,
-      fields: gatewayFieldWords,
+      fields: gatewayFieldDescriptions,
       example: { model: 'demo', messages: [{ role: 'user', content: 'What time is it in Osaka?' }] },
     },
     answers: { 200: json('The estimate.', z.object({ input_tokens: z.number() })) },

@@ -24,7 +24,7 @@ function statusOf({ code, status }: GatewayError): number {
 /** Codes on which Anthropic's SDKs act, by the field at fault. */
 const codeByParam: ReadonlyMap<string | null, string> = new Map([['thread', 'thread_unsupported_request']]);
 
-/** Anthropic's error body; further fields tell what a run did before the error. Their SDKs show `error_code`. */
+/** Anthropic's error body; further fields say what a run did before the error. Their SDKs show `error_code`. */
 export function messagesErrorBody(error: GatewayError, requestId: string | undefined): JsonObject {
   const { code, message, param, progress } = error;
   const status = statusOf(error);

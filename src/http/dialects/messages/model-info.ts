@@ -16,7 +16,7 @@ export const pageQuery = z.object({
   before_id: z.string().max(256).optional(),
 });
 
-/** One page of the models, behind or before one of them. @throws GatewayError `invalid_request` */
+/** One page of the models, after or before one of them. @throws GatewayError `invalid_request` */
 export function toModelPage(records: readonly ModelRecord[], query: unknown): JsonObject {
   const { limit, after_id: after, before_id: before } = parseInput(pageQuery, query);
   const ids = records.map(({ id }) => id);
@@ -27,7 +27,7 @@ export function toModelPage(records: readonly ModelRecord[], query: unknown): Js
   return { data: page.map(toModelInfo), has_more: hasMore, first_id: page[0]?.id ?? null, last_id: page.at(-1)?.id ?? null };
 }
 
-/** Where backends tell how long the context of a model is. */
+/** Where backends say how long the context of a model is. */
 const contextFields = ['context_length', 'max_model_len', 'n_ctx'];
 
 /** A model in Anthropic's shape. */

@@ -3,11 +3,12 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { ChatRequest } from '../../../core/chat.ts';
 import { withDerived } from '../../../core/derived-parameters.ts';
 import { withOllamaOnly } from '../../../core/for-ollama-only.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import { invalidField } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import type { ParsedRequest } from '../dialect.ts';
-import { modelParams, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import { modelParams, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import { parseFields, requireBoundedBody } from '../parse-fields.ts';
 import type { MessageOptions } from './message-answer.ts';
 import { bodySchema } from './messages-body-schema.ts';
 import type { Body, CountedBody } from './messages-body-schema.ts';
@@ -32,7 +33,7 @@ export function parseMessagesBody(value: unknown, headers: IncomingHttpHeaders):
     hostedTools: [],
     parameters: { ...modelParams(wire['params']), ...modelParameters(body) },
     isTask: false,
-    ...(hasExecutedCalls && { hasKeptCalls: true }),
+    ...(hasExecutedCalls && { hasExecutedCalls: true }),
     ...(warnings.length > 0 && { warnings }),
   };
   const options: MessageOptions = {
@@ -46,8 +47,7 @@ export function parseMessagesBody(value: unknown, headers: IncomingHttpHeaders):
 /** The tool runner of Anthropic's SDK asks for one, and sends the whole conversation when it is refused in these words (`messages-errors.ts`). */
 function refuseThread({ thread }: JsonObject): void {
   if (thread === undefined || thread === null) return;
-  const message = 'thread: this server holds no conversations. Send the whole conversation in messages, without thread.';
-  throw new GatewayError('invalid_request', message, { param: 'thread' });
+  throw invalidField('thread', 'this server holds no conversations. Send the whole conversation in messages, without thread.');
 }
 
 /** Only what backends of the OpenAI API know; most of them refuse unknown parameters. */

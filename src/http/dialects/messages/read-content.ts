@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ContentPart, MessageContent } from '../../../core/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
-import { describeSchemaIssue } from '../../../shared/describe-schema-issue.ts';
+import { invalidField } from '../../../core/errors.ts';
+import { parseFields } from '../parse-fields.ts';
 import type { Block } from './messages-body-schema.ts';
 
 const textBlock = z.looseObject({ text: z.string() });
@@ -32,25 +32,17 @@ const documentBlock = z.looseObject({
 });
 const searchResult = z.looseObject({ title: z.string().nullish(), source: z.string().nullish(), content: blocks });
 
-/**
- * For what a request has few of; each check takes microseconds, and blocks come by the ten thousand.
- * @throws GatewayError `invalid_request` with the path of the field at fault
- */
-export function readBlock<Output>(schema: z.ZodType<Output>, value: unknown, path: string): Output {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const param = [path, ...(issue?.path ?? [])].join('.');
-  throw new GatewayError('invalid_request', `${param}: ${describeSchemaIssue(issue)}`, { param });
-}
-
 /** Where content stands. `isNew`: the answer is due to it, so that it would be wrong if a part were left out. */
 export interface Place {
   path: string;
   isNew: boolean;
 }
 
-/** Text and images as parts of a message. Blocks of unknown types are left out. @throws GatewayError `invalid_request` */
+/**
+ * Text and images as parts of a message. Blocks of unknown types are left out. Schemas check only what is rare: each check takes microseconds, and blocks come
+ * by the ten thousand.
+ * @throws GatewayError `invalid_request`
+ */
 export function toParts(content: string | readonly Block[], place: Place): ContentPart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
   return content.flatMap((block, index) => partsOfBlock(block, { ...place, path: `${place.path}.${index}` }));
@@ -60,17 +52,17 @@ export function toParts(content: string | readonly Block[], place: Place): Conte
 export function partsOfBlock(block: Block, place: Place): ContentPart[] {
   switch (block.type) {
     case 'text':
-      return textPart(typeof block['text'] === 'string' ? block['text'] : readBlock(textBlock, block, place.path).text);
+      return textPart(typeof block['text'] === 'string' ? block['text'] : parseFields(textBlock, block, place.path).text);
     case 'image': {
-      const { source } = readBlock(imageBlock, block, place.path);
+      const { source } = parseFields(imageBlock, block, place.path);
       if (source.type === 'url') return [{ type: 'image_url', image_url: { url: source.url } }];
       if (source.type === 'base64') return [{ type: 'image_url', image_url: { url: `data:${source.media_type};base64,${source.data}` } }];
       return leftOut('an image in a stored file', 'Send the image itself as base64 or its URL', place);
     }
     case 'document':
-      return documentParts(readBlock(documentBlock, block, place.path), place);
+      return documentParts(parseFields(documentBlock, block, place.path), place);
     case 'search_result': {
-      const { title, source, content } = readBlock(searchResult, block, place.path);
+      const { title, source, content } = parseFields(searchResult, block, place.path);
       return withHeading([title, source], toParts(content, { ...place, path: `${place.path}.content` }));
     }
     default:
@@ -89,7 +81,7 @@ function documentParts({ source, title, context }: z.infer<typeof documentBlock>
 function leftOut(what: string, cure: string, { path, isNew }: Place): ContentPart[] {
   if (!isNew) return [{ type: 'text', text: `[Here stood ${what}, which this server cannot read.]` }];
   const param = `${path}.source.type`;
-  throw new GatewayError('invalid_request', `${param}: this server cannot read ${what}. ${cure}.`, { param });
+  throw invalidField(param, `this server cannot read ${what}. ${cure}.`);
 }
 
 function withHeading(words: readonly (string | null | undefined)[], parts: ContentPart[]): ContentPart[] {

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { ChatRequest, McpToolFilter, RequestMcpServer } from '../../../core/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { parseFields } from '../parse-fields.ts';
 import { requireMcpUrl, toMcpPart } from '../mcp-servers.ts';
 import type { CountedBody } from './messages-body-schema.ts';
-import { readBlock } from './read-content.ts';
 
 const toolConfig = z.looseObject({ enabled: z.boolean().nullish() });
 const toolset = z.looseObject({
@@ -48,7 +48,8 @@ export function readMcpServers({
       },
     ];
   });
-  for (const [name, { param }] of toolsets) throw refusal(`${param}.mcp_server_name`, `mcp_servers has no server "${name.slice(0, 100)}"`);
+  for (const [name, { param }] of toolsets)
+    throw invalidField(`${param}.mcp_server_name`, `mcp_servers has no server "${name.slice(0, 100)}"`);
   return toMcpPart(read);
 }
 
@@ -57,8 +58,9 @@ function readToolsets(tools: readonly JsonObject[]): Map<string, { set: Toolset;
   for (const [index, tool] of tools.entries()) {
     if (tool['type'] !== toolsetType) continue;
     const param = `tools.${index}`;
-    const set = readBlock(toolset, tool, param);
-    if (found.has(set.mcp_server_name)) throw refusal(`${param}.mcp_server_name`, 'another toolset has the same server; put both into one');
+    const set = parseFields(toolset, tool, param);
+    if (found.has(set.mcp_server_name))
+      throw invalidField(`${param}.mcp_server_name`, 'another toolset has the same server; put both into one');
     found.set(set.mcp_server_name, { set, param });
   }
   return found;
@@ -72,8 +74,4 @@ function allowedBy(names: readonly string[] | undefined, set: Toolset | undefine
   const enabledNames = configs.flatMap(([name, { enabled }]) => (enabled === true ? [name] : []));
   const wanted = isOnByDefault ? names : enabledNames.filter((name) => names?.includes(name) !== false);
   return { ...(wanted !== undefined && { names: [...wanted] }), ...(exceptNames.length > 0 && { exceptNames }) };
-}
-
-function refusal(param: string, reason: string): GatewayError {
-  return new GatewayError('invalid_request', `${param}: ${reason}`, { param });
 }

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { AssistantMessage, ChatMessage, ContentPart, ToolCall, ToolMessage } from '../../../core/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import { invalidField } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { parseFields } from '../parse-fields.ts';
 import { ReturnedJson } from '../returned-json.ts';
 import type { Block, CountedBody } from './messages-body-schema.ts';
-import { partsOfBlock, readBlock, toContent, toParts } from './read-content.ts';
+import { partsOfBlock, toContent, toParts } from './read-content.ts';
 import type { Place } from './read-content.ts';
 import { reasoningIn } from './thinking-signature.ts';
 import type { ReasoningReader } from './thinking-signature.ts';
@@ -20,7 +21,7 @@ const resultBlock = z.looseObject({
   is_error: z.boolean().nullish(),
 });
 
-/** A conversation in our words. */
+/** A conversation in the gateway's types. */
 export interface ReadConversation {
   messages: ChatMessage[];
   /** It has calls that the gateway has run. */
@@ -44,8 +45,7 @@ export function readConversation({ messages, system, model }: Pick<CountedBody, 
       hasExecutedCalls ||= turn.hasExecutedCalls;
     }
   }
-  if (read.length === 0)
-    throw new GatewayError('invalid_request', 'messages: must have a text, an image or a result', { param: 'messages' });
+  if (read.length === 0) throw invalidField('messages', 'must have a text, an image or a result');
   return { messages: read, hasExecutedCalls };
 }
 
@@ -76,14 +76,14 @@ function userMessages(content: string | readonly Block[], place: Place): ChatMes
 }
 
 function readResult(block: Block, { path }: Place): { message: ToolMessage; images: ContentPart[] } {
-  const { tool_use_id: toolCallId, content, is_error: isError } = isPlainResult(block) ? block : readBlock(resultBlock, block, path);
+  const { tool_use_id: toolCallId, content, is_error: isError } = isPlainResult(block) ? block : parseFields(resultBlock, block, path);
   // An agent cannot take a result back: it would be refused with each further request, while a model can read that a part is missing.
   const parts = toParts(content ?? '', { path: `${path}.content`, isNew: false });
   const images = parts.filter(({ type }) => type !== 'text');
   const text = toContent(parts.filter(({ type }) => type === 'text')) as string;
-  const told = text === '' && images.length > 0 ? 'The result is the images below.' : text;
+  const shown = text === '' && images.length > 0 ? 'The result is the images below.' : text;
   // As the gateway tells models of its own calls that have failed.
-  return { message: { role: 'tool', toolCallId, content: isError === true ? JSON.stringify({ error: told }) : told }, images };
+  return { message: { role: 'tool', toolCallId, content: isError === true ? JSON.stringify({ error: shown }) : shown }, images };
 }
 
 /** The form that nearly all have, which needs no schema. */
@@ -176,7 +176,7 @@ function isPlainCall(block: Block): block is Block & { id: string; name: string;
 }
 
 function toCall(block: Block, { path }: Place): ToolCall {
-  const { id: callId, name, input } = isPlainCall(block) ? block : readBlock(callBlock, block, path);
+  const { id: callId, name, input } = isPlainCall(block) ? block : parseFields(callBlock, block, path);
   const { extra_content: signed } = block;
   return {
     id: callId,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import type { CallerWarning } from '../../../core/caller-warning.ts';
 import type { CallerFunction, ChatRequest } from '../../../core/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import { invalidField } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { jsonObject } from '../gateway-fields.ts';
+import { parseFields } from '../parse-fields.ts';
 import type { CountedBody } from './messages-body-schema.ts';
-import { readBlock } from './read-content.ts';
 import { toolsetType } from './read-mcp-servers.ts';
 
 const functionSchema = z.looseObject({
@@ -35,22 +35,24 @@ export function readTools({ tools, tool_choice: choice }: Pick<CountedBody, 'too
     }
   }
   if (choice?.type === 'tool' && leftOut.has(choice.name)) {
-    const message = `tool_choice: ${choice.name} is a tool of Anthropic's servers and models, which this gateway does not have. Choose another.`;
-    throw new GatewayError('invalid_request', message, { param: 'tool_choice' });
+    throw invalidField(
+      'tool_choice',
+      `${choice.name} is a tool of Anthropic's servers and models, which this gateway does not have. Choose another.`,
+    );
   }
   const isSingle =
     choice !== undefined && choice !== null && 'disable_parallel_tool_use' in choice && choice.disable_parallel_tool_use === true;
   return { callerFunctions, toolChoice: toChoice(choice), parallelToolCalls: isSingle ? false : undefined, warnings };
 }
 
-/** An entry without a type is meant as a function, so that what is wrong in it is told. */
+/** An entry without a type is taken for a function, so that the error names what is wrong with it. */
 function isOwn(tool: JsonObject): boolean {
   const { type } = tool;
   return type === undefined || type === null || type === 'custom';
 }
 
 function toFunction(tool: JsonObject, index: number): CallerFunction {
-  const { name, description, input_schema: parameters } = readBlock(functionSchema, tool, `tools.${index}`);
+  const { name, description, input_schema: parameters } = parseFields(functionSchema, tool, `tools.${index}`);
   return { name, wire: { type: 'function', function: { name, ...(description && { description }), parameters } } };
 }
 

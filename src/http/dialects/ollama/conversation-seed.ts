@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import type { messageSchema } from './ollama-body-schema.ts';
 
-/** Characters at both ends of a text that count, beside its length. */
+/** Characters at both ends of a text that count, besides its length. */
 const endCharacters = 500;
 
 /**
  * What identifies a conversation up to a message, for `derivedCallId`. System prompts do not count: clients put the time into them. Two conversations
- * of one caller that are the same up to a call may get each other's results beside it.
+ * of one caller that are the same up to a call may get each other's results of the gateway's calls of the same round.
  */
 export class ConversationSeed {
   readonly #hash = createHash('sha256');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RouteDescription, RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, approvalShape, connectShape, isoTime, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
-import { gatewayFieldWords } from '../gateway-fields-description.ts';
+import { gatewayFieldDescriptions } from '../gateway-fields-description.ts';
 import { chatSchema, generateSchema } from './ollama-body-schema.ts';
 
 /** The body of errors of all routes of Ollama's API. */
@@ -58,7 +58,7 @@ function answersOf(shape: z.ZodType): RouteDescription['answers'] {
   return { 200: { about, content: { 'application/json': shape, 'application/x-ndjson': shape } } };
 }
 
-const optionWords = {
+const optionDescriptions = {
   options: 'Ollama’s options. Those that OpenAI’s API knows too are for every backend, the others for Ollama alone.',
   format: '`json`, or a JSON Schema that the answer has to fit.',
   think: 'Whether, or how much, the model reasons before it answers.',
@@ -72,7 +72,7 @@ export const ollamaChatDescriptions = {
     description: 'For clients that are made for Ollama. The models, those of other backends too, get the tools that are registered.',
     body: {
       schema: chatSchema,
-      fields: { tools: 'Your own functions, which the gateway never runs.', ...optionWords, ...gatewayFieldWords },
+      fields: { tools: 'Your own functions, which the gateway never runs.', ...optionDescriptions, ...gatewayFieldDescriptions },
       example: { model: 'demo', messages: [{ role: 'user', content: 'What time is it in Osaka?' }], stream: false },
     },
     answers: answersOf(chatShape),
@@ -85,7 +85,7 @@ export const ollamaChatDescriptions = {
       'An answer to a prompt, or with `suffix` the text between the two. No tools run unless `tool_ids` or `tool_servers` names some.',
     body: {
       schema: generateSchema,
-      fields: { suffix: 'What follows the text that is to be inserted.', ...optionWords, ...gatewayFieldWords },
+      fields: { suffix: 'What follows the text that is to be inserted.', ...optionDescriptions, ...gatewayFieldDescriptions },
       example: { model: 'demo', prompt: 'Hello', stream: false },
     },
     answers: answersOf(generateShape),

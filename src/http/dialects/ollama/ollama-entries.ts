@@ -5,8 +5,8 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 
 /** What clients assume themselves where a server says nothing. */
 const assumedContext = 32_768;
-/** Ollama's words; other backends have more. */
-const capabilityWords = ['completion', 'tools', 'insert', 'vision', 'embedding', 'thinking', 'audio', 'image'];
+/** Those that Ollama knows; other backends have more. */
+const ollamaCapabilities = ['completion', 'tools', 'insert', 'vision', 'embedding', 'thinking', 'audio', 'image'];
 
 /** An entry of `GET /api/tags`. Clients insist on every field. */
 export function toTag(record: ModelRecord): JsonObject {
@@ -55,7 +55,7 @@ export function toShown({ record, contextTokens }: FoundModel, shown: JsonObject
 
 /** Every model that chats has tools here, be it by a prompt, whatever its backend says. */
 function capabilitiesOf({ capabilities = ['completion'] }: Pick<ModelRecord, 'capabilities'>): string[] {
-  const known = capabilities.filter((word) => capabilityWords.includes(word));
+  const known = capabilities.filter((word) => ollamaCapabilities.includes(word));
   return known.includes('completion') ? [...new Set([...known, 'tools'])] : known;
 }
 

@@ -2,7 +2,7 @@ import type { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { ErrorFormat } from '../../error-handler.ts';
 
-/** Ollama's error: a text. Further fields tell what a run did before it. */
+/** Ollama's error: a text. Further fields say what a run did before it. */
 export function ollamaError(error: GatewayError): JsonObject {
   return { error: error.message, ...error.progress };
 }

@@ -1,5 +1,6 @@
 import type { ChatMessage, TextCompletion } from '../../../core/chat.ts';
-import { modelParams, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import { modelParams, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import { parseFields, requireBoundedBody } from '../parse-fields.ts';
 import type { Dialect, ParsedRequest } from '../dialect.ts';
 import { generateSchema } from './ollama-body-schema.ts';
 import type { GenerateBody } from './ollama-body-schema.ts';
@@ -21,7 +22,7 @@ export const ollamaGenerate: Dialect = {
 };
 
 /** @throws GatewayError `invalid_request` with `param` set to the first field at fault */
-export function parseOllamaGenerate(value: unknown): ParsedRequest {
+function parseOllamaGenerate(value: unknown): ParsedRequest {
   const wire = requireBoundedBody(value, 'a JSON object with model and prompt');
   const body = parseFields(generateSchema, wire);
   const completion = toCompletion(body);

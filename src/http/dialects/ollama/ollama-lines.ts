@@ -14,7 +14,7 @@ const preciseTime: Clock = () => performance.timeOrigin + performance.now();
 
 /** Where the two kinds of lines differ. */
 interface LineKind {
-  /** A piece of an answer, as the fields of a line beside the common ones. */
+  /** A piece of an answer, as the fields of a line besides the common ones. */
   text: (text: string) => JsonObject;
   /** The same as JSON, without the opening brace: most lines are of this kind. */
   textJson: (text: string) => string;
@@ -113,7 +113,7 @@ function createCollector({ model }: AnswerHead, writing: Writing): AnswerCollect
   };
 }
 
-/** What the last line of an answer tells. */
+/** What the last line of an answer has. */
 class Ending {
   readonly #clock: Clock;
   readonly #start: number;
@@ -169,7 +169,7 @@ function nanoseconds(milliseconds: number): number {
   return Math.max(1, Math.round(milliseconds * 1e6));
 }
 
-export function timeText(time: number): string {
+function timeText(time: number): string {
   return new Date(time).toISOString();
 }
 

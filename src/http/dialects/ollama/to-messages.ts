@@ -7,7 +7,7 @@ import type { messageSchema } from './ollama-body-schema.ts';
 type WireMessage = z.infer<typeof messageSchema>;
 
 /**
- * Puts a conversation into our words. Calls get the ids with which they were handed over, whatever ids the client has for them: some
+ * Converts a conversation to the gateway's types. Calls get the ids with which they were handed over, whatever ids the client has for them: some
  * clients of Ollama send none back, others make their own. Results find their call by the client's id, by the function's name, or by their order. `seed` is for calls that follow.
  */
 export function toMessages(wire: readonly WireMessage[]): { messages: ChatMessage[]; seed: () => string } {

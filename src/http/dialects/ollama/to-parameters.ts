@@ -34,7 +34,7 @@ export function toParameters(body: CommonBody): JsonObject {
       think: think === '' ? undefined : (think ?? undefined),
       keep_alive: keepAlive ?? undefined,
       options: hasOptions ? options : undefined,
-      // Named beside the other options too: a selection of tools keeps it, so that the model is not loaded again.
+      // Named on its own as well: a selection of tools keeps it, so that the model is not loaded again.
       num_ctx: options['num_ctx'],
     }),
   );

@@ -1,11 +1,11 @@
 import type { ChatEvent, McpToolList, ToolCall } from '../../../core/chat.ts';
 import type { PendingApproval } from '../../../core/approval.ts';
 import type { RunEvent } from '../../../core/run-event.ts';
-import { isJsonObject } from '../../../shared/json.ts';
+import { isJsonObject, textIn } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { approvalRequestId } from './approval-request-id.ts';
 import { customInput, labelOfServer, searchArguments } from './caller-tools.ts';
-import type { ToldTool } from './caller-tools.ts';
+import type { OriginalTool } from './caller-tools.ts';
 import { writeReasoning } from './kept-reasoning.ts';
 import type {
   ApprovalRequestItem,
@@ -21,9 +21,9 @@ import type {
 
 /** Takes the events of the items of an answer. A value that is a function gives JSON, and is called only where the event is written. */
 export interface ItemEvents {
-  tell(type: string, fields: Record<string, EventValue>): void;
+  emit(type: string, fields: Record<string, EventValue>): void;
   /** `delta` of a part that began before. */
-  tellDelta(part: DeltaPlace, delta: string): void;
+  emitDelta(part: DeltaPlace, delta: string): void;
 }
 export type EventValue = JsonValue | OutputItem | (() => string);
 
@@ -37,13 +37,13 @@ export interface ItemOptions {
   runId: string;
   /** Part of the ids of all items; unlike that of any other answer. */
   key: string;
-  /** Offered names that are told otherwise. */
-  tools: Readonly<Record<string, ToldTool>>;
+  /** By the name of the offered function, where it differs. */
+  originals: Readonly<Record<string, OriginalTool>>;
   /** Adds what the client has to return for the model to go on with its reasoning. */
   keepsReasoning: boolean;
-  /** Labels of MCP servers whose tools are not told again. */
+  /** Labels of MCP servers whose tools are not listed again. */
   listed: readonly string[];
-  /** Tells the gateway's own words on what an item tells as well. */
+  /** Writes also what the gateway itself says about an item, as text. */
   showsNotices: boolean;
 }
 
@@ -66,7 +66,7 @@ interface OpenReasoning {
   place: DeltaPlace;
 }
 
-/** A call as the events of the run tell it. */
+/** A call as the events of the run describe it. */
 interface OpenCall {
   tool: string;
   args: JsonValue;
@@ -128,7 +128,7 @@ export class AnswerItems {
     }
   }
 
-  /** Ends what is still open. `status`: of a text that was being told. */
+  /** Ends what is still open. `status`: of a text that was being written. */
   end(status: ItemStatus): void {
     this.#endReasoning();
     this.#endMessage(status);
@@ -147,7 +147,7 @@ export class AnswerItems {
 
   #add(item: OutputItem): number {
     const index = this.output.push(item) - 1;
-    this.#events.tell('response.output_item.added', { output_index: index, item });
+    this.#events.emit('response.output_item.added', { output_index: index, item });
     return index;
   }
 
@@ -159,7 +159,7 @@ export class AnswerItems {
     this.#endReasoning();
     const open = this.#message?.type === type ? this.#message : this.#beginText(type);
     open.text += text;
-    this.#events.tellDelta(open.place, text);
+    this.#events.emitDelta(open.place, text);
   }
 
   #beginText(type: OpenText['type']): OpenText {
@@ -177,7 +177,7 @@ export class AnswerItems {
     const place = { type: `response.${type}.delta`, fields: type === 'output_text' ? { ...where, logprobs: [] } : where };
     const partJsons = this.#message?.partJsons ?? [];
     const open: OpenText = { item, partJsons, index, contentIndex, type, text: '', place };
-    this.#events.tell('response.content_part.added', { ...where, part: { ...this.#partOf(open) } });
+    this.#events.emit('response.content_part.added', { ...where, part: { ...this.#partOf(open) } });
     this.#message = open;
     return open;
   }
@@ -198,9 +198,9 @@ export class AnswerItems {
       partJsons.push(json);
       return json;
     });
-    if (type === 'refusal') this.#events.tell('response.refusal.done', { ...where, refusal: textJson });
-    else this.#events.tell('response.output_text.done', { ...where, logprobs, text: textJson });
-    this.#events.tell('response.content_part.done', { ...where, part: partJson });
+    if (type === 'refusal') this.#events.emit('response.refusal.done', { ...where, refusal: textJson });
+    else this.#events.emit('response.output_text.done', { ...where, logprobs, text: textJson });
+    this.#events.emit('response.content_part.done', { ...where, part: partJson });
     if (type === 'output_text') this.#logprobs = [];
   }
 
@@ -212,21 +212,21 @@ export class AnswerItems {
     const { item, partJsons, index } = open;
     item.status = status;
     const itemJson = (): string => `${JSON.stringify({ ...item, content: [] }).slice(0, -2)}${partJsons.join(',')}]}`;
-    this.#events.tell('response.output_item.done', { output_index: index, item: itemJson });
+    this.#events.emit('response.output_item.done', { output_index: index, item: itemJson });
   }
 
   #addReasoning(text: string, field: string | undefined): void {
     this.#endMessage('completed');
     const open = this.#reasoning ?? this.#beginReasoning(field);
     open.text += text;
-    this.#events.tellDelta(open.place, text);
+    this.#events.emitDelta(open.place, text);
   }
 
   #beginReasoning(field: string | undefined): OpenReasoning {
     const item: ReasoningItem = { id: this.#newId('rs'), type: 'reasoning', summary: [] };
     const index = this.#add(item);
     const where = { item_id: item.id, output_index: index, summary_index: 0 };
-    this.#events.tell('response.reasoning_summary_part.added', { ...where, part: { type: 'summary_text', text: '' } });
+    this.#events.emit('response.reasoning_summary_part.added', { ...where, part: { type: 'summary_text', text: '' } });
     const open = { item, index, text: '', field, place: { type: 'response.reasoning_summary_text.delta', fields: where } };
     this.#reasoning = open;
     return open;
@@ -242,9 +242,9 @@ export class AnswerItems {
     item.summary = [part];
     if (this.#options.keepsReasoning)
       item.encrypted_content = writeReasoning({ ...(field !== undefined && { [field]: text }), ...thought });
-    this.#events.tell('response.reasoning_summary_text.done', { ...where, text });
-    this.#events.tell('response.reasoning_summary_part.done', { ...where, part });
-    this.#events.tell('response.output_item.done', { output_index: index, item });
+    this.#events.emit('response.reasoning_summary_text.done', { ...where, text });
+    this.#events.emit('response.reasoning_summary_part.done', { ...where, part });
+    this.#events.emit('response.output_item.done', { output_index: index, item });
   }
 
   /** Fields that go back to the backend with the calls that follow; there may be no reasoning that can be shown. */
@@ -252,7 +252,7 @@ export class AnswerItems {
     if (this.#reasoning !== undefined) return this.#endReasoning(fields);
     this.#endMessage('completed');
     const item: ReasoningItem = { id: this.#newId('rs'), type: 'reasoning', summary: [], encrypted_content: writeReasoning(fields) };
-    this.#events.tell('response.output_item.done', { output_index: this.#add(item), item });
+    this.#events.emit('response.output_item.done', { output_index: this.#add(item), item });
     return undefined;
   }
 
@@ -266,10 +266,11 @@ export class AnswerItems {
   #addCallerCall({ id, name, arguments: args }: ToolCall): void {
     this.#endReasoning();
     this.#endMessage('completed');
-    const told = Object.hasOwn(this.#options.tools, name) ? this.#options.tools[name] : undefined;
-    if (told?.isSearch === true) return this.#addSearch(id, args);
-    const names = { name: told?.name ?? name, ...(told?.namespace !== undefined && { namespace: told.namespace }) };
-    const isCustom = told?.isCustom === true;
+    const { originals } = this.#options;
+    const original = Object.hasOwn(originals, name) ? originals[name] : undefined;
+    if (original?.isSearch === true) return this.#addSearch(id, args);
+    const names = { name: original?.name ?? name, ...(original?.namespace !== undefined && { namespace: original.namespace }) };
+    const isCustom = original?.isCustom === true;
     const field = isCustom ? 'input' : 'arguments';
     const text = isCustom ? customInput(args) : args;
     const itemWith = (status: ItemStatus, content: string): OutputItem =>
@@ -280,11 +281,11 @@ export class AnswerItems {
     const index = this.#add(itemWith('in_progress', ''));
     const where = { item_id: itemId, output_index: index };
     const events = isCustom ? 'response.custom_tool_call_input' : 'response.function_call_arguments';
-    this.#events.tell(`${events}.delta`, { ...where, delta: text });
-    this.#events.tell(`${events}.done`, { ...where, [field]: text });
+    this.#events.emit(`${events}.delta`, { ...where, delta: text });
+    this.#events.emit(`${events}.done`, { ...where, [field]: text });
     const item = itemWith('completed', text);
     this.output[index] = item;
-    this.#events.tell('response.output_item.done', { output_index: index, item });
+    this.#events.emit('response.output_item.done', { output_index: index, item });
   }
 
   /** OpenAI has no event for its arguments. */
@@ -299,11 +300,11 @@ export class AnswerItems {
     };
     const index = this.#add(item);
     Object.assign(item, { status: 'completed', arguments: searchArguments(args) });
-    this.#events.tell('response.output_item.done', { output_index: index, item });
+    this.#events.emit('response.output_item.done', { output_index: index, item });
   }
 
   #noteRunEvent({ type, data }: RunEvent, mayWait: boolean): void {
-    // What runs within a preset is told by the call of that preset.
+    // What runs within a preset is covered by the call of that preset.
     if (data['within'] !== undefined && type !== 'approval.request') return;
     const id = textIn(data['id']);
     if (type === 'tool.call') {
@@ -347,9 +348,9 @@ export class AnswerItems {
     call.item = item;
     call.index = index;
     const where = { item_id: item.id, output_index: index };
-    this.#events.tell('response.mcp_call.in_progress', where);
-    this.#events.tell('response.mcp_call_arguments.delta', { ...where, delta: item.arguments });
-    this.#events.tell('response.mcp_call_arguments.done', { ...where, arguments: item.arguments });
+    this.#events.emit('response.mcp_call.in_progress', where);
+    this.#events.emit('response.mcp_call_arguments.delta', { ...where, delta: item.arguments });
+    this.#events.emit('response.mcp_call_arguments.done', { ...where, arguments: item.arguments });
   }
 
   #settleCall(id: string, data: JsonObject): void {
@@ -372,8 +373,8 @@ export class AnswerItems {
     if (item === undefined) return;
     Object.assign(item, end);
     const state = end.status === 'completed' ? 'completed' : 'failed';
-    this.#events.tell(`response.mcp_call.${state}`, { item_id: item.id, output_index: index });
-    this.#events.tell('response.output_item.done', { output_index: index, item });
+    this.#events.emit(`response.mcp_call.${state}`, { item_id: item.id, output_index: index });
+    this.#events.emit('response.output_item.done', { output_index: index, item });
   }
 
   #begunCalls(): OpenCall[] {
@@ -386,10 +387,10 @@ export class AnswerItems {
     const item: ListToolsItem = { id: this.#newId('mcpl'), type: 'mcp_list_tools', server_label: server, tools: [] };
     const index = this.#add(item);
     const where = { item_id: item.id, output_index: index };
-    this.#events.tell('response.mcp_list_tools.in_progress', where);
-    this.#events.tell(`response.mcp_list_tools.${error === undefined ? 'completed' : 'failed'}`, where);
+    this.#events.emit('response.mcp_list_tools.in_progress', where);
+    this.#events.emit(`response.mcp_list_tools.${error === undefined ? 'completed' : 'failed'}`, where);
     Object.assign(item, { tools: listed, ...(error !== undefined && { error }) });
-    this.#events.tell('response.output_item.done', { output_index: index, item });
+    this.#events.emit('response.output_item.done', { output_index: index, item });
   }
 
   #addApprovals({ run_id: runId, calls }: PendingApproval): void {
@@ -404,7 +405,7 @@ export class AnswerItems {
         name: tool,
         server_label: labelOfServer(server),
       };
-      this.#events.tell('response.output_item.done', { output_index: this.#add(item), item });
+      this.#events.emit('response.output_item.done', { output_index: this.#add(item), item });
     }
   }
 }
@@ -417,10 +418,6 @@ function toCallError(error: JsonObject): McpCallError {
   const message = textIn(error['message']);
   if (code === 'tool_not_found' || code.startsWith('args_')) return { type: 'mcp_protocol_error', code: invalidParams, message };
   return { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: message }] };
-}
-
-function textIn(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
 }
 
 function once(make: () => string): () => string {

@@ -1,15 +1,16 @@
 import type { CallerWarning } from '../../../core/caller-warning.ts';
 import type { CallerFunction, RequestMcpServer } from '../../../core/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import type { GatewayError } from '../../../core/errors.ts';
+import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { parseFields } from '../gateway-fields.ts';
+import { parseFields } from '../parse-fields.ts';
 import { parseMcpTool } from '../mcp-servers.ts';
 import { customSchema, functionSchema, namespaceSchema, toolSearchSchema } from './request-schema.ts';
 
-/** How an offered name of the caller's functions is told in the answer, where that differs. */
-export interface ToldTool {
+/** The caller's tool that an offered function stands for. */
+export interface OriginalTool {
   name: string;
   namespace?: string;
   isCustom?: true;
@@ -20,8 +21,8 @@ export interface ToldTool {
 export interface CallerTools {
   functions: CallerFunction[];
   mcpServers: RequestMcpServer[];
-  /** By offered name. */
-  told: Map<string, ToldTool>;
+  /** By the name of the offered function; those that differ from it only. */
+  originals: Map<string, OriginalTool>;
   warnings: CallerWarning[];
 }
 
@@ -31,16 +32,10 @@ export interface CallerTools {
  * they are left out. @throws GatewayError `invalid_request`
  */
 export function parseTools(entries: readonly JsonObject[], path: string): CallerTools {
-  const tools: CallerTools = { functions: [], mcpServers: [], told: new Map(), warnings: [] };
+  const tools: CallerTools = { functions: [], mcpServers: [], originals: new Map(), warnings: [] };
   entries.forEach((entry, index) => addTool(tools, entry, { path: `${path}.${index}` }));
   if (tools.functions.length <= limits.toolsPerRequest) return tools;
-  throw new GatewayError(
-    'invalid_request',
-    `${path}: must have at most ${limits.toolsPerRequest} functions, those in namespaces included`,
-    {
-      param: path,
-    },
-  );
+  throw invalidField(path, `must have at most ${limits.toolsPerRequest} functions, those in namespaces included`);
 }
 
 function addTool(tools: CallerTools, entry: JsonObject, place: { path: string; namespace?: string }): void {
@@ -105,10 +100,10 @@ function withDescription(description: string | null | undefined): { description?
   return description === undefined || description === null || description === '' ? {} : { description };
 }
 
-function offer({ functions, told }: CallerTools, tool: ToldTool, definition: JsonObject): void {
+function offer({ functions, originals }: CallerTools, tool: OriginalTool, definition: JsonObject): void {
   const name = offeredName(tool.name, tool.namespace);
   functions.push({ name, wire: { type: 'function', function: { name, ...definition } } });
-  if (name !== tool.name || tool.isCustom === true || tool.isSearch === true) told.set(name, tool);
+  if (name !== tool.name || tool.isCustom === true || tool.isSearch === true) originals.set(name, tool);
 }
 
 /** What backends take as the name of a function. */
@@ -157,7 +152,7 @@ export function searchArguments(args: string): JsonObject {
 }
 
 /**
- * `tool_choice` in the words of chat completions, which the offer is narrowed by.
+ * `tool_choice` in the format of chat completions, by which the offer is narrowed.
  * @throws GatewayError `invalid_request` where it demands a tool that is left out
  */
 export function toToolChoice(choice: JsonValue | undefined): JsonValue | undefined {
@@ -180,22 +175,22 @@ export function toToolChoice(choice: JsonValue | undefined): JsonValue | undefin
 
 function namedChoice(choice: JsonObject): JsonObject {
   const { name, namespace } = choice;
-  if (typeof name !== 'string')
-    throw new GatewayError('invalid_request', 'tool_choice.name: must name the tool', { param: 'tool_choice.name' });
+  if (typeof name !== 'string') throw invalidField('tool_choice.name', 'must name the tool');
   return { type: 'function', function: { name: offeredName(name, typeof namespace === 'string' ? namespace : undefined) } };
 }
 
 /** By the label that our items have. */
 function serverChoice(choice: JsonObject): JsonObject {
   const { server_label: label } = choice;
-  if (typeof label !== 'string')
-    throw new GatewayError('invalid_request', 'tool_choice.server_label: must name the server', { param: 'tool_choice.server_label' });
+  if (typeof label !== 'string') throw invalidField('tool_choice.server_label', 'must name the server');
   return { ...choice, server_label: serverOfLabel(label) };
 }
 
 function refusal(type: JsonValue | undefined): GatewayError {
-  const message = `tool_choice: demands a tool of type ${JSON.stringify(shortened(type))}, which is not known here. Name a function, a custom tool or an MCP server.`;
-  return new GatewayError('invalid_request', message, { param: 'tool_choice' });
+  return invalidField(
+    'tool_choice',
+    `demands a tool of type ${JSON.stringify(shortened(type))}, which is not known here. Name a function, a custom tool or an MCP server.`,
+  );
 }
 
 function shortened(type: JsonValue | undefined): string {

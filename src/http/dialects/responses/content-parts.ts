@@ -1,9 +1,12 @@
 import type { ContentPart, MessageContent } from '../../../core/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError, invalidField } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 
-/** Parts of a message or of a call's output, in our words; text alone becomes a text, and nothing an empty one: backends refuse lists without parts. @throws GatewayError `invalid_request` for what cannot be read here */
+/**
+ * Parts of a message or of a call's output, in the gateway's types. Text alone becomes a text, and nothing an empty one, because backends refuse lists without
+ * parts. @throws GatewayError `invalid_request` for what cannot be read here
+ */
 export function toContent(content: string | readonly JsonObject[], path: string): MessageContent {
   if (typeof content === 'string') return content;
   const parts = content.flatMap((part, index) => toPart(part, `${path}.${index}`));
@@ -43,7 +46,7 @@ function imagePart(part: JsonObject, path: string): ContentPart {
 
 const dataUri = /^data:[^,]*,/iu;
 
-/** The text of a file, behind its name. */
+/** The text of a file, after its name. */
 function fileText(part: JsonObject, path: string): string {
   const { file_data: data, filename } = part;
   const cure = 'the text of the file in file_data';
@@ -72,5 +75,5 @@ function decoded(data: string): string | undefined {
 }
 
 function cannotLoad(param: string, cure: string): GatewayError {
-  return new GatewayError('invalid_request', `${param}: files are neither stored nor loaded here. Send ${cure}.`, { param });
+  return invalidField(param, `files are neither stored nor loaded here. Send ${cure}.`);
 }

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import type { RequestedDecision } from '../../../core/approval.ts';
 import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../core/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import { GatewayError, invalidField } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { parseFields } from '../gateway-fields.ts';
+import { parseFields } from '../parse-fields.ts';
 import { ReturnedJson } from '../returned-json.ts';
 import { approvalRequestId, runIdOf } from './approval-request-id.ts';
 import { offeredName, parseTools, searchName } from './caller-tools.ts';
@@ -12,14 +12,14 @@ import { toContent } from './content-parts.ts';
 import { readReasoning } from './kept-reasoning.ts';
 import { itemSchemas } from './request-schema.ts';
 
-/** The `input` of a request in our words. */
+/** The `input` of a request in the gateway's types. */
 export interface ParsedInput {
   messages: ChatMessage[];
   /** Decisions on calls that wait: responses to approval requests that nothing of the assistant follows. Earlier ones are history. */
   decisions: RequestedDecision[];
   /** Calls that the gateway has executed are among the messages. */
-  hasKeptCalls: boolean;
-  /** The path of the first item that stands behind decisions, and is no part of them. */
+  hasExecutedCalls: boolean;
+  /** The path of the first item that stands after decisions, and is no part of them. */
   besideDecisions: string | undefined;
   /** Labels of the MCP servers whose tools an earlier answer has listed. */
   listed: ReadonlySet<string>;
@@ -27,7 +27,7 @@ export interface ParsedInput {
   tools: CallerTools[];
 }
 
-const nothing = { decisions: [], besideDecisions: undefined, hasKeptCalls: false, listed: new Set<string>(), tools: [] };
+const nothing = { decisions: [], besideDecisions: undefined, hasExecutedCalls: false, listed: new Set<string>(), tools: [] };
 
 type ItemType = keyof typeof itemSchemas;
 
@@ -73,7 +73,7 @@ class ItemReader {
   readonly #approvals: Approvals;
   readonly #returned = new ReturnedJson();
   #besideDecisions: string | undefined;
-  #hasKeptCalls = false;
+  #hasExecutedCalls = false;
   /** The assistant's message that further items join, and the results of its calls that the gateway has executed. */
   #open: AssistantMessage | undefined;
   #results: ToolMessage[] = [];
@@ -148,7 +148,7 @@ class ItemReader {
       messages: this.#messages,
       decisions: this.#decisions,
       besideDecisions: this.#besideDecisions,
-      hasKeptCalls: this.#hasKeptCalls,
+      hasExecutedCalls: this.#hasExecutedCalls,
       listed: this.#listed,
       tools: this.#tools,
     };
@@ -180,7 +180,7 @@ class ItemReader {
   }
 
   #addExecuted({ id, name, args }: { id: string; name: string; args: string }, result: string): void {
-    this.#hasKeptCalls = true;
+    this.#hasExecutedCalls = true;
     if (this.#open !== undefined && this.#open.toolCalls.length > this.#results.length) this.#close();
     this.#assistant().toolCalls.push({ id, name, arguments: args });
     this.#results.push({ role: 'tool', toolCallId: id, name, content: result });
@@ -220,7 +220,7 @@ class ItemReader {
     if (id.startsWith('msg_') && (next?.['type'] === 'function_call' || next?.['type'] === 'custom_tool_call')) return;
     throw new GatewayError(
       'invalid_request',
-      `${path}.id: there is no stored item of this id. Send the item itself; clients do so when they are told "store": false.`,
+      `${path}.id: there is no stored item of this id. Send the item itself; clients do so with "store": false.`,
       { param: `${path}.id` },
     );
   }
@@ -252,7 +252,8 @@ class ItemReader {
 function toDecision(response: { id: string; approve: boolean; reason?: string | null | undefined }, param: string): RequestedDecision {
   const { id, approve, reason } = response;
   const runId = runIdOf(id);
-  if (runId === undefined) throw new GatewayError('invalid_request', `${param}: there is no request for approval of this id.`, { param });
+  if (runId === undefined)
+    throw invalidField(param, 'there is no request for approval of this id. Send the id of an item of the type mcp_approval_request.');
   const message = reason === undefined || reason === null || reason === '' ? {} : { message: reason };
   const answer = approve ? { decision: 'approve' as const } : { decision: 'reject' as const, ...message };
   return { runId, isAbout: (token) => approvalRequestId(runId, token) === id, answer, param };
@@ -282,7 +283,7 @@ function typeOf(item: JsonObject): ItemType | undefined {
   return typeof type === 'string' && Object.hasOwn(itemSchemas, type) ? (type as ItemType) : undefined;
 }
 
-/** Texts of one answer are told as several items where calls stood between them, and follow each other as they were said. */
+/** The texts of one answer are several items where calls stood between them, and are put together in their order. */
 function joined(before: AssistantMessage['content'], next: NonNullable<AssistantMessage['content']>): AssistantMessage['content'] {
   if (before === null) return next;
   if (typeof before === 'string' && typeof next === 'string') return `${before}${next}`;

@@ -3,10 +3,11 @@ import { maxCallerWarnings } from '../../../core/caller-warning.ts';
 import type { CallerWarning } from '../../../core/caller-warning.ts';
 import { textOf } from '../../../core/chat.ts';
 import type { ChatMessage, ChatRequest } from '../../../core/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import { invalidField } from '../../../core/errors.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { ParsedRequest } from '../dialect.ts';
-import { modelParams, namesTools, parseFields, requireBoundedBody, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import { modelParams, namesTools, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
+import { parseFields, requireBoundedBody } from '../parse-fields.ts';
 import { isHiddenTask } from '../is-hidden-task.ts';
 import { isOpenWebUi } from '../is-open-webui.ts';
 import { toMcpPart } from '../mcp-servers.ts';
@@ -26,8 +27,7 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
   const tools = mergedTools([parseTools((body.tools ?? []) as JsonObject[], 'tools'), ...input.tools]);
   const toolChoice = toToolChoice((body.tool_choice as JsonValue | undefined) ?? undefined);
   const messages = withOneSystemPrompt([...instructionsOf(body), ...input.messages]);
-  if (messages.length === 0 && input.decisions.length === 0)
-    throw new GatewayError('invalid_request', 'input: must not be empty', { param: 'input' });
+  if (messages.length === 0 && input.decisions.length === 0) throw invalidField('input', 'must not be empty');
   const warnings = [...tools.warnings, ...leftOutFields(wire), ...leftOutBeside(input.besideDecisions)];
   const request: ChatRequest = {
     ...toGatewayPart(body),
@@ -42,7 +42,7 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
     parallelToolCalls: body.parallel_tool_calls ?? undefined,
     parameters: { ...modelParams(wire['params']), ...parametersOf(body) },
     isTask: !namesTools(body) && isHiddenTask(messages, body.stream ?? false),
-    ...(input.hasKeptCalls && { hasKeptCalls: true }),
+    ...(input.hasExecutedCalls && { hasExecutedCalls: true }),
     ...(typeof body.max_tool_calls === 'number' && { maxToolCalls: body.max_tool_calls }),
     ...(warnings.length > 0 && { warnings }),
   };
@@ -61,10 +61,7 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
 /** What only a server can serve that keeps conversations, prompts or answers. */
 function refuseStored(wire: JsonObject): void {
   for (const field of ['conversation', 'prompt']) {
-    if (isSet(wire[field]))
-      throw new GatewayError('invalid_request', `${field}: nothing of this kind is kept here. Send the conversation itself in input.`, {
-        param: field,
-      });
+    if (isSet(wire[field])) throw invalidField(field, 'nothing of this kind is kept here. Send the conversation itself in input.');
   }
 }
 
@@ -77,7 +74,7 @@ function leftOutFields(wire: JsonObject): CallerWarning[] {
 
 /** The run goes on where it waited, with the decisions alone. */
 function leftOutBeside(path: string | undefined): CallerWarning[] {
-  const message = `${path}: is left out, because the run that waited goes on with the decisions alone. Send it again behind the answer.`;
+  const message = `${path}: is left out, because the run that waited goes on with the decisions alone. Send it again after the answer.`;
   return path === undefined ? [] : [{ code: 'item_left_out', message }];
 }
 
@@ -105,7 +102,7 @@ function mergedTools(parsed: readonly CallerTools[]): CallerTools {
   return {
     functions: [...new Map(functions.map((entry) => [entry.name, entry])).values()],
     mcpServers: parsed.flatMap(({ mcpServers }) => mcpServers),
-    told: new Map(parsed.flatMap(({ told }) => [...told])),
+    originals: new Map(parsed.flatMap(({ originals }) => [...originals])),
     // Lists of tools may be thousands, and each warning is an event.
     warnings: parsed.flatMap(({ warnings }) => warnings).slice(0, maxCallerWarnings),
   };
@@ -143,18 +140,18 @@ function responseFormat({ text }: Body): JsonObject | undefined {
   };
 }
 
-function optionsOf(body: Body, { told }: CallerTools): ResponseOptions {
+function optionsOf(body: Body, { originals }: CallerTools): ResponseOptions {
   return {
-    response: toldOf(body),
-    ...(told.size > 0 && { tools: Object.fromEntries([...told].map(([name, tool]) => [name, { ...tool }])) }),
+    response: echoedFields(body),
+    ...(originals.size > 0 && { tools: Object.fromEntries([...originals].map(([name, tool]) => [name, { ...tool }])) }),
     // A stored answer is what the next one builds on.
     ...((body.store === true || body.include?.includes('reasoning.encrypted_content') === true) && { keepsReasoning: true }),
   };
 }
 
 /** What OpenAI repeats of a request in its response. */
-function toldOf(body: Body): JsonObject {
-  const told = {
+function echoedFields(body: Body): JsonObject {
+  const echoed = {
     background: body.background === true,
     instructions: body.instructions ?? null,
     max_output_tokens: body.max_output_tokens ?? null,
@@ -168,17 +165,17 @@ function toldOf(body: Body): JsonObject {
     temperature: body.temperature ?? null,
     text: { ...body.text, format: body.text?.format ?? { type: 'text' } },
     tool_choice: body.tool_choice ?? 'auto',
-    tools: (body.tools ?? []).map((tool) => toldTool(tool as JsonObject)),
+    tools: (body.tools ?? []).map((tool) => echoedTool(tool as JsonObject)),
     top_logprobs: body.top_logprobs ?? 0,
     top_p: body.top_p ?? null,
     truncation: body.truncation ?? 'disabled',
     user: body.user ?? null,
   };
-  return told as unknown as JsonObject;
+  return echoed as unknown as JsonObject;
 }
 
-/** Without what may be secret: the credentials of an MCP server, and the path and query of its address, as OpenAI tells it. */
-function toldTool(tool: JsonObject): JsonObject {
+/** Without what may be secret: the credentials of an MCP server, and the path and query of its address, as in OpenAI's answers. */
+function echoedTool(tool: JsonObject): JsonObject {
   if (tool['type'] !== 'mcp') return tool;
   const { authorization: _authorization, headers: _headers, ...others } = tool;
   const url = typeof others['server_url'] === 'string' ? URL.parse(others['server_url']) : null;

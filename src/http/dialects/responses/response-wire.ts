@@ -9,13 +9,13 @@ import { GatewayAnswerFields } from '../gateway-answer-fields.ts';
 import { serverSentEvents } from '../server-sent-events.ts';
 import { AnswerItems } from './answer-items.ts';
 import type { DeltaPlace, EventValue, ItemEvents } from './answer-items.ts';
-import type { ToldTool } from './caller-tools.ts';
+import type { OriginalTool } from './caller-tools.ts';
 
-/** How an answer is told; plain JSON, kept with suspended runs. */
+/** How an answer is written; plain JSON, kept with suspended runs. */
 export interface ResponseOptions extends JsonObject {
   /** What a response repeats of its request. */
   response: JsonObject;
-  /** Offered names that are told otherwise (`ToldTool`). */
+  /** `OriginalTool`s by the names of the functions that stand for them. */
   tools?: JsonObject;
   keepsReasoning?: boolean;
   /** Labels of MCP servers whose tools the client knows. */
@@ -59,7 +59,7 @@ type ResponseEnd =
 
 type ResponseAnswerHead = AnswerHead & { key: string };
 
-/** Gathers what stands on the response itself, beside its items. */
+/** Gathers what stands on the response itself, besides its items. */
 class ResponseHead {
   readonly runId: string;
   /** Part of the ids of the answer and of its items. */
@@ -106,8 +106,8 @@ class ResponseHead {
 function itemsOf(head: ResponseHead, options: ResponseOptions, events: ItemEvents): AnswerItems {
   const { tools = {}, keepsReasoning = false, listed = [], showsNotices = false } = options;
   const { runId, key } = head;
-  const told = tools as unknown as Record<string, ToldTool>;
-  return new AnswerItems({ runId, key, tools: told, keepsReasoning, listed, showsNotices }, events);
+  const originals = tools as unknown as Record<string, OriginalTool>;
+  return new AnswerItems({ runId, key, originals, keepsReasoning, listed, showsNotices }, events);
 }
 
 /** Server-sent events, with their type as name and in the data. */
@@ -119,7 +119,7 @@ class EventWriter implements ItemEvents {
   #place: DeltaPlace | undefined;
   #placeText = '';
 
-  tell(type: string, fields: Record<string, EventValue>): void {
+  emit(type: string, fields: Record<string, EventValue>): void {
     let json = '';
     for (const [name, value] of Object.entries(fields)) {
       const text = typeof value === 'function' ? value() : JSON.stringify(value);
@@ -129,7 +129,7 @@ class EventWriter implements ItemEvents {
     this.#text += `event: ${type}\ndata: {"type":"${type}","sequence_number":${this.#number++}${json}}\n\n`;
   }
 
-  tellDelta(place: DeltaPlace, delta: string): void {
+  emitDelta(place: DeltaPlace, delta: string): void {
     // Serialized once for each part, not for each delta.
     if (place !== this.#place) {
       this.#place = place;
@@ -160,21 +160,21 @@ function createEventEncoder(answer: ResponseAnswerHead, options: ResponseOptions
     if (hasBegun) return;
     hasBegun = true;
     const response = JSON.stringify(head.begun());
-    writer.tell('response.created', { response: () => response });
-    writer.tell('response.in_progress', { response: () => response });
+    writer.emit('response.created', { response: () => response });
+    writer.emit('response.in_progress', { response: () => response });
   };
   const items = itemsOf(head, options, {
-    tell(type, fields) {
+    emit(type, fields) {
       begin();
-      writer.tell(type, fields);
+      writer.emit(type, fields);
     },
-    tellDelta: (place, delta) => writer.tellDelta(place, delta),
+    emitDelta: (place, delta) => writer.emitDelta(place, delta),
   });
   const close = (end: ResponseEnd): string => {
     begin();
     const response = JSON.stringify(head.ended(end));
     // OpenAI has no event for the end of a cancelled response.
-    writer.tell(`response.${end.status === 'cancelled' ? 'failed' : end.status}`, {
+    writer.emit(`response.${end.status === 'cancelled' ? 'failed' : end.status}`, {
       response: () => `${response.slice(0, -1)},"output":${writer.output(items.output)}}`,
     });
     return writer.take();
@@ -203,7 +203,7 @@ function failureOf(error: GatewayError): ResponseEnd {
   return error.code === 'run_cancelled' ? { status: 'cancelled' } : { status: 'failed', error };
 }
 
-const silent: ItemEvents = { tell: () => undefined, tellDelta: () => undefined };
+const silent: ItemEvents = { emit: () => undefined, emitDelta: () => undefined };
 
 function createResponseCollector(answer: ResponseAnswerHead, options: ResponseOptions): ResponseCollector {
   const head = new ResponseHead(answer, options);

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, approvalShape, connectShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
-import { gatewayFieldWords } from '../gateway-fields-description.ts';
+import { gatewayFieldDescriptions } from '../gateway-fields-description.ts';
 import { bodySchema } from './request-schema.ts';
 
 export const responseShape = z
@@ -37,7 +37,7 @@ export const responseDescriptions = {
         input: 'The conversation: a text, or items.',
         tools: 'Your own functions and custom tools, which the gateway never runs: a call to one ends the answer.',
         max_tool_calls: 'Calls that the gateway executes; then the model answers without tools.',
-        ...gatewayFieldWords,
+        ...gatewayFieldDescriptions,
       },
       example: { model: 'demo', input: 'What time is it in Osaka?' },
     },

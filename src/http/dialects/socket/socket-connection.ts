@@ -75,7 +75,7 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
   let budgetOfCaller: ByteBudget | undefined;
   let expiryTimer: NodeJS.Timeout | undefined;
   const closed = new AbortController();
-  /** Whether a frame is being parsed in a worker; frames behind it must not overtake it. */
+  /** Whether a frame is being parsed in a worker; frames after it must not overtake it. */
   let isParsing = false;
   /** Queued frames; `undefined` is a binary one. */
   const waiting: (Buffer | undefined)[] = [];

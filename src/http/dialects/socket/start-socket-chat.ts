@@ -22,7 +22,11 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
     const asked = sent.messages.slice(prompts.length);
     if (!conversation.isContinued) conversation.queued.replace();
     const history = conversation.isContinued ? await conversations.find(conversation.id, sent.model) : [];
-    const request = { ...sent, messages: [...prompts, ...history, ...asked], ...(history.length > 0 && { hasKeptCalls: true as const }) };
+    const request = {
+      ...sent,
+      messages: [...prompts, ...history, ...asked],
+      ...(history.length > 0 && { hasExecutedCalls: true as const }),
+    };
     const { run, stream, stats } = runs.start(request, { caller, controller, readHeader, address });
     run.whenOver?.(onOver);
     const added = createAddedMessages();

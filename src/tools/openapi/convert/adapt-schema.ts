@@ -331,7 +331,7 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   };
 }
 
-/** Pays for what one schema may hold of any length beside the schemas in it: lists, choices, values and texts. */
+/** Pays for what one schema may hold of any length besides the schemas in it: lists, choices, values and texts. */
 function spendOnKeywords(schema: JsonObject, spend: Spend): void {
   for (const key of listKeywords) {
     const { length } = listOf(schema, key);

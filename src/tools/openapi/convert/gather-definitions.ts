@@ -33,7 +33,7 @@ export interface GatheredDefinitions {
 
 /** What the frame of a definition takes: quotes, a colon and a comma. */
 const frameCharacters = 4;
-/** What building a definition takes beside its text, as characters: thousands of small ones take as long as a few large ones. */
+/** What building a definition takes besides its text, as characters: thousands of small ones take as long as a few large ones. */
 const definitionCost = 400;
 /** For what has no room: any value. */
 export const openDefinition: JsonObject = { description: 'Any value: it is too large to be described here.' };

@@ -5,7 +5,7 @@ import { referenceOf, resolveReference } from '../load/resolve-references.ts';
 import { listOf } from './schema-keywords.ts';
 
 /**
- * What each branch of `anyOf` or `oneOf` has to say beside itself: where a discriminator tells them apart (OpenAPI 3.1.1, section 4.8.25), which
+ * What each branch of `anyOf` or `oneOf` has to say besides itself: where a discriminator tells them apart (OpenAPI 3.1.1, section 4.8.25), which
  * value is its own. `discriminator` is no word of JSON Schema, and without the value a model could only guess it. `undefined` where the branch
  * says it itself, or nothing is to be said.
  */

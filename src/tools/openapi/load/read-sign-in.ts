@@ -1,6 +1,6 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { scopesIn } from '../../credentials/scopes.ts';
+import { scopesIn } from '../../credentials/oauth/scopes.ts';
 
 /** How a document describes sign-in: its first `oauth2` scheme with the flow of authorization codes, else its `openIdConnect` scheme. */
 export type DocumentSignIn =

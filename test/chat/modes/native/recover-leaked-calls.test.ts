@@ -9,6 +9,7 @@ import { calls, finderOf, says, ScriptedModel, answerOf } from '../../../_suppor
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../../_support/tools.ts';
 import { answerIn } from '../../chat-services.ts';
+import { countTurns } from '../../../_support/count-turns.ts';
 
 const clock = toolNamed('get_time', 'noon', { parameters: { type: 'object', properties: { zone: { type: 'string' } } } });
 const json = '{"name": "get_time", "arguments": {"zone": "UTC"}}';
@@ -176,13 +177,10 @@ describe('a call in the text of an answer to a long conversation', () => {
     const count = 40;
     const leaked = Array.from({ length: count }, (_, index) => `<tool_call>${json.replace('UTC', `z${index}`)}</tool_call>`).join('\n');
     const backend = recoverLeakedCalls({ backend: new ScriptedModel(says(leaked)), newCallId: () => 'c', caller: { id: 'ada' } });
-    let turns = 0;
-    const countTurns = (): NodeJS.Immediate => setImmediate(() => void ((turns += 1), (next = countTurns())));
-    let next = countTurns();
+    const turns = countTurns();
     const events = await collect(answerOf(backend, askModel({ tools: [clock.spec], messages: conversation(long, 'When?') })));
-    clearImmediate(next);
     expect(events.filter(({ type }) => type === 'tool-call')).toHaveLength(count);
-    expect(turns).toBeGreaterThanOrEqual(count - 1);
+    expect(turns()).toBeGreaterThanOrEqual(count - 1);
   });
 
   test('is the only reason to look: an answer without one, or to a short conversation, costs nothing', async () => {

@@ -105,7 +105,7 @@ describe('messages', () => {
     ];
     const content = [{ type: 'text', text: 'First.' }, ...executed('a'), ...executed('b'), { type: 'text', text: 'Done.' }];
     const { request } = parse({ messages: [...plain.messages, { role: 'assistant', content }] });
-    expect(request.hasKeptCalls).toBe(true);
+    expect(request.hasExecutedCalls).toBe(true);
     expect(request.messages.slice(1)).toEqual([
       { role: 'assistant', content: 'First.', toolCalls: [{ id: 'a', name: 'f', arguments: '{}' }] },
       { role: 'tool', toolCallId: 'a', content: 'a' },

@@ -1,6 +1,6 @@
 import { loggedCaller } from '../../../../core/caller.ts';
 import type { Caller } from '../../../../core/caller.ts';
-import { GatewayError } from '../../../../core/errors.ts';
+import { GatewayError, invalidField } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
 import { keyIdOf } from '../../../../core/people.ts';
 import type { Release } from '../../../../core/rate-limit.ts';
@@ -13,14 +13,14 @@ import { logInternalError, toGatewayError } from '../../../error-handler.ts';
 import type { StreamEncoder } from '../../answer-format.ts';
 import { failedResponse } from '../response-wire.ts';
 import { EventLog } from './event-log.ts';
-import { boundedCollector, toStored, withinBounds } from './keep-answers.ts';
-import type { AnswerToKeep, KeepLog } from './keep-answers.ts';
+import { boundedCollector, toStored, withinBounds } from './store-answers.ts';
+import type { AnswerToStore, StorageLog } from './store-answers.ts';
 
 export interface BackgroundOptions {
   store: Pick<ResponseStore, 'add' | 'replaceRunning'>;
   /** Milliseconds since 1970. */
   now: () => number;
-  log: KeepLog;
+  log: StorageLog;
 }
 
 export interface BackgroundAnswer {
@@ -40,7 +40,7 @@ export interface BackgroundResponses {
    */
   begin(
     started: StartedRun,
-    answer: AnswerToKeep,
+    answer: AnswerToStore,
     how: { stream: boolean; controller: AbortController; release: Release },
   ): Promise<BackgroundAnswer>;
   isRunning: (caller: Caller, id: string) => boolean;
@@ -53,7 +53,7 @@ export interface BackgroundResponses {
 }
 
 interface Running {
-  answer: AnswerToKeep;
+  answer: AnswerToStore;
   started: StartedRun;
   controller: AbortController;
   bounded: ReturnType<typeof boundedCollector>;
@@ -184,7 +184,10 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
     },
 
     async settle() {
-      const reason = new GatewayError('server_shutting_down', 'The gateway was shut down before this response was complete.');
+      const reason = new GatewayError(
+        'server_shutting_down',
+        'The gateway was shut down before this response was complete. Send the request again.',
+      );
       await Promise.all(running.values().map((each) => end(each, each.bounded.collector.failure(reason))));
     },
   };
@@ -197,11 +200,5 @@ function tooLarge(begun: JsonObject): JsonObject {
 
 function inputTooLarge(): GatewayError {
   const most = `${limits.storedResponseCharacters} characters`;
-  return new GatewayError(
-    'invalid_request',
-    `input: only a response that is stored can run in the background, and the input has more than ${most}.`,
-    {
-      param: 'input',
-    },
-  );
+  return invalidField('input', `only a response that is stored can run in the background, and the input has more than ${most}.`);
 }

@@ -1,5 +1,5 @@
 import type { Caller } from '../../../../core/caller.ts';
-import { GatewayError } from '../../../../core/errors.ts';
+import { GatewayError, invalidField, shownId } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
 import { isJsonObject } from '../../../../shared/json.ts';
@@ -8,7 +8,7 @@ import type { MaybePromise } from '../../../../shared/maybe-promise.ts';
 import { idOf, isOfAnswer, itemsIn, referenceIn, toHistory, toStoredItems } from './stored-items.ts';
 
 /** What is stored of a request with its answer. */
-export interface KeptRequest {
+export interface StoredRequest {
   previousId: string | undefined;
   input: JsonObject[];
   isBackground: boolean;
@@ -20,7 +20,7 @@ export interface PreparedBody {
   /** How many items of the input come from stored responses. */
   restored: number;
   /** Absent: the answer is not stored. */
-  kept?: KeptRequest;
+  stored?: StoredRequest;
 }
 
 export interface PrepareOptions {
@@ -33,7 +33,6 @@ export interface PrepareOptions {
 }
 
 const noStore = 'This gateway stores no responses: an administrator can set STORE_CHATS=true.';
-const longestShownId = 100;
 const wholeInput = 'Send the conversation itself as input.';
 
 /**
@@ -45,11 +44,11 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
   async function findHistory(caller: Caller, previousId: string, own: readonly JsonObject[]): Promise<JsonObject[]> {
     // First, because it may end while it is read.
     const isUnderWay = isRunning(caller, previousId);
-    const shown = previousId.slice(0, longestShownId);
+    const shown = shownId(previousId);
     const bounds = { responses: limits.responseHistory, characters: limits.responseHistoryCharacters };
     const history = await store.findHistory(caller.id, previousId, bounds);
     if (history.type === 'missing') {
-      const what = history.id === previousId ? shown : `${history.id.slice(0, longestShownId)}, on which ${shown} builds`;
+      const what = history.id === previousId ? shown : `${shownId(history.id)}, on which ${shown} builds`;
       const cause = 'Responses are kept for 30 days, unless they are deleted, sent with "store": false, or too large.';
       throw notFound(`there is no stored response ${what}. ${cause} ${wholeInput}`);
     }
@@ -71,21 +70,15 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
     const found = references.length === 0 ? new Map() : await store.findItems(caller.id, references, limits.responseHistoryCharacters);
     if (found === undefined) {
       const most = `${limits.responseHistoryCharacters} characters`;
-      throw new GatewayError(
-        'invalid_request',
-        `input: the responses of its references have more than ${most}. Send the items themselves.`,
-        {
-          param: 'input',
-        },
-      );
+      throw invalidField('input', `the responses of its references have more than ${most}. Send the items themselves.`);
     }
     return { history, added: added.map((item) => found.get(referenceIn(item) ?? '') ?? item) };
   }
 
-  function prepared(body: JsonObject, { previousId, isKept }: Asked, { history, added }: Restored): PreparedBody {
+  function prepared(body: JsonObject, { previousId, isStored }: Asked, { history, added }: Restored): PreparedBody {
     const input = history.length === 0 && typeof body['input'] === 'string' ? body['input'] : [...history, ...added];
-    const kept = { previousId, input: isKept ? toStoredItems(added, newId) : [], isBackground: body['background'] === true };
-    return { body: { ...body, input, store: isKept }, restored: history.length, ...(isKept && { kept }) };
+    const stored = { previousId, input: isStored ? toStoredItems(added, newId) : [], isBackground: body['background'] === true };
+    return { body: { ...body, input, store: isStored }, restored: history.length, ...(isStored && { stored }) };
   }
 
   return (body: unknown, caller: Caller): MaybePromise<PreparedBody> => {
@@ -93,12 +86,10 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
     const { store: wanted = null } = body;
     // The schema says what is wrong with it.
     if (wanted !== null && typeof wanted !== 'boolean') return { body, restored: 0 };
-    const isKept = isStoring && wanted !== false;
-    if (body['background'] === true && !isKept) {
+    const isStored = isStoring && wanted !== false;
+    if (body['background'] === true && !isStored) {
       const cure = isStoring ? 'Leave out "store": false.' : noStore;
-      throw new GatewayError('invalid_request', `background: only a response that is stored can be fetched later. ${cure}`, {
-        param: 'background',
-      });
+      throw invalidField('background', `only a response that is stored can be fetched later. ${cure}`);
     }
     const previous = body['previous_response_id'];
     const own = itemsIn(body['input']);
@@ -106,7 +97,7 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
     if (previousId !== undefined && !isStoring) throw notFound(`${noStore} ${wholeInput}`);
     // As above.
     if (own === undefined) return { body, restored: 0 };
-    const asked: Asked = { previousId, isKept, own };
+    const asked: Asked = { previousId, isStored, own };
     const isWhole = previousId === undefined && (!isStoring || own.every((item) => referenceIn(item) === undefined));
     if (isWhole) return prepared(body, asked, { history: [], added: own });
     return restore(caller, asked).then((restored) => prepared(body, asked, restored));
@@ -116,7 +107,7 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
 interface Asked {
   previousId: string | undefined;
   /** The answer is to be stored. */
-  isKept: boolean;
+  isStored: boolean;
   own: readonly JsonObject[];
 }
 
@@ -139,7 +130,7 @@ function notFound(message: string): GatewayError {
 }
 
 function wrongPrevious(message: string): GatewayError {
-  return new GatewayError('invalid_request', `previous_response_id: ${message}`, { param: 'previous_response_id' });
+  return invalidField('previous_response_id', message);
 }
 
 /** A message about the input, in terms of what was sent, where items were put before it. */

@@ -1,13 +1,13 @@
 import type { Caller } from '../../../../core/caller.ts';
-import { GatewayError } from '../../../../core/errors.ts';
+import { GatewayError, shownId } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { failedResponse } from '../response-wire.ts';
 import { createBackgroundResponses } from './background-responses.ts';
 import type { BackgroundResponses } from './background-responses.ts';
-import { createKeepAnswers } from './keep-answers.ts';
-import type { KeepAnswers, KeepLog } from './keep-answers.ts';
+import { createResponseSaver } from './store-answers.ts';
+import type { ResponseSaver, StorageLog } from './store-answers.ts';
 import { createRequestPreparer } from './prepare-request.ts';
 import { outputIn } from './stored-items.ts';
 
@@ -18,13 +18,13 @@ export interface StoredResponsesOptions {
   newId: () => string;
   /** Milliseconds since 1970. */
   now: () => number;
-  log: KeepLog;
+  log: StorageLog;
 }
 
 /** What is kept of responses, for their own callers. */
 export interface StoredResponses {
   prepare: ReturnType<typeof createRequestPreparer>;
-  answers: KeepAnswers;
+  answers: ResponseSaver;
   background: BackgroundResponses;
   /** As its caller gets it. @throws GatewayError `not_found`, `storage_unavailable` */
   read(caller: Caller, id: string): Promise<JsonObject>;
@@ -40,10 +40,8 @@ export interface StoredResponses {
   settle(): Promise<void>;
 }
 
-const longestShownId = 100;
-
 export function createStoredResponses({ store, isStoring, newId, now, log }: StoredResponsesOptions): StoredResponses {
-  const answers = createKeepAnswers({ store, now, log });
+  const answers = createResponseSaver({ store, now, log });
   const background = createBackgroundResponses({ store, now, log });
 
   async function require(caller: Caller, id: string): Promise<StoredResponse> {
@@ -108,5 +106,5 @@ function missing(id: string, isStoring: boolean): GatewayError {
   const cure = isStoring
     ? 'Responses are kept for 30 days, unless they are sent with "store": false.'
     : 'This gateway stores none: an administrator can set STORE_CHATS=true.';
-  return new GatewayError('not_found', `There is no stored response ${id.slice(0, longestShownId)}. ${cure}`);
+  return new GatewayError('not_found', `There is no stored response ${shownId(id)}. ${cure}`);
 }

@@ -1,0 +1,59 @@
+import type { JSX } from 'preact';
+import { asks } from '../../api/session.ts';
+import type { Run } from '../../api/api-types.ts';
+import { Icon } from '../../parts/icon.tsx';
+import { JsonView } from '../../parts/json-view.tsx';
+import { textOf } from '../../parts/text-of.ts';
+import { VisibleText } from '../../parts/visible-text.tsx';
+import { Questions } from '../chat/questions.tsx';
+import { titleOf } from './step-words.ts';
+import { eventOf } from './steps.ts';
+import type { Step } from './steps.ts';
+
+/**
+ * What a run waits for. A chat of this page is asked here as well. The gateway gives the token and the link of any other approval to the client of its
+ * chat alone, so that whoever may read a run cannot decide for its caller.
+ */
+export function WaitingCalls({ run, steps }: { run: Run; steps: readonly Step[] }): JSX.Element | null {
+  const own = asks.value.filter(({ data }) => data['run_id'] === run.id);
+  const waiting = steps.filter(({ kind, end, events }) => kind === 'call' && end === undefined && isRequest(events.at(-1)?.type));
+  if (own.length > 0) return <Questions asks={own} />;
+  if (waiting.length === 0) return null;
+  return (
+    <section class="run-waiting" aria-label="What is waited for">
+      {waiting.map((step) => (
+        <WaitingCall key={step.key} step={step} />
+      ))}
+      <p class="soft small">
+        It is decided in its chat, where the gateway has asked for it, or given a link to the page that decides. Not everybody who may read
+        a run may decide for its caller, so that link is not here. To call it off, cancel the run.
+      </p>
+    </section>
+  );
+}
+
+function isRequest(type: string | undefined): boolean {
+  return type === 'approval.request' || type === 'connect.request';
+}
+
+function WaitingCall({ step }: { step: Step }): JSX.Element {
+  const sign = eventOf(step, 'connect.request');
+  const name = <VisibleText text={titleOf(step)} isName />;
+  if (step.events.at(-1)?.type === 'connect.request')
+    return (
+      <h2>
+        <Icon name="key" />{' '}
+        <span>
+          {name} waits until its person has signed in to {textOf(sign?.data['name'] ?? sign?.data['server'])}
+        </span>
+      </h2>
+    );
+  return (
+    <>
+      <h2>
+        <Icon name="lock" /> <span>{name} waits for the approval of a person</span>
+      </h2>
+      <JsonView value={eventOf(step, 'approval.request')?.data['args'] ?? {}} label="Arguments that wait for approval" />
+    </>
+  );
+}

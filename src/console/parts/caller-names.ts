@@ -1,0 +1,41 @@
+import { signal } from '@preact/signals';
+import { call } from '../api/request.ts';
+
+/** Of keys by their ids, and of people by those of their callers. */
+const names = signal<ReadonlyMap<string, string>>(new Map());
+/** Keys and people are made while runs are looked at. */
+const askAgainMs = 30_000;
+let askedAt = Number.NEGATIVE_INFINITY;
+
+/**
+ * What people call a caller: `Ada, Open WebUI`, or the name of a key that is one caller; its id until that is known. To be read within components, which
+ * are rendered again then. Only administrators see callers, and they may read these names.
+ */
+export function nameOfCaller(id: string): string {
+  const keyId = id.split('/', 1)[0] ?? id;
+  const nameOfKey = names.value.get(keyId) ?? fixedName(keyId);
+  if (nameOfKey === undefined || (id !== keyId && !names.value.has(id))) askForNames();
+  if (id === keyId) return nameOfKey ?? id;
+  return `${names.value.get(id) ?? id.slice(keyId.length + 1)}, ${nameOfKey ?? keyId}`;
+}
+
+function fixedName(keyId: string): string | undefined {
+  if (keyId === 'local') return 'without a key';
+  return keyId.startsWith('oidc_') ? 'OpenID' : undefined;
+}
+
+function askForNames(): void {
+  const now = performance.now();
+  if (now - askedAt < askAgainMs) return;
+  askedAt = now;
+  Promise.all([call('GET /api/keys'), call('GET /api/users')]).then(
+    ([keys, people]) => {
+      names.value = new Map([
+        ...keys.data.map(({ id, name }): [string, string] => [id, name]),
+        ...people.data.flatMap(({ key, id, name }): [string, string][] => (name === undefined ? [] : [[`${key}/${id}`, name]])),
+      ]);
+    },
+    // Their ids are shown instead.
+    () => undefined,
+  );
+}

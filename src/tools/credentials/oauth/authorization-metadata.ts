@@ -1,0 +1,135 @@
+import { processDiscoveryResponse } from 'oauth4webapi';
+import type { AuthorizationServer } from 'oauth4webapi';
+import { GatewayError } from '../../../core/errors.ts';
+import type { ToolServerRecord } from '../../../core/registry.ts';
+import { originOf } from '../../../shared/document-url.ts';
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { explainOAuthFailure } from './oauth-failure.ts';
+import type { OAuthFetch } from './oauth-fetch.ts';
+
+/** Of one text and one list in metadata: far more than addresses and names have. */
+const maxCharacters = 2_000;
+const maxEntries = 1_000;
+
+/** At the well-known addresses, in the order of the MCP specification; undefined if there is none. @throws GatewayError */
+export async function serverMetadata(issuer: string, fetch: OAuthFetch): Promise<AuthorizationServer | undefined> {
+  const parsed = URL.parse(issuer);
+  if (parsed === null || (parsed.protocol !== 'https:' && parsed.protocol !== 'http:')) return undefined;
+  const { origin, pathname } = parsed;
+  const path = pathname.replace(/\/$/, '');
+  const addresses = [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    ...(path === '' ? [] : [`${origin}${path}/.well-known/openid-configuration`]),
+  ];
+  for (const address of addresses) {
+    const server = await readMetadata(address, issuer, fetch);
+    if (server !== undefined) return server;
+  }
+  return undefined;
+}
+
+/** Undefined if there is none. @throws GatewayError, also if it is that of another issuer */
+export async function readMetadata(address: string, issuer: string, fetch: OAuthFetch): Promise<AuthorizationServer | undefined> {
+  const json = await readJson(address, fetch);
+  if (json === undefined) return undefined;
+  try {
+    return await processDiscoveryResponse(new URL(issuer), Response.json(metadataIn(json)));
+  } catch {
+    throw new GatewayError(
+      'upstream_invalid_response',
+      `${address} is the metadata of the authorization server ${shown(textAt(json, 'issuer') ?? 'without a name')} instead of ${issuer}, and is not used: one server must not speak for another. Whoever runs it has to correct its issuer.`,
+    );
+  }
+}
+
+/** What the gateway uses (RFC 8414, section 2, and of OpenID providers). Whatever has another type, or no end, is as if it were missing. */
+function metadataIn(json: JsonObject): JsonObject {
+  const texts = [
+    'issuer',
+    'authorization_endpoint',
+    'token_endpoint',
+    'registration_endpoint',
+    'revocation_endpoint',
+    'end_session_endpoint',
+  ];
+  const lists = [
+    'scopes_supported',
+    'token_endpoint_auth_methods_supported',
+    'prompt_values_supported',
+    'id_token_signing_alg_values_supported',
+  ];
+  const flags = ['authorization_response_iss_parameter_supported', 'client_id_metadata_document_supported'];
+  const methods = ownValue(json, 'code_challenge_methods_supported') ?? undefined;
+  return withoutUndefined({
+    ...Object.fromEntries(texts.map((name) => [name, textAt(json, name)])),
+    ...Object.fromEntries(lists.map((name) => [name, textsAt(json, name)])),
+    ...Object.fromEntries(flags.map((name) => [name, ownValue(json, name) === true])),
+    // What is no list announces nothing.
+    code_challenge_methods_supported: methods && (textsAt(json, 'code_challenge_methods_supported') ?? []),
+  });
+}
+
+/** Undefined for an answer that says that nothing is there, and for one that is no JSON. @throws GatewayError when the server fails */
+export async function readJson(address: string, fetch: OAuthFetch): Promise<JsonObject | undefined> {
+  const who = `The server at ${originOf(address) ?? 'an address that is none'}`;
+  let response;
+  try {
+    response = await fetch(address, { headers: { accept: 'application/json' } });
+  } catch (error) {
+    throw explainOAuthFailure(error, who);
+  }
+  if (response.status >= 500)
+    throw new GatewayError(
+      'upstream_error',
+      `${who} failed with HTTP ${response.status} when it was asked for its metadata. Try again later.`,
+    );
+  if (response.status !== 200) return undefined;
+  const json: unknown = await response.json().catch(() => undefined);
+  return isJsonObject(json) ? json : undefined;
+}
+
+/** PKCE with S256 has to be announced where people sign in; `isListNeeded`: a server that announces nothing is refused too. @throws GatewayError */
+export function requireS256(record: ToolServerRecord, server: AuthorizationServer, { isListNeeded }: { isListNeeded: boolean }): void {
+  const methods = server.code_challenge_methods_supported;
+  const isAnnounced = methods === undefined ? !isListNeeded : methods.includes('S256');
+  if (isAnnounced || record.oauth?.grant === 'client_credentials') return;
+  throw refused(
+    record,
+    `its authorization server ${server.issuer} does not announce PKCE with S256, without which a code that is stolen on its way can be used`,
+  );
+}
+
+/** Both addresses, checked: a document could name any scheme, and a browser would follow. @throws GatewayError */
+export function requireEndpoint(record: ToolServerRecord, server: AuthorizationServer): { authorize: string; token: string } {
+  const { authorization_endpoint: authorize = '', token_endpoint: token = '' } = server;
+  const schemes = record.url.startsWith('http:') ? ['https:', 'http:'] : ['https:'];
+  if ([authorize, token].every((address) => schemes.includes(URL.parse(address)?.protocol ?? ''))) return { authorize, token };
+  throw new GatewayError(
+    'upstream_invalid_response',
+    `The authorization server ${server.issuer} of the tool server "${record.id}" has no address with https to sign in at. Set authorize_url and token_url in oauth.`,
+  );
+}
+
+export function refused({ id }: ToolServerRecord, reason: string): GatewayError {
+  return new GatewayError('upstream_invalid_response', `Nobody can sign in at the tool server "${id}": ${reason}.`);
+}
+
+export function textAt(object: JsonObject, key: string): string | undefined {
+  const value = ownValue(object, key);
+  return typeof value === 'string' && value.length <= maxCharacters ? value : undefined;
+}
+
+/** Undefined for what is no list. */
+export function textsAt(object: JsonObject, key: string): string[] | undefined {
+  const value = ownValue(object, key);
+  if (!Array.isArray(value)) return undefined;
+  return value.filter((entry): entry is string => typeof entry === 'string' && entry.length <= maxCharacters).slice(0, maxEntries);
+}
+
+/** Whatever a server says is shown in part. */
+export function shown(text: string): string {
+  return text.slice(0, 200);
+}

@@ -1,0 +1,154 @@
+import { processRevocationResponse, WWWAuthenticateChallengeError } from 'oauth4webapi';
+import type { AuthorizationServer, WWWAuthenticateChallengeParameters } from 'oauth4webapi';
+import { GatewayError } from '../../../core/errors.ts';
+import type { ToolServerRecord } from '../../../core/registry.ts';
+import { originOf } from '../../../shared/document-url.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import type { DocumentSignIn } from '../../openapi/load/read-sign-in.ts';
+import { readJson, readMetadata, refused, requireS256, serverMetadata, shown, textAt, textsAt } from './authorization-metadata.ts';
+import { explainOAuthFailure } from './oauth-failure.ts';
+import type { OAuthFetch } from './oauth-fetch.ts';
+import { scopesIn } from './scopes.ts';
+
+/** What is known of the authorization server of a tool server. */
+export interface FoundAuthorization {
+  server: AuthorizationServer;
+  /** The server has said itself who it is, by metadata. */
+  isIssuerKnown: boolean;
+  resource?: string;
+  scopes?: readonly string[];
+}
+
+/** The beginning of the protocol, which servers that demand a sign-in answer with 401 (MCP specification, "Authorization"). */
+const probe = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'toolwharf', version: '1' } },
+};
+
+/** What it holds is an address and some scopes. The library takes a third of a second for a header as long as one may be. */
+const longestChallenge = 4_000;
+
+/**
+ * The authorization server of an MCP server: the metadata of the resource (RFC 9728) names it, and its own metadata (RFC 8414, OpenID) describes it.
+ * @throws GatewayError
+ */
+export async function discoverForMcp(record: ToolServerRecord, fetch: OAuthFetch): Promise<FoundAuthorization> {
+  const { url } = record;
+  const challenge = await challengeOf(url, fetch);
+  const metadata = await resourceMetadata(url, challenge['resource_metadata'], fetch);
+  const resource = metadata === undefined ? url : textAt(metadata, 'resource');
+  if (resource === undefined || !isResourceOf(resource, url))
+    throw refused(
+      record,
+      `its metadata is for the resource ${shown(resource ?? 'without a name')} instead of ${url}, so tokens for it could be meant for another server`,
+    );
+  const [issuer = new URL('/', url).href] = textsAt(metadata ?? {}, 'authorization_servers') ?? [];
+  const server = await serverMetadata(issuer, fetch);
+  if (server === undefined)
+    throw refused(record, `its authorization server ${shown(issuer)} has no metadata (RFC 8414). Set authorize_url and token_url in oauth`);
+  requireS256(record, server, { isListNeeded: true });
+  const { authorization_endpoint: authorizeUrl = '', token_endpoint: tokenUrl = '' } = server;
+  await metadataOfSignIn(record, { authorizeUrl, tokenUrl }, fetch);
+  const scopes = scopesIn(challenge['scope']?.split(' ') ?? textsAt(metadata ?? {}, 'scopes_supported') ?? []);
+  return { server, isIssuerKnown: true, resource, scopes };
+}
+
+/** The authorization server that an operator or a document names, with its metadata where it has any. @throws GatewayError */
+export async function discoverForApi(record: ToolServerRecord, signIn: DocumentSignIn, fetch: OAuthFetch): Promise<FoundAuthorization> {
+  if (signIn.type === 'openIdConnect') {
+    const issuer = /^(.*?)\/?\.well-known\/(?:openid-configuration|oauth-authorization-server)$/.exec(signIn.url)?.[1];
+    const server = issuer === undefined ? undefined : await readMetadata(signIn.url, issuer, fetch);
+    if (server === undefined)
+      throw refused(
+        record,
+        `its document names ${shown(signIn.url)}, which is not the metadata of an OpenID provider. Set authorize_url and token_url in oauth`,
+      );
+    requireS256(record, server, { isListNeeded: false });
+    return { server, isIssuerKnown: true, scopes: signIn.scopes };
+  }
+  const { authorizeUrl, tokenUrl, scopes } = signIn;
+  const issuer = originOf(tokenUrl);
+  if (issuer === undefined)
+    throw refused(record, `the token address ${shown(tokenUrl)} is not an http or https address. Set token_url in oauth`);
+  const found = await serverMetadata(issuer, fetch).catch((error: unknown) => {
+    // Whoever else lives there does not matter: the addresses were given.
+    if (error instanceof GatewayError && error.code === 'upstream_invalid_response') return undefined;
+    throw error;
+  });
+  const isSame = found?.token_endpoint === tokenUrl && originOf(found.authorization_endpoint ?? '') === originOf(authorizeUrl);
+  const server = isSame ? found : await metadataOfSignIn(record, { authorizeUrl, tokenUrl }, fetch);
+  if (server === undefined)
+    return { server: { issuer, authorization_endpoint: authorizeUrl, token_endpoint: tokenUrl }, isIssuerKnown: false, scopes };
+  requireS256(record, server, { isListNeeded: false });
+  return { server: { ...server, authorization_endpoint: authorizeUrl }, isIssuerKnown: true, scopes };
+}
+
+/**
+ * The metadata of the server where people sign in, if that is another one than takes the codes. Whoever has the codes of a server sent to an address that is
+ * not this server's would get what people have at that server.
+ * @throws GatewayError unless an operator has named the address
+ */
+async function metadataOfSignIn(
+  record: ToolServerRecord,
+  { authorizeUrl, tokenUrl }: { authorizeUrl: string; tokenUrl: string },
+  fetch: OAuthFetch,
+): Promise<AuthorizationServer | undefined> {
+  const issuer = originOf(authorizeUrl);
+  if (issuer === undefined || issuer === originOf(tokenUrl)) return undefined;
+  // Only browsers may reach it.
+  const found = await serverMetadata(issuer, fetch).catch(() => undefined);
+  if (found?.authorization_endpoint !== authorizeUrl) return undefined;
+  if (found.token_endpoint === tokenUrl) return found;
+  if (record.oauth?.tokenUrl !== undefined) return undefined;
+  throw refused(
+    record,
+    `it has people sign in at ${issuer}, and the codes of that server sent to ${shown(tokenUrl)}, which is not its token address. If that is meant so, set authorize_url and token_url in oauth`,
+  );
+}
+
+/** The parameters of the `Bearer` challenge with which the server refuses a request without a token; empty if it gives none. */
+async function challengeOf(url: string, fetch: OAuthFetch): Promise<WWWAuthenticateChallengeParameters> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify(probe),
+  }).catch((error: unknown) => {
+    throw explainOAuthFailure(error, `The MCP server ${url}`);
+  });
+  if (response.status !== 401 || (response.headers.get('www-authenticate') ?? '').length > longestChallenge) return {};
+  try {
+    // Of this library only the check of an answer reads challenges.
+    await processRevocationResponse(response);
+  } catch (error) {
+    if (error instanceof WWWAuthenticateChallengeError) return error.cause.find(({ scheme }) => scheme === 'bearer')?.parameters ?? {};
+  }
+  return {};
+}
+
+/** From where the challenge says, else from the well-known addresses: by the path of the server, then at its root. Undefined if there is none. */
+async function resourceMetadata(url: string, stated: string | undefined, fetch: OAuthFetch): Promise<JsonObject | undefined> {
+  const { origin, pathname } = new URL(url);
+  const wellKnown = `${origin}/.well-known/oauth-protected-resource`;
+  const path = pathname.replace(/\/$/, '');
+  const addresses = stated === undefined ? [...new Set([`${wellKnown}${path}`, wellKnown])] : [stated];
+  for (const address of addresses) {
+    const metadata = await readJson(address, fetch);
+    if (metadata !== undefined) return metadata;
+  }
+  if (stated === undefined) return undefined;
+  throw new GatewayError(
+    'upstream_invalid_response',
+    `The MCP server ${url} names ${shown(stated)} as its metadata (RFC 9728), and there is none. Tell whoever runs it, or set authorize_url and token_url in oauth.`,
+  );
+}
+
+/** The server itself, or what contains it: the same origin, and its path or the beginning of it. */
+function isResourceOf(resource: string, url: string): boolean {
+  const parsed = URL.parse(resource);
+  // Addresses of tool servers have no query and no fragment.
+  if (parsed === null || parsed.origin !== originOf(url) || /[?#]/.test(resource)) return false;
+  const inFolder = (path: string): string => (path.endsWith('/') ? path : `${path}/`);
+  return inFolder(new URL(url).pathname).startsWith(inFolder(parsed.pathname));
+}

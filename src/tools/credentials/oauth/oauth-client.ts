@@ -1,0 +1,294 @@
+import { randomUUID } from 'node:crypto';
+import {
+  authorizationCodeGrantRequest,
+  calculatePKCECodeChallenge,
+  clientCredentialsGrantRequest,
+  generateRandomCodeVerifier,
+  processAuthorizationCodeResponse,
+  processClientCredentialsResponse,
+  processRefreshTokenResponse,
+  refreshTokenGrantRequest,
+  skipStateCheck,
+  validateAuthResponse,
+} from 'oauth4webapi';
+import type { AuthorizationServer } from 'oauth4webapi';
+import type { OAuthClientCredentials, OAuthCredential } from '../../../core/credentials.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { OAuthClientStore } from '../../../core/oauth-clients.ts';
+import type { SendOutbound } from '../../../core/outbound.ts';
+import type { ToolServerRecord } from '../../../core/registry.ts';
+import { originOf } from '../../../shared/document-url.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import type { DocumentSignIn } from '../../openapi/load/read-sign-in.ts';
+import { requireEndpoint } from './authorization-metadata.ts';
+import { discoverForApi, discoverForMcp } from './discover-authorization.ts';
+import type { FoundAuthorization } from './discover-authorization.ts';
+import { explainOAuthFailure, isRefusal, oauthErrorOf } from './oauth-failure.ts';
+import { createOAuthFetch } from './oauth-fetch.ts';
+import type { OAuthFetch } from './oauth-fetch.ts';
+import { configuredClient, createClientRegistrar, latestClient, namesClient } from './register-client.ts';
+import { clientAuthOf, requestSettings } from './request-settings.ts';
+import { revokeTokens } from './revoke-tokens.ts';
+import { withOfflineAccess } from './scopes.ts';
+import { tokensIn } from './tokens-in.ts';
+
+/** What the exchange of a code needs. Plain JSON, and secret: it holds the verifier, and with some servers the secret of the client. */
+export interface PendingAuthorization {
+  verifier: string;
+  issuer: string;
+  /** The issuer is the server's own word; otherwise `iss` of its answer can only be compared with where it has been asked. */
+  isIssuerKnown: boolean;
+  /** Where the person signs in. */
+  authorizeOrigin: string;
+  tokenEndpoint: string;
+  revocationEndpoint?: string;
+  /** The authorization server announces that its answers name it (RFC 9207). */
+  namesIssuer: boolean;
+  client: OAuthClientCredentials;
+  /** The client was registered by this gateway, which forgets the registration if the server does not know it any more. */
+  isRegistered: boolean;
+  redirectUri: string;
+  resource?: string;
+  scopes?: readonly string[];
+  /** Of the tool server. */
+  origin: string;
+}
+
+export interface BegunAuthorization {
+  /** Where the browser goes, with the `state` that was given. */
+  authorizationUrl: string;
+  /** The origin of that, for the page and for its `form-action`. */
+  authorizationServer: string;
+  pending: PendingAuthorization;
+}
+
+/** Signs people in at the authorization servers of tool servers (OAuth 2.1: authorization code with PKCE), and keeps their tokens good. */
+export interface OAuthClient {
+  /** The origin of the page where people sign in, by discovery alone. @throws GatewayError as `begin` */
+  authorizationServerOf(record: ToolServerRecord): Promise<string>;
+  /**
+   * Discovery, and registration if need be. `address`: at which people reach the gateway.
+   * @throws GatewayError `upstream_…`, `egress_denied` and `conflict`, which say what is wrong with the server or the connection
+   */
+  begin(record: ToolServerRecord, address: string, state: string): Promise<BegunAuthorization>;
+  /**
+   * Checks the answer of the authorization server (RFC 9207) and exchanges the code. `state` was checked by the caller.
+   * @throws GatewayError `forbidden` if the person or the server refused, `conflict` if the connection has changed, and as `begin`
+   */
+  complete(record: ToolServerRecord, pending: PendingAuthorization, callback: URLSearchParams): Promise<OAuthCredential>;
+  /** `refused`: the authorization server gives no tokens for these any more. @throws GatewayError when it cannot be asked */
+  refresh(record: ToolServerRecord, credential: OAuthCredential): Promise<OAuthCredential | 'refused'>;
+  /** Ends tokens that nobody will use. Never rejects. */
+  revoke(credential: OAuthCredential): Promise<void>;
+  /** A token for the gateway itself (`grant: client_credentials`). @throws GatewayError */
+  ownToken(record: ToolServerRecord): Promise<SharedToken>;
+}
+
+export interface SharedToken {
+  accessToken: string;
+  /** In milliseconds since 1970. */
+  expires?: number;
+}
+
+export interface OAuthClientOptions {
+  send: SendOutbound;
+  clients: OAuthClientStore;
+  /** PUBLIC_URL. */
+  publicUrl: string | undefined;
+  /** How the document of an OpenAPI server describes sign-in. @throws GatewayError if it cannot be read now */
+  signInOf: (record: ToolServerRecord) => Promise<DocumentSignIn | undefined>;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: OAuthClientOptions): OAuthClient {
+  const registrar = createClientRegistrar({ store: clients, publicUrl, now });
+
+  async function discover(record: ToolServerRecord, fetch: OAuthFetch): Promise<FoundAuthorization> {
+    const { oauth = {}, type, url } = record;
+    const { authorizeUrl, tokenUrl } = oauth;
+    const configured: DocumentSignIn | undefined =
+      tokenUrl === undefined ? undefined : { type: 'oauth2', authorizeUrl: authorizeUrl ?? '', tokenUrl, scopes: [] };
+    const found = await (configured === undefined && type === 'mcp'
+      ? discoverForMcp(record, fetch)
+      : discoverForApi(record, configured ?? (await documentSignIn(record)), fetch));
+    // Without a resource a token for one MCP server would be good for the others of its authorization server.
+    const resource = oauth.resource ?? (type === 'mcp' ? (found.resource ?? url) : undefined);
+    const scopes = oauth.scopes ?? found.scopes;
+    return { server: found.server, isIssuerKnown: found.isIssuerKnown, ...withoutUndefined({ resource, scopes }) };
+  }
+
+  async function documentSignIn(record: ToolServerRecord): Promise<DocumentSignIn> {
+    const signIn = await signInOf(record);
+    const resolved = (address: string): string => URL.parse(address, record.url)?.href ?? address;
+    if (signIn?.type === 'openIdConnect') return { ...signIn, url: resolved(signIn.url) };
+    if (signIn !== undefined) return { ...signIn, authorizeUrl: resolved(signIn.authorizeUrl), tokenUrl: resolved(signIn.tokenUrl) };
+    throw new GatewayError(
+      'conflict',
+      `The document of the tool server "${record.id}" does not say where people sign in (a security scheme "oauth2" with the flow authorizationCode, or "openIdConnect"). Set authorize_url and token_url in oauth.`,
+    );
+  }
+
+  return {
+    async authorizationServerOf(record) {
+      const fetch = createOAuthFetch(send, { origin: originOf(record.url) ?? '' }, record.oauth);
+      const { server } = await discover(record, fetch);
+      return new URL(requireEndpoint(record, server).authorize).origin;
+    },
+
+    async begin(record, address, state) {
+      const origin = originOf(record.url) ?? '';
+      const fetch = createOAuthFetch(send, { origin }, record.oauth);
+      const { server, isIssuerKnown, resource, scopes } = await discover(record, fetch);
+      const endpoint = requireEndpoint(record, server);
+      const settings = requestSettings(fetch, record.url);
+      const { client, isRegistered, redirectUri } = await registrar.clientFor(record, server, { address, settings });
+      const verifier = generateRandomCodeVerifier();
+      const wanted = record.oauth?.scopes === undefined ? withOfflineAccess(scopes, server.scopes_supported) : scopes;
+      const url = new URL(endpoint.authorize);
+      const parameters = {
+        response_type: 'code',
+        client_id: client.id,
+        redirect_uri: redirectUri,
+        state,
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        ...withoutUndefined({
+          scope: wanted === undefined || wanted.length === 0 ? undefined : wanted.join(' '),
+          resource,
+          // OpenID Connect Core 1.0, section 11: refresh tokens for later need consent.
+          prompt: wanted?.includes('offline_access') === true ? 'consent' : undefined,
+        }),
+      };
+      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+      return {
+        authorizationUrl: url.href,
+        authorizationServer: url.origin,
+        pending: {
+          verifier,
+          issuer: server.issuer,
+          isIssuerKnown,
+          authorizeOrigin: url.origin,
+          tokenEndpoint: endpoint.token,
+          namesIssuer: server.authorization_response_iss_parameter_supported === true,
+          client,
+          isRegistered,
+          redirectUri,
+          origin,
+          ...withoutUndefined({ revocationEndpoint: server.revocation_endpoint, resource, scopes: wanted }),
+        },
+      };
+    },
+
+    async complete(record, pending, callback) {
+      const { issuer, client, origin, redirectUri, resource, tokenEndpoint, revocationEndpoint } = pending;
+      if (origin !== originOf(record.url) || record.authType !== 'oauth' || !namesClient(record, pending))
+        throw new GatewayError('conflict', `The tool server "${record.id}" was changed since this sign-in began. Begin again.`);
+      const who = `The authorization server ${issuer}`;
+      const server: AuthorizationServer = {
+        issuer,
+        token_endpoint: tokenEndpoint,
+        authorization_response_iss_parameter_supported: pending.namesIssuer,
+      };
+      const parameters = new URLSearchParams(callback);
+      if (!pending.isIssuerKnown) {
+        requireAskedServer(pending, parameters);
+        parameters.delete('iss');
+      }
+      const asClient = { client_id: client.id };
+      const settings = requestSettings(createOAuthFetch(send, { origin }, record.oauth), record.url);
+      try {
+        const checked = validateAuthResponse(server, asClient, parameters, skipStateCheck);
+        const answer = await authorizationCodeGrantRequest(server, asClient, clientAuthOf(client), checked, redirectUri, pending.verifier, {
+          ...settings,
+          additionalParameters: { ...withoutUndefined({ resource }) },
+        });
+        const tokens = await processAuthorizationCodeResponse(server, asClient, answer);
+        return {
+          kind: 'oauth',
+          grant: randomUUID(),
+          ...withoutUndefined({ scopes: pending.scopes, revocationEndpoint, resource }),
+          ...tokensIn(tokens, { who, now: now() }),
+          client,
+          ...(pending.isRegistered && { registeredFor: redirectUri }),
+          tokenEndpoint,
+          binding: { origin, authType: record.authType, issuer },
+        };
+      } catch (error) {
+        const isUnknown = isUnknownClient(oauthErrorOf(error));
+        if (isUnknown && pending.isRegistered) {
+          await registrar.forget({ issuer, redirectUri }, client.id);
+          throw new GatewayError('conflict', `${who} does not know the gateway any more. It will register again: begin again.`);
+        }
+        throw explainOAuthFailure(error, who);
+      }
+    },
+
+    async refresh(record, credential) {
+      const { binding, tokenEndpoint, refreshToken, resource } = credential;
+      const client = latestClient(record, credential.client);
+      if (refreshToken === undefined) return 'refused';
+      const server = { issuer: binding.issuer, token_endpoint: tokenEndpoint };
+      const asClient = { client_id: client.id };
+      const settings = requestSettings(createOAuthFetch(send, binding, record.oauth), record.url);
+      const who = `The authorization server ${binding.issuer}`;
+      try {
+        const answer = await refreshTokenGrantRequest(server, asClient, clientAuthOf(client), refreshToken, {
+          ...settings,
+          additionalParameters: { ...withoutUndefined({ resource }) },
+        });
+        const { expires: _expires, refreshFrom: _refreshFrom, ...rest } = credential;
+        const tokens = await processRefreshTokenResponse(server, asClient, answer);
+        return { ...rest, client, ...tokensIn(tokens, { who, now: now() }) };
+      } catch (error) {
+        if (isUnknownClient(oauthErrorOf(error)) && credential.registeredFor !== undefined)
+          await registrar.forget({ issuer: binding.issuer, redirectUri: credential.registeredFor }, client.id);
+        if (isRefusal(error)) return 'refused';
+        throw explainOAuthFailure(error, who);
+      }
+    },
+
+    revoke: (credential) => revokeTokens(send, [credential]),
+
+    async ownToken(record) {
+      const fetch = createOAuthFetch(send, { origin: originOf(record.url) ?? '' }, record.oauth);
+      const { server, resource, scopes } = await discover(record, fetch);
+      const client = configuredClient(record, server);
+      if (client === undefined)
+        throw new GatewayError('conflict', `Set client_id and client_secret in oauth of the tool server "${record.id}".`);
+      const parameters = {
+        ...withoutUndefined({ resource, scope: scopes === undefined || scopes.length === 0 ? undefined : scopes.join(' ') }),
+      };
+      const who = `The authorization server ${server.issuer}`;
+      const asClient = { client_id: client.id };
+      try {
+        const answer = await clientCredentialsGrantRequest(
+          server,
+          asClient,
+          clientAuthOf(client),
+          parameters,
+          requestSettings(fetch, record.url),
+        );
+        const tokens = await processClientCredentialsResponse(server, asClient, answer);
+        const { accessToken, expires } = tokensIn(tokens, { who, now: now() });
+        return { accessToken, ...withoutUndefined({ expires }) };
+      } catch (error) {
+        throw explainOAuthFailure(error, who);
+      }
+    },
+  };
+}
+
+/** The code of a server that was not asked must not go to the one that was (RFC 9700, section 4.4). @throws GatewayError `forbidden` */
+function requireAskedServer({ authorizeOrigin, tokenEndpoint }: PendingAuthorization, parameters: URLSearchParams): void {
+  const asked = [authorizeOrigin, originOf(tokenEndpoint)];
+  if (parameters.getAll('iss').every((issuer) => asked.includes(originOf(issuer)))) return;
+  throw new GatewayError(
+    'forbidden',
+    `The answer comes from another authorization server than ${authorizeOrigin}, which was asked, and is not used. Tell whoever runs this gateway.`,
+  );
+}
+
+function isUnknownClient(code: string | undefined): boolean {
+  return code === 'invalid_client' || code === 'unauthorized_client';
+}

@@ -1,0 +1,44 @@
+import { AuthorizationResponseError, OperationProcessingError, ResponseBodyError, UnsupportedOperationError } from 'oauth4webapi';
+import { GatewayError, OutboundError } from '../../../core/errors.ts';
+
+/** An error code of OAuth (RFC 6749, appendix A.7), short enough to be one. Descriptions are left out: they may repeat what was sent. */
+const errorCode = /^[a-z0-9_.-]{1,60}$/i;
+
+/** Of a token endpoint that may do otherwise the next time. */
+const passingErrors = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
+const tooManyRequests = 429;
+
+/** The error that an authorization server answered the gateway with; undefined for any other failure. */
+export function oauthErrorOf(error: unknown): string | undefined {
+  return error instanceof ResponseBodyError ? codeIn(error) : undefined;
+}
+
+/** Whether an authorization server has decided against a request, and would do so again. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ResponseBodyError && error.status !== tooManyRequests && !passingErrors.has(error.error);
+}
+
+function codeIn({ error }: ResponseBodyError | AuthorizationResponseError): string {
+  return errorCode.test(error) ? error : 'an error code that OAuth does not have';
+}
+
+/**
+ * What went wrong between the gateway and an authorization server; `who` names that. Messages and causes of the library are not passed on where they may
+ * hold what was sent or received.
+ */
+export function explainOAuthFailure(error: unknown, who: string): GatewayError {
+  if (error instanceof GatewayError) return error;
+  if (error instanceof OutboundError) {
+    if (error.failure === 'denied') return new GatewayError('egress_denied', error.message);
+    return new GatewayError(error.failure === 'timeout' ? 'upstream_timeout' : 'upstream_unreachable', `${who}: ${error.message}`);
+  }
+  if (error instanceof DOMException && error.name === 'TimeoutError')
+    return new GatewayError('upstream_timeout', `${who} did not answer in time. Try again later.`);
+  if (error instanceof AuthorizationResponseError)
+    return new GatewayError('forbidden', `${who} did not let you in: it answered "${codeIn(error)}".`);
+  if (error instanceof ResponseBodyError)
+    return new GatewayError('upstream_rejected', `${who} refuses the request: it answered "${codeIn(error)}" (HTTP ${error.status}).`);
+  const isKnown = error instanceof OperationProcessingError || error instanceof UnsupportedOperationError;
+  const reason = isKnown ? error.message.replaceAll('"response" ', '').replaceAll('"', '') : 'it cannot be read';
+  return new GatewayError('upstream_invalid_response', `${who} gave an answer that is not valid OAuth: ${reason}.`);
+}

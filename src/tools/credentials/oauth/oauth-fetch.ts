@@ -1,0 +1,73 @@
+import type { CredentialBinding } from '../../../core/credentials.ts';
+import { limits } from '../../../core/limits.ts';
+import { readText } from '../../../core/outbound.ts';
+import type { SendOutbound, Trust } from '../../../core/outbound.ts';
+import { GatewayError, OutboundError } from '../../../core/errors.ts';
+import type { OAuthSettings } from '../../../core/registry.ts';
+import { hasMoreValuesThan, isTextDeeperThan } from '../../../shared/json-depth.ts';
+import { originOf } from '../../../shared/document-url.ts';
+
+/** Statuses for which a `Response` must not have a body. */
+const withoutBody = new Set([204, 205, 304]);
+
+export interface OAuthRequest {
+  method?: string;
+  headers?: Record<string, string>;
+  body?: string | URLSearchParams | undefined;
+}
+
+export type OAuthFetch = (url: string, request?: OAuthRequest) => Promise<Response>;
+
+/**
+ * `fetch` for everything around a sign-in at the tool server of this origin, over the gateway's only way out: without redirects, so that no code and no
+ * token goes anywhere else, and limited in time and size. Besides the server itself and what the operator has configured, it reaches only what the server leads to; from
+ * a server with https never an address without, because whoever listens there could say where the codes go.
+ */
+export function createOAuthFetch(
+  send: SendOutbound,
+  { origin }: Pick<CredentialBinding, 'origin'>,
+  settings: OAuthSettings = {},
+): OAuthFetch {
+  const { authorizeUrl = '', tokenUrl = '' } = settings;
+  const configured = new Set([origin, originOf(authorizeUrl), originOf(tokenUrl)]);
+
+  function trustFor(url: string): Trust {
+    const target = originOf(url);
+    return target !== undefined && configured.has(target) ? { kind: 'configured', origin: target } : { kind: 'linked', from: origin };
+  }
+
+  return async (url, { method = 'GET', headers = {}, body } = {}) => {
+    if (origin.startsWith('https:') && URL.parse(url)?.protocol === 'http:') throw withoutHttps(origin, originOf(url) ?? '');
+    const answer = await send({
+      method,
+      url,
+      headers,
+      ...(body !== undefined && { body: body.toString() }),
+      trust: trustFor(url),
+      signal: AbortSignal.timeout(limits.oauthAnswerMs),
+      firstByteTimeoutMs: limits.oauthAnswerMs,
+      idleTimeoutMs: limits.oauthAnswerMs,
+    });
+    const { text, isTruncated } = await readText(answer.body, limits.oauthAnswerBytes);
+    if (isTruncated) throw new OutboundError('cut', `${originOf(url) ?? 'It'} answered with more than ${limits.oauthAnswerBytes} bytes.`);
+    if (isTooMuch(text))
+      throw new OutboundError(
+        'cut',
+        `${originOf(url) ?? 'It'} answered with more than ${limits.oauthAnswerValues} values or ${limits.jsonDepth} levels.`,
+      );
+    return new Response(withoutBody.has(answer.status) ? null : text, { status: answer.status, headers: answer.headers });
+  };
+}
+
+/** Of JSON: the library and we parse an answer several times, on the main thread. */
+function isTooMuch(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false;
+  return isTextDeeperThan(text, limits.jsonDepth) || hasMoreValuesThan(text, limits.oauthAnswerValues);
+}
+
+function withoutHttps(from: string, to: string): GatewayError {
+  return new GatewayError(
+    'upstream_invalid_response',
+    `The server at ${from} leads to ${to} for signing in, an address without https, to which nothing is sent. Tell whoever runs it.`,
+  );
+}

@@ -1,0 +1,137 @@
+import { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse } from 'oauth4webapi';
+import type { AuthorizationServer } from 'oauth4webapi';
+import type { OAuthClientCredentials } from '../../../core/credentials.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { limits } from '../../../core/limits.ts';
+import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../../core/oauth-clients.ts';
+import type { ToolServerRecord } from '../../../core/registry.ts';
+import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-addresses.ts';
+import { explainOAuthFailure } from './oauth-failure.ts';
+import type { RequestSettings } from './request-settings.ts';
+
+export interface ClientRegistrarOptions {
+  store: OAuthClientStore;
+  publicUrl: string | undefined;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+export interface ChosenClient {
+  client: OAuthClientCredentials;
+  isRegistered: boolean;
+  /** The exact address at which people come back. */
+  redirectUri: string;
+}
+
+/** Chooses as whom the gateway asks: as the connection says, else by the address of its metadata, else as it has registered. */
+export interface ClientRegistrar {
+  /** `address`: at which people reach the gateway. @throws GatewayError */
+  clientFor(
+    record: ToolServerRecord,
+    server: AuthorizationServer,
+    use: { address: string; settings: RequestSettings },
+  ): Promise<ChosenClient>;
+  /** After the server has said that it does not know the client. */
+  forget(place: RegistrationPlace, clientId: string): Promise<void>;
+}
+
+export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrarOptions): ClientRegistrar {
+  /** What goes on, by place: this process registers once. */
+  const registering = new Map<string, Promise<RegisteredClient>>();
+
+  async function register(server: AuthorizationServer, place: RegistrationPlace, settings: RequestSettings): Promise<RegisteredClient> {
+    const known = await store.find(place);
+    if (known !== undefined && (known.expires === undefined || known.expires > now())) return known;
+    if (known !== undefined) await store.forget(place, known.id);
+    const method = methodOf(server.token_endpoint_auth_methods_supported, true);
+    try {
+      const metadata = { ...aboutClient(place.redirectUri), token_endpoint_auth_method: method };
+      const registered = await processDynamicClientRegistrationResponse(await dynamicClientRegistrationRequest(server, metadata, settings));
+      const { client_id: id, client_secret: secret, client_secret_expires_at: expires } = registered;
+      if (!isUsable(id) || (secret !== undefined && !isUsable(secret)))
+        throw new GatewayError(
+          'upstream_invalid_response',
+          `Registering with the authorization server ${server.issuer} gave an id or a secret that cannot be sent, or has no end.`,
+        );
+      const given = methodFrom(registered['token_endpoint_auth_method']) ?? method;
+      return await store.keepFirst(place, {
+        id,
+        method: secret === undefined ? 'none' : given,
+        ...(secret !== undefined && given !== 'none' && { secret }),
+        ...(typeof expires === 'number' && expires > 0 && { expires: expires * 1_000 }),
+      });
+    } catch (error) {
+      throw explainOAuthFailure(error, `Registering with the authorization server ${server.issuer}`);
+    }
+  }
+
+  return {
+    async clientFor(record, server, { address, settings }) {
+      // Operators register one address for all. No other server leads there but one that names itself.
+      const configured = configuredClient(record, server);
+      if (configured !== undefined) return { client: configured, isRegistered: false, redirectUri: redirectUriOf(address) };
+      const issuerMark = issuerMarkOf(server);
+      const redirectUri = redirectUriOf(address, issuerMark);
+      const takesMetadata = server['client_id_metadata_document_supported'] === true;
+      if (takesMetadata && address === publicUrl && publicUrl.startsWith('https:'))
+        return { client: { id: clientIdAt(publicUrl, issuerMark), method: 'none' }, isRegistered: false, redirectUri };
+      if (server.registration_endpoint === undefined)
+        throw new GatewayError(
+          'conflict',
+          `The authorization server ${server.issuer} lets nobody register by themselves. Register the gateway there with the redirect address ${redirectUriOf(address)}, and set client_id, and client_secret if it gives one, in oauth of the tool server "${record.id}".`,
+        );
+      const place = { issuer: server.issuer, redirectUri };
+      const key = JSON.stringify(place);
+      const registration = registering.get(key) ?? register(server, place, settings).finally(() => registering.delete(key));
+      registering.set(key, registration);
+      return { client: await registration, isRegistered: true, redirectUri };
+    },
+    forget: (place, clientId) => store.forget(place, clientId),
+  };
+}
+
+/** Undefined if the connection names none. */
+export function configuredClient(
+  { oauth = {} }: Pick<ToolServerRecord, 'oauth'>,
+  server: AuthorizationServer,
+): OAuthClientCredentials | undefined {
+  const { clientId: id, clientSecret: secret } = oauth;
+  if (id === undefined) return undefined;
+  if (secret === undefined) return { id, method: 'none' };
+  return { id, secret, method: methodOf(server.token_endpoint_auth_methods_supported, false) };
+}
+
+/** With the secret that the connection has now: operators replace them. */
+export function latestClient({ oauth = {} }: ToolServerRecord, client: OAuthClientCredentials): OAuthClientCredentials {
+  const { clientId, clientSecret: secret } = oauth;
+  if (clientId !== client.id || secret === undefined || secret === client.secret) return client;
+  return { id: clientId, secret, method: client.method === 'none' ? 'client_secret_basic' : client.method };
+}
+
+/** Whether the connection, as far as it names client and token address, names these. */
+export function namesClient(
+  { oauth = {} }: Pick<ToolServerRecord, 'oauth'>,
+  { client, tokenEndpoint }: { client: OAuthClientCredentials; tokenEndpoint: string },
+): boolean {
+  const { clientId = client.id, tokenUrl = tokenEndpoint } = oauth;
+  return clientId === client.id && tokenUrl === tokenEndpoint;
+}
+
+/** RFC 8414, section 2: without a list it is `client_secret_basic`. */
+function methodOf(supported: string[] = ['client_secret_basic'], mayBeNone: boolean): OAuthClientCredentials['method'] {
+  const methods: OAuthClientCredentials['method'][] = [
+    'client_secret_basic',
+    'client_secret_post',
+    ...(mayBeNone ? (['none'] as const) : []),
+  ];
+  return methods.find((method) => supported.includes(method)) ?? 'client_secret_basic';
+}
+
+/** RFC 6749, appendices A.1 and A.2. */
+function isUsable(text: unknown): text is string {
+  return typeof text === 'string' && text.length <= limits.credentialCharacters && /^[\x20-\x7e]+$/.test(text);
+}
+
+function methodFrom(value: unknown): OAuthClientCredentials['method'] | undefined {
+  return value === 'none' || value === 'client_secret_basic' || value === 'client_secret_post' ? value : undefined;
+}

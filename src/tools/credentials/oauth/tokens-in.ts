@@ -1,0 +1,38 @@
+import type { TokenEndpointResponse } from 'oauth4webapi';
+import type { OAuthCredential } from '../../../core/credentials.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { limits } from '../../../core/limits.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { scopesIn } from './scopes.ts';
+
+/** No answer may say more: dates end somewhere. */
+const longestLifeMs = 10 * 365 * 24 * 60 * 60 * 1_000;
+/** What a header may carry (RFC 6750, section 2.1, and whatever else is visible). */
+const sendableToken = /^[\x21-\x7e]+$/;
+
+type Tokens = Pick<OAuthCredential, 'accessToken' | 'refreshToken' | 'expires' | 'refreshFrom' | 'scopes'>;
+
+/** `who`: the authorization server. `now`: in milliseconds since 1970. @throws GatewayError for a token that cannot be kept or sent */
+export function tokensIn(answer: TokenEndpointResponse, { who, now }: { who: string; now: number }): Tokens {
+  const { access_token: accessToken, refresh_token: refreshToken, token_type: type, expires_in: seconds, scope } = answer;
+  const isFine = [accessToken, refreshToken ?? 'none'].every(
+    (token) => token.length <= limits.oauthTokenCharacters && sendableToken.test(token),
+  );
+  if (!isFine || type !== 'bearer')
+    throw new GatewayError(
+      'upstream_invalid_response',
+      isFine
+        ? `${who} gave a token that is no bearer token. The gateway can use no other.`
+        : `${who} gave a token that cannot be sent in a header, or has more than ${limits.oauthTokenCharacters} characters.`,
+    );
+  const lifeMs = seconds === undefined ? undefined : Math.min(seconds * 1_000, longestLifeMs);
+  return {
+    accessToken,
+    ...withoutUndefined({
+      refreshToken,
+      expires: lifeMs === undefined ? undefined : now + lifeMs,
+      refreshFrom: lifeMs === undefined ? undefined : now + lifeMs - Math.min(limits.oauthRefreshAheadMs, lifeMs / 5),
+      scopes: scope === undefined ? undefined : scopesIn(scope.split(' ')),
+    }),
+  };
+}

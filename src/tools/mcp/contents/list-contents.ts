@@ -1,0 +1,79 @@
+import { GatewayError } from '../../../core/errors.ts';
+import { limits } from '../../../core/limits.ts';
+import type { ContentsPage } from '../../../core/server-contents.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { readCursor, writeCursor } from './contents-cursor.ts';
+import type { ContentsPlace } from './contents-cursor.ts';
+
+/** One page of a server's own list. */
+export interface OwnPage {
+  entries: readonly JsonObject[];
+  nextCursor?: string;
+}
+
+/** A server whose list is read page by page. */
+export interface ListedServer {
+  id: string;
+  /** An empty page where it cannot be had. */
+  fetch(cursor: string | undefined): Promise<OwnPage>;
+  convert(entries: readonly JsonObject[]): JsonObject[];
+}
+
+/** Pages of one server that one answer reads: one whose pages are empty costs no more. */
+const pagesPerAnswer = 10;
+
+/**
+ * The lists of several servers as one. Nothing of them is kept between two pages: a server's list may be longer than what the gateway wants to hold
+ * for it. @throws GatewayError `invalid_request` for a cursor that leads nowhere
+ */
+export async function listContents(servers: readonly ListedServer[], cursor: string | undefined): Promise<ContentsPage> {
+  const place = cursor === undefined ? undefined : readCursor(cursor);
+  const start = cursor === undefined ? 0 : servers.findIndex(({ id }) => id === place?.server);
+  const [first, ...others] = servers.slice(Math.max(start, 0));
+  if (start === -1) throw new GatewayError('invalid_request', 'The cursor leads nowhere any more. Ask for the list from its beginning.');
+  if (first === undefined) return { items: [] };
+  const beginning = await readOn(first, { from: place ?? beginningOf(first), room: limits.mcpContentsPerPage });
+  if (beginning.next !== undefined) return toPage(beginning.items, beginning.next);
+  const { items } = beginning;
+  // All at once, because one that is slow would hold up those after it.
+  const rest = others.map((server) => ({ server, page: server.fetch(undefined) }));
+  // Where the page ends before them, nobody waits for the last ones.
+  for (const { page } of rest) page.catch(() => undefined);
+  for (const { server, page } of rest) {
+    const room = limits.mcpContentsPerPage - items.length;
+    if (room === 0) return toPage(items, beginningOf(server));
+    const { items: more, next } = await readOn(server, { from: beginningOf(server), room, known: page });
+    items.push(...more);
+    if (next !== undefined) return toPage(items, next);
+  }
+  return { items };
+}
+
+/** A server's entries from a place on, as many as there is room for, and where to go on; undefined at its end. */
+async function readOn(
+  server: ListedServer,
+  { from, room, known = server.fetch(from.cursor) }: { from: ContentsPlace; room: number; known?: Promise<OwnPage> },
+): Promise<{ items: JsonObject[]; next?: ContentsPlace }> {
+  const items: JsonObject[] = [];
+  let place = from;
+  let page = await known;
+  for (let read = 1; ; read += 1) {
+    const end = place.offset + room - items.length;
+    items.push(...server.convert(page.entries.slice(place.offset, end)));
+    if (page.entries.length > end) return { items, next: { ...place, offset: end } };
+    const { nextCursor } = page;
+    if (nextCursor === undefined || place.pages + 1 >= limits.mcpContentsPages) return { items };
+    place = { server: server.id, cursor: nextCursor, offset: 0, pages: place.pages + 1 };
+    if (items.length === room || read === pagesPerAnswer) return { items, next: place };
+    page = await server.fetch(nextCursor);
+  }
+}
+
+function beginningOf({ id }: ListedServer): ContentsPlace {
+  return { server: id, offset: 0, pages: 0 };
+}
+
+function toPage(items: JsonObject[], next: ContentsPlace): ContentsPage {
+  const nextCursor = writeCursor(next);
+  return { items, ...(nextCursor !== undefined && { nextCursor }) };
+}

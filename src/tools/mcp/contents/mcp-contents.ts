@@ -1,0 +1,215 @@
+import type { Client, CompleteResult } from '@modelcontextprotocol/client';
+import type { Caller } from '../../../core/caller.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { chainKey, whyLooped } from '../../../core/gateway-chain.ts';
+import { limits } from '../../../core/limits.ts';
+import type { ToolServerRecord } from '../../../core/registry.ts';
+import type { RunContext } from '../../../core/run.ts';
+import type { ContentsAsker, ContentsKind, ServerContents } from '../../../core/server-contents.ts';
+import { isDeeperThan } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
+import { howToConnect } from '../../credentials/own-credentials.ts';
+import type { OwnRecord, OwnToolServer } from '../../credentials/own-credentials.ts';
+import { maskOfCredentials } from '../../servers/secrets-to-mask.ts';
+import { readName, readUri } from './contents-names.ts';
+import type { OwnName } from './contents-names.ts';
+import { isWithheld } from './contents-rules.ts';
+import { convertContent, convertContents, convertResource } from './convert-contents.ts';
+import { explainMcpFailure } from '../explain-mcp-failure.ts';
+import type { McpFailure } from '../explain-mcp-failure.ts';
+import { listContents } from './list-contents.ts';
+import type { OwnPage } from './list-contents.ts';
+import type { McpSession } from '../mcp-session.ts';
+
+export interface McpContentsOptions {
+  /** The enabled MCP servers of which the caller may use everything, in the order of the registry. */
+  serversOf: (caller: Caller) => Promise<ToolServerRecord[]>;
+  /** A server as the caller uses it; undefined if it needs a credential that the caller has not given. */
+  ownRecord: OwnRecord;
+  /** The session of a server, opened if need be; undefined if it cannot be. `record`: as the caller uses it. @throws the signal's reason */
+  open: (record: ToolServerRecord, asker: ContentsAsker) => Promise<McpSession | undefined>;
+  /** This gateway's own id, so that it does not list its own contents again. */
+  gatewayId?: string;
+}
+
+type Send<Result> = (client: Client, options: { signal: AbortSignal; timeout: number }) => Promise<Result>;
+
+/** The request that lists each kind, and the capability of servers that have it. */
+const listings = {
+  resources: { method: 'resources/list', capability: 'resources' },
+  resourceTemplates: { method: 'resources/templates/list', capability: 'resources' },
+  prompts: { method: 'prompts/list', capability: 'prompts' },
+} as const satisfies Record<ContentsKind, unknown>;
+
+/** A request that changes nothing is sent once more, over a new connection. */
+const attempts = 2;
+/** Values for one argument, as the specification bounds them. */
+const maxCompletions = 100;
+
+export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }: McpContentsOptions): ServerContents {
+  /** @throws GatewayError */
+  async function request<Result>(record: ToolServerRecord, asker: ContentsAsker, send: Send<Result>): Promise<Result> {
+    const { caller, signal } = asker;
+    const run: RunContext = { runId: '', caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
+    for (let attempt = 1; ; attempt += 1) {
+      const session = await open(record, asker);
+      if (session === undefined) throw unreachable(record);
+      try {
+        const timeout = record.timeoutMs ?? limits.mcpContentsMs;
+        return await session.connection.request(run, (client, ended) => send(client, { signal: ended, timeout }));
+      } catch (error) {
+        signal.throwIfAborted();
+        const failure = explainMcpFailure(error);
+        const mayHelp = failure.kind === 'never-sent' || failure.kind === 'maybe-sent';
+        if (!mayHelp || attempt >= attempts)
+          throw toGatewayError(record, failure, session.peer.mask.text(failure.message).replace(/\.$/, ''));
+        await session.connection.drop();
+      }
+    }
+  }
+
+  async function fetchPage(
+    kind: ContentsKind,
+    record: ToolServerRecord,
+    { cursor, gateways, asker }: { cursor: string | undefined; gateways: readonly string[]; asker: ContentsAsker },
+  ): Promise<OwnPage> {
+    const { method, capability } = listings[kind];
+    const params = { ...(cursor !== undefined && { cursor }), _meta: { [chainKey]: [gatewayId, ...gateways] } };
+    try {
+      return await request(record, asker, async (client, { signal }) => {
+        if (client.getServerCapabilities()?.[capability] === undefined) return { entries: [] };
+        const answer: Partial<Record<ContentsKind, unknown>> & { nextCursor?: string | undefined } = await client.request(
+          { method, params },
+          { signal, timeout: limits.mcpListTimeoutMs },
+        );
+        return withoutUndefined({ entries: answer[kind] as JsonObject[], nextCursor: answer.nextCursor });
+      });
+    } catch (error) {
+      asker.signal.throwIfAborted();
+      if (error instanceof GatewayError) return { entries: [] };
+      throw error;
+    }
+  }
+
+  /** @throws GatewayError `not_found`, `credential_required` */
+  async function requireServer(name: OwnName | undefined, { caller }: ContentsAsker, what: string): Promise<ToolServerRecord> {
+    const record = name && (await serversOf(caller)).find(({ id }) => id === name.server);
+    if (name === undefined || record === undefined || isWithheld(name.own, record)) throw notFound(what);
+    const own = await ownRecord(record, caller);
+    if (own === undefined) throw new GatewayError('credential_required', howToConnect(record));
+    return own;
+  }
+
+  return {
+    async list(kind, { cursor, gateways }, asker) {
+      // Gateways may be each other's MCP servers: none gets its own contents back, and the request ends somewhere.
+      if (whyLooped(gateways, gatewayId) !== undefined) return { items: [] };
+      const ofCaller = (record: ToolServerRecord): Promise<OwnToolServer | undefined> =>
+        ownRecord(record, asker.caller).catch((error: unknown) => {
+          // As with a server that cannot be reached.
+          if (error instanceof GatewayError) return undefined;
+          throw error;
+        });
+      const records = (await Promise.all((await serversOf(asker.caller)).map(ofCaller))).filter((record) => record !== undefined);
+      const servers = records.map((record) => ({
+        id: record.id,
+        fetch: (ownCursor: string | undefined) => fetchPage(kind, record, { cursor: ownCursor, gateways, asker }),
+        convert: (entries: readonly JsonObject[]) => convertContents(kind, entries, { record, mask: maskOfCredentials(record) }),
+      }));
+      return listContents(servers, cursor);
+    },
+    async read(uri, asker) {
+      const name = readUri(uri);
+      const record = await requireServer(name, asker, `resource "${shown(uri)}"`);
+      const answer = await request(record, asker, (client, options) =>
+        client.request({ method: 'resources/read', params: { uri: name?.own ?? '' } }, options),
+      );
+      const server = { record, mask: maskOfCredentials(record) };
+      const contents = answer.contents.slice(0, limits.mcpContentBlocks).map((entry) => convertResource(entry, server));
+      return requirePassable(record, { contents });
+    },
+    async prompt(own, args, asker) {
+      const name = readName(own);
+      const record = await requireServer(name, asker, `prompt "${shown(own)}"`);
+      const params = { name: name?.own ?? '', ...(args && { arguments: args }) };
+      const answer = await request(record, asker, (client, options) => client.request({ method: 'prompts/get', params }, options));
+      const server = { record, mask: maskOfCredentials(record) };
+      const messages = answer.messages
+        .slice(0, limits.mcpContentBlocks)
+        .map(({ role, content }) => ({ role, content: convertContent(content, server) }));
+      return requirePassable(
+        record,
+        withoutUndefined({ description: answer.description && server.mask.text(answer.description), messages }),
+      );
+    },
+    async complete({ ref, argument, context }, asker) {
+      const name = ref.type === 'ref/prompt' ? readName(ref.name) : readUri(ref.uri);
+      const record = await requireServer(
+        name,
+        asker,
+        ref.type === 'ref/prompt' ? `prompt "${shown(ref.name)}"` : `template "${shown(ref.uri)}"`,
+      );
+      const own = name?.own ?? '';
+      const ownRef = ref.type === 'ref/prompt' ? { type: ref.type, name: own } : { type: ref.type, uri: own };
+      const params = { ref: ownRef, argument, ...(context && { context }) };
+      const answer = await request(record, asker, async (client, options): Promise<CompleteResult> =>
+        client.getServerCapabilities()?.completions === undefined
+          ? { completion: { values: [] } }
+          : client.request({ method: 'completion/complete', params }, options),
+      );
+      const { values, total, hasMore } = answer.completion;
+      return requirePassable(record, { completion: withoutUndefined({ values: values.slice(0, maxCompletions), total, hasMore }) });
+    },
+  };
+}
+
+/** @throws GatewayError for an answer that is too large or too deep to be passed on */
+function requirePassable(record: ToolServerRecord, answer: object): JsonObject {
+  if (isDeeperThan(answer, limits.jsonDepth))
+    throw new GatewayError(
+      'upstream_invalid_response',
+      `The MCP server "${record.id}" gave an answer that is nested more than ${limits.jsonDepth} levels deep.`,
+    );
+  if (charactersOf(answer as JsonObject) > limits.keptResultBytes)
+    throw new GatewayError(
+      'payload_too_large',
+      `The MCP server "${record.id}" gave more than ${limits.keptResultBytes} bytes. Ask it for less at a time.`,
+    );
+  return answer as JsonObject;
+}
+
+/** Of all texts in it. */
+function charactersOf(value: JsonValue): number {
+  if (typeof value === 'string') return value.length;
+  if (value === null || typeof value !== 'object') return 0;
+  return Object.values(value).reduce<number>((sum, child) => sum + charactersOf(child ?? null), 0);
+}
+
+function toGatewayError(record: ToolServerRecord, { kind }: McpFailure, reason: string): GatewayError {
+  switch (kind) {
+    case 'answered':
+      return new GatewayError('upstream_rejected', `The MCP server "${record.id}" refuses the request: ${reason}.`);
+    case 'denied':
+      return new GatewayError('egress_denied', reason);
+    case 'timeout':
+      return new GatewayError('upstream_timeout', `The MCP server "${record.id}" took too long: ${reason}.`);
+    case 'never-sent':
+    case 'maybe-sent':
+    case 'refused':
+      return unreachable(record, `: ${reason}`);
+  }
+}
+
+function unreachable({ id }: ToolServerRecord, reason = ' at the moment'): GatewayError {
+  return new GatewayError('upstream_unreachable', `The MCP server "${id}" cannot be reached${reason}.`);
+}
+
+function notFound(what: string): GatewayError {
+  return new GatewayError('not_found', `There is no ${what} that this key may use. List them to see those it may.`);
+}
+
+/** Whatever somebody asked for is shown in part. */
+function shown(text: string): string {
+  return text.slice(0, 200);
+}

@@ -1,0 +1,96 @@
+import type { ChildProcess } from 'node:child_process';
+import { stripVTControlCharacters } from 'node:util';
+import type { ReadBuffer } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import type { StdioServerParameters } from '@modelcontextprotocol/client/stdio';
+import { limits } from '../../../core/limits.ts';
+import { redactUrl } from '../../../shared/secrets/secret-urls.ts';
+import { boundedStream } from './bounded-stream.ts';
+
+/**
+ * The SDK's stdio transport with the limits that HTTP servers have: a line with more bytes or values than a message may have ends the process before
+ * the line is parsed, and a burst of messages is read over several turns of the event loop.
+ * Starting, environment, quoting, writing and ending stay the SDK's. The SDK offers no hook in front of its parser, so this uses its private fields,
+ * by the names in its declarations; `test/slow/mcp-stdio-limits.test.ts` fails if a new version works differently.
+ */
+export class BoundedStdioTransport extends StdioClientTransport {
+  static {
+    // The SDK probes for the 2026 protocol in a second process only for classes that define `_dispose` themselves. That matters because some servers
+    // exit on the probe.
+    Object.defineProperty(this.prototype, '_dispose', { value: this.prototype['_dispose'] });
+  }
+
+  constructor(parameters: StdioServerParameters) {
+    // The buffer may hold the rest of one message and the next chunk; `boundedStream` has already checked their sizes.
+    super({ ...parameters, maxBufferSize: 2 * limits.mcpMessageBytes });
+  }
+
+  override start(): Promise<void> {
+    const started = super.start();
+    const child = this['_process'] as ChildProcess;
+    child.stdout?.removeAllListeners('data');
+    const reading = this.#read(child);
+    // Reports the end of the process only after its last messages have been read.
+    child.removeAllListeners('close');
+    child.once('close', () => {
+      void reading.then(() => {
+        this['_process'] = undefined;
+        this.onclose?.();
+      });
+    });
+    return started;
+  }
+
+  /** Never rejects. */
+  async #read({ stdout }: ChildProcess): Promise<void> {
+    if (stdout === null) return;
+    const buffer = this['_readBuffer'] as ReadBuffer;
+    try {
+      for await (const piece of boundedStream(stdout as AsyncIterable<Uint8Array>, { framing: 'lines' })) {
+        // Output after the shutdown is drained, so that the process can exit, but ignored.
+        if (this['_process'] === undefined) continue;
+        buffer.append(Buffer.from(piece.buffer));
+        this['processReadBuffer']();
+      }
+    } catch (error) {
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
+      // Not awaited: closing waits for the process to end, and that waits for this function.
+      void this.close().catch(() => undefined);
+    }
+  }
+}
+
+/** Keeps the last part of what a process wrote to stderr. */
+export interface ErrorOutput {
+  add(chunk: Uint8Array): void;
+  /** The last lines, made safe to display. `hide` removes credentials from a line before it is truncated. */
+  lines(hide: (line: string) => string): string[];
+}
+
+/** Control characters, and those that change the direction of text; line feeds are excluded. */
+const controlCharacters = /(?!\n)[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+
+export function createErrorOutput(): ErrorOutput {
+  let tail = Buffer.alloc(0);
+  let isCut = false;
+
+  return {
+    add(chunk) {
+      const all = Buffer.concat([tail, chunk]);
+      isCut ||= all.length > limits.mcpErrorOutputBytes;
+      // A copy: a view would keep the whole chunk in memory.
+      tail = Buffer.from(all.subarray(-limits.mcpErrorOutputBytes));
+    },
+    lines(hide) {
+      const text = tail.toString('utf8');
+      // Drop the first line if it was cut: a credential without its beginning would not be recognised.
+      const whole = isCut ? text.slice(text.indexOf('\n') + 1 || text.length) : text;
+      return whole
+        .split(/\r\n?|\n/)
+        .map((line) => hide(redactUrl(stripVTControlCharacters(line).replaceAll(controlCharacters, ''))).trim())
+        .filter((line) => line !== '')
+        .slice(-limits.mcpErrorOutputLines)
+        .map((line) => line.slice(0, limits.mcpErrorOutputLineCharacters).toWellFormed());
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { Transport } from '@modelcontextprotocol/client';
+import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
+import { limits } from '../../../core/limits.ts';
+import type { SendOutbound } from '../../../core/outbound.ts';
+import { BoundedStdioTransport, createErrorOutput } from './bounded-stdio-transport.ts';
+import type { ErrorOutput } from './bounded-stdio-transport.ts';
+import type { CallScopes } from '../call-scope.ts';
+import { requestIdIn } from '../incoming-messages.ts';
+import type { AnswerWatch } from '../incoming-messages.ts';
+import type { McpPeer } from '../mcp-peer.ts';
+import { createOutboundFetch } from './outbound-fetch.ts';
+import type { OutboundFetchOptions } from './outbound-fetch.ts';
+import { recordingOf } from './record-messages.ts';
+
+/** A transport to try. `isLegacy`: it serves only servers of the first protocol version. */
+export interface TransportKind {
+  isLegacy: boolean;
+  /** For each step of the initialization handshake. */
+  connectTimeoutMs: number;
+  createTransport(): Transport;
+  /** Stderr of the latest process; absent for HTTP transports. */
+  errorOutput?: () => ErrorOutput;
+}
+
+export interface TransportOptions {
+  send: SendOutbound;
+  scopes: CallScopes;
+  answers: AnswerWatch;
+  signal: AbortSignal;
+}
+
+/** Returns the transports in the order in which they are tried. */
+export type CreateTransports = (peer: McpPeer, options: TransportOptions) => TransportKind[];
+
+/** Streamable HTTP, then SSE, its predecessor; or the process that the configuration names. */
+export const createTransports: CreateTransports = (peer, { send, scopes, answers, signal }) => {
+  if (peer.process !== undefined) return [processTransport(peer.process)];
+  const url = new URL(peer.url);
+  const connectTimeoutMs = limits.mcpConnectTimeoutMs;
+  const options: OutboundFetchOptions = {
+    send,
+    trust: peer.trust,
+    signal,
+    headers: () => peer.headersFor(scopes.current()?.run),
+    query: () => peer.query(),
+    sessionUser: () => peer.sessionUserFor(scopes.current()?.run),
+    watchAnswer(body) {
+      const scope = scopes.contextual();
+      const id = scope === undefined ? undefined : requestIdIn(body);
+      return scope === undefined || id === undefined ? undefined : answers.begin(id, () => scope.onAnswerLost());
+    },
+  };
+  const fetch = createOutboundFetch({ ...options, recording: () => recordingOf(peer, scopes.contextual()?.run) });
+  return [
+    {
+      isLegacy: false,
+      connectTimeoutMs,
+      createTransport: () => new StreamableHTTPClientTransport(url, { fetch }),
+    },
+    // The SDK deprecates this transport in favour of the first one, but servers of 2024 speak only this one.
+    { isLegacy: true, connectTimeoutMs, createTransport: () => new SSEClientTransport(url, { fetch: createOutboundFetch(options) }) },
+  ];
+};
+
+/** The gateway's environment holds its secrets, so the process gets only what it needs to start, and what the configuration adds. */
+function processTransport({ command, args, environment }: NonNullable<McpPeer['process']>): TransportKind {
+  const settings = {
+    command,
+    args,
+    env: { ...getDefaultEnvironment(), ...environment },
+    stderr: 'pipe',
+  } as const;
+  let errorOutput = createErrorOutput();
+  return {
+    isLegacy: false,
+    connectTimeoutMs: limits.mcpProcessStartMs,
+    createTransport() {
+      const transport = new BoundedStdioTransport(settings);
+      const output = createErrorOutput();
+      errorOutput = output;
+      // Always drained: a process blocks when its stderr pipe is full.
+      transport.stderr?.on('data', (chunk: Uint8Array) => output.add(chunk));
+      return transport;
+    },
+    errorOutput: () => errorOutput,
+  };
+}

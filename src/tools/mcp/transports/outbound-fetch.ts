@@ -1,0 +1,66 @@
+import { ReadableStream } from 'node:stream/web';
+import type { FetchLike } from '@modelcontextprotocol/client';
+import { limits } from '../../../core/limits.ts';
+import type { SendOutbound, Trust } from '../../../core/outbound.ts';
+import { recordingSend } from '../../servers/record-requests.ts';
+import type { Recording } from '../../servers/record-requests.ts';
+import { boundedStream } from './bounded-stream.ts';
+import type { StreamEnd } from './bounded-stream.ts';
+import { laterLimit } from '../../../shared/later-limit.ts';
+
+/** Statuses for which a `Response` must not have a body. */
+const withoutBody = new Set([204, 205, 304]);
+
+export interface OutboundFetchOptions {
+  send: SendOutbound;
+  trust: Trust;
+  /** Aborts running requests when the connection is dropped. */
+  signal: AbortSignal;
+  /** Credentials and headers of the connection for the current call; they replace headers of the same name. */
+  headers(): Record<string, string>;
+  /** Query parameters that carry a key. */
+  query(): Record<string, string>;
+  /** The user for whom a session token is sent. */
+  sessionUser(): string | undefined;
+  /** Where the current call records its requests; undefined: nowhere. */
+  recording?(): Recording | undefined;
+  /** Called when the response to a POST is an event stream. The returned function is called when the stream has ended. */
+  watchAnswer?(body: string): ((end: StreamEnd) => void) | undefined;
+}
+
+/** `fetch` for the SDK's transports, over the gateway's only way out: redirects are not followed, and every body is limited. */
+export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
+  return async (address, init = {}) => {
+    const method = init.method ?? 'GET';
+    const signals = [options.signal, ...(init.signal ? [init.signal] : [])];
+    const recording = options.recording?.();
+    const send = recording === undefined ? options.send : recordingSend(options.send, recording);
+    const { status, headers, body } = await send({
+      method,
+      url: withQuery(address, options.query()),
+      headers: { ...Object.fromEntries(new Headers(init.headers)), ...options.headers() },
+      ...(typeof init.body === 'string' && { body: init.body }),
+      sessionUser: options.sessionUser(),
+      trust: options.trust,
+      signal: AbortSignal.any(signals),
+      firstByteTimeoutMs: method === 'POST' ? laterLimit(limits.mcpAnswerMs) : laterLimit(limits.mcpConnectTimeoutMs),
+      idleTimeoutMs: limits.mcpStreamIdleMs,
+    });
+    if (withoutBody.has(status)) {
+      // Leaving the loop releases the connection.
+      for await (const _piece of body) break;
+      return new Response(null, { status, headers });
+    }
+    const isEventStream = (headers['content-type'] ?? '').includes('text/event-stream');
+    const onEnd = isEventStream && typeof init.body === 'string' ? options.watchAnswer?.(init.body) : undefined;
+    const pieces = boundedStream(body, { framing: isEventStream ? 'events' : 'body', ...(onEnd && { onEnd }) });
+    // The types of the browser, which the console needs, know no `from`.
+    return new Response(ReadableStream.from(pieces) as unknown as BodyInit, { status, headers });
+  };
+}
+
+function withQuery(address: string | URL, query: Record<string, string>): string {
+  const url = new URL(address);
+  for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value);
+  return url.href;
+}

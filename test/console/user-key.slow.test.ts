@@ -1,0 +1,73 @@
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { pages } from '../../src/console/pages.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import type { WatchedPage } from '../_support/chromium.ts';
+import { freshGateway } from '../_support/fresh-gateway.ts';
+
+afterAll(closePages);
+
+const adminKey = 'sk-tw-administrator';
+
+async function openAsUser(path: string, environment: NodeJS.ProcessEnv = {}): Promise<WatchedPage> {
+  const gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: adminKey, ...environment });
+  onTestFinished(() => gateway[Symbol.asyncDispose]());
+  const headers = { authorization: `Bearer ${adminKey}`, 'content-type': 'application/json' };
+  const send = (route: string, body: object): Promise<Response> =>
+    fetch(gateway.url + route, { method: 'POST', headers, body: JSON.stringify(body) });
+  await send('/api/presets', { id: 'clerk', base_model: 'demo', system: 'You are a clerk.' });
+  const { key } = (await (await send('/api/keys', { name: 'ada', role: 'user' })).json()) as { key: string };
+  const it = await openPage(gateway.url, { path: `${path}#key=${key}`, reducedMotion: 'reduce' });
+  onTestFinished(() => it[Symbol.asyncDispose]());
+  return it;
+}
+
+describeInChromium('a user’s key', () => {
+  test('sees the pages that it may use, and a gateway that is open to this machine shows them all', async () => {
+    const { page } = await openAsUser('/');
+    const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+    await page.getByRole('link', { name: 'Settings' }).waitFor({ state: 'detached' });
+    expect(await links.allInnerTexts()).toEqual(['Chat', 'Runs', 'Your accounts', 'Presets', 'Usage']);
+
+    await using open = await freshGateway();
+    await using it = await openPage(open.url);
+    await it.page.waitForLoadState('networkidle');
+    const all = it.page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+    expect(await all.count()).toBe(pages.length);
+  });
+
+  test.each(['/console/tool-servers', '/console/tool-servers/time', '/console/keys', '/console/health', '/console/settings'])(
+    'is told at %s whom to ask, and has no button there that it may not use',
+    async (path) => {
+      const { page, faults } = await openAsUser(path);
+      const main = page.getByRole('main');
+      await main.getByRole('heading', { name: 'This page is for administrators' }).waitFor();
+      await main.getByText('Ask whoever runs this gateway').waitFor();
+      expect(await main.getByRole('button').allInnerTexts()).toEqual(['Use another key']);
+      expect(await findFaultsInAllLooks(page)).toEqual([]);
+      await main.getByRole('button', { name: 'Use another key' }).click();
+      await page.getByLabel('Key', { exact: true }).fill(adminKey);
+      await page.getByRole('button', { name: 'Use this key' }).click();
+      await main.getByRole('heading', { name: 'This page is for administrators' }).waitFor({ state: 'detached' });
+      await main.getByRole('heading', { level: 1 }).waitFor();
+      expect(faults).toEqual([]);
+    },
+  );
+
+  test('is told whom to ask about a backend that is down, and not to look where it may not', async () => {
+    const { page } = await openAsUser('/', { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1', TOOLWHARF_DEMO: 'true' });
+    const missing = page.locator('.missing');
+    await missing.getByText('The backend openai does not answer').waitFor();
+    expect(await missing.getByRole('link').count()).toBe(0);
+    expect(await missing.innerText()).toContain('Ask whoever runs this gateway');
+    expect(await missing.innerText()).not.toContain('ollama pull');
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+  });
+
+  test('chooses presets, and makes none', async () => {
+    const { page } = await openAsUser('/console/presets');
+    await page.getByRole('rowheader', { name: 'clerk' }).waitFor();
+    await page.getByRole('button', { name: 'New preset' }).waitFor({ state: 'detached' });
+    expect(await page.getByRole('columnheader').allInnerTexts()).not.toContain('Actions');
+    expect(await page.getByRole('main').getByRole('button').count()).toBe(0);
+  });
+});
