@@ -2,7 +2,7 @@
 export { defineTool, defineToolset } from './tools/functions/define/define-tool.ts';
 export { abort, changeArguments, changeMessages } from './tools/functions/define/hook-answers.ts';
 export { handoff, noReply, withFiles } from './tools/functions/define/return-values.ts';
-export { ToolError } from './core/tool.ts';
+export { ToolError } from './core/tools/tool.ts';
 export type {
   FunctionContext,
   FunctionPlace,

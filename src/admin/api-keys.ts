@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { GatewayError, invalidField, unknownId } from '../core/errors.ts';
-import type { KeyRecord, Registry } from '../core/registry.ts';
-import { fixedCallerId, openCallerId } from '../core/caller.ts';
+import type { KeyRecord, Registry } from '../core/stores/registry.ts';
+import { fixedCallerId, openCallerId } from '../core/callers/caller.ts';
 import { createKeyText, hashKey, markOf } from './derive-key-hash.ts';
 import { isExpired } from './stored-keys.ts';
 

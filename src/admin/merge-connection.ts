@@ -3,7 +3,7 @@ import { documentOrigin, originOf } from '../shared/document-url.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import type { ToolServerRecord } from '../core/registry.ts';
+import type { ToolServerRecord } from '../core/stores/registry.ts';
 import { isMasked, isSecretUrl, restoreUrl, withoutSecretsInUrl } from '../shared/secrets/secret-urls.ts';
 import { findHidden, redactSecretFields, restoreSecretFields, withoutSecretFields } from '../shared/secrets/secret-fields.ts';
 import { toConnection, unreadableSecretsOf, withoutShownOnly } from './tool-server-wire.ts';

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { limits } from '../core/limits.ts';
-import type { ToolServerRecord } from '../core/registry.ts';
-import type { ToolServerReport, ToolServerInspector } from '../core/tool-server-report.ts';
+import type { ToolServerRecord } from '../core/stores/registry.ts';
+import type { ToolServerReport, ToolServerInspector } from '../core/tools/tool-server-report.ts';
 
 /** Documents that are loaded at the same time: each may take megabytes of memory. */
 export const parallelLoads = 4;

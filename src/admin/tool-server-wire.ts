@@ -1,10 +1,10 @@
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
-import type { OAuthSettings, ToolServerRecord } from '../core/registry.ts';
+import type { OAuthSettings, ToolServerRecord } from '../core/stores/registry.ts';
 import { redactUrl } from '../shared/secrets/secret-urls.ts';
 import { redactSecretFields } from '../shared/secrets/secret-fields.ts';
-import type { ToolServerReport } from '../core/tool-server-report.ts';
+import type { ToolServerReport } from '../core/tools/tool-server-report.ts';
 
 /** Fields of an answer that are not part of the connection; ignored when a client sends an answer back. */
 const shownOnly = new Set(['has_key', 'origin', 'report', 'unreadable_secrets']);

@@ -1,10 +1,10 @@
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
-import type { ModelFinder } from '../core/model.ts';
-import { plainRequest } from '../core/plain-request.ts';
-import type { PresetFinder, PresetRecord } from '../core/preset.ts';
-import type { RunContext } from '../core/run.ts';
-import type { ToolFinder } from '../core/tool.ts';
+import type { ModelFinder } from '../core/models/model.ts';
+import { plainRequest } from '../core/chat/plain-request.ts';
+import type { PresetFinder, PresetRecord } from '../core/models/preset.ts';
+import type { RunContext } from '../core/runs/run.ts';
+import type { ToolFinder } from '../core/tools/tool.ts';
 
 /** Entries of one preset that are checked; in a longer list the first problems are enough. */
 const maxEntries = 200;

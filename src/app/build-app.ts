@@ -1,10 +1,10 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { createSubAgentRunner } from '../chat/loop/run-sub-agent.ts';
 import { limits } from '../core/limits.ts';
-import type { Metrics } from '../core/metrics.ts';
+import type { Metrics } from '../core/runs/metrics.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { createServer } from '../http/create-server.ts';
-import type { ShownSetting } from '../http/routes/gateway.ts';
+import type { ShownSetting } from '../http/routes/gateway/gateway.ts';
 import type { CatalogBackend } from '../models/model-catalog.ts';
 import { createPrometheusMetrics } from '../observability/prometheus-metrics.ts';
 import { createUsageCounter } from '../observability/usage-counter.ts';

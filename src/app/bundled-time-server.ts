@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
 import type { ErrorCode } from '../core/errors.ts';
-import type { Registry, ToolServerRecord } from '../core/registry.ts';
+import type { Registry, ToolServerRecord } from '../core/stores/registry.ts';
 import { whenThere } from '../shared/maybe-promise.ts';
 
 const bundledId = 'time';

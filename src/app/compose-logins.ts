@@ -1,5 +1,5 @@
-import type { Logins } from '../core/login.ts';
-import type { OidcCallers } from '../core/oidc.ts';
+import type { Logins } from '../core/callers/login.ts';
+import type { OidcCallers } from '../core/callers/oidc.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { createLogins } from '../policy/logins.ts';
 import { createSecretCipher } from '../storage/secrets/encrypt-secrets.ts';

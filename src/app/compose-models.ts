@@ -1,10 +1,10 @@
 import type { AppContext } from './app-context.ts';
 import type { Config } from './config/config.ts';
 import { invalidField } from '../core/errors.ts';
-import type { ModelBackend } from '../core/model.ts';
-import { passedPaths } from '../core/pass-on.ts';
-import type { PassedPath, PassOn } from '../core/pass-on.ts';
-import type { PresetFinder } from '../core/preset.ts';
+import type { ModelBackend } from '../core/models/model.ts';
+import { passedPaths } from '../core/models/pass-on.ts';
+import type { PassedPath, PassOn } from '../core/models/pass-on.ts';
+import type { PresetFinder } from '../core/models/preset.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { createDemoBackend, demoModel } from '../models/demo/demo-model.ts';
 import { createModelCatalog } from '../models/model-catalog.ts';

@@ -1,4 +1,4 @@
-import { keyIdOf, personCallerId } from '../core/people.ts';
+import { keyIdOf, personCallerId } from '../core/callers/people.ts';
 import type { UsageCounter } from '../observability/usage-counter.ts';
 import type { WritingRunLog } from '../observability/run-log.ts';
 import type { Runs } from './compose-runs.ts';

@@ -1,6 +1,6 @@
 import type { PresetServices } from '../chat/loop/run-as-preset.ts';
-import type { OwnCredentials } from '../core/credentials.ts';
-import type { Metrics } from '../core/metrics.ts';
+import type { OwnCredentials } from '../core/callers/credentials.ts';
+import type { Metrics } from '../core/runs/metrics.ts';
 import { storeCompletions } from '../http/dialects/chat-completions/store-completions.ts';
 import { createStoredResponses } from '../http/dialects/responses/stored/stored-responses.ts';
 import type { StoredResponses } from '../http/dialects/responses/stored/stored-responses.ts';

@@ -1,4 +1,4 @@
-import type { SignIns } from '../core/sign-in.ts';
+import type { SignIns } from '../core/callers/sign-in.ts';
 import { createSignIns } from '../tools/credentials/sign-ins.ts';
 import type { ToolCatalog } from '../tools/catalog/tool-catalog.ts';
 import type { AppContext } from './app-context.ts';

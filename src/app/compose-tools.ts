@@ -1,6 +1,6 @@
-import type { CallBrowser } from '../core/browser-call.ts';
+import type { CallBrowser } from '../core/tools/browser-call.ts';
 import type { SendOutbound } from '../core/outbound.ts';
-import type { RunSubAgent } from '../core/tool.ts';
+import type { RunSubAgent } from '../core/tools/tool.ts';
 import { createHistoryTool } from '../tools/catalog/history-tool.ts';
 import { createPresetTools } from '../tools/catalog/preset-tools.ts';
 import { createToolCatalog } from '../tools/catalog/tool-catalog.ts';

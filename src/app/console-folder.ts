@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { GatewayError } from '../core/errors.ts';
-import type { ConsoleFolder } from '../http/routes/console.ts';
+import type { ConsoleFolder } from '../http/routes/gateway/console.ts';
 import type { AppLog } from './app-context.ts';
 
 /** In a bundle it lies among the files of the console, finished; in the sources it is what the console is made of. */

@@ -1,5 +1,5 @@
 import { limits } from '../core/limits.ts';
-import type { ToolServerRecord } from '../core/registry.ts';
+import type { ToolServerRecord } from '../core/stores/registry.ts';
 import type { ServerNews } from '../tools/servers/reconnect-servers.ts';
 import type { LeveledLog } from './startup-warnings.ts';
 

@@ -1,6 +1,6 @@
 import type { Config } from './config/config.ts';
 import { limits } from '../core/limits.ts';
-import type { ModelFinder } from '../core/model.ts';
+import type { ModelFinder } from '../core/models/model.ts';
 import type { ModelCatalog } from '../models/model-catalog.ts';
 
 /** A log with levels; pino's is one. */

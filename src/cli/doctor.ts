@@ -14,7 +14,7 @@ import { getLocally } from '../app/get-locally.ts';
 import { version } from '../app/version.ts';
 import type { Finding, Section } from '../core/finding.ts';
 import type { SendOutbound } from '../core/outbound.ts';
-import type { Registry } from '../core/registry.ts';
+import type { Registry } from '../core/stores/registry.ts';
 import { createOutbound } from '../policy/outbound/outbound-request.ts';
 import { createSessionTokens, withSessionTokens } from '../policy/session-tokens.ts';
 import { isJsonObject } from '../shared/json.ts';

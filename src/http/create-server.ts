@@ -1,8 +1,8 @@
 import cors from '@fastify/cors';
 import { fastify, LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import type { Metrics } from '../core/metrics.ts';
-import type { RateLimiter } from '../core/rate-limit.ts';
+import type { Metrics } from '../core/runs/metrics.ts';
+import type { RateLimiter } from '../core/callers/rate-limit.ts';
 import type { Authenticator } from './auth/authenticate.ts';
 import { installGuard } from './auth/guard.ts';
 import { installCallerLimits } from './auth/limit-callers.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ModelEvent } from '../core/chat.ts';
+import type { ModelEvent } from '../core/chat/chat.ts';
 import { limits } from '../core/limits.ts';
 import type { OutboundBody } from '../core/outbound.ts';
 import { runSteps } from '../shared/emit.ts';

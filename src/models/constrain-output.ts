@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { ModelEvent } from '../core/chat.ts';
+import type { ModelEvent } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Emit } from '../shared/emit.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import type { ModelBackend, ModelRequest, OutputForm } from '../core/model.ts';
+import type { ModelBackend, ModelRequest, OutputForm } from '../core/models/model.ts';
 import { withRemedies } from '../shared/with-remedies.ts';
 import { fitGrammar } from './ollama/fit-grammar.ts';
 

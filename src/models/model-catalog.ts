@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { isModelAllowed } from '../core/caller.ts';
-import type { Caller } from '../core/caller.ts';
+import { isModelAllowed } from '../core/callers/caller.ts';
+import type { Caller } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
-import type { FoundModel, ModelBackend, ModelFinder, ModelRecord } from '../core/model.ts';
-import type { Embed } from '../core/embeddings.ts';
+import type { FoundModel, ModelBackend, ModelFinder, ModelRecord } from '../core/models/model.ts';
+import type { Embed } from '../core/models/embeddings.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ollamaPullHint } from './ollama/ollama-models.ts';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ToolCall } from '../core/chat.ts';
+import type { ToolCall } from '../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ToolSpec } from '../core/tool.ts';
+import type { ToolSpec } from '../core/tools/tool.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
 import { hasMoreTextThan } from '../shared/text-length.ts';

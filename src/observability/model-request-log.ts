@@ -1,8 +1,8 @@
-import type { Usage } from '../core/chat.ts';
+import type { Usage } from '../core/chat/chat.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import type { AnswerLog, ModelRequestLog } from '../core/model-request-log.ts';
-import type { RunEvent } from '../core/run-event.ts';
+import type { AnswerLog, ModelRequestLog } from '../core/models/model-request-log.ts';
+import type { RunEvent } from '../core/runs/run-event.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 import type { PromptAnswer, PromptRecorder } from './prompt-log.ts';
 

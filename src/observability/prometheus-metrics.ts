@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Usage } from '../core/chat.ts';
-import type { EndedCall, EndedRun, Metrics, ToolUse } from '../core/metrics.ts';
+import type { Usage } from '../core/chat/chat.ts';
+import type { EndedCall, EndedRun, Metrics, ToolUse } from '../core/runs/metrics.ts';
 
 /** What is true at the moment of a scrape. */
 export interface Gauges {

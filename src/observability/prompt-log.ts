@@ -1,8 +1,8 @@
-import type { ChatEvent, ChatMessage, ToolCall } from '../core/chat.ts';
+import type { ChatEvent, ChatMessage, ToolCall } from '../core/chat/chat.ts';
 import { limits } from '../core/limits.ts';
-import type { SentPrompt } from '../core/model-request-log.ts';
-import type { NoteStore } from '../core/note-store.ts';
-import type { LoggedRun } from '../core/run-log.ts';
+import type { SentPrompt } from '../core/models/model-request-log.ts';
+import type { NoteStore } from '../core/stores/note-store.ts';
+import type { LoggedRun } from '../core/runs/run-log.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 import { maskSecretsOfLong } from './remove-secrets.ts';

@@ -1,7 +1,7 @@
 import { limits } from '../core/limits.ts';
-import { isOnPage, newestFirst } from '../core/run-log.ts';
-import type { LoggedRun, RunLog, RunRecorder, RunStore } from '../core/run-log.ts';
-import { addUsage } from '../core/usage.ts';
+import { isOnPage, newestFirst } from '../core/runs/run-log.ts';
+import type { LoggedRun, RunLog, RunRecorder, RunStore } from '../core/runs/run-log.ts';
+import { addUsage } from '../core/chat/usage.ts';
 import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
 import { SlotTable } from '../shared/slot-table.ts';
 import { createModelRequestLog } from './model-request-log.ts';

@@ -1,7 +1,7 @@
 import { limits } from '../core/limits.ts';
-import type { LoggedEvent, LoggedRun, RunEnding } from '../core/run-log.ts';
-import type { RunEvent } from '../core/run-event.ts';
-import type { RunStatus } from '../core/run.ts';
+import type { LoggedEvent, LoggedRun, RunEnding } from '../core/runs/run-log.ts';
+import type { RunEvent } from '../core/runs/run-event.ts';
+import type { RunStatus } from '../core/runs/run.ts';
 import { emptyWork, noteWork } from './run-work.ts';
 import { shortenValues } from './shorten-values.ts';
 

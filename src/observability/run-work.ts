@@ -1,6 +1,6 @@
 import { limits } from '../core/limits.ts';
-import type { RunEvent } from '../core/run-event.ts';
-import type { RunWork } from '../core/run-log.ts';
+import type { RunEvent } from '../core/runs/run-event.ts';
+import type { RunWork } from '../core/runs/run-log.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonValue } from '../shared/json.ts';
 

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Caller } from '../core/caller.ts';
+import type { Caller } from '../core/callers/caller.ts';
 import { limits } from '../core/limits.ts';
-import type { EndedCall, EndedRun, Metrics, PassedUse, SpentTokens, ToolUse } from '../core/metrics.ts';
-import { keyIdOf, personCallerId } from '../core/people.ts';
-import type { KnownPerson, UsageCounts, UsageStore } from '../core/usage-store.ts';
+import type { EndedCall, EndedRun, Metrics, PassedUse, SpentTokens, ToolUse } from '../core/runs/metrics.ts';
+import { keyIdOf, personCallerId } from '../core/callers/people.ts';
+import type { KnownPerson, UsageCounts, UsageStore } from '../core/stores/usage-store.ts';
 
 /** What is counted is written together; a crash loses at most as much. */
 const saveDelayMs = 2_000;

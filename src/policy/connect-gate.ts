@@ -1,9 +1,9 @@
-import type { Caller } from '../core/caller.ts';
-import type { MakeConnectLink } from '../core/connect.ts';
-import type { ConnectGate, ConnectRequest } from '../core/connect-gate.ts';
-import type { OwnCredentials } from '../core/credentials.ts';
-import { canBeAsked } from '../core/run.ts';
-import type { SendElicitation } from '../core/send-elicitation.ts';
+import type { Caller } from '../core/callers/caller.ts';
+import type { MakeConnectLink } from '../core/user-input/connect.ts';
+import type { ConnectGate, ConnectRequest } from '../core/user-input/connect-gate.ts';
+import type { OwnCredentials } from '../core/callers/credentials.ts';
+import { canBeAsked } from '../core/runs/run.ts';
+import type { SendElicitation } from '../core/user-input/send-elicitation.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ownValue } from '../shared/json.ts';
 import { waitUnlessAborted } from '../shared/wait-for.ts';

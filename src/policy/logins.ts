@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import type { Caller } from '../core/caller.ts';
+import type { Caller } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
-import type { Logins, LoginToken, LoginTokens, OpenIdClient, PendingLogin } from '../core/login.ts';
-import type { NoteStore } from '../core/note-store.ts';
-import type { OidcCallers } from '../core/oidc.ts';
+import type { Logins, LoginToken, LoginTokens, OpenIdClient, PendingLogin } from '../core/callers/login.ts';
+import type { NoteStore } from '../core/stores/note-store.ts';
+import type { OidcCallers } from '../core/callers/oidc.ts';
 import { digestOf, newSecret, stateCookieName, stateIn } from '../shared/secrets/browser-secrets.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 

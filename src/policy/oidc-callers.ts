@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { tokenCallerKey } from '../core/caller.ts';
-import type { Caller, CallerLimits } from '../core/caller.ts';
+import { tokenCallerKey } from '../core/callers/caller.ts';
+import type { Caller, CallerLimits } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { OidcCallers, OidcClientSettings } from '../core/oidc.ts';
-import { isPersonId, personCallerId, personIdOf } from '../core/people.ts';
+import type { OidcCallers, OidcClientSettings } from '../core/callers/oidc.ts';
+import { isPersonId, personCallerId, personIdOf } from '../core/callers/people.ts';
 import { isJsonObject } from '../shared/json.ts';
 import { keptFor } from '../shared/kept-for.ts';
 import { personOf } from './person-tokens.ts';

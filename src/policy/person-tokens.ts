@@ -1,6 +1,6 @@
 import { GatewayError } from '../core/errors.ts';
-import { requirePersonId, toPerson } from '../core/people.ts';
-import type { PeopleRule, Person, PersonTokens } from '../core/people.ts';
+import { requirePersonId, toPerson } from '../core/callers/people.ts';
+import type { PeopleRule, Person, PersonTokens } from '../core/callers/people.ts';
 import type { TokenClaims, TokenVerifier } from './verify-token.ts';
 
 type TokenRule = Extract<PeopleRule, { from: 'jwt' }>;

@@ -1,8 +1,8 @@
-import type { CallerLimits } from '../core/caller.ts';
+import type { CallerLimits } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
-import { keyIdOf, personCallerId } from '../core/people.ts';
-import type { RateLimiter } from '../core/rate-limit.ts';
+import { keyIdOf, personCallerId } from '../core/callers/people.ts';
+import type { RateLimiter } from '../core/callers/rate-limit.ts';
 
 const windowMs = 60_000;
 const dayMs = 24 * 60 * 60 * 1_000;

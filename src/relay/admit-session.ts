@@ -1,7 +1,7 @@
-import type { Caller } from '../core/caller.ts';
+import type { Caller } from '../core/callers/caller.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import { keyIdOf } from '../core/people.ts';
+import { keyIdOf } from '../core/callers/people.ts';
 import type { RelayBus } from './bus.ts';
 import { parseSessionMessage, sessionChannel } from './bus-messages.ts';
 import type { SessionMessage, SessionRequest } from './bus-messages.ts';

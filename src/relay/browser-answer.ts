@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
-import type { ToolOutcome } from '../core/tool.ts';
+import type { ToolOutcome } from '../core/tools/tool.ts';
 
 /** The answer of a browser to `execute:tool`, not validated. */
 export interface BrowserAnswer {

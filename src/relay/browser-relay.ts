@@ -1,8 +1,8 @@
-import type { SendElicitation } from '../core/send-elicitation.ts';
-import type { Caller } from '../core/caller.ts';
-import { isWithin } from '../core/people.ts';
+import type { SendElicitation } from '../core/user-input/send-elicitation.ts';
+import type { Caller } from '../core/callers/caller.ts';
+import { isWithin } from '../core/callers/people.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { CallBrowser } from '../core/browser-call.ts';
+import type { CallBrowser } from '../core/tools/browser-call.ts';
 import { createAdmitSession } from './admit-session.ts';
 import type { RelayBus } from './bus.ts';
 import { callersChannel } from './bus-messages.ts';

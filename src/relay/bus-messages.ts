@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isJsonObject } from '../shared/json.ts';
-import type { ToolErrorCode, ToolOutcome } from '../core/tool.ts';
+import type { ToolErrorCode, ToolOutcome } from '../core/tools/tool.ts';
 
 /** The channel of a session, to which the replica with its socket subscribes. */
 export const sessionChannel = (sessionId: string): string => `relay:session:${sessionId}`;

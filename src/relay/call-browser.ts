@@ -1,6 +1,6 @@
 import type { JsonObject } from '../shared/json.ts';
-import type { BrowserCall, CallBrowser, PreparedRequest } from '../core/browser-call.ts';
-import type { ToolOutcome } from '../core/tool.ts';
+import type { BrowserCall, CallBrowser, PreparedRequest } from '../core/tools/browser-call.ts';
+import type { ToolOutcome } from '../core/tools/tool.ts';
 import { disconnected, unavailable } from './browser-answer.ts';
 import { longestTimerMs } from './bus-messages.ts';
 import type { RpcResult, SessionRpc } from './session-rpc.ts';

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 
-import type { ElicitationRequest } from '../core/elicitation.ts';
+import type { ElicitationRequest } from '../core/user-input/elicitation.ts';
 import { limits } from '../core/limits.ts';
 import type { Reply } from './bus-messages.ts';
 

@@ -1,4 +1,4 @@
-import type { ElicitationRequest } from '../core/elicitation.ts';
+import type { ElicitationRequest } from '../core/user-input/elicitation.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ownValue } from '../shared/json.ts';
 import { disconnected, toOutcome, unavailable } from './browser-answer.ts';

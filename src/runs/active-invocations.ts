@@ -1,6 +1,6 @@
-import type { Caller } from '../core/caller.ts';
+import type { Caller } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
-import { isWithin } from '../core/people.ts';
+import { isWithin } from '../core/callers/people.ts';
 import { Drain } from './drain.ts';
 
 /** Why work of a key, or of one of its people, ends. A deleted person may come again, and begins anew. */

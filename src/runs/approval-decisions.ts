@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { eventIdOf, withinOf } from '../chat/suspend/nested-call-ids.ts';
-import { responseData } from '../core/approval.ts';
-import type { ApprovalAnswer } from '../core/approval.ts';
-import type { DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/suspended-run.ts';
-import type { Caller } from '../core/caller.ts';
+import { responseData } from '../core/user-input/approval.ts';
+import type { ApprovalAnswer } from '../core/user-input/approval.ts';
+import type { DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/runs/suspended-run.ts';
+import type { Caller } from '../core/callers/caller.ts';
 import { GatewayError, invalidField, shownId } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import type { RunLog } from '../core/run-log.ts';
+import type { RunLog } from '../core/runs/run-log.ts';
 import { objectionTo } from '../chat/tool-calls/prepare-tool-call.ts';
 import type { ActiveRuns } from './active-runs.ts';
 

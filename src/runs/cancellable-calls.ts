@@ -1,4 +1,4 @@
-import type { CallRegistry } from '../core/run.ts';
+import type { CallRegistry } from '../core/runs/run.ts';
 
 /** The running calls of one run, so that each can be cancelled. */
 export interface CancellableCalls extends CallRegistry {

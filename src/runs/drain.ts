@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../core/errors.ts';
-import { keyIdOf } from '../core/people.ts';
+import { keyIdOf } from '../core/callers/people.ts';
 
 /** How many deleted keys are remembered: a request that was authenticated before the deletion may still be sending its body. */
 const maxRemembered = 10_000;

@@ -1,11 +1,11 @@
-import type { ChatEvent } from '../core/chat.ts';
+import type { ChatEvent } from '../core/chat/chat.ts';
 import { connectResponse } from '../chat/suspend/suspend-run.ts';
-import type { RunContext } from '../core/run.ts';
-import { isWithin } from '../core/people.ts';
+import type { RunContext } from '../core/runs/run.ts';
+import { isWithin } from '../core/callers/people.ts';
 import { waitAtMost, waitUnlessAborted } from '../shared/wait-for.ts';
 import type { Emit } from '../shared/emit.ts';
-import type { ConnectingCall } from '../core/connect.ts';
-import type { DecidedCall } from '../core/suspended-run.ts';
+import type { ConnectingCall } from '../core/user-input/connect.ts';
+import type { DecidedCall } from '../core/runs/suspended-run.ts';
 import type { ActiveRuns, StartedRun } from './active-runs.ts';
 import { decisionData } from './approval-decisions.ts';
 

@@ -1,7 +1,7 @@
-import type { Caller } from '../core/caller.ts';
-import type { ChatMessage } from '../core/chat.ts';
+import type { Caller } from '../core/callers/caller.ts';
+import type { ChatMessage } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { WaitingRunStore } from '../core/suspended-run.ts';
+import type { WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
 

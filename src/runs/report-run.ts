@@ -1,6 +1,6 @@
-import type { ChatEvent } from '../core/chat.ts';
+import type { ChatEvent } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { RunEnding } from '../core/run-log.ts';
+import type { RunEnding } from '../core/runs/run-log.ts';
 import { StopReading } from '../shared/emit.ts';
 import type { Emit } from '../shared/emit.ts';
 

@@ -1,9 +1,9 @@
-import type { Caller } from '../core/caller.ts';
-import type { ChatEvent } from '../core/chat.ts';
-import type { Metrics } from '../core/metrics.ts';
-import type { ModelRequestLog } from '../core/model-request-log.ts';
-import type { RunEvent } from '../core/run-event.ts';
-import type { RunEnding } from '../core/run-log.ts';
+import type { Caller } from '../core/callers/caller.ts';
+import type { ChatEvent } from '../core/chat/chat.ts';
+import type { Metrics } from '../core/runs/metrics.ts';
+import type { ModelRequestLog } from '../core/models/model-request-log.ts';
+import type { RunEvent } from '../core/runs/run-event.ts';
+import type { RunEnding } from '../core/runs/run-log.ts';
 import { isJsonObject, textIn } from '../shared/json.ts';
 import { TokenTally } from './token-tally.ts';
 

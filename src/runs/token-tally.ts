@@ -1,8 +1,8 @@
-import type { ChatEvent, Usage } from '../core/chat.ts';
-import type { SpentTokens } from '../core/metrics.ts';
-import type { AnswerFault, AnswerLog, ModelRequestLog, SentPrompt } from '../core/model-request-log.ts';
+import type { ChatEvent, Usage } from '../core/chat/chat.ts';
+import type { SpentTokens } from '../core/runs/metrics.ts';
+import type { AnswerFault, AnswerLog, ModelRequestLog, SentPrompt } from '../core/models/model-request-log.ts';
 import { estimateTokens } from '../shared/estimate-tokens.ts';
-import { addUsage } from '../core/usage.ts';
+import { addUsage } from '../core/chat/usage.ts';
 
 /** Of text in ASCII; of other text a piece of the stream, which has a token at least, has fewer characters. */
 const charactersPerToken = 3.5;

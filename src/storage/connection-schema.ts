@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import { whyNotForwarded } from '../core/request-headers.ts';
+import { whyNotForwarded } from '../core/chat/request-headers.ts';
 
 /** The maximum delay of Node.js timers; a longer one overflows and fires at once. */
 const longestDelayMs = 2 ** 31 - 1;

@@ -1,5 +1,5 @@
 import { GatewayError } from '../core/errors.ts';
-import type { Origin, Registry, ToolServerRecord } from '../core/registry.ts';
+import type { Origin, Registry, ToolServerRecord } from '../core/stores/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
 import { whenThere } from '../shared/maybe-promise.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';

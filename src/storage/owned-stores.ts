@@ -1,13 +1,13 @@
-import type { ChatStore } from '../core/chat-store.ts';
-import type { CredentialStore } from '../core/credentials.ts';
+import type { ChatStore } from '../core/stores/chat-store.ts';
+import type { CredentialStore } from '../core/callers/credentials.ts';
 import { GatewayError } from '../core/errors.ts';
-import type { NoteStore, NoteStores } from '../core/note-store.ts';
-import { keyIdOf, personCallerId } from '../core/people.ts';
-import type { ResponseStore } from '../core/response-store.ts';
-import type { RunStore } from '../core/run-log.ts';
-import type { SignInStore } from '../core/sign-in-store.ts';
-import type { WaitingRunStore } from '../core/suspended-run.ts';
-import type { UsageStore } from '../core/usage-store.ts';
+import type { NoteStore, NoteStores } from '../core/stores/note-store.ts';
+import { keyIdOf, personCallerId } from '../core/callers/people.ts';
+import type { ResponseStore } from '../core/stores/response-store.ts';
+import type { RunStore } from '../core/runs/run-log.ts';
+import type { SignInStore } from '../core/stores/sign-in-store.ts';
+import type { WaitingRunStore } from '../core/runs/suspended-run.ts';
+import type { UsageStore } from '../core/stores/usage-store.ts';
 
 /** Every store in which something belongs to somebody. */
 export interface OwnedStores {

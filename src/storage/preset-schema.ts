@@ -3,8 +3,8 @@ import { GatewayError } from '../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
-import { modeNames } from '../core/mode-names.ts';
-import type { PresetRecord } from '../core/preset.ts';
+import { modeNames } from '../core/chat/mode-names.ts';
+import type { PresetRecord } from '../core/models/preset.ts';
 import { filledFields, invalidAt, parseRecord } from './parse-record.ts';
 
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, 'must consist of at most 64 letters, digits and . _ : -');

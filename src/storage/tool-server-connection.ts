@@ -1,7 +1,7 @@
 import { toDocumentUrl, usualDocumentPath } from '../shared/document-url.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
-import type { OAuthSettings, Origin, ToolServerRecord } from '../core/registry.ts';
+import type { OAuthSettings, Origin, ToolServerRecord } from '../core/stores/registry.ts';
 import { connectionSchema, processSchema } from './connection-schema.ts';
 import type { Connection } from './connection-schema.ts';
 import { filledFields, invalidAt, parseRecord } from './parse-record.ts';

@@ -4,8 +4,8 @@ import { buildApp } from '../../src/app/build-app.ts';
 import type { App, AppParts } from '../../src/app/build-app.ts';
 import { readConfig } from '../../src/app/config/config.ts';
 import type { Config } from '../../src/app/config/config.ts';
-import type { ModelRecord } from '../../src/core/model.ts';
-import type { ModelBackend } from '../../src/core/model.ts';
+import type { ModelRecord } from '../../src/core/models/model.ts';
+import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { CatalogBackend } from '../../src/models/model-catalog.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 

@@ -1,6 +1,6 @@
 import { createContinuations } from '../../src/chat/suspend/continuations.ts';
 import type { ContinuationOptions, Continuations } from '../../src/chat/suspend/continuations.ts';
-import type { ChatMessage, ToolCall } from '../../src/core/chat.ts';
+import type { ChatMessage, ToolCall } from '../../src/core/chat/chat.ts';
 import { memoryNotes } from './memory-stores.ts';
 
 export const ann = { id: 'ann', role: 'user', isOpen: false } as const;

@@ -1,8 +1,8 @@
-import type { NoteStore } from '../../src/core/note-store.ts';
-import type { ChatStore } from '../../src/core/chat-store.ts';
-import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
-import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
-import type { RunStore } from '../../src/core/run-log.ts';
+import type { NoteStore } from '../../src/core/stores/note-store.ts';
+import type { ChatStore } from '../../src/core/stores/chat-store.ts';
+import type { WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
+import type { Registry, ToolServerRecord } from '../../src/core/stores/registry.ts';
+import type { RunStore } from '../../src/core/runs/run-log.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 import type { Stores } from '../../src/storage/open-stores.ts';
 import { createSqliteRegistry } from '../../src/storage/sqlite/sqlite-registry.ts';

@@ -1,5 +1,5 @@
-import type { ModelEvent } from '../../src/core/chat.ts';
-import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../src/core/model.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
+import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../src/core/models/model.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { emitFrom, pullFrom } from './emit-and-pull.ts';
 import type { Emit } from '../../src/shared/emit.ts';

@@ -1,8 +1,8 @@
-import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
+import type { ChatEvent, ChatRequest } from '../../src/core/chat/chat.ts';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
-import { plainRequest } from '../../src/core/plain-request.ts';
-import type { RunContext } from '../../src/core/run.ts';
-import type { Tool, ToolFinder, ToolInvocation, ToolOutcome } from '../../src/core/tool.ts';
+import { plainRequest } from '../../src/core/chat/plain-request.ts';
+import type { RunContext } from '../../src/core/runs/run.ts';
+import type { Tool, ToolFinder, ToolInvocation, ToolOutcome } from '../../src/core/tools/tool.ts';
 
 type Answer = JsonValue | ((invocation: ToolInvocation) => Promise<ToolOutcome> | ToolOutcome);
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { openBundledTimeServer } from '../../src/app/bundled-time-server.ts';
 import type { BundledTime } from '../../src/app/bundled-time-server.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
+import type { Registry, ToolServerRecord } from '../../src/core/stores/registry.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { toolServerRecord } from '../storage/registry-contract.ts';
 

@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../src/shared/json.ts';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
-import type { ToolSpec } from '../../src/core/tool.ts';
+import type { ToolSpec } from '../../src/core/tools/tool.ts';
 import type { Operation } from '../../src/tools/openapi/operation.ts';
 
 /** Where a schema holds others: by name, in a list, or alone. */

@@ -2,7 +2,7 @@ import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
 import { prepareToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../../src/chat/tool-calls/run-tool-call.ts';
-import type { Tool } from '../../src/core/tool.ts';
+import type { Tool } from '../../src/core/tools/tool.ts';
 import { createFunctionStates } from '../../src/tools/functions/run/function-state.ts';
 import { defineTool } from '../../src/tools/functions/define/define-tool.ts';
 import { buildFunctionRegistry } from '../../src/tools/functions/load/function-registry.ts';

@@ -1,5 +1,5 @@
 import { pathToFileURL } from 'node:url';
-import type { ToolServerRecord } from '../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../src/core/stores/registry.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ToolCallSettings, ToolFault } from '../../src/chat/tool-calls/tool-call-result.ts';
 import { prepareToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../../src/chat/tool-calls/run-tool-call.ts';
-import { ToolError } from '../../src/core/tool.ts';
-import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tool.ts';
+import { ToolError } from '../../src/core/tools/tool.ts';
+import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tools/tool.ts';
 import { runContext, toolMap, toolNamed } from '../_support/tools.ts';
 import { callSettings } from './loop-fixture.ts';
 

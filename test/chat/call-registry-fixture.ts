@@ -1,4 +1,4 @@
-import type { CallRegistry } from '../../src/core/run.ts';
+import type { CallRegistry } from '../../src/core/runs/run.ts';
 
 /** Whoever may cancel single calls, for a test: by id, all calls of that id. */
 export function scriptedRegistry(): CallRegistry & { cancel(callId: string): void; readonly size: number } {

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import type { ChatEvent } from '../../src/core/chat.ts';
-import type { ApprovalDecision, ApprovalRequest } from '../../src/core/approval-gate.ts';
-import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tool.ts';
+import type { ChatEvent } from '../../src/core/chat/chat.ts';
+import type { ApprovalDecision, ApprovalRequest } from '../../src/core/user-input/approval-gate.ts';
+import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tools/tool.ts';
 import { runContext, collect, eventsOf, textOfEvents, toolNamed } from '../_support/tools.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { scriptedRegistry } from './call-registry-fixture.ts';

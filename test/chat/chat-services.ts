@@ -6,8 +6,8 @@ import { defaultSelectionTemplate } from '../../src/chat/modes/prompt/selection-
 import type { Handoff } from '../../src/chat/loop/run-chat.ts';
 import { pullFrom } from '../_support/emit-and-pull.ts';
 import { defaultContextTemplate } from '../../src/chat/results/inject-file-context.ts';
-import type { ChatEvent, ChatRequest } from '../../src/core/chat.ts';
-import type { RunContext } from '../../src/core/run.ts';
+import type { ChatEvent, ChatRequest } from '../../src/core/chat/chat.ts';
+import type { RunContext } from '../../src/core/runs/run.ts';
 
 /** The events of one run, pulled. */
 export function answerOf(request: ChatRequest, run: RunContext, services: ChatServices): AsyncGenerator<ChatEvent, Handoff | undefined> {

@@ -1,11 +1,11 @@
 import type { ToolCallSettings } from '../../src/chat/tool-calls/tool-call-result.ts';
 import { runChat } from '../../src/chat/loop/run-chat.ts';
 import type { ChatRun, Handoff } from '../../src/chat/loop/run-chat.ts';
-import type { ChatEvent } from '../../src/core/chat.ts';
+import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import type { Emit } from '../../src/shared/emit.ts';
 import { pullFrom } from '../_support/emit-and-pull.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { Tool } from '../../src/core/tool.ts';
+import type { Tool } from '../../src/core/tools/tool.ts';
 import type { ScriptedModel } from '../_support/scripted-model.ts';
 import { runContext, toolMap } from '../_support/tools.ts';
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { convert, toText } from '../../src/cli/convert.ts';
-import type { ToolServerReport } from '../../src/core/tool-server-report.ts';
+import type { ToolServerReport } from '../../src/core/tools/tool-server-report.ts';
 
 const empty: ToolServerReport = { ok: true, functions: [], renamed: [], omitted: [], warnings: [], tokens: 0 };
 

@@ -3,8 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { BrowserCall } from '../../src/core/browser-call.ts';
-import type { ToolOutcome } from '../../src/core/tool.ts';
+import type { BrowserCall } from '../../src/core/tools/browser-call.ts';
+import type { ToolOutcome } from '../../src/core/tools/tool.ts';
 import { ada, openDoor } from '../http/socket-fixture.ts';
 import type { Door, DoorOptions, Script } from '../http/socket-fixture.ts';
 

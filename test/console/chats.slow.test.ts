@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
-import type { ModelEvent } from '../../src/core/chat.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';

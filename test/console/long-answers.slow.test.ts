@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
-import type { ModelEvent } from '../../src/core/chat.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { closePages, describeInChromium, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { parseMode } from '../../src/chat/modes/choose-mode.ts';
-import { modeNames } from '../../src/core/mode-names.ts';
+import { modeNames } from '../../src/core/chat/mode-names.ts';
 
 test('every name of a mode that settings and presets take is one that a chat knows, and there is no other', () => {
   expect(modeNames.map((name) => typeof parseMode(name))).toEqual(modeNames.map(() => 'string'));

@@ -4,9 +4,9 @@ import { settings } from '../../src/app/config/config.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
-import type { RequestPurpose } from '../../src/core/model-request-log.ts';
-import type { EventType } from '../../src/core/run-event.ts';
-import type { ToolErrorCode } from '../../src/core/tool.ts';
+import type { RequestPurpose } from '../../src/core/models/model-request-log.ts';
+import type { EventType } from '../../src/core/runs/run-event.ts';
+import type { ToolErrorCode } from '../../src/core/tools/tool.ts';
 import { routeRoles } from '../../src/http/auth/route-roles.ts';
 
 const pageNames = [

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { LightMyRequestResponse } from 'fastify';
 import { expect, vi } from 'vitest';
-import type { PendingApproval } from '../../src/core/approval.ts';
+import type { PendingApproval } from '../../src/core/user-input/approval.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { createDatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
 import { createSqliteNotes } from '../../src/storage/sqlite/sqlite-notes.ts';

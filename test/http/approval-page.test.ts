@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, test, vi } from 'vitest';
-import type { WaitingRun } from '../../src/core/suspended-run.ts';
+import type { WaitingRun } from '../../src/core/runs/suspended-run.ts';
 import { openApprovalPage } from '../../src/http/pages/approval-page.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { documentOf, serverOf } from '../requirements/gateway.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ModelEvent } from '../../src/core/chat.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
+import type { ModelBackend, ModelRequest } from '../../src/core/models/model.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { functionModule } from '../_support/tools-folder.ts';

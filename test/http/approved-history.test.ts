@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { ChatMessage } from '../../src/core/chat.ts';
+import type { ChatMessage } from '../../src/core/chat/chat.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { selects } from '../requirements/gateway.ts';

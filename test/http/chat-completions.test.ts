@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { ModelBackend } from '../../src/core/model.ts';
-import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
+import type { ModelBackend } from '../../src/core/models/model.ts';
+import type { Registry, ToolServerRecord } from '../../src/core/stores/registry.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, readChunks, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
-import { textOf } from '../../src/core/chat.ts';
-import type { PendingConnect } from '../../src/core/connect.ts';
+import { textOf } from '../../src/core/chat/chat.ts';
+import type { PendingConnect } from '../../src/core/user-input/connect.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen, readChunks } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';

@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { fastify } from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import { consoleRoutes } from '../../src/http/routes/console.ts';
-import type { ConsoleFolder } from '../../src/http/routes/console.ts';
+import { consoleRoutes } from '../../src/http/routes/gateway/console.ts';
+import type { ConsoleFolder } from '../../src/http/routes/gateway/console.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'toolwharf-console-'));
 const page = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import type { ToolServerReport } from '../../src/core/tool-server-report.ts';
+import type { ToolServerReport } from '../../src/core/tools/tool-server-report.ts';
 import { compileSchema } from '../../src/validation/compile-schema.ts';
 import { backendOf, testApp, type TestApp } from '../_support/build-app.ts';
 import { describeUnless } from '../_support/missing.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ModelEvent } from '../../src/core/chat.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { ModelBackend } from '../../src/core/model.ts';
+import type { ModelBackend } from '../../src/core/models/model.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';

@@ -1,7 +1,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { ClientOptions } from '@modelcontextprotocol/client';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ToolServerRecord } from '../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../src/core/stores/registry.ts';
 import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { ToolServerRecord } from '../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../src/core/stores/registry.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 import { testApp } from '../_support/build-app.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';

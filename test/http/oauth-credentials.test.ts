@@ -1,8 +1,8 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { OAuthCredential } from '../../src/core/credentials.ts';
-import type { ToolServerRecord } from '../../src/core/registry.ts';
+import type { OAuthCredential } from '../../src/core/callers/credentials.ts';
+import type { ToolServerRecord } from '../../src/core/stores/registry.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 import { readSignIn } from '../../src/tools/openapi/load/read-sign-in.ts';

@@ -2,7 +2,7 @@ import SwaggerParser from '@apidevtools/swagger-parser';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Fastify from 'fastify';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ListedTool } from '../../src/core/tool.ts';
+import type { ListedTool } from '../../src/core/tools/tool.ts';
 import { moveSchema } from '../../src/http/openapi-tools/movable-schema.ts';
 import { toToolDocument } from '../../src/http/openapi-tools/tool-document.ts';
 import { sendInSlices } from '../../src/http/send-in-slices.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
-import type { ToolServerRecord } from '../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../src/core/stores/registry.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { directSend } from '../_support/direct-send.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';

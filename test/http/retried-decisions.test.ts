@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { describe, expect, test, vi } from 'vitest';
-import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
+import type { WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { memoryRegistry, memoryRuns, memoryWaitingRuns } from '../_support/memory-stores.ts';
 import { backendOf, listen, readChunks } from '../_support/build-app.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
-import { textOf } from '../../src/core/chat.ts';
-import type { ModelBackend } from '../../src/core/model.ts';
+import { textOf } from '../../src/core/chat/chat.ts';
+import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { SendOutbound } from '../../src/core/outbound.ts';
 import { isJsonObject } from '../../src/shared/json.ts';
 import type { JsonObject } from '../../src/shared/json.ts';

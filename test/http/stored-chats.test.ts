@@ -1,7 +1,7 @@
 import { OpenAI } from 'openai';
 import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ChatStore } from '../../src/core/chat-store.ts';
+import type { ChatStore } from '../../src/core/stores/chat-store.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
 import { memoryChats } from '../_support/memory-stores.ts';

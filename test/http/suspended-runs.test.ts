@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { WaitingRunStore } from '../../src/core/suspended-run.ts';
+import type { WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
 import { memoryWaitingRuns } from '../_support/memory-stores.ts';
 import { readChunks } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';

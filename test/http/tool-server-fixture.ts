@@ -1,13 +1,13 @@
 import { fastify, LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import type { Caller } from '../../src/core/caller.ts';
-import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
+import type { Caller } from '../../src/core/callers/caller.ts';
+import type { Registry, ToolServerRecord } from '../../src/core/stores/registry.ts';
 import { installErrorHandling } from '../../src/http/error-handler.ts';
 import { createActiveInvocations } from '../../src/runs/active-invocations.ts';
 import { createInvokeFunction } from '../../src/runs/invoke-function.ts';
-import { openWebUiConfigRoutes } from '../../src/http/routes/open-webui-config.ts';
-import { toolServerRoutes } from '../../src/http/routes/tool-servers.ts';
-import { toolRoutes } from '../../src/http/routes/tools.ts';
+import { openWebUiConfigRoutes } from '../../src/http/routes/gateway/open-webui-config.ts';
+import { toolServerRoutes } from '../../src/http/routes/tools/tool-servers.ts';
+import { toolRoutes } from '../../src/http/routes/tools/tools.ts';
 import { createToolServerAdmin } from '../../src/admin/tool-server-admin.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ModelEvent } from '../../src/core/chat.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { limits } from '../../src/core/limits.ts';
 import { emitAnswer } from '../../src/models/answer-stream.ts';
 import type { AnswerStream } from '../../src/models/answer-stream.ts';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { ModelEvent } from '../../src/core/chat.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { ModelRequest, OutputForm } from '../../src/core/model.ts';
+import type { ModelRequest, OutputForm } from '../../src/core/models/model.ts';
 import { limits } from '../../src/core/limits.ts';
 import { constrainOutput, ollamaForms, openAiForms, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
 import { createOllama } from '../../src/models/ollama/ollama.ts';

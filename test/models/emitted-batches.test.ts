@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ModelEvent } from '../../src/core/chat.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { recoverLeakedCalls } from '../../src/chat/modes/native/recover-leaked-calls.ts';
 import { requestModel } from '../../src/chat/loop/request-model.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../src/core/errors.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
-import type { ModelBackend, ModelRecord } from '../../src/core/model.ts';
+import type { ModelBackend, ModelRecord } from '../../src/core/models/model.ts';
 import { createModelCatalog } from '../../src/models/model-catalog.ts';
 import type { CatalogBackend } from '../../src/models/model-catalog.ts';
 import { generatedBy } from '../_support/scripted-model.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { ModelEvent } from '../../src/core/chat.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { SendOutbound } from '../../src/core/outbound.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { answerWith, askModel, cutAt, fold, readRecording } from '../_support/model-answers.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelEvent } from '../../src/core/chat.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
-import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
+import type { ModelBackend, ModelRequest } from '../../src/core/models/model.ts';
 import type { SendOutbound } from '../../src/core/outbound.ts';
 import { OutputLimit } from '../../src/models/output-limit.ts';
 import { createOllama } from '../../src/models/ollama/ollama.ts';

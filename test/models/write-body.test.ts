@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ToolSpec } from '../../src/core/tool.ts';
+import type { ToolSpec } from '../../src/core/tools/tool.ts';
 import { toOllamaTools } from '../../src/models/ollama/ollama-messages.ts';
 import { toChatBody } from '../../src/models/openai/openai-messages.ts';
 import { toFunctionEntry, writeBody } from '../../src/models/write-body.ts';

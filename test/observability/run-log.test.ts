@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { ChatEvent } from '../../src/core/chat.ts';
+import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
-import type { LoggedRun, RunFilter, RunRecorder, RunStore } from '../../src/core/run-log.ts';
-import type { EventType } from '../../src/core/run-event.ts';
+import type { LoggedRun, RunFilter, RunRecorder, RunStore } from '../../src/core/runs/run-log.ts';
+import type { EventType } from '../../src/core/runs/run-event.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
 import type { WritingRunLog } from '../../src/observability/run-log.ts';
 import { memoryRuns } from '../_support/memory-stores.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Caller } from '../../src/core/caller.ts';
-import type { UsageStore } from '../../src/core/usage-store.ts';
+import type { Caller } from '../../src/core/callers/caller.ts';
+import type { UsageStore } from '../../src/core/stores/usage-store.ts';
 import { createUsageCounter } from '../../src/observability/usage-counter.ts';
 
 const personOf = (id: string): Caller => ({ id: `key/${id}`, person: { id }, role: 'user', isOpen: false });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { ModelEvent } from '../../src/core/chat.ts';
-import { textOf } from '../../src/core/chat.ts';
-import type { ModelBackend, ModelRequest } from '../../src/core/model.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
+import { textOf } from '../../src/core/chat/chat.ts';
+import type { ModelBackend, ModelRequest } from '../../src/core/models/model.ts';
 import type { OutboundRequest, OutboundResponse } from '../../src/core/outbound.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { isJsonObject } from '../../src/shared/json.ts';

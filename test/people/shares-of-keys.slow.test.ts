@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { Caller } from '../../src/core/caller.ts';
+import type { Caller } from '../../src/core/callers/caller.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { openOffice } from '../http/dialects/responses/stored-fixture.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { Caller } from '../../src/core/caller.ts';
+import type { Caller } from '../../src/core/callers/caller.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
-import type { CallerLimits } from '../../src/core/caller.ts';
+import type { CallerLimits } from '../../src/core/callers/caller.ts';
 import { createRateLimiter } from '../../src/policy/rate-limits.ts';
 
 function callerOf(held?: CallerLimits, id = 'ada'): Caller {

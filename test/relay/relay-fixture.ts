@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import type { Caller } from '../../src/core/caller.ts';
+import type { Caller } from '../../src/core/callers/caller.ts';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
-import type { BrowserCall } from '../../src/core/browser-call.ts';
-import type { ToolInvocation } from '../../src/core/tool.ts';
+import type { BrowserCall } from '../../src/core/tools/browser-call.ts';
+import type { ToolInvocation } from '../../src/core/tools/tool.ts';
 import { createBrowserRelay } from '../../src/relay/browser-relay.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { SendElicitation } from '../../src/core/send-elicitation.ts';
+import type { SendElicitation } from '../../src/core/user-input/send-elicitation.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ModelBackend } from '../../src/core/model.ts';
+import type { ModelBackend } from '../../src/core/models/model.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { functionModule } from '../_support/tools-folder.ts';
 import { functionGateway } from './function-gateway.ts';

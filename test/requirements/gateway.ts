@@ -1,9 +1,9 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { textOf } from '../../src/core/chat.ts';
-import type { ChatMessage } from '../../src/core/chat.ts';
+import { textOf } from '../../src/core/chat/chat.ts';
+import type { ChatMessage } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { OutboundRequest } from '../../src/core/outbound.ts';
-import type { ToolServerRecord } from '../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../src/core/stores/registry.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, readChunks, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { textOf } from '../../src/core/chat.ts';
-import type { ModelEvent } from '../../src/core/chat.ts';
+import { textOf } from '../../src/core/chat/chat.ts';
+import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { ModelRequest } from '../../src/core/model.ts';
+import type { ModelRequest } from '../../src/core/models/model.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, testApp } from '../_support/build-app.ts';
 import { act, generateRounds, newWorld, replayDocument, shownWorld, startReplayServer } from '../_support/replay-server.ts';

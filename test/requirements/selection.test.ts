@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { ChatMessage } from '../../src/core/chat.ts';
+import type { ChatMessage } from '../../src/core/chat/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { backendOf } from '../_support/build-app.ts';

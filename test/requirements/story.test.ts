@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { textOf } from '../../src/core/chat.ts';
-import type { ChatMessage, ModelEvent, ToolCall } from '../../src/core/chat.ts';
+import { textOf } from '../../src/core/chat/chat.ts';
+import type { ChatMessage, ModelEvent, ToolCall } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { ModelRequest } from '../../src/core/model.ts';
+import type { ModelRequest } from '../../src/core/models/model.ts';
 import { backendOf, listen } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { call, decide, readRun, storesIn } from '../http/approval-fixture.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import type { ListedTool } from '../../src/core/tool.ts';
+import type { ListedTool } from '../../src/core/tools/tool.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { toolServerRecord } from '../storage/registry-contract.ts';
 import { documentWith } from '../tools/scripted-send.ts';

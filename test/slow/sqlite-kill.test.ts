@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Registry } from '../../src/core/registry.ts';
+import type { Registry } from '../../src/core/stores/registry.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 import { runOperation } from '../storage/numbered-operations.ts';

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ChatBounds, ChatPage, ChatStore, StoredChat } from '../../src/core/chat-store.ts';
+import type { ChatBounds, ChatPage, ChatStore, StoredChat } from '../../src/core/stores/chat-store.ts';
 import { limits } from '../../src/core/limits.ts';
 
 export function storedChat(chat: Partial<StoredChat> & { question?: string; answer?: string } = {}): StoredChat {

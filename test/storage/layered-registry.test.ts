@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
-import type { Registry } from '../../src/core/registry.ts';
+import type { Registry } from '../../src/core/stores/registry.ts';
 import { createLayeredRegistry } from '../../src/storage/layered-registry.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { describeRegistry, keyRecord, toolServerRecord } from './registry-contract.ts';

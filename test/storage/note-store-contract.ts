@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { NoteStore, Note } from '../../src/core/note-store.ts';
+import type { NoteStore, Note } from '../../src/core/stores/note-store.ts';
 
 export const noBounds = { time: 0, maxNotes: 100, maxCharacters: 10_000_000 };
 

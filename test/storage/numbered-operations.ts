@@ -1,4 +1,4 @@
-import type { Registry } from '../../src/core/registry.ts';
+import type { Registry } from '../../src/core/stores/registry.ts';
 import { toolServerRecord } from './records.ts';
 
 /** The write with this number, always the same: every third creates a tool server, the next remembers it, the next changes or deletes it. */

@@ -1,4 +1,4 @@
-import type { KeyRecord, ToolServerRecord } from '../../src/core/registry.ts';
+import type { KeyRecord, ToolServerRecord } from '../../src/core/stores/registry.ts';
 
 export function toolServerRecord(record: Partial<ToolServerRecord> = {}): ToolServerRecord {
   return {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Registry, ToolServerRecord } from '../../src/core/registry.ts';
+import type { Registry, ToolServerRecord } from '../../src/core/stores/registry.ts';
 import { keyRecord, toolServerRecord } from './records.ts';
 
 export { keyRecord, toolServerRecord };

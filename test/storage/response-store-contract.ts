@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { HistoryBounds, ResponseBounds, ResponseStore, StoredResponse } from '../../src/core/response-store.ts';
+import type { HistoryBounds, ResponseBounds, ResponseStore, StoredResponse } from '../../src/core/stores/response-store.ts';
 
 export function storedResponse(fields: Partial<StoredResponse> & { answer?: string } = {}): StoredResponse {
   const { answer = 'Tall.', ...rest } = fields;

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
-import type { LoggedRun, RunFilter, RunPage, RunStore } from '../../src/core/run-log.ts';
+import type { LoggedRun, RunFilter, RunPage, RunStore } from '../../src/core/runs/run-log.ts';
 
 export function keptRun(run: Partial<LoggedRun> = {}): LoggedRun {
   const { id = 'run-a', status = 'completed' } = run;

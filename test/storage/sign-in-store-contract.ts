@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { BegunSignIn, SignInBounds, SignInStore, StoredSignIn } from '../../src/core/sign-in-store.ts';
+import type { BegunSignIn, SignInBounds, SignInStore, StoredSignIn } from '../../src/core/stores/sign-in-store.ts';
 
 export function testSignIn(fields: Partial<StoredSignIn> = {}): Omit<StoredSignIn, 'isUsed'> {
   return { id: 'link', callerId: 'key/ada', server: 'mail', expires: 100, ...fields };

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { ApprovalAnswer } from '../../src/core/approval.ts';
-import type { KeepResult, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/suspended-run.ts';
+import type { ApprovalAnswer } from '../../src/core/user-input/approval.ts';
+import type { KeepResult, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
 import { chatRequest } from '../_support/tools.ts';
 
 export const noBounds = { maxRunCharacters: 10_000_000, maxOfCaller: 100, maxCharacters: 10_000_000 };

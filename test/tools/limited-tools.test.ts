@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { ToolServerRecord } from '../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../src/core/stores/registry.ts';
 import { memoryRegistry, memoryStores } from '../_support/memory-stores.ts';
 import { createToolCatalog } from '../../src/tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../src/tools/catalog/tool-catalog.ts';

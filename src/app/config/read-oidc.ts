@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { toLimits } from '../../admin/stored-keys.ts';
-import { callerLimits } from '../../http/routes/keys.ts';
+import { callerLimits } from '../../http/routes/access/keys.ts';
 import type { OidcSettings } from '../../policy/oidc-callers.ts';
 import { ConfigError } from './config-error.ts';
 import { readSection } from './config-file.ts';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ShownSetting } from '../../http/routes/gateway.ts';
+import type { ShownSetting } from '../../http/routes/gateway/gateway.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import { ConfigError, InvalidValue } from './config-error.ts';

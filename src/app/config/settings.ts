@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import { modeNames } from '../../core/mode-names.ts';
+import { modeNames } from '../../core/chat/mode-names.ts';
 import {
   browserOrigin,
   credential,

@@ -1,6 +1,6 @@
 import type { Finding, Section } from '../../core/finding.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { Registry, ToolServerRecord } from '../../core/registry.ts';
+import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { isLoopbackName } from '../../http/auth/authenticate.ts';
 import type { CatalogBackend } from '../../models/model-catalog.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';

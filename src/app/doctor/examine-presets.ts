@@ -1,5 +1,5 @@
-import type { PresetRecord } from '../../core/preset.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { PresetRecord } from '../../core/models/preset.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
 import { validatePreset } from '../../admin/validate-preset.ts';

@@ -1,6 +1,6 @@
 import type { Finding, Section } from '../../core/finding.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { Registry, ToolServerRecord } from '../../core/registry.ts';
+import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import type { CatalogBackend } from '../../models/model-catalog.ts';
 import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
 import type { Extensions } from '../compose-extensions.ts';

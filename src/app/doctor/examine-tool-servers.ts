@@ -1,6 +1,6 @@
 import pLimit from 'p-limit';
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { containerLoopbackCure } from './container-loopback.ts';
 import { broken, count, fact, note, ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';

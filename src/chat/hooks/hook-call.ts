@@ -1,4 +1,4 @@
-import type { ToolOutcome } from '../../core/tool.ts';
+import type { ToolOutcome } from '../../core/tools/tool.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
 import { prepareEditedCall } from '../tool-calls/prepare-tool-call.ts';

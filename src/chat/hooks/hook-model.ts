@@ -1,9 +1,9 @@
-import type { AssistantMessage, FinishReason, ModelEvent } from '../../core/chat.ts';
-import { textOf } from '../../core/chat.ts';
+import type { AssistantMessage, FinishReason, ModelEvent } from '../../core/chat/chat.ts';
+import { textOf } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { ModelBackend } from '../../core/model.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { ModelBackend } from '../../core/models/model.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { RunHooks } from './run-hooks.ts';
 

@@ -1,4 +1,4 @@
-import type { AssistantMessage, ChatMessage } from '../../core/chat.ts';
+import type { AssistantMessage, ChatMessage } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type {
   AfterToolDecision,
@@ -9,9 +9,9 @@ import type {
   HookInvocation,
   HookedCall,
   HookedModelRequest,
-} from '../../core/hooks.ts';
+} from '../../core/runs/hooks.ts';
 import type { JsonValue } from '../../shared/json.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 
 /**
  * Runs the hooks of a run in order: all but those of other presets. Every method @throws GatewayError `refused_by_hook` for an abort, `hook_failed` for a failure whose policy is to end the

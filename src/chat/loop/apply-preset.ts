@@ -1,8 +1,8 @@
-import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat.ts';
+import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat/chat.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { PresetFinder, PresetRecord } from '../../core/preset.ts';
+import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 

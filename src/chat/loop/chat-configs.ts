@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import type { ChatConfig, ChatConfigs, ConfiguredChat } from '../../core/chat-config.ts';
+import type { ChatConfig, ChatConfigs, ConfiguredChat } from '../../core/chat/chat-config.ts';
 import { limits } from '../../core/limits.ts';
-import type { NoteStore } from '../../core/note-store.ts';
+import type { NoteStore } from '../../core/stores/note-store.ts';
 
 export interface ChatConfigsOptions {
   store: NoteStore;

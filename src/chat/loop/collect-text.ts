@@ -1,6 +1,6 @@
-import type { ModelEvent } from '../../core/chat.ts';
+import type { ModelEvent } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
-import type { ModelBackend, ModelRequest } from '../../core/model.ts';
+import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 import { StopReading } from '../../shared/emit.ts';
 import type { Emit } from '../../shared/emit.ts';
 

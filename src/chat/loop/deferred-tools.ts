@@ -1,6 +1,6 @@
-import type { ChatEvent, ToolCall } from '../../core/chat.ts';
+import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
-import type { Tool, ToolOffer } from '../../core/tool.ts';
+import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import { changeData, configUpdate } from './run-config.ts';
 

@@ -1,12 +1,12 @@
-import { textOf } from '../../core/chat.ts';
-import type { ChatMessage } from '../../core/chat.ts';
+import { textOf } from '../../core/chat/chat.ts';
+import type { ChatMessage } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { StopReading } from '../../shared/emit.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { ModelBackend, ModelRequest } from '../../core/model.ts';
-import type { AnswerFault, ModelRequestLog } from '../../core/model-request-log.ts';
+import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
+import type { AnswerFault, ModelRequestLog } from '../../core/models/model-request-log.ts';
 
 /** The most characters of a logged name: clients may send names of any length. */
 const nameCharacters = 200;

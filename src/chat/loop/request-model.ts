@@ -1,9 +1,9 @@
-import type { ChatEvent, FinishReason, ToolCall } from '../../core/chat.ts';
+import type { ChatEvent, FinishReason, ToolCall } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { withRemedies } from '../../shared/with-remedies.ts';
-import type { ModelBackend, ModelRequest } from '../../core/model.ts';
+import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 
 /** The outcome of one model request. */
 export interface Turn {

@@ -1,6 +1,6 @@
-import { isModelAllowed } from '../../core/caller.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { ChatRequest } from '../../core/chat.ts';
+import { isModelAllowed } from '../../core/callers/caller.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import type { ChatRequest } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';

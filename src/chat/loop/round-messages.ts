@@ -1,4 +1,4 @@
-import type { AssistantMessage, ChatMessage, ToolCall, ToolMessage } from '../../core/chat.ts';
+import type { AssistantMessage, ChatMessage, ToolCall, ToolMessage } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import { withCanonicalArguments } from './repair-history.ts';
 import type { Turn } from './request-model.ts';

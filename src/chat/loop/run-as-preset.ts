@@ -1,12 +1,12 @@
-import type { ApprovalRule } from '../../core/approval.ts';
-import { warningEvent } from '../../core/caller-warning.ts';
-import type { ChatConfigs, ConfigChange } from '../../core/chat-config.ts';
-import type { ChatEvent, ChatRequest } from '../../core/chat.ts';
+import type { ApprovalRule } from '../../core/user-input/approval.ts';
+import { warningEvent } from '../../core/chat/caller-warning.ts';
+import type { ChatConfigs, ConfigChange } from '../../core/chat/chat-config.ts';
+import type { ChatEvent, ChatRequest } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { limits } from '../../core/limits.ts';
-import type { PresetFinder, PresetRecord } from '../../core/preset.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { answerChat } from './answer-chat.ts';
 import type { ChatServices } from './answer-chat.ts';

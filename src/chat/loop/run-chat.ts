@@ -1,9 +1,9 @@
-import { warningEvent } from '../../core/caller-warning.ts';
-import type { ConfigChange } from '../../core/chat-config.ts';
-import type { ChatEvent, ChatMessage, FinishReason, ToolCall } from '../../core/chat.ts';
+import { warningEvent } from '../../core/chat/caller-warning.ts';
+import type { ConfigChange } from '../../core/chat/chat-config.ts';
+import type { ChatEvent, ChatMessage, FinishReason, ToolCall } from '../../core/chat/chat.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { ModelBackend, ModelRequest } from '../../core/model.ts';
-import type { Tool, ToolOffer } from '../../core/tool.ts';
+import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
+import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { requestLastAnswer, requestModel } from './request-model.ts';
 import type { Turn } from './request-model.ts';

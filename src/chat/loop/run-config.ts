@@ -1,9 +1,9 @@
-import type { ApprovalRule } from '../../core/approval.ts';
-import { isModelAllowed } from '../../core/caller.ts';
-import type { ChatConfig, ChatConfigs, ConfigChange, ConfiguredChat } from '../../core/chat-config.ts';
-import type { ChatEvent, ChatRequest } from '../../core/chat.ts';
-import type { PresetFinder } from '../../core/preset.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { ApprovalRule } from '../../core/user-input/approval.ts';
+import { isModelAllowed } from '../../core/callers/caller.ts';
+import type { ChatConfig, ChatConfigs, ConfigChange, ConfiguredChat } from '../../core/chat/chat-config.ts';
+import type { ChatEvent, ChatRequest } from '../../core/chat/chat.ts';
+import type { PresetFinder } from '../../core/models/preset.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 

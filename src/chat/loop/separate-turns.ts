@@ -1,4 +1,4 @@
-import type { ChatEvent } from '../../core/chat.ts';
+import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
 
 export interface TurnSeparator {

@@ -1,8 +1,8 @@
-import { warningEvent } from '../../core/caller-warning.ts';
-import type { ChatEvent, ChatMessage } from '../../core/chat.ts';
+import { warningEvent } from '../../core/chat/caller-warning.ts';
+import type { ChatEvent, ChatMessage } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { FoundModel, ModelBackend, ModelFinder } from '../../core/model.ts';
-import type { ToolOffer } from '../../core/tool.ts';
+import type { FoundModel, ModelBackend, ModelFinder } from '../../core/models/model.ts';
+import type { ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import type { ModeChoice } from './choose-mode.ts';

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.ts';
-import type { FoundModel } from '../../core/model.ts';
+import type { FoundModel } from '../../core/models/model.ts';
 
 /** How tools are chosen. `auto` becomes `native` or `default` once the model is known. */
 export type Mode = 'native' | 'default' | 'react' | 'simple' | 'auto';

@@ -1,6 +1,6 @@
-import type { ChatRequest } from '../../core/chat.ts';
+import type { ChatRequest } from '../../core/chat/chat.ts';
 import type { GatewayError } from '../../core/errors.ts';
-import type { ToolOffer } from '../../core/tool.ts';
+import type { ToolOffer } from '../../core/tools/tool.ts';
 import { findToolsRefusal } from '../../shared/tools-refusal.ts';
 
 /**

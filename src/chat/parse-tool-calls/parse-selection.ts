@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { AnswerPiece, DamageReason } from './answer-pieces.ts';
 import { meantPieces } from './meant-calls.ts';
 import { quotesOf } from './quoted-calls.ts';

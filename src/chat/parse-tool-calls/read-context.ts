@@ -1,6 +1,6 @@
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import { findOfferedName } from '../tool-calls/find-offered-name.ts';
 import type { AnswerText } from './answer-text.ts';
 

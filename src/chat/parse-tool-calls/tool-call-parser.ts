@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { AnswerPiece } from './answer-pieces.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { AnswerText } from './answer-text.ts';

@@ -1,4 +1,4 @@
-import type { InlineFile, Source } from '../../core/chat.ts';
+import type { InlineFile, Source } from '../../core/chat/chat.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 /** The result of a call as a source in Open WebUI's format; undefined for failed calls and those without a reply. */

@@ -1,6 +1,6 @@
-import type { ChatMessage } from '../../core/chat.ts';
-import type { ModelBackend } from '../../core/model.ts';
-import type { ToolOffer } from '../../core/tool.ts';
+import type { ChatMessage } from '../../core/chat/chat.ts';
+import type { ModelBackend } from '../../core/models/model.ts';
+import type { ToolOffer } from '../../core/tools/tool.ts';
 
 type AddFiles = (messages: readonly ChatMessage[]) => ChatMessage[];
 

@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
-import type { ToolFile } from '../../core/tool.ts';
+import type { ToolFile } from '../../core/tools/tool.ts';
 
 /** Shorter ones are icons or examples, and cost fewer tokens than a note. */
 const minCharacters = 256;

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ChatMessage, InlineFile, MessageContent } from '../../core/chat.ts';
-import { textOf } from '../../core/chat.ts';
+import type { ChatMessage, InlineFile, MessageContent } from '../../core/chat/chat.ts';
+import { textOf } from '../../core/chat/chat.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { hasMoreTextThan } from '../../shared/text-length.ts';
 import { expandTemplate } from '../loop/expand-template.ts';

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../shared/json.ts';
 import { ownValue } from '../../shared/json.ts';
-import type { ResultStore } from '../../core/result-store.ts';
-import type { Tool, ToolOutcome } from '../../core/tool.ts';
+import type { ResultStore } from '../../core/stores/result-store.ts';
+import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
 import { headWithin } from './truncate-result.ts';
 
 /** Bytes reserved for the line below a page. */

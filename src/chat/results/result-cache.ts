@@ -1,7 +1,7 @@
-import type { Caller } from '../../core/caller.ts';
+import type { Caller } from '../../core/callers/caller.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { Tool } from '../../core/tool.ts';
+import type { Tool } from '../../core/tools/tool.ts';
 import { FairMap } from '../../shared/fair-map.ts';
 import { canonicalJson } from '../tool-calls/canonical-json.ts';
 

@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import type { ResultStore } from '../../core/result-store.ts';
+import type { ResultStore } from '../../core/stores/result-store.ts';
 
 /** Stores results in memory for one run; no other run can read them. */
 export function createResultStore(known: readonly string[] = []): ResultStore {

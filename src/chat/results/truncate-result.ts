@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import type { ResultStore } from '../../core/result-store.ts';
+import type { ResultStore } from '../../core/stores/result-store.ts';
 
 /** The part of a result that the model gets at first. */
 export interface TruncatedResult {

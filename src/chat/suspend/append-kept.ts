@@ -1,5 +1,5 @@
-import { textOf } from '../../core/chat.ts';
-import type { AssistantMessage, ChatMessage, ToolCall } from '../../core/chat.ts';
+import { textOf } from '../../core/chat/chat.ts';
+import type { AssistantMessage, ChatMessage, ToolCall } from '../../core/chat/chat.ts';
 
 /**
  * The history, followed by the kept messages of a run. A client that was shown the calls of that run may have sent some of them back: what stands at

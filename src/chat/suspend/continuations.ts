@@ -3,9 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { forAnotherModel } from '../loop/round-messages.ts';
 import { derivedCallId } from './derived-call-id.ts';
 import { appendKept } from './append-kept.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { NoteStore } from '../../core/note-store.ts';
-import type { ChatMessage, ToolCall } from '../../core/chat.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import type { NoteStore } from '../../core/stores/note-store.ts';
+import type { ChatMessage, ToolCall } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { argumentsAsObject } from '../../core/call-arguments.ts';
-import type { ToolCall } from '../../core/chat.ts';
+import { argumentsAsObject } from '../../core/tools/call-arguments.ts';
+import type { ToolCall } from '../../core/chat/chat.ts';
 import { canonicalJson } from '../tool-calls/canonical-json.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../core/chat.ts';
+import type { ChatMessage } from '../../core/chat/chat.ts';
 import { lastLinkIn } from './links-in-messages.ts';
 
 /** What a model reads if the history has nothing of the answer: some refuse a user's message right after results. */

@@ -1,8 +1,8 @@
-import { warningEvent } from '../../core/caller-warning.ts';
-import type { ChatEvent } from '../../core/chat.ts';
+import { warningEvent } from '../../core/chat/caller-warning.ts';
+import type { ChatEvent } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import { asSentence } from '../loop/as-sentence.ts';
 
 /**

@@ -1,7 +1,7 @@
-import { approvalPagePath } from '../../core/approval.ts';
-import { connectPagePath } from '../../core/connect.ts';
-import { textOf } from '../../core/chat.ts';
-import type { ChatMessage, ContentPart, MessageContent } from '../../core/chat.ts';
+import { approvalPagePath } from '../../core/user-input/approval.ts';
+import { connectPagePath } from '../../core/user-input/connect.ts';
+import { textOf } from '../../core/chat/chat.ts';
+import type { ChatMessage, ContentPart, MessageContent } from '../../core/chat/chat.ts';
 
 /** Before the link in an answer, where it has a line of its own. */
 export const linkWords = 'Decide here: ';

@@ -1,11 +1,11 @@
 import { idWithin } from './nested-call-ids.ts';
-import type { ConnectingCall } from '../../core/connect.ts';
-import type { InnerRun, WaitingCall } from '../../core/suspended-run.ts';
-import type { ChatMessage, Source, ToolCall } from '../../core/chat.ts';
+import type { ConnectingCall } from '../../core/user-input/connect.ts';
+import type { InnerRun, WaitingCall } from '../../core/runs/suspended-run.ts';
+import type { ChatMessage, Source, ToolCall } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { Turn } from '../loop/request-model.ts';
 import type { GuardedCall } from '../tool-calls/duplicate-call-guard.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';

@@ -1,4 +1,4 @@
-import type { WaitingCall } from '../../core/suspended-run.ts';
+import type { WaitingCall } from '../../core/runs/suspended-run.ts';
 
 /** The id of a call in the events of the outermost run. */
 export function eventIdOf({ callId, within = [] }: Pick<WaitingCall, 'callId' | 'within'>): string {

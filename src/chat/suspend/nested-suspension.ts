@@ -1,5 +1,5 @@
-import type { InnerSuspension, RunSuspension, ResumedInner } from '../../core/suspended-run.ts';
-import type { ChatRequest } from '../../core/chat.ts';
+import type { InnerSuspension, RunSuspension, ResumedInner } from '../../core/runs/suspended-run.ts';
+import type { ChatRequest } from '../../core/chat/chat.ts';
 import { createResumedRun } from './resumed-run.ts';
 
 export interface NestedSuspension extends RunSuspension {

@@ -1,5 +1,5 @@
-import type { DecidedCall, ResumedRun } from '../../core/suspended-run.ts';
-import type { Source } from '../../core/chat.ts';
+import type { DecidedCall, ResumedRun } from '../../core/runs/suspended-run.ts';
+import type { Source } from '../../core/chat/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 export interface TrackedRun extends ResumedRun {

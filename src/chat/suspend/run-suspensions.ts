@@ -1,12 +1,12 @@
-import type { DecidedCall, RunSuspension, RunSuspensions, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
-import { approvalPagePath } from '../../core/approval.ts';
-import type { PendingApproval } from '../../core/approval.ts';
-import { serversOf } from '../../core/connect.ts';
-import type { ConnectingCall, MakeConnectLink, PendingConnect } from '../../core/connect.ts';
+import type { DecidedCall, RunSuspension, RunSuspensions, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
+import { approvalPagePath } from '../../core/user-input/approval.ts';
+import type { PendingApproval } from '../../core/user-input/approval.ts';
+import { serversOf } from '../../core/user-input/connect.ts';
+import type { ConnectingCall, MakeConnectLink, PendingConnect } from '../../core/user-input/connect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { ChatMessage } from '../../core/chat.ts';
+import type { ChatMessage } from '../../core/chat/chat.ts';
 import type { RunTranscripts } from './run-transcripts.ts';
 import { createResumedRun } from './resumed-run.ts';
 import type { TrackedRun } from './resumed-run.ts';

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import type { Caller } from '../../core/caller.ts';
-import { textOf } from '../../core/chat.ts';
-import type { AssistantMessage, ChatMessage } from '../../core/chat.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import { textOf } from '../../core/chat/chat.ts';
+import type { AssistantMessage, ChatMessage } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
-import type { NoteStore } from '../../core/note-store.ts';
-import type { LoggedRun, RunLog } from '../../core/run-log.ts';
-import type { SuspendedRound, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
+import type { NoteStore } from '../../core/stores/note-store.ts';
+import type { LoggedRun, RunLog } from '../../core/runs/run-log.ts';
+import type { SuspendedRound, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { repairHistory } from '../loop/repair-history.ts';
 import { forAnotherModel } from '../loop/round-messages.ts';

@@ -1,12 +1,12 @@
-import type { ChatEvent, ToolCall } from '../../core/chat.ts';
+import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { eventIdOf, withinOf } from './nested-call-ids.ts';
-import type { PendingApproval } from '../../core/approval.ts';
-import { serversOf } from '../../core/connect.ts';
-import type { ConnectingCall, PendingConnect, ServerToConnect } from '../../core/connect.ts';
-import type { RunEvent } from '../../core/run-event.ts';
+import type { PendingApproval } from '../../core/user-input/approval.ts';
+import { serversOf } from '../../core/user-input/connect.ts';
+import type { ConnectingCall, PendingConnect, ServerToConnect } from '../../core/user-input/connect.ts';
+import type { RunEvent } from '../../core/runs/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { RunSuspension, SuspendedRound, WaitingCall } from '../../core/suspended-run.ts';
+import type { RunSuspension, SuspendedRound, WaitingCall } from '../../core/runs/suspended-run.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { Turn } from '../loop/request-model.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';

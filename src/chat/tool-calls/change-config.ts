@@ -1,8 +1,8 @@
-import type { ConfigChange } from '../../core/chat-config.ts';
+import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { ToolError } from '../../core/tool.ts';
-import type { ToolContext } from '../../core/tool.ts';
+import { ToolError } from '../../core/tools/tool.ts';
+import type { ToolContext } from '../../core/tools/tool.ts';
 import type { RunTools } from './tool-call-result.ts';
 
 /** Lets a running function change the tools and instructions of its chat. `note` gets each change; the loop applies it after the round. */

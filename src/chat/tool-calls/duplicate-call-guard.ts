@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { Tool, ToolErrorCode, ToolOutcome } from '../../core/tool.ts';
+import type { Tool, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import { canonicalJson } from './canonical-json.ts';
 
 /** What a run knows of calls of one function with one set of arguments. Plain data, so that it can be stored in a checkpoint. */

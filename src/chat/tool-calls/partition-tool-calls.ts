@@ -1,6 +1,6 @@
-import type { ChatEvent, ToolCall } from '../../core/chat.ts';
+import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import type { JsonValue } from '../../shared/json.ts';
-import type { Tool, ToolErrorCode } from '../../core/tool.ts';
+import type { Tool, ToolErrorCode } from '../../core/tools/tool.ts';
 import type { Turn } from '../loop/request-model.ts';
 import { findOfferedName } from './find-offered-name.ts';
 import { isForced } from '../tool-choice/force-tool-choice.ts';

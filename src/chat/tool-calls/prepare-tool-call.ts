@@ -1,9 +1,9 @@
-import type { ToolCall } from '../../core/chat.ts';
+import type { ToolCall } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { wholeParameters } from '../../core/tool.ts';
-import type { Tool, ToolErrorCode, ToolSpec } from '../../core/tool.ts';
+import { wholeParameters } from '../../core/tools/tool.ts';
+import type { Tool, ToolErrorCode, ToolSpec } from '../../core/tools/tool.ts';
 import { coerceArguments, parseSafely } from './coerce-arguments.ts';
 import { findOfferedName } from './find-offered-name.ts';
 import { checkValue } from '../../validation/check-value.ts';

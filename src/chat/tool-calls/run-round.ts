@@ -1,10 +1,10 @@
-import type { ResumedInner } from '../../core/suspended-run.ts';
-import type { ChatEvent, ToolCall } from '../../core/chat.ts';
+import type { ResumedInner } from '../../core/runs/suspended-run.ts';
+import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { canBeAsked } from '../../core/run.ts';
-import type { Tool, ToolFile } from '../../core/tool.ts';
+import { canBeAsked } from '../../core/runs/run.ts';
+import type { Tool, ToolFile } from '../../core/tools/tool.ts';
 import type { ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
 import { sourceOf } from '../results/cite-sources.ts';
 import { prepareToolCall } from './prepare-tool-call.ts';

@@ -1,9 +1,9 @@
 import { limits } from '../../core/limits.ts';
-import type { DecidedCall, InnerSuspension, WaitingCall } from '../../core/suspended-run.ts';
-import type { RunEvent } from '../../core/run-event.ts';
-import type { ConfigChange } from '../../core/chat-config.ts';
-import { wholeParameters } from '../../core/tool.ts';
-import type { FollowUp, ToolContext, ToolErrorCode, ToolOutcome } from '../../core/tool.ts';
+import type { DecidedCall, InnerSuspension, WaitingCall } from '../../core/runs/suspended-run.ts';
+import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { ConfigChange } from '../../core/chat/chat-config.ts';
+import { wholeParameters } from '../../core/tools/tool.ts';
+import type { FollowUp, ToolContext, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
 import { createConfigChanges } from './change-config.ts';

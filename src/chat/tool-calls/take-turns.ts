@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import type { Tool } from '../../core/tool.ts';
+import type { Tool } from '../../core/tools/tool.ts';
 
 /**
  * Which other calls of its round a call may run in parallel with. `reading`: other read-only and `parallel` calls. `parallel`: the same, for a call

@@ -1,10 +1,10 @@
-import type { ChatRequest } from '../../core/chat.ts';
+import type { ChatRequest } from '../../core/chat/chat.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { invalidField } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { Tool, ToolOffer } from '../../core/tool.ts';
+import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import { findOfferedName } from '../tool-calls/find-offered-name.ts';
 
 /** A request and its offer after `tool_choice` was applied. */

@@ -1,7 +1,7 @@
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { ModelRequest } from '../../core/model.ts';
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ModelRequest } from '../../core/models/model.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 
 /**
  * Removes all functions from a request, so that the model answers with text. A provider's own tools stay, because the provider runs them in any mode.

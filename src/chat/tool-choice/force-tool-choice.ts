@@ -1,9 +1,9 @@
-import { warningEvent } from '../../core/caller-warning.ts';
-import type { ChatEvent, ToolCall } from '../../core/chat.ts';
+import { warningEvent } from '../../core/chat/caller-warning.ts';
+import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
-import type { ModelBackend, ModelRequest } from '../../core/model.ts';
-import type { RequestPurpose } from '../../core/model-request-log.ts';
+import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
+import type { RequestPurpose } from '../../core/models/model-request-log.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { requestModel } from '../loop/request-model.ts';
 import type { Turn } from '../loop/request-model.ts';

@@ -1,12 +1,12 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
-import { fixedCallerId, openCallerId } from '../../core/caller.ts';
-import type { Caller } from '../../core/caller.ts';
+import { fixedCallerId, openCallerId } from '../../core/callers/caller.ts';
+import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { OidcCallers } from '../../core/oidc.ts';
-import { keyIdOf, personCallerId, personIdOf } from '../../core/people.ts';
-import type { Person, PersonTokens } from '../../core/people.ts';
-import type { Registry } from '../../core/registry.ts';
+import type { OidcCallers } from '../../core/callers/oidc.ts';
+import { keyIdOf, personCallerId, personIdOf } from '../../core/callers/people.ts';
+import type { Person, PersonTokens } from '../../core/callers/people.ts';
+import type { Registry } from '../../core/stores/registry.ts';
 import { hashKey } from '../../admin/derive-key-hash.ts';
 import { createStoredKeys } from '../../admin/stored-keys.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { loggedCaller } from '../../core/caller.ts';
-import type { Caller } from '../../core/caller.ts';
+import { loggedCaller } from '../../core/callers/caller.ts';
+import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { invalidKey, startKeyNeeded } from './authenticate.ts';
 import type { Authenticator } from './authenticate.ts';

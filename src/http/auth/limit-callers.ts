@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import { callWhenDone } from '../../shared/maybe-promise.ts';
-import type { RateLimiter, Release } from '../../core/rate-limit.ts';
+import type { RateLimiter, Release } from '../../core/callers/rate-limit.ts';
 import { findAccess } from './route-roles.ts';
 
 /** `POST` routes of users that cause no work of a backend or tool, and so are not counted. Every other `POST` route of users is counted. */

@@ -1,4 +1,4 @@
-import type { KeyRecord } from '../../core/registry.ts';
+import type { KeyRecord } from '../../core/stores/registry.ts';
 import { isExpired } from '../../admin/stored-keys.ts';
 
 /** Timers ignore suspend and clock changes, and overflow after 24.8 days, so a long wait is split into short ones. */

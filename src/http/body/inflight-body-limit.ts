@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Transform } from 'node:stream';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { keyIdOf } from '../../core/people.ts';
+import { keyIdOf } from '../../core/callers/people.ts';
 
 export interface InflightBodyLimit {
   /** Starts counting a body of this caller. Returns the stream to read instead of the request. */

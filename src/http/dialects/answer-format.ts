@@ -1,4 +1,4 @@
-import type { ChatEvent } from '../../core/chat.ts';
+import type { ChatEvent } from '../../core/chat/chat.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 

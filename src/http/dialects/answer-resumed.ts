@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { DecidedCall, WaitingRun } from '../../core/suspended-run.ts';
+import type { DecidedCall, WaitingRun } from '../../core/runs/suspended-run.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
 import { readRequestHeader } from '../auth/read-request-header.ts';
 import { createAnswerRun } from './answer-run.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ChatEvent } from '../../core/chat.ts';
+import type { ChatEvent } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { JsonObject } from '../../shared/json.ts';

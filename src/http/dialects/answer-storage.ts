@@ -1,5 +1,5 @@
-import type { Caller } from '../../core/caller.ts';
-import type { Release } from '../../core/rate-limit.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import type { Release } from '../../core/callers/rate-limit.ts';
 import type { StartedRun } from '../../runs/active-runs.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject } from '../../shared/json.ts';

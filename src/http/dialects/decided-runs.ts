@@ -1,11 +1,11 @@
 import { eventIdOf } from '../../chat/suspend/nested-call-ids.ts';
-import type { PendingApproval, RequestedDecision } from '../../core/approval.ts';
-import type { CallerWarning } from '../../core/caller-warning.ts';
-import { warningEvent } from '../../core/caller-warning.ts';
-import type { ChatEvent } from '../../core/chat.ts';
-import type { RunEvent } from '../../core/run-event.ts';
-import type { RunLog } from '../../core/run-log.ts';
-import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/suspended-run.ts';
+import type { PendingApproval, RequestedDecision } from '../../core/user-input/approval.ts';
+import type { CallerWarning } from '../../core/chat/caller-warning.ts';
+import { warningEvent } from '../../core/chat/caller-warning.ts';
+import type { ChatEvent } from '../../core/chat/chat.ts';
+import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { RunLog } from '../../core/runs/run-log.ts';
+import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/runs/suspended-run.ts';
 import type { ActiveRuns, RunStarter, StartedRun } from '../../runs/active-runs.ts';
 import type { RequestedDecisions } from '../../runs/requested-decisions.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { RequestedDecision } from '../../core/approval.ts';
-import type { ChatRequest } from '../../core/chat.ts';
+import type { RequestedDecision } from '../../core/user-input/approval.ts';
+import type { ChatRequest } from '../../core/chat/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { ErrorFormat } from '../error-handler.ts';
 import type { AnswerFormat } from './answer-format.ts';

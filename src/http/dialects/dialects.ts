@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../../core/chat.ts';
+import type { ChatRequest } from '../../core/chat/chat.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { chatCompletions } from './chat-completions/chat-completions.ts';
 import { completions } from './completions/completions.ts';

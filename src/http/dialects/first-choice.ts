@@ -1,4 +1,4 @@
-import type { ChatEvent } from '../../core/chat.ts';
+import type { ChatEvent } from '../../core/chat/chat.ts';
 
 /** The choice of the answer that an event is of; 0 is the first. */
 export function choiceOf(event: ChatEvent): number {

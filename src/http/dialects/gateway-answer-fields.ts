@@ -1,7 +1,7 @@
-import { CallerWarnings } from '../../core/caller-warning.ts';
-import type { PendingApproval } from '../../core/approval.ts';
-import type { ChatEvent, Source } from '../../core/chat.ts';
-import type { PendingConnect } from '../../core/connect.ts';
+import { CallerWarnings } from '../../core/chat/caller-warning.ts';
+import type { PendingApproval } from '../../core/user-input/approval.ts';
+import type { ChatEvent, Source } from '../../core/chat/chat.ts';
+import type { PendingConnect } from '../../core/user-input/connect.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 /** Collects the gateway's own fields of an answer, which stand beside those of its dialect. */

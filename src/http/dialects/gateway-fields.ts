@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ChatMessage, ChatRequest, RequestToolServer } from '../../core/chat.ts';
+import type { ChatMessage, ChatRequest, RequestToolServer } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import { toDocumentUrl } from '../../shared/document-url.ts';
 import { isJsonObject } from '../../shared/json.ts';

@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../core/chat.ts';
+import type { ChatMessage } from '../../core/chat/chat.ts';
 
 /** The form of a prompt: what it begins with, what follows in this order, and what it ends with. */
 interface PromptForm {

@@ -1,4 +1,4 @@
-import type { ChatEvent, Source } from '../../core/chat.ts';
+import type { ChatEvent, Source } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { toGatewayError } from '../error-handler.ts';

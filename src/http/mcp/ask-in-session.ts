@@ -1,6 +1,6 @@
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/server';
 import type { ClientCapabilities, ServerContext } from '@modelcontextprotocol/server';
-import type { AskClient } from '../../core/elicitation.ts';
+import type { AskClient } from '../../core/user-input/elicitation.ts';
 import { toElicitation, toReply } from './elicitation-form.ts';
 
 /** Asks on the stream of the call; the answer comes as a request of the same session. */

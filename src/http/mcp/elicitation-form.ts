@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isSpecType } from '@modelcontextprotocol/server';
 import type { ClientCapabilities, ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult } from '@modelcontextprotocol/server';
 import { limits } from '../../core/limits.ts';
-import type { ElicitationReply, ElicitationRequest } from '../../core/elicitation.ts';
+import type { ElicitationReply, ElicitationRequest } from '../../core/user-input/elicitation.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 

@@ -10,8 +10,8 @@ import type {
   ServerContext,
 } from '@modelcontextprotocol/server';
 import { GatewayError } from '../../core/errors.ts';
-import { readChain } from '../../core/gateway-chain.ts';
-import type { ContentsKind, ServerContents } from '../../core/server-contents.ts';
+import { readChain } from '../../core/tools/gateway-chain.ts';
+import type { ContentsKind, ServerContents } from '../../core/tools/server-contents.ts';
 import { askerOf } from './mcp-request.ts';
 
 /** Answers the requests for resources, templates, prompts, and completions of their arguments. */

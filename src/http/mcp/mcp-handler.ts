@@ -17,8 +17,8 @@ import { createMcpProgress } from './mcp-progress.ts';
 import type { McpProgressChannel } from './mcp-progress.ts';
 import { listPage } from './mcp-tool-pages.ts';
 import { toMcpResult } from './mcp-result.ts';
-import type { ServerContents } from '../../core/server-contents.ts';
-import type { ToolFinder, ToolOutcome } from '../../core/tool.ts';
+import type { ServerContents } from '../../core/tools/server-contents.ts';
+import type { ToolFinder, ToolOutcome } from '../../core/tools/tool.ts';
 import type { FunctionInvoker, InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
 
 export interface McpHandlerOptions {

@@ -1,4 +1,4 @@
-import type { RunEvent } from '../../core/run-event.ts';
+import type { RunEvent } from '../../core/runs/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 /** The params of MCP's `notifications/progress`; `progress` must increase with every message. */

@@ -1,6 +1,6 @@
 import type { ServerContext } from '@modelcontextprotocol/server';
-import type { Caller } from '../../core/caller.ts';
-import type { ReadRequestHeader } from '../../core/request-headers.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import type { ReadRequestHeader } from '../../core/chat/request-headers.ts';
 
 /** What the route knows of a request, in the place where the SDK passes on whatever an endpoint knows of a credential. */
 export interface McpRequestInfo {

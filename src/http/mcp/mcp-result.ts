@@ -1,7 +1,7 @@
 import type { CallToolResult, ContentBlock, Tool as McpTool } from '@modelcontextprotocol/server';
-import { chainKey } from '../../core/gateway-chain.ts';
+import { chainKey } from '../../core/tools/gateway-chain.ts';
 import { isJsonObject } from '../../shared/json.ts';
-import type { ListedTool, ToolDocument, ToolFile, ToolOutcome } from '../../core/tool.ts';
+import type { ListedTool, ToolDocument, ToolFile, ToolOutcome } from '../../core/tools/tool.ts';
 
 /**
  * A function as an MCP tool. Only known hints are set: clients ask their user less often before read-only calls.

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import type { Tool as McpTool } from '@modelcontextprotocol/server';
-import type { ListedTool } from '../../core/tool.ts';
+import type { ListedTool } from '../../core/tools/tool.ts';
 import { toMcpTool } from './mcp-result.ts';
 
 /** Characters of one page, which the SDK serializes at once. The functions of the largest real documents fit, because many clients read one page. */

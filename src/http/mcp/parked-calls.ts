@@ -9,8 +9,8 @@ import type {
   InputRequiredResult,
 } from '@modelcontextprotocol/server';
 import { limits } from '../../core/limits.ts';
-import type { AskClient, ElicitationReply, ElicitationRequest } from '../../core/elicitation.ts';
-import type { RunEvent } from '../../core/run-event.ts';
+import type { AskClient, ElicitationReply, ElicitationRequest } from '../../core/user-input/elicitation.ts';
+import type { RunEvent } from '../../core/runs/run-event.ts';
 import { toElicitation, toReply } from './elicitation-form.ts';
 import { createOwnedEntries } from './owned-entries.ts';
 

@@ -1,4 +1,4 @@
-import type { ToolErrorCode, ToolOutcome } from '../../core/tool.ts';
+import type { ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import type { JsonValue } from '../../shared/json.ts';
 
 /**

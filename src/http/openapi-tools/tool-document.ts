@@ -1,5 +1,5 @@
-import { documentChainKey } from '../../core/gateway-chain.ts';
-import type { ListedTool } from '../../core/tool.ts';
+import { documentChainKey } from '../../core/tools/gateway-chain.ts';
+import type { ListedTool } from '../../core/tools/tool.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { moveSchema } from './movable-schema.ts';

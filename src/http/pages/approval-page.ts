@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ApprovalAnswer } from '../../core/approval.ts';
-import type { Caller } from '../../core/caller.ts';
+import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
+import type { Caller } from '../../core/callers/caller.ts';
 import { limits } from '../../core/limits.ts';
-import type { LoggedRun } from '../../core/run-log.ts';
-import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/suspended-run.ts';
+import type { LoggedRun } from '../../core/runs/run-log.ts';
+import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/runs/suspended-run.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { html } from './html.ts';

@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { enumOf, fillArguments, namedPlaceIn, propertiesOf, splitName } from './fill-arguments.ts';

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ChatMessage, ModelEvent, Usage } from '../../core/chat.ts';
-import { textOf } from '../../core/chat.ts';
-import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.ts';
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ChatMessage, ModelEvent, Usage } from '../../core/chat/chat.ts';
+import { textOf } from '../../core/chat/chat.ts';
+import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
 

@@ -1,6 +1,6 @@
-import { textOf } from '../../core/chat.ts';
-import type { ChatMessage, ToolCall } from '../../core/chat.ts';
-import type { ToolSpec } from '../../core/tool.ts';
+import { textOf } from '../../core/chat/chat.ts';
+import type { ChatMessage, ToolCall } from '../../core/chat/chat.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 

@@ -1,5 +1,5 @@
-import type { ModelRequest } from '../../core/model.ts';
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ModelRequest } from '../../core/models/model.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import { answerQuestion, answerResults } from './answer-text.ts';
 import { chooseCalls, chooseNames } from './choose-calls.ts';
 import type { ChosenCall } from './choose-calls.ts';

@@ -1,4 +1,4 @@
-import type { ModelEvent } from '../../core/chat.ts';
+import type { ModelEvent } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import { hasMoreValuesThan } from '../../shared/json-depth.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';

@@ -1,12 +1,12 @@
 import type { Message, Tool } from 'ollama/browser';
 
-import { argumentsAsObject } from '../../core/call-arguments.ts';
-import { textOf } from '../../core/chat.ts';
-import type { AssistantMessage, ChatMessage, ContentPart, MessageContent, ToolMessage } from '../../core/chat.ts';
+import { argumentsAsObject } from '../../core/tools/call-arguments.ts';
+import { textOf } from '../../core/chat/chat.ts';
+import type { AssistantMessage, ChatMessage, ContentPart, MessageContent, ToolMessage } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { ModelRequest } from '../../core/model.ts';
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ModelRequest } from '../../core/models/model.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import { toFunctionEntry } from '../write-body.ts';
 
 /** Ollama's message. The ids link results to calls since version 0.12; older versions ignore them. */

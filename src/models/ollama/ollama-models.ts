@@ -2,7 +2,7 @@ import pLimit from 'p-limit';
 
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { ModelRecord, ModelRequest } from '../../core/model.ts';
+import type { ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { ThinkingControl } from './ollama-options.ts';
 import type { BackendClient } from '../backend-client.ts';
 import { requireAnswer } from './ollama-lines.ts';

@@ -1,12 +1,12 @@
 import type { ChatRequest } from 'ollama/browser';
 
-import type { FinishReason, ModelEvent, TextCompletion, ToolCall } from '../../core/chat.ts';
+import type { FinishReason, ModelEvent, TextCompletion, ToolCall } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { Embed } from '../../core/embeddings.ts';
-import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.ts';
+import type { Embed } from '../../core/models/embeddings.ts';
+import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import { emitAnswer } from '../answer-stream.ts';
 import { BackendClient } from '../backend-client.ts';

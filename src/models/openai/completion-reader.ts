@@ -1,4 +1,4 @@
-import type { FinishReason, ModelEvent, Usage } from '../../core/chat.ts';
+import type { FinishReason, ModelEvent, Usage } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';

@@ -1,8 +1,8 @@
-import type { ModelEvent } from '../../core/chat.ts';
+import type { ModelEvent } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { Embed } from '../../core/embeddings.ts';
-import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/model.ts';
+import type { Embed } from '../../core/models/embeddings.ts';
+import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { isJsonObject } from '../../shared/json.ts';

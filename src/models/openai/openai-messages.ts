@@ -1,10 +1,10 @@
-import { promptMessage, textOf } from '../../core/chat.ts';
-import type { ChatMessage, TextCompletion, ToolCall } from '../../core/chat.ts';
+import { promptMessage, textOf } from '../../core/chat/chat.ts';
+import type { ChatMessage, TextCompletion, ToolCall } from '../../core/chat/chat.ts';
 import { invalidField } from '../../core/errors.ts';
-import { withoutOllamaOnly } from '../../core/for-ollama-only.ts';
+import { withoutOllamaOnly } from '../../core/chat/for-ollama-only.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { ModelRequest } from '../../core/model.ts';
+import type { ModelRequest } from '../../core/models/model.ts';
 import { toFunctionEntry } from '../write-body.ts';
 
 /** The gateway's own keys of `stream_options`, which are never sent to a backend. */

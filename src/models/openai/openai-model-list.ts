@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { ModelRecord } from '../../core/model.ts';
+import type { ModelRecord } from '../../core/models/model.ts';
 
 /** The largest public list has about a thousand. */
 const maxModels = 10_000;

@@ -1,4 +1,4 @@
-import type { ModelEvent } from '../../core/chat.ts';
+import type { ModelEvent } from '../../core/chat/chat.ts';
 import { OutboundError } from '../../core/errors.ts';
 import { hasMoreValuesThan } from '../../shared/json-depth.ts';
 import { limits } from '../../core/limits.ts';

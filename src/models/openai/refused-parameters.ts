@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { derivedNames, derivedParameters } from '../../core/derived-parameters.ts';
+import { derivedNames, derivedParameters } from '../../core/chat/derived-parameters.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { ModelRequest } from '../../core/model.ts';
+import type { ModelRequest } from '../../core/models/model.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 type Asked = Pick<ModelRequest, 'model' | 'parameters'>;
@@ -14,7 +14,7 @@ const refusals: Readonly<Record<string, RegExp>> = {
   reasoning_effort: /reasoning[._]effort/,
 };
 
-/** Remembers which of the derived parameters (`core/derived-parameters.ts`) a backend's models refuse. One instance per backend. */
+/** Remembers which of the derived parameters (`core/chat/derived-parameters.ts`) a backend's models refuse. One instance per backend. */
 export class RefusedParameters {
   readonly #byModel = new LRUCache<string, ReadonlySet<string>>({ max: limits.outputForms, ttl: limits.outputFormMemoryMs });
 

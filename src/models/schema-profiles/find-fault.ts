@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../core/errors.ts';
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 
 /** Which function a backend complains about; `unnamed`: one of them. */
 export type SchemaFault = { type: 'named'; spec: ToolSpec } | { type: 'unnamed' };

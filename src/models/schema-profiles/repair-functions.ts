@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { warningEvent } from '../../core/caller-warning.ts';
+import { warningEvent } from '../../core/chat/caller-warning.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { withRemedies } from '../../shared/with-remedies.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { ModelEvent } from '../../core/chat.ts';
-import type { ModelBackend, ModelRequest } from '../../core/model.ts';
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ModelEvent } from '../../core/chat/chat.ts';
+import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import { findFault } from './find-fault.ts';
 import { simplifyParameters } from './simplify-parameters.ts';
 import { specInProfile, type SchemaProfile } from './to-profile.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../shared/json.ts';
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import { toGeminiParameters } from './gemini-profile.ts';
 import { toLlamaCppParameters } from './llama-cpp-profile.ts';
 import { toOllamaParameters } from './ollama-profile.ts';

@@ -1,14 +1,14 @@
-import { isMeantBy, responseData } from '../../core/approval.ts';
-import type { ApprovalAnswer } from '../../core/approval.ts';
-import type { ElicitationReply } from '../../core/elicitation.ts';
-import type { SendElicitation } from '../../core/send-elicitation.ts';
+import { isMeantBy, responseData } from '../../core/user-input/approval.ts';
+import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
+import type { ElicitationReply } from '../../core/user-input/elicitation.ts';
+import type { SendElicitation } from '../../core/user-input/send-elicitation.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { canBeAsked } from '../../core/run.ts';
-import type { RunContext } from '../../core/run.ts';
-import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../../core/approval-gate.ts';
-import type { Tool, ToolSpec } from '../../core/tool.ts';
+import { canBeAsked } from '../../core/runs/run.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../../core/user-input/approval-gate.ts';
+import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
 import { definitionOf } from './remembered-approvals.ts';
 import type { RememberedApprovals } from './remembered-approvals.ts';
 

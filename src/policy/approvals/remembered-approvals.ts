@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { NoteStore } from '../../core/note-store.ts';
+import type { NoteStore } from '../../core/stores/note-store.ts';
 import { limits } from '../../core/limits.ts';
-import type { Tool } from '../../core/tool.ts';
+import type { Tool } from '../../core/tools/tool.ts';
 
 /** A caller's decisions on functions for the rest of a chat, for a day at most. */
 export interface RememberedApprovals {

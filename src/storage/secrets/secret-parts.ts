@@ -1,6 +1,6 @@
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { isSecretUrl, redactUrl } from '../../shared/secrets/secret-urls.ts';
 import { redactSecretFields } from '../../shared/secrets/secret-fields.ts';
 

@@ -1,5 +1,5 @@
 import type { SQLInputValue } from 'node:sqlite';
-import { personIdOf } from '../../core/people.ts';
+import { personIdOf } from '../../core/callers/people.ts';
 
 /** The condition for rows of a caller and, if it is a key, of its people, with the values of its placeholders. */
 export function ownedBy(ownerId: string): { condition: string; values: SQLInputValue[] } {

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { ChatBounds, ChatHit, ChatPage, ChatPlace, ChatStore, ListedChat, StoredChat } from '../../core/chat-store.ts';
+import type { ChatBounds, ChatHit, ChatPage, ChatPlace, ChatStore, ListedChat, StoredChat } from '../../core/stores/chat-store.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { queryWordsOf, wordsOf } from './chat-words.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Credential, CredentialStore } from '../../core/credentials.ts';
+import type { Credential, CredentialStore } from '../../core/callers/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import { keyIdOf } from '../../core/people.ts';
+import { keyIdOf } from '../../core/callers/people.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { ownedBy } from './owned-by.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { NoteStore, NoteBounds, NoteKind } from '../../core/note-store.ts';
+import type { NoteStore, NoteBounds, NoteKind } from '../../core/stores/note-store.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';

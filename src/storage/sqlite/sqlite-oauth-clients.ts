@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../core/limits.ts';
-import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../core/oauth-clients.ts';
+import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../core/callers/oauth-clients.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { selectFirst } from './select.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { GatewayError } from '../../core/errors.ts';
-import type { KeyRecord, Registry, ToolServerRecord } from '../../core/registry.ts';
+import type { KeyRecord, Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { deepFreeze } from '../../shared/deep-freeze.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
-import type { ResponseBounds, ResponseStore, StoredResponse } from '../../core/response-store.ts';
+import type { ResponseBounds, ResponseStore, StoredResponse } from '../../core/stores/response-store.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { BegunSignIn, SignInBounds, SignInStore, StoredSignIn } from '../../core/sign-in-store.ts';
+import type { BegunSignIn, SignInBounds, SignInStore, StoredSignIn } from '../../core/stores/sign-in-store.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './database-connection.ts';

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { KnownPerson, PeoplePage, UsageDimension, UsageRow, UsageStore } from '../../core/usage-store.ts';
-import { keyIdOf, personIdOf } from '../../core/people.ts';
+import type { KnownPerson, PeoplePage, UsageDimension, UsageRow, UsageStore } from '../../core/stores/usage-store.ts';
+import { keyIdOf, personIdOf } from '../../core/callers/people.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { selectAll, selectFirst } from './select.ts';
 

@@ -1,8 +1,8 @@
 import { hash, randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
-import type { ApprovalAnswer } from '../../core/approval.ts';
-import type { DecisionEffect, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/suspended-run.ts';
+import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
+import type { DecisionEffect, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
 import { chooseLossesOfOthers } from '../../shared/fair-shares.ts';
 import type { Loss } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';

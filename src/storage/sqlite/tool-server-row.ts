@@ -1,5 +1,5 @@
 import { originOf } from '../../shared/document-url.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { deepFreeze } from '../../shared/deep-freeze.ts';
 import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
 import { describeField, isUntouchedPart, joinSecrets, splitSecrets } from '../secrets/secret-parts.ts';

@@ -1,6 +1,6 @@
-import type { ToolServerRecord } from '../../core/registry.ts';
-import type { RunContext } from '../../core/run.ts';
-import type { Tool, ToolOutcome } from '../../core/tool.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
 import { withNames } from './offer-tools.ts';
 import type { Candidate, OpenFor } from './tool-source.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
-import type { Tool, ToolSpec } from '../../core/tool.ts';
+import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { cutSchema, shortened } from './cut-schema.ts';
 import { charactersPerToken, lazySpec, parametersOnce, parameterWordsOf, tokensOfDefinition } from './lazy-spec.ts';

@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import type { Tool, ToolOutcome } from '../../core/tool.ts';
+import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
 import { cutSchema } from './cut-schema.ts';
 import { findPart } from './find-part.ts';

@@ -1,4 +1,4 @@
-import type { Tool, ToolOutcome } from '../../core/tool.ts';
+import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
 import { cutAhead } from './cut-spec.ts';
 import type { FunctionSearch } from './search-functions.ts';
 

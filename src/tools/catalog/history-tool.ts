@@ -1,7 +1,7 @@
-import type { Caller } from '../../core/caller.ts';
-import type { ChatHit, ChatStore } from '../../core/chat-store.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import type { ChatHit, ChatStore } from '../../core/stores/chat-store.ts';
 import { limits } from '../../core/limits.ts';
-import type { Tool, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
+import type { Tool, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
 import type { Candidate } from './tool-source.ts';
 import { forbiddenToolId } from './tool-ids.ts';
 import type { ToolSource } from './tool-source.ts';

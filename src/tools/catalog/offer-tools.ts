@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
-import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
+import type { Tool, ToolOffer, ToolSpec } from '../../core/tools/tool.ts';
 import { cutAhead, cutTool } from './cut-spec.ts';
 import { createDescribeFunction } from './describe-function.ts';
 import { createFindTools } from './find-tools.ts';

@@ -1,8 +1,8 @@
-import { isModelAllowed } from '../../core/caller.ts';
-import type { Caller } from '../../core/caller.ts';
-import type { PresetFinder, PresetRecord } from '../../core/preset.ts';
-import type { RunContext } from '../../core/run.ts';
-import type { RunSubAgent, Tool } from '../../core/tool.ts';
+import { isModelAllowed } from '../../core/callers/caller.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { RunSubAgent, Tool } from '../../core/tools/tool.ts';
 import { legalName } from './name-functions.ts';
 import { leftOutWarning } from './tool-source.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import MiniSearch from 'minisearch';
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 import { chooseLosses, sharesOf } from '../../shared/fair-shares.ts';
 import { parameterWordsOf } from './lazy-spec.ts';
 

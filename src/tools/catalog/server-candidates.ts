@@ -1,7 +1,7 @@
-import type { Caller } from '../../core/caller.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
-import type { RunContext } from '../../core/run.ts';
-import type { Tool } from '../../core/tool.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { Tool } from '../../core/tools/tool.ts';
 import type { Operation } from '../openapi/operation.ts';
 import { asksForCredential } from '../credentials/own-credentials.ts';
 import { requireFunctions } from '../servers/choose-servers.ts';

@@ -1,8 +1,8 @@
-import type { Caller } from '../../core/caller.ts';
-import type { ChatRequest, McpToolList } from '../../core/chat.ts';
-import type { RunContext } from '../../core/run.ts';
-import type { Tool, ToolOffer, ToolSpec } from '../../core/tool.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import type { ChatRequest, McpToolList } from '../../core/chat/chat.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { Tool, ToolOffer, ToolSpec } from '../../core/tools/tool.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 

@@ -1,7 +1,7 @@
-import type { Caller } from '../../core/caller.ts';
+import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
-import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
 import { asksForCredential, howToConnect } from './own-credentials.ts';
 import type { OwnRecord, OwnToolServer } from './own-credentials.ts';
 

@@ -1,7 +1,7 @@
-import type { Caller } from '../../core/caller.ts';
-import type { Credential, CredentialStore, OwnCredentials, ShownCredential } from '../../core/credentials.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import type { Credential, CredentialStore, OwnCredentials, ShownCredential } from '../../core/callers/credentials.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { originOf } from '../../shared/document-url.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';

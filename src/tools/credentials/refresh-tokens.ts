@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { CredentialStore, OAuthCredential, StoredCredential } from '../../core/credentials.ts';
+import type { CredentialStore, OAuthCredential, StoredCredential } from '../../core/callers/credentials.ts';
 import { limits } from '../../core/limits.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
 
 /** The tool server has answered a request with 401. */

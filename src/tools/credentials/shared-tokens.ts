@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { OAuthClient, SharedToken } from './oauth/oauth-client.ts';
 import type { Refusal } from './refresh-tokens.ts';
 

@@ -1,7 +1,7 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { readChain, whyLooped } from '../../core/gateway-chain.ts';
+import { readChain, whyLooped } from '../../core/tools/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import { uniqueNames } from '../catalog/name-functions.ts';
 import type { Conversion, Operation } from '../openapi/operation.ts';

@@ -1,6 +1,6 @@
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
-import type { Registry, ToolServerRecord } from '../../core/registry.ts';
+import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { maskOfEverythingSent } from '../servers/secrets-to-mask.ts';

@@ -2,8 +2,8 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import type { CallToolResult, JsonSchemaValidator, Tool as McpTool } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { RunContext } from '../../core/run.ts';
-import type { ToolContext, ToolInvocation } from '../../core/tool.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { ToolContext, ToolInvocation } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';

@@ -1,8 +1,8 @@
-import type { RequestMcpServer } from '../../core/chat.ts';
+import type { RequestMcpServer } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import type { Trust } from '../../core/outbound.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import { secretsInUrl } from '../../shared/secrets/secret-urls.ts';
 import { createSecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../core/errors.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { Opening, OpeningOptions } from '../servers/open-registered-server.ts';
 import { withOwnCredential } from '../credentials/own-credential-tool.ts';
 import { asksForCredential, listsToPeopleAlone } from '../credentials/own-credentials.ts';

@@ -1,4 +1,4 @@
-import type { Tool } from '../../core/tool.ts';
+import type { Tool } from '../../core/tools/tool.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { Operation } from '../openapi/operation.ts';
 import type { OpenedServer, Opening, OpeningOptions } from '../servers/open-registered-server.ts';

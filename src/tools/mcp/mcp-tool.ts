@@ -1,7 +1,7 @@
 import type { CallToolResult, Tool as McpDefinition } from '@modelcontextprotocol/client';
-import { readChain } from '../../core/gateway-chain.ts';
+import { readChain } from '../../core/tools/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
-import type { CallState, Tool, ToolContext, ToolErrorCode, ToolInvocation, ToolOutcome } from '../../core/tool.ts';
+import type { CallState, Tool, ToolContext, ToolErrorCode, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../core/limits.ts';
-import { isWithin, keyIdOf } from '../../core/people.ts';
+import { isWithin, keyIdOf } from '../../core/callers/people.ts';
 import { FairMap } from '../../shared/fair-map.ts';
 import type { OwnToolServer } from '../credentials/own-credentials.ts';
 import type { Opening } from '../servers/open-registered-server.ts';

@@ -3,7 +3,7 @@ import { isDeeperThan } from '../../shared/json.ts';
 import { hasMoreValuesThan } from '../../shared/json-depth.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tool.ts';
+import type { ToolDocument, ToolFile, ToolOutcome } from '../../core/tools/tool.ts';
 
 /** Characters; an error message is not a document. */
 const maxErrorCharacters = 8_000;

@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
 import type { McpSession } from './mcp-session.ts';
 

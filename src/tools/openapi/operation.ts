@@ -1,4 +1,4 @@
-import type { ToolSpec } from '../../core/tool.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
 
 /**
  * How a value is serialized: the styles of OpenAPI (`cookie` is 3.2's), Swagger 2.0's `tsv`, and for what is declared with a media

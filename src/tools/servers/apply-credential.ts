@@ -1,4 +1,4 @@
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { CredentialLocation, CredentialSet } from '../openapi/operation.ts';
 
 const defaultKeyHeader = 'x-api-key';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../shared/json.ts';
-import type { CallBrowser, PreparedRequest } from '../../core/browser-call.ts';
-import type { Tool, ToolOutcome, ToolSpec } from '../../core/tool.ts';
+import type { CallBrowser, PreparedRequest } from '../../core/tools/browser-call.ts';
+import type { Tool, ToolOutcome, ToolSpec } from '../../core/tools/tool.ts';
 import { renamedSpec } from '../catalog/lazy-spec.ts';
 import { ArgumentError } from '../openapi/call/build-request.ts';
 

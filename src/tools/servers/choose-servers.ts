@@ -1,4 +1,4 @@
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { forbiddenToolId, unknownToolId } from '../catalog/tool-ids.ts';
 
 /** A registered server that a request has selected. */

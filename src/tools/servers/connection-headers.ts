@@ -1,6 +1,6 @@
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { gatewayUser } from '../../core/outbound.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { CredentialSet } from '../openapi/operation.ts';
 import { applyCredential, type Credential } from './apply-credential.ts';
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
-import type { ToolServerInspector, ToolServerReport } from '../../core/tool-server-report.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { ToolServerInspector, ToolServerReport } from '../../core/tools/tool-server-report.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { estimateFunctionTokens, parametersOnce } from '../catalog/lazy-spec.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';

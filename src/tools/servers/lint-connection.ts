@@ -1,4 +1,4 @@
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
 import type { CredentialLocation, CredentialSet, Operation } from '../openapi/operation.ts';

@@ -1,5 +1,5 @@
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
-import type { RunContext } from '../../core/run.ts';
+import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import type { OpenApiConnection } from '../openapi/call/openapi-tool.ts';

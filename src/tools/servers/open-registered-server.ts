@@ -1,6 +1,6 @@
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
-import type { Tool } from '../../core/tool.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { Tool } from '../../core/tools/tool.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { createOpenApiTool } from '../openapi/call/openapi-tool.ts';

@@ -1,5 +1,5 @@
 import { limits } from '../../core/limits.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Opening } from './open-registered-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 

@@ -1,5 +1,5 @@
 import { OutboundError } from '../../core/errors.ts';
-import { gatewayHeader, toolDocumentPath } from '../../core/gateway-chain.ts';
+import { gatewayHeader, toolDocumentPath } from '../../core/tools/gateway-chain.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { openServer } from './open-registered-server.ts';
 import type { Opening, OpenMcp } from './open-registered-server.ts';

@@ -1,9 +1,9 @@
 import pLimit from 'p-limit';
-import type { McpToolFilter, RequestMcpServer } from '../../core/chat.ts';
+import type { McpToolFilter, RequestMcpServer } from '../../core/chat/chat.ts';
 import { invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { RunContext } from '../../core/run.ts';
-import type { Tool } from '../../core/tool.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { Tool } from '../../core/tools/tool.ts';
 import { leftOutWarning } from '../catalog/tool-source.ts';
 import type { Candidate, SuppliedFunctions } from '../catalog/tool-source.ts';
 import { requestPeer } from '../mcp/mcp-peer.ts';

@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ChatRequest, RequestToolServer } from '../../core/chat.ts';
+import type { ChatRequest, RequestToolServer } from '../../core/chat/chat.ts';
 import { GatewayError, OutboundError, invalidField } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../core/outbound.ts';
-import type { RunContext } from '../../core/run.ts';
-import type { Tool, ToolSpec } from '../../core/tool.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import type { CallBrowser } from '../../core/browser-call.ts';
+import type { CallBrowser } from '../../core/tools/browser-call.ts';
 import { everythingSent, maskOfEverythingSent } from './secrets-to-mask.ts';
 import { createBrowserTool } from './browser-tool.ts';
 import { requestServerHeaders, sessionUserOf } from './connection-headers.ts';

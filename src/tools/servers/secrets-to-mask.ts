@@ -1,4 +1,4 @@
-import type { ToolServerRecord } from '../../core/registry.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { secretsInUrl } from '../../shared/secrets/secret-urls.ts';
 import { isSecretHeader, isSecretName } from '../../shared/secrets/secret-names.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../shared/secrets/secret-mask.ts';

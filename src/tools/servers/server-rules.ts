@@ -1,9 +1,9 @@
-import { isMeantBy } from '../../core/approval.ts';
-import type { RequestToolServer } from '../../core/chat.ts';
+import { isMeantBy } from '../../core/user-input/approval.ts';
+import type { RequestToolServer } from '../../core/chat/chat.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
-import type { ToolServerRecord } from '../../core/registry.ts';
-import type { Tool } from '../../core/tool.ts';
+import type { ToolServerRecord } from '../../core/stores/registry.ts';
+import type { Tool } from '../../core/tools/tool.ts';
 import type { Operation } from '../openapi/operation.ts';
 
 /** A server's settings about its functions: which are withheld, and which need approval. */

@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfigFile } from '../../../src/app/config/config.ts';
 import { findUnknownVariables, listSettings } from '../../../src/app/config/read-settings.ts';
-import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
+import type { Registry, ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { startTimeServer } from '../../../src/demo/time-server.ts';
 import { examineInstallation } from '../../../src/cli/doctor.ts';
 import type { DoctorParts } from '../../../src/cli/doctor.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createRunHooks } from '../../../src/chat/hooks/run-hooks.ts';
-import type { Hook, HookFault, HookInvocation } from '../../../src/core/hooks.ts';
+import type { Hook, HookFault, HookInvocation } from '../../../src/core/runs/hooks.ts';
 import { runContext } from '../../_support/tools.ts';
 
 const place = runContext();

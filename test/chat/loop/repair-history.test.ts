@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { repairHistory } from '../../../src/chat/loop/repair-history.ts';
-import type { ChatMessage } from '../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { collect, toolNamed } from '../../_support/tools.ts';

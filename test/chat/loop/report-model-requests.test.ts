@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { AnswerLog } from '../../../src/core/model-request-log.ts';
+import type { AnswerLog } from '../../../src/core/models/model-request-log.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { reportModelRequests } from '../../../src/chat/loop/report-model-requests.ts';
-import type { ModelRequest } from '../../../src/core/model.ts';
+import type { ModelRequest } from '../../../src/core/models/model.ts';
 import { ScriptedModel, answerOf, generatedBy } from '../../_support/scripted-model.ts';
 
 const leave = new DOMException('CANARY', 'AbortError');

@@ -1,10 +1,10 @@
 import { expect, test, vi } from 'vitest';
 import { runChat } from '../../../src/chat/loop/run-chat.ts';
 import type { ChatRun, Handoff } from '../../../src/chat/loop/run-chat.ts';
-import type { ChatEvent } from '../../../src/core/chat.ts';
+import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { pullFrom } from '../../_support/emit-and-pull.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import type { Tool, ToolOutcome } from '../../../src/core/tool.ts';
+import type { Tool, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { collect, eventsOf, runContext, textOfEvents, toolMap, toolNamed } from '../../_support/tools.ts';
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readSelection } from '../../../src/chat/modes/prompt/read-selection.ts';
-import type { ToolSpec } from '../../../src/core/tool.ts';
+import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { judge, piecesOf } from './judge-output.ts';
 import { offeredFunctions } from './model-words.ts';
 import type { MeantCall, ModelWords } from './model-words.ts';

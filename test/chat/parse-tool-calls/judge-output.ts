@@ -5,7 +5,7 @@ import type { ToolCallParserOptions } from '../../../src/chat/parse-tool-calls/t
 import { fitToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { compileSchema } from '../../../src/validation/compile-schema.ts';
-import type { Tool, ToolSpec } from '../../../src/core/tool.ts';
+import type { Tool, ToolSpec } from '../../../src/core/tools/tool.ts';
 
 export interface ReadAnswer {
   calls: { name: string; arguments: unknown }[];

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
-import type { ToolSpec } from '../../../src/core/tool.ts';
+import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 
 /** A call that an answer means. */
 export interface MeantCall {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { contextOf, defaultContextTemplate, injectFileContext } from '../../../src/chat/results/inject-file-context.ts';
-import type { ChatMessage } from '../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 
 const files = [
   { name: 'a.txt', content: 'A is 1.' },

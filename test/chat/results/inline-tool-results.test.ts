@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { inlineToolResults } from '../../../src/chat/results/inline-tool-results.ts';
-import type { ChatMessage } from '../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 
 function folded(content: string): string {
   const messages: ChatMessage[] = [

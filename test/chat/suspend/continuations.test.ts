@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ChatMessage } from '../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { memoryNotes } from '../../_support/memory-stores.ts';
 import { ann, bob, call, executed, memoryContinuations, own } from '../../_support/continuations.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { RunSuspension } from '../../../src/core/suspended-run.ts';
-import type { ChatEvent } from '../../../src/core/chat.ts';
+import type { RunSuspension } from '../../../src/core/runs/suspended-run.ts';
+import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { keepFailedRun } from '../../../src/chat/suspend/keep-failed-run.ts';
 import type { Emit } from '../../../src/shared/emit.ts';

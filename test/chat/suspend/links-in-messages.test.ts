@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ChatMessage } from '../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import { lastLinkIn, withoutLinks } from '../../../src/chat/suspend/links-in-messages.ts';
 import { countSteps } from '../../_support/count-steps.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DecidedCall, WaitingCall } from '../../../src/core/suspended-run.ts';
+import type { DecidedCall, WaitingCall } from '../../../src/core/runs/suspended-run.ts';
 import { createResumedRun } from '../../../src/chat/suspend/resumed-run.ts';
 import { waitingCall } from '../../storage/waiting-run-contract.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunSuspension, WaitingRun } from '../../../src/core/suspended-run.ts';
+import type { RunSuspension, WaitingRun } from '../../../src/core/runs/suspended-run.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createRunSuspensions } from '../../../src/chat/suspend/run-suspensions.ts';
 import { memoryWaitingRuns } from '../../_support/memory-stores.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createDuplicateCallGuard } from '../../../src/chat/tool-calls/duplicate-call-guard.ts';
-import type { ToolOutcome } from '../../../src/core/tool.ts';
+import type { ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { toolNamed } from '../../_support/tools.ts';
 
 const pay = toolNamed('pay', 1);

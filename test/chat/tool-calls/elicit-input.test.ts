@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { createElicitation } from '../../../src/chat/tool-calls/elicit-input.ts';
 import { superviseCall } from '../../../src/chat/tool-calls/supervise-call.ts';
 import type { Ending } from '../../../src/chat/tool-calls/supervise-call.ts';
-import type { ElicitationReply } from '../../../src/core/elicitation.ts';
+import type { ElicitationReply } from '../../../src/core/user-input/elicitation.ts';
 import { runContext } from '../../_support/tools.ts';
 
 beforeEach(() => void vi.useFakeTimers());

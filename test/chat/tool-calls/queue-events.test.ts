@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { queueEvents } from '../../../src/chat/tool-calls/queue-events.ts';
-import type { ChatEvent } from '../../../src/core/chat.ts';
-import type { EventType } from '../../../src/core/run-event.ts';
+import type { ChatEvent } from '../../../src/core/chat/chat.ts';
+import type { EventType } from '../../../src/core/runs/run-event.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 
 const eventOf = (id: string, type: EventType = 'tool.call', data: JsonObject = {}): ChatEvent => ({

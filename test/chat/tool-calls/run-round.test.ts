@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import { createResultCache } from '../../../src/chat/results/result-cache.ts';
-import type { ChatEvent } from '../../../src/core/chat.ts';
+import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
-import type { ApprovalDecision, ApprovalRequest } from '../../../src/core/approval-gate.ts';
-import type { FollowUp, Tool, ToolContext, ToolOutcome } from '../../../src/core/tool.ts';
+import type { ApprovalDecision, ApprovalRequest } from '../../../src/core/user-input/approval-gate.ts';
+import type { FollowUp, Tool, ToolContext, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { collect, eventsOf, runContext, textOfEvents, toolNamed } from '../../_support/tools.ts';
 import { callSettings, loop, numbered, resultsBefore } from '../loop-fixture.ts';

@@ -6,7 +6,7 @@ import { runToolCall } from '../../../src/chat/tool-calls/run-tool-call.ts';
 import { onlyTurn } from '../../../src/chat/tool-calls/take-turns.ts';
 import type { TurnAnswer } from '../../../src/chat/tool-calls/take-turns.ts';
 import { fitToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
-import type { Tool, ToolContext, ToolOutcome } from '../../../src/core/tool.ts';
+import type { Tool, ToolContext, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';
 import { callSettings, numbered } from '../loop-fixture.ts';
 

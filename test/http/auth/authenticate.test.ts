@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { KeyRecord, Registry } from '../../../src/core/registry.ts';
+import type { KeyRecord, Registry } from '../../../src/core/stores/registry.ts';
 import { createAuthenticator } from '../../../src/http/auth/authenticate.ts';
 import type { AuthenticatorOptions, Credentials } from '../../../src/http/auth/authenticate.ts';
 import { createKeyText, derivePepper, hashKey } from '../../../src/admin/derive-key-hash.ts';

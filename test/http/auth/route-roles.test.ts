@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import fastify from 'fastify';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Caller } from '../../../src/core/caller.ts';
+import type { Caller } from '../../../src/core/callers/caller.ts';
 import { installErrorHandling } from '../../../src/http/error-handler.ts';
 import { installGuard } from '../../../src/http/auth/guard.ts';
 import { findAccess, routeRoles } from '../../../src/http/auth/route-roles.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { passedPaths } from '../../../src/core/pass-on.ts';
+import { passedPaths } from '../../../src/core/models/pass-on.ts';
 import { routeRoles } from '../../../src/http/auth/route-roles.ts';
 import { undescribedRoutes } from '../../../src/http/description/described-routes.ts';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { parseMessagesBody } from '../../../src/http/dialects/messages/parse-messages-body.ts';
 import { parseResponseRequest } from '../../../src/http/dialects/responses/parse-request.ts';
-import type { ChatMessage } from '../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 
 const tooMuch = `[${'[],'.repeat(limits.returnedValues)}[]]`;
 const tooDeep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonValue } from '../../../src/shared/json.ts';
-import type { ToolFile, ToolOutcome } from '../../../src/core/tool.ts';
+import type { ToolFile, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { toMcpResult } from '../../../src/http/mcp/mcp-result.ts';
 
 type Result = Extract<ToolOutcome, { type: 'result' }>;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ListedTool } from '../../../src/core/tool.ts';
+import type { ListedTool } from '../../../src/core/tools/tool.ts';
 import { listPage } from '../../../src/http/mcp/mcp-tool-pages.ts';
 
 const toolOf = (name: string, characters: number): ListedTool => ({

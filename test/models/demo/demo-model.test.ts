@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 
-import type { ChatMessage, ModelEvent } from '../../../src/core/chat.ts';
+import type { ChatMessage, ModelEvent } from '../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import type { ModelRequest } from '../../../src/core/model.ts';
-import type { ToolSpec } from '../../../src/core/tool.ts';
+import type { ModelRequest } from '../../../src/core/models/model.ts';
+import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { createDemoBackend, demoModel } from '../../../src/models/demo/demo-model.ts';
 import { answerOf } from '../../_support/scripted-model.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 
-import type { ChatMessage } from '../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { toOllamaMessages, toOllamaTools } from '../../../src/models/ollama/ollama-messages.ts';
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
-import type { ModelEvent } from '../../../src/core/chat.ts';
+import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import type { ModelRequest } from '../../../src/core/model.ts';
+import type { ModelRequest } from '../../../src/core/models/model.ts';
 import { createOllama } from '../../../src/models/ollama/ollama.ts';
 import type { OllamaConnection } from '../../../src/models/ollama/ollama.ts';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';

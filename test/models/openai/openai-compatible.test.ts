@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ModelEvent } from '../../../src/core/chat.ts';
-import { withDerived } from '../../../src/core/derived-parameters.ts';
+import type { ModelEvent } from '../../../src/core/chat/chat.ts';
+import { withDerived } from '../../../src/core/chat/derived-parameters.ts';
 import { limits } from '../../../src/core/limits.ts';
-import type { ModelRequest } from '../../../src/core/model.ts';
+import type { ModelRequest } from '../../../src/core/models/model.ts';
 import { createOpenAiBackend } from '../../../src/models/openai/openai-compatible.ts';
 import type { OpenAiConnection } from '../../../src/models/openai/openai-compatible.ts';
 import { directSend } from '../../_support/direct-send.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ChatMessage } from '../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import { toChatBody, toWireMessage } from '../../../src/models/openai/openai-messages.ts';
 import { askModel } from '../../_support/model-answers.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelEvent } from '../../../src/core/chat.ts';
+import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import type { ModelBackend, ModelRequest } from '../../../src/core/model.ts';
-import type { ToolSpec } from '../../../src/core/tool.ts';
+import type { ModelBackend, ModelRequest } from '../../../src/core/models/model.ts';
+import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { findFault } from '../../../src/models/schema-profiles/find-fault.ts';
 import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';
 import { answerOf, generatedBy } from '../../_support/scripted-model.ts';

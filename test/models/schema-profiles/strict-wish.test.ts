@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import type { ModelBackend, ModelRequest } from '../../../src/core/model.ts';
-import type { ToolSpec } from '../../../src/core/tool.ts';
+import type { ModelBackend, ModelRequest } from '../../../src/core/models/model.ts';
+import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';
 import { specInProfile } from '../../../src/models/schema-profiles/to-profile.ts';
 import { answerOf, generatedBy } from '../../_support/scripted-model.ts';

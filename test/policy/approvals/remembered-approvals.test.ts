@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NoteStore } from '../../../src/core/note-store.ts';
+import type { NoteStore } from '../../../src/core/stores/note-store.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createRememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
 import type { RememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';

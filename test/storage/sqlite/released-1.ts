@@ -1,4 +1,4 @@
-import type { KeyRecord, ToolServerRecord } from '../../../src/core/registry.ts';
+import type { KeyRecord, ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { keyRecord, toolServerRecord } from '../records.ts';
 
 /** What `fixtures/released-1.sql` holds: a database as the first release wrote it. Never changed; a later release gets another one. */

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import type { RegisteredClient } from '../../../src/core/oauth-clients.ts';
+import type { RegisteredClient } from '../../../src/core/callers/oauth-clients.ts';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import { createSqliteOAuthClients } from '../../../src/storage/sqlite/sqlite-oauth-clients.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import type { KnownPerson, UsageCounts } from '../../../src/core/usage-store.ts';
+import type { KnownPerson, UsageCounts } from '../../../src/core/stores/usage-store.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { countTurns } from '../../_support/count-turns.ts';
 

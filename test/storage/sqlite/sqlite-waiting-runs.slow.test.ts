@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
-import type { WaitingRun } from '../../../src/core/suspended-run.ts';
+import type { WaitingRun } from '../../../src/core/runs/suspended-run.ts';
 import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import { createSqliteWaitingRuns } from '../../../src/storage/sqlite/sqlite-waiting-runs.ts';
 import { temporaryFolders } from '../temporary-folder.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import type { ToolOutcome } from '../../../src/core/tool.ts';
+import type { ToolOutcome } from '../../../src/core/tools/tool.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { createDescribeFunction } from '../../../src/tools/catalog/describe-function.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';

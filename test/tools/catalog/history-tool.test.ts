@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ChatMessage } from '../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { parseChatBody } from '../../../src/http/dialects/chat-completions/parse-chat-body.ts';
 import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import type { Tool, ToolSpec } from '../../../src/core/tool.ts';
+import type { Tool, ToolSpec } from '../../../src/core/tools/tool.ts';
 import { lazySpec } from '../../../src/tools/catalog/lazy-spec.ts';
 import { offerTools } from '../../../src/tools/catalog/offer-tools.ts';
 import type { Candidate } from '../../../src/tools/catalog/tool-source.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ToolSpec } from '../../../src/core/tool.ts';
+import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { createFunctionSearches, maxIndexes } from '../../../src/tools/catalog/search-functions.ts';
 
 const spec = (name: string, description: string, parameters: Record<string, string> = {}): ToolSpec => ({

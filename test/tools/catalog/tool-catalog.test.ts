@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ChatRequest } from '../../../src/core/chat.ts';
+import type { ChatRequest } from '../../../src/core/chat/chat.ts';
 import { OutboundError } from '../../../src/core/errors.ts';
 import { limits } from '../../../src/core/limits.ts';
-import type { ToolServerRecord } from '../../../src/core/registry.ts';
-import type { RunContext } from '../../../src/core/run.ts';
-import type { ToolOffer } from '../../../src/core/tool.ts';
+import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
+import type { RunContext } from '../../../src/core/runs/run.ts';
+import type { ToolOffer } from '../../../src/core/tools/tool.ts';
 import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';

@@ -1,7 +1,7 @@
-import type { OAuthCredential } from '../../../src/core/credentials.ts';
-import type { OAuthClientStore } from '../../../src/core/oauth-clients.ts';
+import type { OAuthCredential } from '../../../src/core/callers/credentials.ts';
+import type { OAuthClientStore } from '../../../src/core/callers/oauth-clients.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
-import type { ToolServerRecord } from '../../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { createOAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import type { OAuthClient, OAuthClientOptions, PendingAuthorization } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ToolServerRecord } from '../../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { createOAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import { createOwnCredentials } from '../../../src/tools/credentials/own-credentials.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import type { CredentialStore, OAuthCredential } from '../../../src/core/credentials.ts';
+import type { CredentialStore, OAuthCredential } from '../../../src/core/callers/credentials.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createTokenRefresher } from '../../../src/tools/credentials/refresh-tokens.ts';

@@ -1,7 +1,7 @@
 import type { Tool } from '@modelcontextprotocol/client';
 import { describe, expect, test, vi } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
-import type { ToolServerReport } from '../../../src/core/tool-server-report.ts';
+import type { ToolServerReport } from '../../../src/core/tools/tool-server-report.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';

@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
-import type { Registry, ToolServerRecord } from '../../../src/core/registry.ts';
-import type { RunContext } from '../../../src/core/run.ts';
-import type { Tool, ToolContext, ToolOffer, ToolOutcome } from '../../../src/core/tool.ts';
+import type { Registry, ToolServerRecord } from '../../../src/core/stores/registry.ts';
+import type { RunContext } from '../../../src/core/runs/run.ts';
+import type { Tool, ToolContext, ToolOffer, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
 import type { CreateTransports } from '../../../src/tools/mcp/transports/create-transports.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';

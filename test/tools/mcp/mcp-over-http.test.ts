@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
-import type { ToolServerRecord } from '../../../src/core/registry.ts';
-import type { Tool, ToolOutcome } from '../../../src/core/tool.ts';
+import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
+import type { Tool, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { testApp } from '../../_support/build-app.ts';
 import { jsonResponse } from '../scripted-send.ts';

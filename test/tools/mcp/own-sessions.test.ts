@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { OwnToolServer } from '../../../src/tools/credentials/own-credentials.ts';
-import type { ToolServerRecord } from '../../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { McpSession } from '../../../src/tools/mcp/mcp-session.ts';
 import { createOwnSessions } from '../../../src/tools/mcp/own-sessions.ts';
 import type { OwnSessions } from '../../../src/tools/mcp/own-sessions.ts';

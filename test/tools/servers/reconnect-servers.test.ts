@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GatewayError, OutboundError } from '../../../src/core/errors.ts';
 import { limits } from '../../../src/core/limits.ts';
-import type { ToolServerRecord } from '../../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { createRegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
 import type { OpenedServer, Opening } from '../../../src/tools/servers/open-registered-server.ts';
 import type { ServerNews } from '../../../src/tools/servers/reconnect-servers.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
 import { limits } from '../../../src/core/limits.ts';
-import type { ToolServerRecord } from '../../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { Opening } from '../../../src/tools/servers/open-registered-server.ts';
 import { createRegisteredServers, failureMemoryMs } from '../../../src/tools/servers/registered-servers.ts';
 import type { RegisteredServers } from '../../../src/tools/servers/registered-servers.ts';

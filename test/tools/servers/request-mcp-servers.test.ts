@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RequestMcpServer } from '../../../src/core/chat.ts';
+import type { RequestMcpServer } from '../../../src/core/chat/chat.ts';
 import { OutboundError } from '../../../src/core/errors.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
 import { callTool, mcpCatalog } from '../mcp/mcp-fixture.ts';

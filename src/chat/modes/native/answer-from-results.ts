@@ -1,7 +1,7 @@
-import { warningEvent } from '../../../core/caller-warning.ts';
-import type { ModelEvent } from '../../../core/chat.ts';
+import { warningEvent } from '../../../core/chat/caller-warning.ts';
+import type { ModelEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
+import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import { withRemedies } from '../../../shared/with-remedies.ts';
 import { withoutFunctions } from '../../tool-choice/caller-functions.ts';

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import type { OutputForm } from '../../../core/model.ts';
-import type { ToolSpec } from '../../../core/tool.ts';
+import type { OutputForm } from '../../../core/models/model.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { narrowParameters, toStrict } from './narrow-schema.ts';
 
 export interface SelectionBounds {

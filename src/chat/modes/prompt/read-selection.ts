@@ -1,7 +1,7 @@
 import { isDeeperThan } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import type { ToolSpec } from '../../../core/tool.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { coerceArguments } from '../../tool-calls/coerce-arguments.ts';
 import { findOfferedName } from '../../tool-calls/find-offered-name.ts';
 import { findPlaceholder } from '../../parse-tool-calls/find-placeholder.ts';

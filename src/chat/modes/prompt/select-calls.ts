@@ -1,12 +1,12 @@
-import type { ChatMessage, ModelEvent } from '../../../core/chat.ts';
-import { textOf } from '../../../core/chat.ts';
+import type { ChatMessage, ModelEvent } from '../../../core/chat/chat.ts';
+import { textOf } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
-import type { RequestPurpose } from '../../../core/model-request-log.ts';
-import type { ToolSpec } from '../../../core/tool.ts';
+import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
+import type { RequestPurpose } from '../../../core/models/model-request-log.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { collectText } from '../../loop/collect-text.ts';
 import { selectionForm } from './constrain-selection.ts';
 import { readSelection } from './read-selection.ts';

@@ -1,4 +1,4 @@
-import type { ModelEvent } from '../../../core/chat.ts';
+import type { ModelEvent } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
 import type { AnswerPiece } from '../../parse-tool-calls/answer-pieces.ts';
 import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';

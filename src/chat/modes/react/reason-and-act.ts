@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ChatMessage, FinishReason, ModelEvent } from '../../../core/chat.ts';
-import { textOf } from '../../../core/chat.ts';
+import type { ChatMessage, FinishReason, ModelEvent } from '../../../core/chat/chat.ts';
+import { textOf } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { runSteps, StopReading } from '../../../shared/emit.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import { withRemedies } from '../../../shared/with-remedies.ts';
 import { limits } from '../../../core/limits.ts';
-import type { ModelBackend, ModelRequest } from '../../../core/model.ts';
-import type { ToolSpec } from '../../../core/tool.ts';
+import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { inlineToolResults } from '../../results/inline-tool-results.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';

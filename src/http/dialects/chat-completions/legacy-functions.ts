@@ -1,4 +1,4 @@
-import type { ToolCall } from '../../../core/chat.ts';
+import type { ToolCall } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';

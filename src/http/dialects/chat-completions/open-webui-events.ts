@@ -1,5 +1,5 @@
-import type { ChatEvent } from '../../../core/chat.ts';
-import type { RunEvent } from '../../../core/run-event.ts';
+import type { ChatEvent } from '../../../core/chat/chat.ts';
+import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { createStatusLine } from './status-line.ts';

@@ -1,9 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat.ts';
-import { CallerWarnings } from '../../../core/caller-warning.ts';
+import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat/chat.ts';
+import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { RunEvent } from '../../../core/run-event.ts';
-import { addUsage, noUsage } from '../../../core/usage.ts';
+import type { RunEvent } from '../../../core/runs/run-event.ts';
+import { addUsage, noUsage } from '../../../core/chat/usage.ts';
 import { errorBody } from '../../error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
 import { choiceOf } from '../first-choice.ts';

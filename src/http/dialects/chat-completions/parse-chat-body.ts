@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestMcpServer } from '../../../core/chat.ts';
+import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestMcpServer } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';

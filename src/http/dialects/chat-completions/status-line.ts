@@ -1,6 +1,6 @@
-import type { ChatEvent } from '../../../core/chat.ts';
+import type { ChatEvent } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
-import type { RunEvent } from '../../../core/run-event.ts';
+import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { isJsonObject, textIn } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 

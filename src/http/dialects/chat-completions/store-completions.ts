@@ -1,7 +1,7 @@
 import { textWithoutLinks } from '../../../chat/suspend/links-in-messages.ts';
-import { textOf } from '../../../core/chat.ts';
-import type { ChatEvent, ChatMessage, ChatRequest } from '../../../core/chat.ts';
-import type { ChatStore, ChatTexts } from '../../../core/chat-store.ts';
+import { textOf } from '../../../core/chat/chat.ts';
+import type { ChatEvent, ChatMessage, ChatRequest } from '../../../core/chat/chat.ts';
+import type { ChatStore, ChatTexts } from '../../../core/stores/chat-store.ts';
 import type { GatewayError } from '../../../core/errors.ts';
 import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';

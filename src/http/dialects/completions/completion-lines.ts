@@ -1,6 +1,6 @@
-import type { ChatEvent, FinishReason, Usage } from '../../../core/chat.ts';
-import { CallerWarnings } from '../../../core/caller-warning.ts';
-import { addUsage, noUsage } from '../../../core/usage.ts';
+import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts';
+import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
+import { addUsage, noUsage } from '../../../core/chat/usage.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { errorBody } from '../../error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';

@@ -1,8 +1,8 @@
 import { withCanonicalArguments } from '../../../chat/loop/repair-history.ts';
-import type { ChatEvent, ToolCall } from '../../../core/chat.ts';
+import type { ChatEvent, ToolCall } from '../../../core/chat/chat.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import type { RunEvent } from '../../../core/run-event.ts';
+import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { sealThought } from './thinking-signature.ts';
 
 /** Which blocks a client is shown besides text and its own calls. */

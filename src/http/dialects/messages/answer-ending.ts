@@ -1,5 +1,5 @@
-import type { ChatEvent, FinishReason, Usage } from '../../../core/chat.ts';
-import { addUsage, usageDetail } from '../../../core/usage.ts';
+import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts';
+import { addUsage, usageDetail } from '../../../core/chat/usage.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { GatewayAnswerFields } from '../gateway-answer-fields.ts';
 

@@ -1,4 +1,4 @@
-import type { ChatRequest } from '../../../core/chat.ts';
+import type { ChatRequest } from '../../../core/chat/chat.ts';
 import { estimateTokens } from '../../../shared/estimate-tokens.ts';
 import { withSystemParam } from '../gateway-fields.ts';
 import { parseFields, requireBoundedBody } from '../parse-fields.ts';

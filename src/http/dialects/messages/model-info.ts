@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
-import type { ModelRecord } from '../../../core/model.ts';
+import type { ModelRecord } from '../../../core/models/model.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
 

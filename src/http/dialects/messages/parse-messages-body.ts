@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ChatRequest } from '../../../core/chat.ts';
-import { withDerived } from '../../../core/derived-parameters.ts';
-import { withOllamaOnly } from '../../../core/for-ollama-only.ts';
+import type { ChatRequest } from '../../../core/chat/chat.ts';
+import { withDerived } from '../../../core/chat/derived-parameters.ts';
+import { withOllamaOnly } from '../../../core/chat/for-ollama-only.ts';
 import { invalidField } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ContentPart, MessageContent } from '../../../core/chat.ts';
+import type { ContentPart, MessageContent } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
 import { parseFields } from '../parse-fields.ts';
 import type { Block } from './messages-body-schema.ts';

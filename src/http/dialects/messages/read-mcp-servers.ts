@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ChatRequest, McpToolFilter, RequestMcpServer } from '../../../core/chat.ts';
+import type { ChatRequest, McpToolFilter, RequestMcpServer } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';

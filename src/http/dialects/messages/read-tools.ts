@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { CallerWarning } from '../../../core/caller-warning.ts';
-import type { CallerFunction, ChatRequest } from '../../../core/chat.ts';
+import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
+import type { CallerFunction, ChatRequest } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { jsonObject } from '../gateway-fields.ts';

@@ -1,4 +1,4 @@
-import type { CallerFunction } from '../../../core/chat.ts';
+import type { CallerFunction } from '../../../core/chat/chat.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { isHiddenTask } from '../is-hidden-task.ts';
 import { isOpenWebUi } from '../is-open-webui.ts';

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { FoundModel, ModelRecord } from '../../../core/model.ts';
+import type { FoundModel, ModelRecord } from '../../../core/models/model.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 

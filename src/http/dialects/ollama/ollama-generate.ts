@@ -1,4 +1,4 @@
-import type { ChatMessage, TextCompletion } from '../../../core/chat.ts';
+import type { ChatMessage, TextCompletion } from '../../../core/chat/chat.ts';
 import { modelParams, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
 import { parseFields, requireBoundedBody } from '../parse-fields.ts';
 import type { Dialect, ParsedRequest } from '../dialect.ts';

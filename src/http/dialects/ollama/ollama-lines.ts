@@ -1,6 +1,6 @@
-import { argumentsAsObject } from '../../../core/call-arguments.ts';
-import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat.ts';
-import { addUsage } from '../../../core/usage.ts';
+import { argumentsAsObject } from '../../../core/tools/call-arguments.ts';
+import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat/chat.ts';
+import { addUsage } from '../../../core/chat/usage.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { ollamaError } from './ollama-error.ts';

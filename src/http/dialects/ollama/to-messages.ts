@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { derivedCallId } from '../../../chat/suspend/derived-call-id.ts';
-import type { ChatMessage, MessageContent, ToolCall } from '../../../core/chat.ts';
+import type { ChatMessage, MessageContent, ToolCall } from '../../../core/chat/chat.ts';
 import { ConversationSeed } from './conversation-seed.ts';
 import type { messageSchema } from './ollama-body-schema.ts';
 

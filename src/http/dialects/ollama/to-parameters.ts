@@ -1,5 +1,5 @@
-import { withDerived } from '../../../core/derived-parameters.ts';
-import { withOllamaOnly } from '../../../core/for-ollama-only.ts';
+import { withDerived } from '../../../core/chat/derived-parameters.ts';
+import { withOllamaOnly } from '../../../core/chat/for-ollama-only.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';

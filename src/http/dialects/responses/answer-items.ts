@@ -1,6 +1,6 @@
-import type { ChatEvent, McpToolList, ToolCall } from '../../../core/chat.ts';
-import type { PendingApproval } from '../../../core/approval.ts';
-import type { RunEvent } from '../../../core/run-event.ts';
+import type { ChatEvent, McpToolList, ToolCall } from '../../../core/chat/chat.ts';
+import type { PendingApproval } from '../../../core/user-input/approval.ts';
+import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { isJsonObject, textIn } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { approvalRequestId } from './approval-request-id.ts';

@@ -1,5 +1,5 @@
-import type { CallerWarning } from '../../../core/caller-warning.ts';
-import type { CallerFunction, RequestMcpServer } from '../../../core/chat.ts';
+import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
+import type { CallerFunction, RequestMcpServer } from '../../../core/chat/chat.ts';
 import type { GatewayError } from '../../../core/errors.ts';
 import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';

@@ -1,4 +1,4 @@
-import type { ContentPart, MessageContent } from '../../../core/chat.ts';
+import type { ContentPart, MessageContent } from '../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { RequestedDecision } from '../../../core/approval.ts';
-import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../core/chat.ts';
+import type { RequestedDecision } from '../../../core/user-input/approval.ts';
+import type { AssistantMessage, ChatMessage, ToolMessage } from '../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseFields } from '../parse-fields.ts';

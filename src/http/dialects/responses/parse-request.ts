@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { maxCallerWarnings } from '../../../core/caller-warning.ts';
-import type { CallerWarning } from '../../../core/caller-warning.ts';
-import { textOf } from '../../../core/chat.ts';
-import type { ChatMessage, ChatRequest } from '../../../core/chat.ts';
+import { maxCallerWarnings } from '../../../core/chat/caller-warning.ts';
+import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
+import { textOf } from '../../../core/chat/chat.ts';
+import type { ChatMessage, ChatRequest } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { ParsedRequest } from '../dialect.ts';

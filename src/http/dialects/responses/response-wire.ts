@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { ChatEvent, FinishReason, Usage } from '../../../core/chat.ts';
+import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts';
 import type { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { addUsage, usageDetail } from '../../../core/usage.ts';
+import { addUsage, usageDetail } from '../../../core/chat/usage.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
 import { isOfFurtherChoice } from '../first-choice.ts';
 import { GatewayAnswerFields } from '../gateway-answer-fields.ts';

@@ -1,4 +1,4 @@
-import type { AssistantMessage, ChatEvent, ChatMessage, ToolCall } from '../../../core/chat.ts';
+import type { AssistantMessage, ChatEvent, ChatMessage, ToolCall } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
 
 /** Follows the events of a run, for what it adds to its conversation. */

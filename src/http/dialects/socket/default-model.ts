@@ -1,7 +1,7 @@
-import { isModelAllowed } from '../../../core/caller.ts';
-import type { Caller } from '../../../core/caller.ts';
+import { isModelAllowed } from '../../../core/callers/caller.ts';
+import type { Caller } from '../../../core/callers/caller.ts';
 import { limits } from '../../../core/limits.ts';
-import type { ModelFinder } from '../../../core/model.ts';
+import type { ModelFinder } from '../../../core/models/model.ts';
 
 /** The model for a frame `message` without `model`: the first one listed that the caller may use. */
 export function createDefaultModel(models: Pick<ModelFinder, 'list'>): (caller: Caller) => Promise<string | undefined> {

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { forAnotherModel } from '../../../chat/loop/round-messages.ts';
-import { textOf } from '../../../core/chat.ts';
-import type { ChatMessage } from '../../../core/chat.ts';
+import { textOf } from '../../../core/chat/chat.ts';
+import type { ChatMessage } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
-import type { NoteStore } from '../../../core/note-store.ts';
+import type { NoteStore } from '../../../core/stores/note-store.ts';
 
 /** Of a caller: a chat by its `chat_id`, or a session's chat without one. */
 export interface ConversationId {

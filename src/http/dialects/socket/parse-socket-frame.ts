@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ElicitationRequest } from '../../../core/elicitation.ts';
+import type { ElicitationRequest } from '../../../core/user-input/elicitation.ts';
 import { describeSchemaIssue } from '../../../shared/describe-schema-issue.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
 import { GatewayError } from '../../../core/errors.ts';

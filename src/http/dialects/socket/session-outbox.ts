@@ -1,4 +1,4 @@
-import type { Caller } from '../../../core/caller.ts';
+import type { Caller } from '../../../core/callers/caller.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 

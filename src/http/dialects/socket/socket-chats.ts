@@ -1,13 +1,13 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { loggedCaller } from '../../../core/caller.ts';
-import type { Caller } from '../../../core/caller.ts';
+import { loggedCaller } from '../../../core/callers/caller.ts';
+import type { Caller } from '../../../core/callers/caller.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import type { RateLimiter } from '../../../core/rate-limit.ts';
-import type { ReadRequestHeader } from '../../../core/request-headers.ts';
+import type { RateLimiter } from '../../../core/callers/rate-limit.ts';
+import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession } from '../../../relay/session.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';

@@ -1,5 +1,5 @@
 import { limits } from '../../../core/limits.ts';
-import { keyIdOf } from '../../../core/people.ts';
+import { keyIdOf } from '../../../core/callers/people.ts';
 import { createByteBudget } from './byte-budget.ts';
 import type { ByteBudget } from './byte-budget.ts';
 

@@ -1,11 +1,11 @@
-import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../core/chat.ts';
-import { CallerWarnings } from '../../../core/caller-warning.ts';
+import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../core/chat/chat.ts';
+import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import type { RunEvent } from '../../../core/run-event.ts';
-import { addUsage } from '../../../core/usage.ts';
+import type { RunEvent } from '../../../core/runs/run-event.ts';
+import { addUsage } from '../../../core/chat/usage.ts';
 import { toWireCall } from '../chat-completions/openai-wire.ts';
 
 /** Identifies a chat in its frames. */

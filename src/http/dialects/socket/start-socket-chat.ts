@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { Release } from '../../../core/rate-limit.ts';
+import type { Release } from '../../../core/callers/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import { parseChatBody } from '../chat-completions/parse-chat-body.ts';
 import type { ParsedRequest } from '../dialect.ts';

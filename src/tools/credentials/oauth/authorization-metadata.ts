@@ -1,7 +1,7 @@
 import { processDiscoveryResponse } from 'oauth4webapi';
 import type { AuthorizationServer } from 'oauth4webapi';
 import { GatewayError } from '../../../core/errors.ts';
-import type { ToolServerRecord } from '../../../core/registry.ts';
+import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/document-url.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';

@@ -12,11 +12,11 @@ import {
   validateAuthResponse,
 } from 'oauth4webapi';
 import type { AuthorizationServer } from 'oauth4webapi';
-import type { OAuthClientCredentials, OAuthCredential } from '../../../core/credentials.ts';
+import type { OAuthClientCredentials, OAuthCredential } from '../../../core/callers/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { OAuthClientStore } from '../../../core/oauth-clients.ts';
+import type { OAuthClientStore } from '../../../core/callers/oauth-clients.ts';
 import type { SendOutbound } from '../../../core/outbound.ts';
-import type { ToolServerRecord } from '../../../core/registry.ts';
+import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { originOf } from '../../../shared/document-url.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import type { DocumentSignIn } from '../../openapi/load/read-sign-in.ts';

@@ -1,9 +1,9 @@
-import type { CredentialBinding } from '../../../core/credentials.ts';
+import type { CredentialBinding } from '../../../core/callers/credentials.ts';
 import { limits } from '../../../core/limits.ts';
 import { readText } from '../../../core/outbound.ts';
 import type { SendOutbound, Trust } from '../../../core/outbound.ts';
 import { GatewayError, OutboundError } from '../../../core/errors.ts';
-import type { OAuthSettings } from '../../../core/registry.ts';
+import type { OAuthSettings } from '../../../core/stores/registry.ts';
 import { hasMoreValuesThan, isTextDeeperThan } from '../../../shared/json-depth.ts';
 import { originOf } from '../../../shared/document-url.ts';
 

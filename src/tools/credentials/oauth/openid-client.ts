@@ -10,11 +10,11 @@ import {
   validateAuthResponse,
 } from 'oauth4webapi';
 import type { AuthorizationServer, Client, TokenEndpointResponse } from 'oauth4webapi';
-import type { OAuthClientCredentials } from '../../../core/credentials.ts';
+import type { OAuthClientCredentials } from '../../../core/callers/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import type { LoginTokens, OpenIdClient } from '../../../core/login.ts';
-import type { OidcClientSettings } from '../../../core/oidc.ts';
+import type { LoginTokens, OpenIdClient } from '../../../core/callers/login.ts';
+import type { OidcClientSettings } from '../../../core/callers/oidc.ts';
 import type { SendOutbound } from '../../../core/outbound.ts';
 import { originOf } from '../../../shared/document-url.ts';
 import { keptFor } from '../../../shared/kept-for.ts';

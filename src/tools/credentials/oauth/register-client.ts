@@ -1,10 +1,10 @@
 import { dynamicClientRegistrationRequest, processDynamicClientRegistrationResponse } from 'oauth4webapi';
 import type { AuthorizationServer } from 'oauth4webapi';
-import type { OAuthClientCredentials } from '../../../core/credentials.ts';
+import type { OAuthClientCredentials } from '../../../core/callers/credentials.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../../core/oauth-clients.ts';
-import type { ToolServerRecord } from '../../../core/registry.ts';
+import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../../core/callers/oauth-clients.ts';
+import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-addresses.ts';
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { RequestSettings } from './request-settings.ts';

@@ -1,6 +1,6 @@
 import { allowInsecureRequests, ClientSecretPost, customFetch, None } from 'oauth4webapi';
 import type { ClientAuth } from 'oauth4webapi';
-import type { OAuthClientCredentials } from '../../../core/credentials.ts';
+import type { OAuthClientCredentials } from '../../../core/callers/credentials.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { readableAnswer } from './readable-answer.ts';
 

@@ -1,4 +1,4 @@
-import type { AssistantMessage, ChatMessage, MessageContent, ToolCall } from '../../../core/chat.ts';
+import type { AssistantMessage, ChatMessage, MessageContent, ToolCall } from '../../../core/chat/chat.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { PublicMessage } from './function-definition.ts';

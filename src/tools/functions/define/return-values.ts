@@ -1,6 +1,6 @@
 import type { JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import type { FollowUp, ToolFile, ToolOutcome } from '../../../core/tool.ts';
+import type { FollowUp, ToolFile, ToolOutcome } from '../../../core/tools/tool.ts';
 
 const resultMark = Symbol.for('toolwharf.answer');
 

@@ -1,5 +1,5 @@
 import { limits } from '../../../core/limits.ts';
-import type { RunContext } from '../../../core/run.ts';
+import type { RunContext } from '../../../core/runs/run.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { leftOutWarning } from '../../catalog/tool-source.ts';
 import type { Candidate } from '../../catalog/tool-source.ts';

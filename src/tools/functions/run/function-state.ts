@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { NoteStore } from '../../../core/note-store.ts';
+import type { NoteStore } from '../../../core/stores/note-store.ts';
 import { limits } from '../../../core/limits.ts';
-import type { RunContext } from '../../../core/run.ts';
+import type { RunContext } from '../../../core/runs/run.ts';
 import { FairMap } from '../../../shared/fair-map.ts';
 import type { JsonValue } from '../../../shared/json.ts';
 import type { FunctionState, StateUpdate } from '../define/function-definition.ts';

@@ -1,8 +1,8 @@
 import { userOf } from './user-of.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import type { RunContext } from '../../../core/run.ts';
-import { ToolError } from '../../../core/tool.ts';
-import type { Tool, ToolContext, ToolInvocation, ToolOutcome, ToolSpec } from '../../../core/tool.ts';
+import type { RunContext } from '../../../core/runs/run.ts';
+import { ToolError } from '../../../core/tools/tool.ts';
+import type { Tool, ToolContext, ToolInvocation, ToolOutcome, ToolSpec } from '../../../core/tools/tool.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';

@@ -1,8 +1,8 @@
 import { userOf } from './user-of.ts';
-import type { Hook, HookAbort, HookInvocation } from '../../../core/hooks.ts';
+import type { Hook, HookAbort, HookInvocation } from '../../../core/runs/hooks.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { ToolSpec } from '../../../core/tool.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { isHookAnswer } from '../define/hook-answers.ts';
 import type { HookContext } from '../define/hook-answers.ts';
 import { fromPublicMessage, toAssistantMessage, toPublicMessage } from '../define/public-messages.ts';

@@ -1,5 +1,5 @@
-import type { Caller } from '../../../core/caller.ts';
-import { keyIdOf } from '../../../core/people.ts';
+import type { Caller } from '../../../core/callers/caller.ts';
+import { keyIdOf } from '../../../core/callers/people.ts';
 import type { FunctionUser } from '../define/function-definition.ts';
 
 /** The caller as functions and hooks see it. */

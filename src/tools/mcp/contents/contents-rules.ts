@@ -1,6 +1,6 @@
 import { UriTemplate } from '@modelcontextprotocol/client';
-import type { ToolServerRecord } from '../../../core/registry.ts';
-import type { ToolSpec } from '../../../core/tool.ts';
+import type { ToolServerRecord } from '../../../core/stores/registry.ts';
+import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { whyWithheld } from '../../servers/server-rules.ts';
 
 /**

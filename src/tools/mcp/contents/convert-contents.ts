@@ -1,7 +1,7 @@
 import type { ContentBlock, ReadResourceResult } from '@modelcontextprotocol/client';
-import type { ContentsKind } from '../../../core/server-contents.ts';
+import type { ContentsKind } from '../../../core/tools/server-contents.ts';
 import { limits } from '../../../core/limits.ts';
-import type { ToolServerRecord } from '../../../core/registry.ts';
+import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { SecretMask } from '../../../shared/secrets/secret-mask.ts';

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
-import type { ContentsPage } from '../../../core/server-contents.ts';
+import type { ContentsPage } from '../../../core/tools/server-contents.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { readCursor, writeCursor } from './contents-cursor.ts';
 import type { ContentsPlace } from './contents-cursor.ts';

@@ -1,4 +1,4 @@
-import type { ServerContents } from '../../../core/server-contents.ts';
+import type { ServerContents } from '../../../core/tools/server-contents.ts';
 import type { McpContentsOptions } from './mcp-contents.ts';
 
 /** The contents of MCP servers, with the SDK loaded by the first request: most gateways serve no MCP client. */

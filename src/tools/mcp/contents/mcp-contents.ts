@@ -1,11 +1,11 @@
 import type { Client, CompleteResult } from '@modelcontextprotocol/client';
-import type { Caller } from '../../../core/caller.ts';
+import type { Caller } from '../../../core/callers/caller.ts';
 import { GatewayError } from '../../../core/errors.ts';
-import { chainKey, whyLooped } from '../../../core/gateway-chain.ts';
+import { chainKey, whyLooped } from '../../../core/tools/gateway-chain.ts';
 import { limits } from '../../../core/limits.ts';
-import type { ToolServerRecord } from '../../../core/registry.ts';
-import type { RunContext } from '../../../core/run.ts';
-import type { ContentsAsker, ContentsKind, ServerContents } from '../../../core/server-contents.ts';
+import type { ToolServerRecord } from '../../../core/stores/registry.ts';
+import type { RunContext } from '../../../core/runs/run.ts';
+import type { ContentsAsker, ContentsKind, ServerContents } from '../../../core/tools/server-contents.ts';
 import { isDeeperThan } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';

@@ -1,7 +1,7 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { limits } from '../../../core/limits.ts';
-import type { RecordedBody, RecordedRequest } from '../../../core/recorded-request.ts';
-import type { RunContext } from '../../../core/run.ts';
+import type { RecordedBody, RecordedRequest } from '../../../core/tools/recorded-request.ts';
+import type { RunContext } from '../../../core/runs/run.ts';
 import { isSecretName } from '../../../shared/secrets/secret-names.ts';
 import { toRecordedText } from '../../servers/record-requests.ts';
 import type { Recording } from '../../servers/record-requests.ts';

@@ -1,6 +1,6 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import type { PreparedRequest } from '../../../core/browser-call.ts';
+import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
 import { ArgumentError } from './argument-error.ts';
 import { buildBody, type BoundValue } from './build-body.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';

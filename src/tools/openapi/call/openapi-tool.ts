@@ -1,9 +1,9 @@
 import { OutboundError } from '../../../core/errors.ts';
 import type { SendOutbound, Trust } from '../../../core/outbound.ts';
-import type { RecordedRequest } from '../../../core/recorded-request.ts';
-import type { RunContext } from '../../../core/run.ts';
-import type { PreparedRequest } from '../../../core/browser-call.ts';
-import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core/tool.ts';
+import type { RecordedRequest } from '../../../core/tools/recorded-request.ts';
+import type { RunContext } from '../../../core/runs/run.ts';
+import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
+import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core/tools/tool.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../../shared/secrets/secret-names.ts';
 import { renamedSpec } from '../../catalog/lazy-spec.ts';

@@ -3,7 +3,7 @@ import { hasMoreValuesThan, isTextDeeperThan } from '../../../shared/json-depth.
 import type { JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { readBytes, type OutboundResponse } from '../../../core/outbound.ts';
-import type { ToolOutcome } from '../../../core/tool.ts';
+import type { ToolOutcome } from '../../../core/tools/tool.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { decodeText, tryUtf8 } from './decode-text.ts';
 import { explainErrorBody } from './explain-error-body.ts';

@@ -1,4 +1,4 @@
-import { documentChainKey, readChain, whyLooped } from '../../../core/gateway-chain.ts';
+import { documentChainKey, readChain, whyLooped } from '../../../core/tools/gateway-chain.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';

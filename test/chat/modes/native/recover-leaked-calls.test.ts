@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
-import type { ChatEvent, ChatMessage, ChatRequest } from '../../../../src/core/chat.ts';
-import type { ModelBackend } from '../../../../src/core/model.ts';
+import type { ChatEvent, ChatMessage, ChatRequest } from '../../../../src/core/chat/chat.ts';
+import type { ModelBackend } from '../../../../src/core/models/model.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { recoverLeakedCalls } from '../../../../src/chat/modes/native/recover-leaked-calls.ts';
 import { watchWorkAside } from '../../../_support/work-aside.ts';

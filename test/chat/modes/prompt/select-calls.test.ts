@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ChatEvent, ChatRequest } from '../../../../src/core/chat.ts';
+import type { ChatEvent, ChatRequest } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { limits } from '../../../../src/core/limits.ts';

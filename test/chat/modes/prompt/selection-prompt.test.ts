@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { inlineToolResults } from '../../../../src/chat/results/inline-tool-results.ts';
 import { defaultSelectionTemplate, selectionMessages } from '../../../../src/chat/modes/prompt/selection-prompt.ts';
-import type { ChatMessage } from '../../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
 
 const spec = { name: 'f', description: 'Says {{TOOLS}}', parameters: { type: 'object', properties: {}, required: [] } };
 

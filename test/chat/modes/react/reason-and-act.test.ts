@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { ChatEvent, ChatRequest, ModelEvent } from '../../../../src/core/chat.ts';
+import type { ChatEvent, ChatRequest, ModelEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
-import type { ModelBackend } from '../../../../src/core/model.ts';
+import type { ModelBackend } from '../../../../src/core/models/model.ts';
 import { watchWorkAside } from '../../../_support/work-aside.ts';
 import { finderOf, says, ScriptedModel, generatedBy } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { WaitingRun } from '../../../../src/core/suspended-run.ts';
-import type { ChatEvent, ChatRequest } from '../../../../src/core/chat.ts';
-import type { StoredChat } from '../../../../src/core/chat-store.ts';
+import type { WaitingRun } from '../../../../src/core/runs/suspended-run.ts';
+import type { ChatEvent, ChatRequest } from '../../../../src/core/chat/chat.ts';
+import type { StoredChat } from '../../../../src/core/stores/chat-store.ts';
 import { limits } from '../../../../src/core/limits.ts';
-import type { RunContext } from '../../../../src/core/run.ts';
+import type { RunContext } from '../../../../src/core/runs/run.ts';
 import { storeCompletions } from '../../../../src/http/dialects/chat-completions/store-completions.ts';
 import { RunStats } from '../../../../src/runs/run-stats.ts';
 import type { ActiveRuns, StartedRun } from '../../../../src/runs/active-runs.ts';

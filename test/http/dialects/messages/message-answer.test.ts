@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ChatEvent } from '../../../../src/core/chat.ts';
+import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { messageFormat } from '../../../../src/http/dialects/messages/message-answer.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ChatEvent } from '../../../../src/core/chat.ts';
+import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { ollamaFormat } from '../../../../src/http/dialects/ollama/ollama-lines.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';

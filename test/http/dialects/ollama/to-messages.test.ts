@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ChatMessage } from '../../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
 import { parseOllamaChat } from '../../../../src/http/dialects/ollama/ollama-chat.ts';
 
 function messagesOf(...messages: object[]): ChatMessage[] {

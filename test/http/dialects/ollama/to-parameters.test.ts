@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { derivedParameters } from '../../../../src/core/derived-parameters.ts';
-import { forOllamaOnly } from '../../../../src/core/for-ollama-only.ts';
+import { derivedParameters } from '../../../../src/core/chat/derived-parameters.ts';
+import { forOllamaOnly } from '../../../../src/core/chat/for-ollama-only.ts';
 import { toParameters } from '../../../../src/http/dialects/ollama/to-parameters.ts';
 import { toChatBody } from '../../../../src/models/openai/openai-messages.ts';
 import { toOllamaParameters } from '../../../../src/models/ollama/ollama-options.ts';

@@ -1,4 +1,4 @@
-import type { PendingConnect } from '../../../../src/core/connect.ts';
+import type { PendingConnect } from '../../../../src/core/user-input/connect.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 
 /** A chat in nobody's wire format. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
-import { textOf } from '../../../../src/core/chat.ts';
-import type { ChatMessage } from '../../../../src/core/chat.ts';
+import { textOf } from '../../../../src/core/chat/chat.ts';
+import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { dialects } from '../../../../src/http/dialects/dialects.ts';
 import { gatewayOf } from '../../../requirements/gateway.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
-import type { ToolServerRecord } from '../../../../src/core/registry.ts';
+import type { ToolServerRecord } from '../../../../src/core/stores/registry.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
 import type { ScriptedAnswer } from '../../../tools/scripted-send.ts';

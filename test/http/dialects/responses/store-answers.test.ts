@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { StoredResponse } from '../../../../src/core/response-store.ts';
+import type { StoredResponse } from '../../../../src/core/stores/response-store.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { withinBounds } from '../../../../src/http/dialects/responses/stored/store-answers.ts';
 

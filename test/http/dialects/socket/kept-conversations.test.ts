@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ChatMessage } from '../../../../src/core/chat.ts';
+import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { createKeptConversations } from '../../../../src/http/dialects/socket/kept-conversations.ts';
 import type {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ChatEvent } from '../../../../src/core/chat.ts';
+import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { createInProcessBus } from '../../../../src/relay/bus.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ChatEvent } from '../../../../src/core/chat.ts';
+import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { readSocketFrame } from '../../../../src/http/dialects/socket/parse-socket-frame.ts';
 import { createChatFrames } from '../../../../src/http/dialects/socket/socket-wire.ts';

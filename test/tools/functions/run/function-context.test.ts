@@ -4,9 +4,9 @@ import { defineTool } from '../../../../src/tools/functions/define/define-tool.t
 import { createFunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
 import type { FunctionContext, ToolDefinition } from '../../../../src/tools/functions/define/function-definition.ts';
 import { createFunctionTool } from '../../../../src/tools/functions/run/function-tool.ts';
-import type { Tool } from '../../../../src/core/tool.ts';
+import type { Tool } from '../../../../src/core/tools/tool.ts';
 import type { ToolCallResult } from '../../../../src/chat/tool-calls/tool-call-result.ts';
-import type { ChatEvent } from '../../../../src/core/chat.ts';
+import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import { pullFrom } from '../../../_support/emit-and-pull.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { callSettings } from '../../../chat/loop-fixture.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { NoteStore } from '../../../../src/core/note-store.ts';
+import type { NoteStore } from '../../../../src/core/stores/note-store.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { memoryNotes } from '../../../_support/memory-stores.ts';

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { OutboundError } from '../../../../src/core/errors.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { limits } from '../../../../src/core/limits.ts';
-import type { ToolOutcome } from '../../../../src/core/tool.ts';
+import type { ToolOutcome } from '../../../../src/core/tools/tool.ts';
 import { readResponse } from '../../../../src/tools/openapi/call/read-response.ts';
 import { toResponse, type ScriptedAnswer } from '../scripted-server.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';
 import { compileSchema } from '../../../../src/validation/compile-schema.ts';
-import type { PreparedRequest } from '../../../../src/core/browser-call.ts';
+import type { PreparedRequest } from '../../../../src/core/tools/browser-call.ts';
 import { ArgumentError, buildRequest } from '../../../../src/tools/openapi/call/build-request.ts';
 import { createBaseUrls } from '../../../../src/tools/openapi/load/server-base-url.ts';
 import { nameArguments } from '../../../../src/tools/openapi/convert/name-arguments.ts';

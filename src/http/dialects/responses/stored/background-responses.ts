@@ -1,10 +1,10 @@
-import { loggedCaller } from '../../../../core/caller.ts';
-import type { Caller } from '../../../../core/caller.ts';
+import { loggedCaller } from '../../../../core/callers/caller.ts';
+import type { Caller } from '../../../../core/callers/caller.ts';
 import { GatewayError, invalidField } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
-import { keyIdOf } from '../../../../core/people.ts';
-import type { Release } from '../../../../core/rate-limit.ts';
-import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
+import { keyIdOf } from '../../../../core/callers/people.ts';
+import type { Release } from '../../../../core/callers/rate-limit.ts';
+import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
 import type { StartedRun } from '../../../../runs/active-runs.ts';
 import { logChat } from '../../../../runs/run-stats.ts';
 import { FairMap } from '../../../../shared/fair-map.ts';

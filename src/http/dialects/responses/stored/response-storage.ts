@@ -1,6 +1,6 @@
 import type { AnswerStorage, StoredAnswer } from '../../answer-storage.ts';
 import type { PreparedChat } from '../../answer-storage.ts';
-import type { Caller } from '../../../../core/caller.ts';
+import type { Caller } from '../../../../core/callers/caller.ts';
 import { whenThere } from '../../../../shared/maybe-promise.ts';
 import { responseFormat } from '../response-wire.ts';
 import type { AnswerToStore } from './store-answers.ts';

@@ -1,7 +1,7 @@
-import type { Caller } from '../../../../core/caller.ts';
-import type { ChatEvent } from '../../../../core/chat.ts';
+import type { Caller } from '../../../../core/callers/caller.ts';
+import type { ChatEvent } from '../../../../core/chat/chat.ts';
 import { limits } from '../../../../core/limits.ts';
-import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
+import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
 import type { StartedRun } from '../../../../runs/active-runs.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { hasMoreTextThan } from '../../../../shared/text-length.ts';

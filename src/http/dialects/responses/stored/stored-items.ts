@@ -1,4 +1,4 @@
-import type { StoredResponse } from '../../../../core/response-store.ts';
+import type { StoredResponse } from '../../../../core/stores/response-store.ts';
 import { isJsonObject } from '../../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../../shared/json.ts';
 

@@ -1,7 +1,7 @@
-import type { Caller } from '../../../../core/caller.ts';
+import type { Caller } from '../../../../core/callers/caller.ts';
 import { GatewayError, shownId } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
-import type { ResponseStore, StoredResponse } from '../../../../core/response-store.ts';
+import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { failedResponse } from '../response-wire.ts';
 import { createBackgroundResponses } from './background-responses.ts';

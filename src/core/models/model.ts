@@ -1,0 +1,96 @@
+import type { Caller } from '../callers/caller.ts';
+import type { ChatMessage, ModelEvent, TextCompletion } from '../chat/chat.ts';
+import type { Embed } from './embeddings.ts';
+import type { Emit } from '../../shared/emit.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { RequestPurpose } from './model-request-log.ts';
+import type { ToolSpec } from '../tools/tool.ts';
+
+/** One request to a backend. */
+export interface ModelRequest {
+  /** The backend's name of the model, without a prefix. */
+  model: string;
+  messages: ChatMessage[];
+  /** Functions offered by the gateway; empty: no `tools` key is sent unless `callerTools` has entries. */
+  tools: ToolSpec[];
+  /** The caller's own entries of `tools`, forwarded unchanged. */
+  callerTools: JsonObject[];
+  toolChoice: JsonValue | undefined;
+  parallelToolCalls: boolean | undefined;
+  /** OpenAI's names; unknown ones are forwarded where the protocol allows. */
+  parameters: JsonObject;
+  stream: boolean;
+  signal: AbortSignal;
+  /** The JSON that the answer has to be. A backend enforces it as far as it can, and otherwise ignores it. */
+  output?: OutputForm;
+  completion?: TextCompletion | undefined;
+  /** For the log of the run; no backend looks at it. */
+  purpose?: RequestPurpose;
+  /** Called by a backend before it repeats the request in another way; `fault`: how the server refused the one before, if it did. */
+  onRepeat?: (next: ModelRequest, fault?: unknown) => void;
+}
+
+/** A JSON Schema in the subset that grammars and structured outputs share: one type each, closed objects, no references. */
+export interface OutputForm {
+  schema: JsonObject;
+  /**
+   * The same schema in OpenAI's strict form: every property is required, and nullable if it was optional. Undefined if that would change which
+   * values are possible.
+   */
+  strictSchema: JsonObject | undefined;
+}
+
+/** A model server, or a wrapper of one, that answers model requests. */
+export interface ModelBackend {
+  /**
+   * Emits text and reasoning as they arrive, each tool call in one piece, usage when known, and finally one `finish` per choice; resolves at the end
+   * of the answer. If `emit` throws, the connection is closed, and the promise rejects with that error.
+   * @throws GatewayError (`upstream_*`, `tools_unsupported`) before or between events; the signal's reason when aborted.
+   */
+  answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void>;
+}
+
+/** A model in the catalog. */
+export interface ModelRecord {
+  /** As clients name it; with the backend's prefix where it has one. */
+  id: string;
+  /** `ollama`, `openai`, `demo`, or the backend's `owned_by`. */
+  owner: string;
+  /** Whether it runs locally (Ollama, demo): decides between TASK_MODEL and TASK_MODEL_EXTERNAL. */
+  isLocal: boolean;
+  /** Seconds since 1970. */
+  created: number;
+  /** Shown in the model list, e.g. `["completion", "tools", "thinking"]`; undefined when the backend says nothing. */
+  capabilities: string[] | undefined;
+  /** Everything else the backend listed, for the list's `ollama` or `openai` key. */
+  details: JsonObject;
+}
+
+/** A model that can be requested. */
+export interface FoundModel {
+  record: ModelRecord;
+  /** The backend's name of the model. */
+  name: string;
+  backend: ModelBackend;
+  /** Whether native tool calls work: reported by the backend, learned from a refusal, or unknown, which counts as yes. */
+  nativeTools: 'yes' | 'no' | 'unknown';
+  /** The context size, if the backend reports it. It decides where results are truncated. */
+  contextTokens?: number;
+  /** What its Ollama says about it (`POST /api/show`); absent for models of other backends, and presets. */
+  describe?: (signal: AbortSignal) => Promise<JsonObject>;
+  /** Absent for a backend without embeddings. */
+  embed?: Embed;
+}
+
+export interface ModelFinder {
+  /**
+   * `caller`: whose key may limit which models an error names.
+   * @throws GatewayError `model_not_found`, with the cure (for an empty Ollama: the `ollama pull` to run).
+   */
+  require(id: string, signal: AbortSignal, caller?: Pick<Caller, 'models'>): MaybePromise<FoundModel>;
+  /** The models of all reachable backends. An unreachable backend delays the list by at most `limits.modelListTimeoutMs`. */
+  list(signal: AbortSignal): Promise<ModelRecord[]>;
+  /** Remembers for an hour that a backend refused tools for this model. */
+  rememberNoTools(id: string): void;
+}

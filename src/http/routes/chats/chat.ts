@@ -1,0 +1,213 @@
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { Caller } from '../../../core/callers/caller.ts';
+import type { ChatRequest } from '../../../core/chat/chat.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
+import type { RateLimiter, Release } from '../../../core/callers/rate-limit.ts';
+import { insertInterrupted } from '../../../chat/suspend/insert-interrupted.ts';
+import type { ActiveRuns, StartedRun } from '../../../runs/active-runs.ts';
+import type { FollowOptions } from '../../../runs/followed-runs.ts';
+import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { admitRequest, takeOverAdmission } from '../../auth/limit-callers.ts';
+import { readRequestHeader } from '../../auth/read-request-header.ts';
+import type { AnswerFormat } from '../../dialects/answer-format.ts';
+import type { AnswerStorage, StoredAnswer } from '../../dialects/answer-storage.ts';
+import { createAnswerRun } from '../../dialects/answer-run.ts';
+import type { AnswerOptions, AnswerRun } from '../../dialects/answer-run.ts';
+import type { DecidedRuns } from '../../dialects/decided-runs.ts';
+import type { Dialect, ParsedRequest } from '../../dialects/dialect.ts';
+import { dialects } from '../../dialects/dialects.ts';
+import { replayEvents } from '../../dialects/replay-events.ts';
+import { publicAddress } from '../../public-address.ts';
+
+export interface ChatRouteOptions extends AnswerOptions {
+  /** `PUBLIC_URL`. */
+  publicUrl: string | undefined;
+  /** Keeps the stream of a suspended run open for a decision that comes elsewhere. */
+  follow: (started: StartedRun, options: FollowOptions) => StartedRun;
+  approvalTimeoutMs: number;
+  /** Starts a run for the request; aborting the controller ends it. @throws GatewayError `server_shutting_down`. */
+  startRun: ActiveRuns['start'];
+  decidedRuns: DecidedRuns;
+  /** By the name of their dialects. */
+  storages: Readonly<Record<string, AnswerStorage>>;
+  interruptChat: InterruptChat;
+  limiter: Pick<RateLimiter, 'admit'>;
+  /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
+  runInBackground(
+    parsed: ParsedRequest,
+    who: { caller: Caller; readHeader: ReadRequestHeader; address: () => string | undefined },
+    release: Release,
+  ): Promise<string | undefined>;
+}
+
+/** The routes of every dialect; streaming or not, they run the same code. */
+export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, options) => {
+  const answerRun = createAnswerRun(options);
+
+  function answer(request: FastifyRequest, reply: FastifyReply, dialect: Dialect): Promise<unknown> {
+    const headers = dialect.errors?.headers?.(request);
+    if (headers !== undefined) reply.headers(headers);
+    const storage = options.storages[dialect.name];
+    const exchange = { request, reply, dialect };
+    return storage === undefined ? proceed(exchange, dialect.parse(request.body, request.headers)) : prepareAndProceed(exchange, storage);
+  }
+
+  async function prepareAndProceed(exchange: Exchange, storage: AnswerStorage): Promise<unknown> {
+    const { request, dialect } = exchange;
+    const { body, explain, store } = await storage.prepare(request.body, request.caller);
+    try {
+      const parsed = dialect.parse(body, request.headers);
+      const stored = store?.(parsed);
+      return await proceed({ ...exchange, ...(stored && { stored }) }, explainWarnings(parsed, explain));
+    } catch (error) {
+      throw explainError(error, explain);
+    }
+  }
+
+  function proceed(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
+    const { request, reply } = exchange;
+    if (parsed.isInterrupt !== true) return begin(exchange, parsed);
+    return afterInterrupt(parsed, request.caller).then((joined) => {
+      admitRequest(request, reply, options.limiter);
+      return begin(exchange, joined);
+    });
+  }
+
+  function begin(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
+    const { request, dialect } = exchange;
+    if (parsed.isBackground === true) return startInBackground(request, parsed);
+    if (parsed.decisions !== undefined) return answerDecided(exchange, { ...parsed, decisions: parsed.decisions });
+    const { model, stream } = parsed.request;
+    const controller = new AbortController();
+    const storedReply = new LazyReply(dialect.name, parsed.options, () => publicAddress(request.headers, options.publicUrl));
+    const who = { caller: request.caller, controller, readHeader: readRequestHeader(request) };
+    const begun = options.startRun({ ...parsed.request, reply: storedReply }, who);
+    const waits = stream && dialect.waitsForDecision?.(request.headers) === true;
+    const started = waits ? options.follow(begun, { signal: controller.signal, timeoutMs: options.approvalTimeoutMs }) : begun;
+    return answerWith(exchange, started, { model, stream, controller, format: formatOf(exchange, parsed) });
+  }
+
+  function formatOf({ request, dialect, stored }: Exchange, { options: ofDialect }: ParsedRequest): AnswerFormat {
+    return stored?.format ?? dialect.format(ofDialect, request.headers);
+  }
+
+  function answerWith(
+    { request, reply, stored }: Exchange,
+    started: StartedRun,
+    { controller, ...form }: Parameters<AnswerRun>[2] & { controller: AbortController },
+  ): Promise<unknown> {
+    const background = stored?.runInBackground?.(started, { controller, release: takeOverAdmission(request) });
+    if (background === undefined)
+      return answerRun({ request, reply, controller }, stored?.storing(started, controller.signal) ?? started, form);
+    return background.then(({ begun, follow }): unknown => {
+      reply.header('x-toolwharf-run-id', started.run.runId).header('x-request-id', request.id);
+      return follow === undefined ? begun : replayEvents(reply, follow, options.stallMs);
+    });
+  }
+
+  /** Answers with the suspended run that the request decides on. */
+  async function answerDecided(exchange: Exchange, parsed: ParsedRequest & Required<Pick<ParsedRequest, 'decisions'>>): Promise<unknown> {
+    const {
+      decisions,
+      request: { model, stream, warnings = [] },
+    } = parsed;
+    const { request, reply, stored } = exchange;
+    const { caller } = request;
+    const controller = new AbortController();
+    const readHeader = readRequestHeader(request);
+    const decided = await options.decidedRuns.answer(decisions, { caller, controller, readHeader, stream, warnings });
+    request.log.info({ decisions: decisions.map(({ answer: { decision } }) => decision), by: caller.id }, 'calls decided');
+    const format = formatOf(exchange, parsed);
+    if (decided.type === 'resumed') return answerWith(exchange, decided.started, { model, stream, controller, format });
+    const { runId, events } = decided;
+    reply.header('x-toolwharf-run-id', runId).header('x-request-id', request.id);
+    const head = { runId, requestId: request.id, created: Math.floor(options.now() / 1000), model };
+    const collector = format.collect(head);
+    for (const event of events) collector.add(event);
+    const body = collector.body();
+    await stored?.save(body);
+    if (!stream) return body;
+    const encoder = format.stream(head);
+    return reply.type(encoder.contentType).send(`${events.map((event) => encoder.encode(event)).join('')}${encoder.end()}`);
+  }
+
+  /** Cancels the running chat first, and tells the model what it did. */
+  async function afterInterrupt(parsed: ParsedRequest, caller: Caller): Promise<ParsedRequest> {
+    const { chatId = '', messages } = parsed.request;
+    if (chatId === '') return parsed;
+    const rounds = await options.interruptChat(chatId, caller);
+    if (rounds.length === 0) return parsed;
+    return { ...parsed, request: { ...parsed.request, messages: insertInterrupted(messages, rounds), hasExecutedCalls: true } };
+  }
+
+  async function startInBackground(request: FastifyRequest, parsed: ParsedRequest): Promise<unknown> {
+    if (parsed.request.sessionId === undefined)
+      throw sessionNeeded('background: true requires the session_id of an open websocket session, which receives the answer.');
+    const runId = await options.runInBackground(
+      parsed,
+      {
+        caller: request.caller,
+        readHeader: readRequestHeader(request),
+        address: () => publicAddress(request.headers, options.publicUrl),
+      },
+      takeOverAdmission(request),
+    );
+    if (runId === undefined)
+      throw sessionNeeded('session_id: there is no open websocket session of yours with this id. Connect to /ws first.');
+    return { status: true, task_id: runId };
+  }
+
+  for (const dialect of dialects) {
+    const { errors, takesAnyType } = dialect;
+    const config = { admitsInterrupts: true, ...(errors && { errors }), ...(takesAnyType && { takesAnyType }) } as const;
+    for (const path of dialect.paths) app.post(path, { config }, (request, reply) => answer(request, reply, dialect));
+  }
+};
+
+/** How a run is answered, as it is kept when it is suspended. The address is found out only then, because other chats do without. */
+class LazyReply implements NonNullable<ChatRequest['reply']> {
+  readonly dialect: string;
+  readonly options: JsonObject;
+  readonly #findAddress: () => string | undefined;
+
+  constructor(dialect: string, options: JsonObject, findAddress: () => string | undefined) {
+    this.dialect = dialect;
+    this.options = options;
+    this.#findAddress = findAddress;
+  }
+
+  get address(): string | undefined {
+    return this.#findAddress();
+  }
+
+  toJSON(): NonNullable<ChatRequest['reply']> {
+    const { dialect, options, address } = this;
+    return { dialect, options, address };
+  }
+}
+
+interface Exchange {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  dialect: Dialect;
+  stored?: StoredAnswer;
+}
+
+function explainWarnings(parsed: ParsedRequest, explain: (text: string) => string): ParsedRequest {
+  const { request } = parsed;
+  if (request.warnings === undefined) return parsed;
+  const warnings = request.warnings.map((warning) => ({ ...warning, message: explain(warning.message) }));
+  return { ...parsed, request: { ...request, warnings } };
+}
+
+function explainError(error: unknown, explain: (text: string) => string): unknown {
+  if (!(error instanceof GatewayError) || error.param === null || explain(error.param) === error.param) return error;
+  const { code, message, param, status } = error;
+  return new GatewayError(code, explain(message), { param: explain(param), status, cause: error });
+}
+
+function sessionNeeded(message: string): GatewayError {
+  return new GatewayError('invalid_request', message, { param: 'session_id' });
+}

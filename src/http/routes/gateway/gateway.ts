@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises';
+import type { FastifyPluginAsync } from 'fastify';
+import { limits } from '../../../core/limits.ts';
+import type { Registry } from '../../../core/stores/registry.ts';
+
+/** A setting as administrators see it. */
+export interface ShownSetting {
+  name: string;
+  origin: 'environment' | 'file' | 'default';
+  /** For people; `set` for a secret, null where nothing is set. */
+  value: string | null;
+}
+
+export interface GatewayRouteOptions {
+  version: string;
+  settings: readonly ShownSetting[];
+  isDraining: () => boolean;
+  registry: Pick<Registry, 'listKeys'>;
+  models: { backends(): Promise<{ name: string; state: string; models: number; isOptional?: true }[]> };
+  tools: { servers(): Promise<{ error?: string }[]> };
+  /** The public keys of session tokens (RFC 7517). */
+  keySet: () => Promise<object>;
+}
+
+/** How long tool servers may cache the public keys, which change only with the gateway's secret. */
+const keySetSeconds = 300;
+
+/** Routes about the gateway itself: health, readiness, settings, public keys, and the browser client. */
+export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app, options) => {
+  const { version, settings, isDraining, registry, models, tools, keySet } = options;
+  const client = await readFile(new URL('../../../client/toolwharf-client.js', import.meta.url), 'utf8');
+
+  app.get('/health', () => ({ status: true }));
+
+  app.get('/ready', async (_request, reply) => {
+    const keys = await registry.listKeys().catch(() => undefined);
+    const reason = isDraining() ? 'draining' : keys === undefined ? 'storage' : undefined;
+    reply.code(reason === undefined ? 200 : 503);
+    return {
+      ready: reason === undefined,
+      ...(reason !== undefined && { reason }),
+      // A failed backend or tool server does not make the gateway unready. Only names and states: errors contain internal addresses, and this route needs no key.
+      backends: (await models.backends()).map(({ name, state, models, isOptional }) => ({
+        name,
+        state,
+        models,
+        ...(isOptional === true && { optional: true }),
+      })),
+      tool_servers: (await tools.servers()).map(({ error: _error, ...server }) => server),
+    };
+  });
+
+  app.get('/api/settings', () => ({ version, data: settings, limits }));
+
+  app.get('/.well-known/jwks.json', async (_request, reply) =>
+    reply
+      .header('content-type', 'application/jwk-set+json; charset=utf-8')
+      .header('access-control-allow-origin', '*')
+      .header('cache-control', `public, max-age=${keySetSeconds}`)
+      .send(JSON.stringify(await keySet())),
+  );
+
+  // Pages of any origin may load it: it contains no secret.
+  app.get('/client.js', (_request, reply) =>
+    reply
+      .header('content-type', 'text/javascript; charset=utf-8')
+      .header('access-control-allow-origin', '*')
+      .header('cache-control', 'no-cache')
+      .send(client),
+  );
+};

@@ -1,0 +1,49 @@
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { requireModel } from '../../../chat/loop/require-model.ts';
+import { isModelAllowed } from '../../../core/callers/caller.ts';
+import type { ModelFinder, ModelRecord } from '../../../core/models/model.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { isForAnthropic, toModelInfo, toModelPage } from '../../dialects/messages/model-info.ts';
+import { errorsOfVersion } from '../../dialects/messages/messages-errors.ts';
+import { listSignal } from '../../list-signal.ts';
+
+export interface ModelRouteOptions {
+  models: ModelFinder;
+}
+
+/** The models that the caller's key may use, in OpenAI's shape or Anthropic's, and `/v1/models/{id}` (ids may contain `/`). */
+export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { models }) => {
+  const listAllowed = async ({ caller }: FastifyRequest): Promise<ModelRecord[]> => {
+    const records = await models.list(listSignal());
+    return records.filter(({ id }) => isModelAllowed(caller, id));
+  };
+  const list = async (request: FastifyRequest) => ({ object: 'list', data: (await listAllowed(request)).map(toWire) });
+  for (const path of ['/api/models', '/api/v1/models']) app.get(path, list);
+
+  const config = { errors: errorsOfVersion };
+  app.get('/v1/models', { config }, async (request) => {
+    if (!isForAnthropic(request.headers)) return list(request);
+    return toModelPage(await listAllowed(request), request.query);
+  });
+
+  app.get<{ Params: { '*': string } }>('/v1/models/*', { config }, async ({ caller, headers, params: { '*': id } }) => {
+    requireModel(caller, id);
+    const { record } = await models.require(id, listSignal(), caller);
+    return isForAnthropic(headers) ? toModelInfo(record) : toWire(record);
+  });
+};
+
+/** The gateway does not use `owned_by`, but Open WebUI reads it, and the `ollama` key beside it. */
+function toWire(record: ModelRecord): JsonObject {
+  return {
+    // First, so that the gateway's own fields override the backend's, such as capabilities after a refusal of tools.
+    ...(record.owner === 'ollama' ? { ollama: record.details } : record.details),
+    id: record.id,
+    object: 'model',
+    created: record.created,
+    owned_by: record.owner,
+    name: typeof record.details['name'] === 'string' ? record.details['name'] : record.id,
+    connection_type: record.isLocal ? 'local' : 'external',
+    ...(record.capabilities === undefined ? {} : { capabilities: record.capabilities }),
+  };
+}
