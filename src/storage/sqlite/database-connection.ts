@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../core/errors.ts';
 import { identityOf, openDatabase, openToRead } from './open-database.ts';
@@ -121,7 +121,8 @@ export function createDatabaseConnection({
       if (waitingWrites >= maxWaitingWrites) throw toStorageFault('locked', file);
       const deadline = performance.now() + lockTimeoutMs;
       const write = lastWrite.then(() => retryWhileLocked(deadline, () => runOnce('write', work)));
-      lastWrite = write.catch(() => undefined);
+      // The next one in another turn of the event loop: a hundred that wait, each of some milliseconds, would hold it up.
+      lastWrite = write.catch(() => undefined).then(() => nextTurn());
       waitingWrites += 1;
       try {
         return await write;
