@@ -64,3 +64,15 @@ export interface UsageStore {
   /** Deletes the days before this one, and people who were last seen before this time. */
   prune(day: string, time: number): Promise<void>;
 }
+
+/** Of the same group. */
+export function sumOf(left: UsageCounts, right: UsageCounts): UsageCounts {
+  return {
+    ...left,
+    requests: left.requests + right.requests,
+    tokensIn: left.tokensIn + right.tokensIn,
+    tokensOut: left.tokensOut + right.tokensOut,
+    toolCalls: left.toolCalls + right.toolCalls,
+    failures: left.failures + right.failures,
+  };
+}

@@ -5,6 +5,7 @@ import { limits } from '../../core/limits.ts';
 import { queryWordsOf, wordsOf } from './chat-words.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
@@ -32,11 +33,18 @@ export function createSqliteChats(
 ): ChatStore {
   const oldestCreated = (): number => now() - bounds.ageMs;
 
-  /** Reads first: usually there is nothing to remove, and a write would have to wait for locks. */
   async function removeAny(condition: string, ...values: SQLInputValue[]): Promise<void> {
-    const sql = `SELECT 1 FROM chats WHERE ${condition} LIMIT 1`;
-    const hasMatch = await connection.read((database) => selectFirst(database, sql, ...values) !== undefined);
-    if (hasMatch) await connection.write((database) => remove(database, condition, ...values));
+    await deleteInParts<{ position: number }>(connection, {
+      table: 'chats',
+      key: ['position'],
+      columns: ['characters'],
+      condition,
+      values,
+      forEach(database) {
+        const removeWords = database.prepare('DELETE FROM chat_words WHERE rowid = ?');
+        return ({ position }) => void removeWords.run(position);
+      },
+    });
   }
 
   return {

@@ -7,6 +7,7 @@ import { limits } from '../../core/limits.ts';
 import { keyIdOf } from '../../core/callers/people.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 
@@ -34,12 +35,13 @@ export function createSqliteCredentials(connection: DatabaseConnection, secret: 
     cipher.encrypt(JSON.stringify(credential), { id: callerId, field: fieldOf(server) });
 
   async function remove(condition: string, values: readonly SQLInputValue[]): Promise<Credential[]> {
-    // Read first: most keys and servers have none, and a write would have to wait for locks.
-    const find = `SELECT 1 FROM credentials WHERE ${condition} LIMIT 1`;
-    if ((await connection.read((database) => database.prepare(find).get(...values))) === undefined) return [];
-    const rows = await connection.write((database) =>
-      selectAll<CredentialRow>(database, `DELETE FROM credentials WHERE ${condition} RETURNING ${columns}`, ...values),
-    );
+    const rows = await deleteInParts<CredentialRow>(connection, {
+      table: 'credentials',
+      key: ['caller_id', 'server_id'],
+      columns: ['value', 'revision'],
+      condition,
+      values,
+    });
     const removed: Credential[] = [];
     for (let start = 0; start < rows.length; start += decryptedAtOnce) {
       removed.push(...rows.slice(start, start + decryptedAtOnce).flatMap((row) => read(row) ?? []));

@@ -1,6 +1,7 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { NoteStore, NoteBounds, NoteKind } from '../../core/stores/note-store.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { deleteInParts } from './delete-in-parts.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { ownedBy } from './owned-by.ts';
@@ -10,6 +11,11 @@ import { sharesIn } from './sqlite-shares.ts';
 /** Notes of one kind, encrypted one by one, on the registry's connection (see `createSqliteRuns`). */
 export function createSqliteNotes(connection: DatabaseConnection, secret: string, kind: NoteKind): NoteStore {
   const cipher = createSecretCipher(secret, 'chat_memory');
+  async function removeAny(condition: string, ...values: SQLInputValue[]): Promise<number> {
+    return (await deleteInParts(connection, { table: 'chat_memory', key: ['position'], columns: ['characters'], condition, values }))
+      .length;
+  }
+
   return {
     keep({ id, callerId, value, expires }, bounds) {
       const encrypted = cipher.encrypt(value, { id, field: kind });
@@ -38,20 +44,10 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
 
     async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
-      // Read first: most keys have no notes, and a write would have to wait for locks.
-      const find = `SELECT 1 FROM chat_memory WHERE ${condition} AND kind = ? LIMIT 1`;
-      if ((await connection.read((database) => database.prepare(find).get(...values, kind))) === undefined) return;
-      await connection.write((database) =>
-        database.prepare(`DELETE FROM chat_memory WHERE ${condition} AND kind = ?`).run(...values, kind),
-      );
+      await removeAny(`${condition} AND kind = ?`, ...values, kind);
     },
 
-    async forgetUntil(time) {
-      const find = 'SELECT 1 FROM chat_memory WHERE kind = ? AND expires <= ? LIMIT 1';
-      if ((await connection.read((database) => database.prepare(find).get(kind, time))) === undefined) return 0;
-      const sql = 'DELETE FROM chat_memory WHERE kind = ? AND expires <= ?';
-      return connection.write((database) => Number(database.prepare(sql).run(kind, time).changes));
-    },
+    forgetUntil: (time) => removeAny('kind = ? AND expires <= ?', kind, time),
   };
 }
 

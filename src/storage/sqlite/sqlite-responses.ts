@@ -7,6 +7,7 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
@@ -51,10 +52,7 @@ export function createSqliteResponses(
   }
 
   async function removeAny(condition: string, ...values: SQLInputValue[]): Promise<void> {
-    // Read first: usually there is nothing to remove, and a write would have to wait for locks.
-    const sql = `SELECT 1 FROM responses WHERE ${condition} LIMIT 1`;
-    const hasMatch = await connection.read((database) => selectFirst(database, sql, ...values) !== undefined);
-    if (hasMatch) await connection.write((database) => remove(database, condition, ...values));
+    await deleteInParts(connection, { table: 'responses', key: ['position'], columns: ['characters'], condition, values });
   }
 
   return {

@@ -7,6 +7,7 @@ import type { RunStatus } from '../../core/runs/run.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { MostLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
@@ -16,6 +17,10 @@ import { sharesIn } from './sqlite-shares.ts';
  * and make it read all records again.
  */
 export function createSqliteRuns(connection: DatabaseConnection): RunStore {
+  async function removeAny(condition: string, ...values: SQLInputValue[]): Promise<void> {
+    await deleteInParts(connection, { table: 'runs', key: ['id'], columns: ['characters'], condition, values });
+  }
+
   return {
     save: (runs) =>
       connection.write((database) => {
@@ -50,12 +55,14 @@ export function createSqliteRuns(connection: DatabaseConnection): RunStore {
     },
 
     async prune(bounds) {
+      // No run ends before it began: the first condition finds the few old ones by their index, without reading all runs.
+      await removeAny(`created < ? AND status <> 'running' AND coalesce(finished, created) < ?`, bounds.since, bounds.since);
       while (await connection.write((database) => prune(database, bounds))) await nextTurn();
     },
 
     async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
-      await connection.write((database) => database.prepare(`DELETE FROM runs WHERE ${condition}`).run(...values));
+      await removeAny(condition, ...values);
     },
   };
 }
@@ -126,9 +133,7 @@ function toRun({ events, ...summary }: RunRow): LoggedRun {
 const removedPerTurn: MostLosses = { entries: 5_000, owners: 200 };
 
 /** Returns whether there may be more to remove. */
-function prune(database: DatabaseSync, { since, maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): boolean {
-  // No run ends before it began: the first condition finds the few old ones by their index, without reading all runs.
-  database.prepare(`DELETE FROM runs WHERE created < ? AND status <> 'running' AND coalesce(finished, created) < ?`).run(since, since);
+function prune(database: DatabaseSync, { maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): boolean {
   const shares = sharesIn(database, { table: 'runs', id: 'id', where: 'finished IS NOT NULL', order: 'created, id' });
   const remove = database.prepare('DELETE FROM runs WHERE id = ?');
   const losses = chooseLosses(shares, { entries: maxRuns, characters: maxCharacters }, removedPerTurn);

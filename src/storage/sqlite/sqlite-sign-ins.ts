@@ -3,6 +3,7 @@ import type { BegunSignIn, SignInBounds, SignInStore, StoredSignIn } from '../..
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectFirst } from './select.ts';
 import { sharesIn } from './sqlite-shares.ts';
@@ -71,18 +72,12 @@ export function createSqliteSignIns(connection: DatabaseConnection, secret: stri
 
     async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
-      // Read first: most keys have none, and a write would have to wait for locks.
-      const find = `SELECT 1 FROM sign_ins WHERE ${condition} LIMIT 1`;
-      if ((await connection.read((database) => database.prepare(find).get(...values))) === undefined) return;
-      await connection.write((database) => database.prepare(`DELETE FROM sign_ins WHERE ${condition}`).run(...values));
+      await deleteInParts(connection, { table: 'sign_ins', key: ['position'], condition, values });
     },
 
     async forgetServers(servers) {
-      if (servers.length === 0) return;
-      await connection.write((database) => {
-        const remove = database.prepare('DELETE FROM sign_ins WHERE server_id = ?');
-        for (const server of servers) remove.run(server);
-      });
+      const condition = 'server_id = ?';
+      for (const server of servers) await deleteInParts(connection, { table: 'sign_ins', key: ['position'], condition, values: [server] });
     },
   };
 }

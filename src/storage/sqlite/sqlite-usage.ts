@@ -1,8 +1,10 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { KnownPerson, PeoplePage, UsageDimension, UsageRow, UsageStore } from '../../core/stores/usage-store.ts';
+import type { KnownPerson, PeoplePage, UsageDimension, UsageQuery, UsageRow, UsageStore } from '../../core/stores/usage-store.ts';
+import { sumOf } from '../../core/stores/usage-store.ts';
 import { keyIdOf, personIdOf } from '../../core/callers/people.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { deleteInParts } from './delete-in-parts.ts';
 import { selectAll, selectFirst } from './select.ts';
 
 const sums = `sum(requests) AS requests, sum(tokens_in) AS tokensIn, sum(tokens_out) AS tokensOut, sum(tool_calls) AS toolCalls, sum(failures) AS failures`;
@@ -11,15 +13,11 @@ const addToRow = `ON CONFLICT (day, key_id, person_id, model, tool) DO UPDATE SE
   requests = requests + excluded.requests, tokens_in = tokens_in + excluded.tokens_in, tokens_out = tokens_out + excluded.tokens_out,
   tool_calls = tool_calls + excluded.tool_calls, failures = failures + excluded.failures`;
 const addCounts = `INSERT INTO usage (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ${addToRow}`;
-/** Adds what some people have used in a day to what their key has. `whose`: a condition, which must not come from a request. */
-const countForKey = (whose: string): string => `INSERT INTO usage (${columns})
-  SELECT day, key_id, '', model, tool, sum(requests), sum(tokens_in), sum(tokens_out), sum(tool_calls), sum(failures)
-  FROM usage WHERE day = ? AND key_id = ? AND ${whose} GROUP BY model, tool ${addToRow}`;
 const notePerson = `INSERT INTO people (key_id, id, name, email, last) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key_id, id) DO UPDATE SET
   name = coalesce(excluded.name, name), email = coalesce(excluded.email, email), last = max(last, excluded.last)`;
 
-const rowsPerDeletion = 1_000;
-const rowsPerSearch = 2_000;
+/** In one turn of the event loop, which takes some milliseconds. */
+const rowsPerTurn = 1_000;
 const personColumns = 'key_id AS keyId, id, name, email, last';
 
 /** What distinguishes the rows of a report; the ids of people are unique within a key alone. */
@@ -39,33 +37,61 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
       return row?.day ?? null;
     });
 
-  /** Deletes rows that meet a condition, some in each turn of the event loop. */
-  async function deleteInParts(table: 'usage' | 'people', condition: string, value: SQLInputValue): Promise<void> {
-    const names = table === 'usage' ? ['day', 'key_id', 'person_id', 'model', 'tool'] : ['key_id', 'id'];
-    const find = `SELECT ${names.join(', ')} FROM ${table} WHERE ${condition} LIMIT ${rowsPerDeletion}`;
-    const remove = `DELETE FROM ${table} WHERE ${names.map((name) => `${name} = ?`).join(' AND ')}`;
-    const removeSome = (database: DatabaseSync): number => {
-      const found = selectAll<Record<string, string>>(database, find, value);
-      const removing = database.prepare(remove);
-      for (const row of found) removing.run(...names.map((name) => row[name] ?? ''));
-      return found.length;
-    };
-    while ((await connection.write(removeSome)) === rowsPerDeletion) await nextTurn();
-  }
-
-  /** SQLite knows upper case in ASCII alone. So all are read, some in each turn of the event loop, and no more are kept than are asked for. */
+  /** The last to come first, some in each turn of the event loop. SQLite knows upper case in ASCII alone, so they are searched here. */
   async function findPeople({ limit, offset }: PeoplePage, search: string): Promise<PersonRow[]> {
-    const sql = `SELECT ${personColumns} FROM people WHERE (key_id, id) > (?, ?) ORDER BY key_id, id LIMIT ${rowsPerSearch}`;
-    let found: PersonRow[] = [];
+    const sql = `SELECT ${personColumns} FROM people WHERE (last, key_id, id) < (?, ?, ?) ORDER BY last DESC, key_id DESC, id DESC LIMIT ${rowsPerTurn}`;
+    const found: PersonRow[] = [];
+    let left = offset;
     let rows: PersonRow[] = [];
     do {
-      const { keyId, id } = rows.at(-1) ?? { keyId: '', id: '' };
-      rows = await connection.read((database) => selectAll<PersonRow>(database, sql, keyId, id));
-      const fitting = rows.filter((row) => `${row.id}\n${row.name ?? ''}\n${row.email ?? ''}`.toLowerCase().includes(search));
-      found = [...found, ...fitting].toSorted((one, other) => other.last - one.last).slice(0, offset + limit);
+      const { last, keyId, id } = rows.at(-1) ?? { last: Number.MAX_SAFE_INTEGER, keyId: '', id: '' };
+      rows = await connection.read((database) => selectAll<PersonRow>(database, sql, last, keyId, id));
+      const fitting =
+        search === '' ? rows : rows.filter((row) => `${row.id}\n${row.name ?? ''}\n${row.email ?? ''}`.toLowerCase().includes(search));
+      found.push(...fitting.slice(left, left + limit - found.length));
+      left = Math.max(left - fitting.length, 0);
       await nextTurn();
-    } while (rows.length === rowsPerSearch);
-    return found.slice(offset);
+    } while (rows.length === rowsPerTurn && found.length < limit);
+    return found;
+  }
+
+  /** The sums of a day, some rows in each turn of the event loop, because the people of a few keys may have a hundred thousand. */
+  async function sumUp(day: string, { by, owner, limit }: UsageQuery): Promise<UsageRow[]> {
+    const groups = columnsOf[by];
+    const shown = (column: string): string => (groups.includes(column) ? column : `''`);
+    const values: SQLInputValue[] = owner === undefined ? [day] : [day, owner.keyId, owner.personId];
+    const condition = `day = ?${owner === undefined ? '' : ' AND key_id = ? AND person_id = ?'} AND ${by === 'tool' ? `tool <> ''` : `tool = ''`}`;
+    const range = `FROM usage WHERE ${condition} AND (${place}) > (?, ?, ?, ?)`;
+    const lastOfPart = `SELECT ${place} ${range} ORDER BY ${place} LIMIT 1 OFFSET ${rowsPerTurn - 1}`;
+    const sumsOf = (part: string): string => `SELECT day, ${shown('key_id')} AS keyId, ${shown('person_id')} AS personId,
+      ${shown('model')} AS model, ${shown('tool')} AS tool, ${sums} ${part} GROUP BY ${groups.join(', ')} ORDER BY ${groups.join(', ')}`;
+    const rows = new Map<string, UsageRow>();
+    let after: SQLInputValue[] | undefined = ['', '', '', ''];
+    // Keys and people come in the order of the rows, so later ones add nothing to the first.
+    const enough = groups.includes('key_id') ? limit : Infinity;
+    while (after !== undefined && rows.size <= enough) {
+      const before: SQLInputValue[] = after;
+      const [end, part] = await connection.read((database) => {
+        const last = selectFirst<Record<string, SQLInputValue>>(database, lastOfPart, ...values, ...before);
+        const found =
+          last === undefined
+            ? selectAll<UsageRow>(database, sumsOf(range), ...values, ...before)
+            : selectAll<UsageRow>(
+                database,
+                sumsOf(`${range} AND (${place}) <= (?, ?, ?, ?)`),
+                ...values,
+                ...before,
+                ...Object.values(last),
+              );
+        return [last && Object.values(last), found];
+      });
+      for (const row of part) addTo(rows, row);
+      after = end;
+      await nextTurn();
+    }
+    const found = [...rows.entries()];
+    if (!groups.includes('key_id')) found.sort(([one], [other]) => (one < other ? -1 : 1));
+    return found.slice(0, limit).map(([, row]) => row);
   }
 
   return {
@@ -78,21 +104,11 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
         for (const { keyId, id, name = null, email = null, last } of people) note.run(keyId, id, name, email, last);
       }),
 
-    async report({ by, from, to, owner, limit }) {
-      const shown = (column: string): string => (columnsOf[by].includes(column) ? column : `''`);
-      const conditions = ['day = ?', by === 'tool' ? `tool <> ''` : `tool = ''`];
-      const values: SQLInputValue[] = owner === undefined ? [] : [owner.keyId, owner.personId];
-      if (owner !== undefined) conditions.push('key_id = ?', 'person_id = ?');
-      const groups = columnsOf[by].join(', ');
-      const sql = `SELECT day, ${shown('key_id')} AS keyId, ${shown('person_id')} AS personId, ${shown('model')} AS model, ${shown('tool')} AS tool, ${sums}
-        FROM usage WHERE ${conditions.join(' AND ')} GROUP BY day, ${groups} ORDER BY ${groups} LIMIT ?`;
+    async report(query) {
+      const { from, to, limit } = query;
       const rows: UsageRow[] = [];
-      // A day in each turn of the event loop: all of them may have millions of rows.
-      for (let day = await lastDay(to, '<='); day !== null && day >= from && rows.length < limit; day = await lastDay(day, '<')) {
-        const ofDay = day;
-        rows.push(...(await connection.read((database) => selectAll<UsageRow>(database, sql, ofDay, ...values, limit - rows.length))));
-        await nextTurn();
-      }
+      for (let day = await lastDay(to, '<='); day !== null && day >= from && rows.length < limit; day = await lastDay(day, '<'))
+        rows.push(...(await sumUp(day, { ...query, limit: limit - rows.length })));
       return rows;
     },
 
@@ -106,40 +122,63 @@ export function createSqliteUsage(connection: DatabaseConnection): UsageStore {
         ),
       ),
 
-    async listPeople({ limit, offset, search = '' }) {
-      if (search !== '') return (await findPeople({ limit, offset }, search.toLowerCase())).map(toPerson);
-      const sql = `SELECT ${personColumns} FROM people ORDER BY last DESC, key_id, id LIMIT ? OFFSET ?`;
-      return (await connection.read((database) => selectAll<PersonRow>(database, sql, limit, offset))).map(toPerson);
-    },
+    listPeople: async ({ limit, offset, search = '' }) => (await findPeople({ limit, offset }, search.toLowerCase())).map(toPerson),
 
     async deleteAllOf(ownerId) {
       const [keyId, id] = [keyIdOf(ownerId), personIdOf(ownerId)];
       const [whose, values] = id === undefined ? [`person_id <> ''`, [keyId]] : ['person_id = ?', [keyId, id]];
       let deleted = 0;
-      // Day by day, because a day of a key with many people takes some milliseconds.
+      // By day, with which the index begins.
       for (let day = await lastDay('9999-12-31', '<='); day !== null; day = await lastDay(day, '<')) {
-        const of = day;
-        deleted += await connection.write((database) => {
-          database.prepare(countForKey(whose)).run(of, ...values);
-          return Number(database.prepare(`DELETE FROM usage WHERE day = ? AND key_id = ? AND ${whose}`).run(of, ...values).changes);
+        const rows = await deleteInParts<CountsRow>(connection, {
+          table: 'usage',
+          key: ['day', 'key_id', 'person_id', 'model', 'tool'],
+          columns: ['requests', 'tokens_in', 'tokens_out', 'tool_calls', 'failures'],
+          condition: `day = ? AND key_id = ? AND ${whose}`,
+          values: [day, ...values],
+          forEach: countForKey,
         });
-        await nextTurn();
+        deleted += rows.length;
       }
       const person = id === undefined ? 'key_id = ?' : 'key_id = ? AND id = ?';
-      const isListed = await connection.write(
-        (database) => database.prepare(`DELETE FROM people WHERE ${person}`).run(...values).changes > 0,
-      );
-      return isListed || deleted > 0;
+      const people = await deleteInParts(connection, { table: 'people', key: ['key_id', 'id'], condition: person, values });
+      return people.length + deleted > 0;
     },
 
     async prune(day, time) {
-      const find = 'SELECT 1 FROM usage WHERE day < ? UNION ALL SELECT 1 FROM people WHERE last < ? LIMIT 1';
-      // Read first: usually there is nothing to remove, and a write would have to wait for locks.
-      if ((await connection.read((database) => database.prepare(find).get(day, time))) === undefined) return;
-      await deleteInParts('usage', 'day < ?', day);
-      await deleteInParts('people', 'last < ?', time);
+      const usage = { table: 'usage', key: ['day', 'key_id', 'person_id', 'model', 'tool'] };
+      await deleteInParts(connection, { ...usage, condition: 'day < ?', values: [day] });
+      await deleteInParts(connection, { table: 'people', key: ['key_id', 'id'], condition: 'last < ?', values: [time] });
     },
   };
+}
+
+/** The columns by which the rows of a day are ordered. */
+const place = 'key_id, person_id, model, tool';
+
+function addTo(sumsOfGroups: Map<string, UsageRow>, row: UsageRow): void {
+  const name = [row.keyId, row.personId, row.model, row.tool].join('\0');
+  const sum = sumsOfGroups.get(name);
+  sumsOfGroups.set(name, sum === undefined ? row : sumOf(sum, row));
+}
+
+interface CountsRow {
+  day: string;
+  key_id: string;
+  model: string;
+  tool: string;
+  requests: number;
+  tokens_in: number;
+  tokens_out: number;
+  tool_calls: number;
+  failures: number;
+}
+
+/** What was a person's counts for their key. */
+function countForKey(database: DatabaseSync): (row: CountsRow) => void {
+  const add = database.prepare(addCounts);
+  return ({ day, key_id: keyId, model, tool, requests, tokens_in: read, tokens_out: written, tool_calls: calls, failures }) =>
+    void add.run(day, keyId, '', model, tool, requests, read, written, calls, failures);
 }
 
 interface PersonRow {

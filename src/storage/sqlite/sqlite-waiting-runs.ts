@@ -1,11 +1,12 @@
 import { hash, randomUUID } from 'node:crypto';
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
 import type { DecisionEffect, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
 import { chooseLossesOfOthers } from '../../shared/fair-shares.ts';
 import type { Loss } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
+import { deleteInParts } from './delete-in-parts.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { SecretCipher, SecretField } from '../secrets/encrypt-secrets.ts';
 import { ownedBy } from './owned-by.ts';
@@ -24,6 +25,23 @@ const partCharacters = 512 * 1024;
  */
 export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: string): WaitingRunStore {
   const cipher = createSecretCipher(secret, 'waiting_run');
+
+  /** With their decisions. Returns the ids of their parts, which the caller has to remove. */
+  async function removeRuns(condition: string, values: readonly SQLInputValue[]): Promise<string[]> {
+    const rows = await deleteInParts<{ id: string; parts_id: string }>(connection, {
+      table: 'waiting_runs',
+      key: ['id'],
+      columns: ['parts_id', 'characters'],
+      condition,
+      values,
+      forEach(database) {
+        const removeAnswers = database.prepare('DELETE FROM waiting_answers WHERE run_id = ?');
+        return ({ id }) => void removeAnswers.run(id);
+      },
+    });
+    return rows.map(({ parts_id: partsId }) => partsId);
+  }
+
   return {
     async keep(run, bounds) {
       const text = await stringifyInTurns(run);
@@ -130,30 +148,12 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
 
     async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
-      const partsIds = await connection.write((database) => {
-        const found = selectAll<{ partsId: string }>(
-          database,
-          `SELECT parts_id AS partsId FROM waiting_runs WHERE ${condition}`,
-          ...values,
-        );
-        database.prepare(`DELETE FROM waiting_answers WHERE run_id IN (SELECT id FROM waiting_runs WHERE ${condition})`).run(...values);
-        database.prepare(`DELETE FROM waiting_runs WHERE ${condition}`).run(...values);
-        return found.map(({ partsId }) => partsId);
-      });
+      const partsIds = await removeRuns(condition, values);
       await removeParts(connection, partsIds);
     },
 
     async prune(time) {
-      // Read first: usually there is nothing to remove, and a write would have to wait for locks.
-      const expiredRun = await connection.read((database) =>
-        database.prepare('SELECT 1 FROM waiting_runs WHERE expires < ? LIMIT 1').get(time),
-      );
-      if (expiredRun !== undefined) {
-        await connection.write((database) => {
-          database.prepare('DELETE FROM waiting_answers WHERE run_id IN (SELECT id FROM waiting_runs WHERE expires < ?)').run(time);
-          database.prepare('DELETE FROM waiting_runs WHERE expires < ?').run(time);
-        });
-      }
+      await removeRuns('expires < ?', [time]);
       const sql = 'SELECT DISTINCT parts_id AS partsId FROM waiting_run_parts WHERE expires < ?';
       const expired = await connection.read((database) => selectAll<{ partsId: string }>(database, sql, time));
       const partsIds = expired.map(({ partsId }) => partsId);

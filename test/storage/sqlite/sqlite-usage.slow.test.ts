@@ -52,3 +52,46 @@ test('finds people among many by id, name and address, the last to come first, w
   // Of five searches, each of which reads all.
   expect(turns()).toBeGreaterThan((5 * count) / 10_000);
 });
+
+test('goes through the many people of one day, and lists those far behind, without holding up others', async () => {
+  const { usage, connection } = openStores({ file: ':memory:', secret: 'a secret of tests' });
+  onTestFinished(() => connection.close());
+  const count = 20_000;
+  const counts = { day: dayOf(0), keyId: 'key', requests: 1, tokensIn: 2, tokensOut: 3, toolCalls: 4, failures: 5 };
+  const personOf = (index: number): string => `p${String(index).padStart(5, '0')}`;
+  const models = Array.from({ length: count }, (_, index): UsageCounts => ({
+    ...counts,
+    personId: personOf(index),
+    model: `model ${index % 3}`,
+    tool: '',
+  }));
+  const people = models.map(({ personId: id }, last): KnownPerson => ({ keyId: 'key', id, last }));
+  await usage.add([...models, { ...counts, personId: 'p', model: '', tool: 'time/now' }], people);
+  const everything = { from: dayOf(0), to: dayOf(0), owner: undefined, limit: 7 };
+  const turns = countTurns();
+  let before = 0;
+  const turnsSince = (): number => turns() - before;
+
+  const ofModels = await usage.report({ ...everything, by: 'model' });
+  expect(ofModels.map(({ model, personId, requests, failures }) => [model, personId, requests, failures])).toEqual([
+    ['model 0', '', 6_667, 33_335],
+    ['model 1', '', 6_667, 33_335],
+    ['model 2', '', 6_666, 33_330],
+  ]);
+  expect(turnsSince()).toBeGreaterThanOrEqual(count / 1_000);
+  expect(await usage.report({ ...everything, by: 'tool' })).toMatchObject([{ tool: 'time/now', toolCalls: 4 }]);
+  expect(await usage.report({ ...everything, by: 'key' })).toMatchObject([{ keyId: 'key', tokensIn: 2 * count }]);
+  expect((await usage.report({ ...everything, by: 'user' })).map(({ personId }) => personId)).toEqual(
+    Array.from({ length: 7 }, (_, index) => personOf(index)),
+  );
+
+  before = turns();
+  expect((await usage.listPeople({ limit: 2, offset: count - 3 })).map(({ id }) => id)).toEqual([personOf(2), personOf(1)]);
+  expect(turnsSince()).toBeGreaterThanOrEqual(count / 1_000);
+
+  before = turns();
+  expect(await usage.deleteAllOf('key')).toBe(true);
+  expect(turnsSince()).toBeGreaterThanOrEqual((2 * count) / 1_000);
+  expect(await usage.listPeople({ limit: 2, offset: 0 })).toEqual([]);
+  expect(await usage.report({ ...everything, by: 'user' })).toMatchObject([{ personId: '', requests: count }]);
+});
