@@ -101,12 +101,12 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   const { corsOrigins: allowedOrigins, clientStallTimeoutMs: stallMs, storeChats: isStoring } = config;
   const { inspector } = tools;
 
-  await app.register(gatewayRoutes, { ...parts, version, isDraining: () => runs.isDraining(), registry });
-  await app.register(consoleRoutes, { version, findConsole: createConsoleFolder(context.logger), hasSignIn: logins !== undefined });
-  await app.register(loginRoutes, { logins, publicUrl: config.publicUrl, now });
-  await app.register(descriptionRoutes, { version, schemas: { connection: connectionSchema, preset: presetSchema } });
-  await app.register(doctorRoute, { examine: parts.examine });
-  await app.register(metricsRoute, { metrics: parts.metrics });
+  await gatewayRoutes(app, { ...parts, version, isDraining: () => runs.isDraining(), registry });
+  await consoleRoutes(app, { version, findConsole: createConsoleFolder(context.logger), hasSignIn: logins !== undefined });
+  await loginRoutes(app, { logins, publicUrl: config.publicUrl, now });
+  await descriptionRoutes(app, { version, schemas: { connection: connectionSchema, preset: presetSchema } });
+  await doctorRoute(app, { examine: parts.examine });
+  await metricsRoute(app, { metrics: parts.metrics });
   const conversations = createKeptConversations({
     store: storage.noteStores.conversation,
     spare: storage.spareNotes,
@@ -129,7 +129,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     defaultModel: createDefaultModel(models),
   });
   const runInBackground = createBackgroundRuns({ runs, relay, log: app.log });
-  await app.register(chatRoutes, {
+  await chatRoutes(app, {
     publicUrl: config.publicUrl,
     startRun: runs.start,
     follow: parts.follow,
@@ -142,29 +142,29 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     stallMs,
     now,
   });
-  await app.register(modelRoutes, { models });
+  await modelRoutes(app, { models });
   const { countPassed } = parts.usage;
-  await app.register(passedRoutes, { passOn, countPassed, formBytes: Math.max(config.bodyLimitBytes, limits.formBytes), stallMs });
-  await app.register(countTokensRoute, { models });
-  await app.register(ollamaRoutes, { models, version, countPassed });
-  await app.register(storedChatRoutes, { store: chats, isStoring });
-  await app.register(storedResponseRoutes, { stored: parts.storedResponses, stallMs });
-  await app.register(runRoutes, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });
-  await app.register(approvalRoutes, { decisions, runs, decidedRuns: parts.decidedRuns, stallMs, now });
-  await app.register(resumeRoute, { connected: parts.connected, runs, decidedRuns: parts.decidedRuns, stallMs, now });
+  await passedRoutes(app, { passOn, countPassed, formBytes: Math.max(config.bodyLimitBytes, limits.formBytes), stallMs });
+  await countTokensRoute(app, { models });
+  await ollamaRoutes(app, { models, version, countPassed });
+  await storedChatRoutes(app, { store: chats, isStoring });
+  await storedResponseRoutes(app, { stored: parts.storedResponses, stallMs });
+  await runRoutes(app, { log: parts.runLog, runs, cancelWaiting: decisions.cancel });
+  await approvalRoutes(app, { decisions, runs, decidedRuns: parts.decidedRuns, stallMs, now });
+  await resumeRoute(app, { connected: parts.connected, runs, decidedRuns: parts.decidedRuns, stallMs, now });
   await app.register(approvalPageRoutes, { linked, callers: authenticator, limiter, publicUrl: config.publicUrl });
-  await app.register(toolRoutes, { tools, invoke, publicUrl: config.publicUrl });
-  await app.register(openApiToolRoutes, { tools, invoke, publicUrl: config.publicUrl, version, gatewayId });
-  await app.register(othersCredentialRoutes, { credentials: tools.credentials });
-  await app.register(credentialRoutes, { credentials: tools.credentials, signIns, publicUrl: config.publicUrl });
-  await app.register(oauthCallbackRoutes, {
+  await toolRoutes(app, { tools, invoke, publicUrl: config.publicUrl });
+  await openApiToolRoutes(app, { tools, invoke, publicUrl: config.publicUrl, version, gatewayId });
+  await othersCredentialRoutes(app, { credentials: tools.credentials });
+  await credentialRoutes(app, { credentials: tools.credentials, signIns, publicUrl: config.publicUrl });
+  await oauthCallbackRoutes(app, {
     signIns,
     callers: authenticator,
     clientMetadata: (issuerMark) =>
       config.publicUrl?.startsWith('https:') === true ? clientMetadata(config.publicUrl, issuerMark) : undefined,
   });
   await app.register(connectPageRoutes, { signIns, callers: authenticator, logins, publicUrl: config.publicUrl });
-  await app.register(mcpRoute, {
+  await mcpRoute(app, {
     tools,
     contents: tools.contents,
     invoke,
@@ -178,15 +178,15 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     onDeleted: storage.owners.onDeleted,
   });
 
-  await app.register(usageRoutes, { usage: storage.usage, flush: parts.usage.flush, deletePerson: parts.deletePerson, now });
-  await app.register(keyRoutes, { keys, hasFixedKey: config.adminKey !== undefined, now });
-  await app.register(presetRoutes, { presets, toWire: toPresetWire, findUnknown: createPresetValidator({ presets, models, tools }) });
+  await usageRoutes(app, { usage: storage.usage, flush: parts.usage.flush, deletePerson: parts.deletePerson, now });
+  await keyRoutes(app, { keys, hasFixedKey: config.adminKey !== undefined, now });
+  await presetRoutes(app, { presets, toWire: toPresetWire, findUnknown: createPresetValidator({ presets, models, tools }) });
   const admin = createToolServerAdmin({
     registry,
     inspector,
     parseConnection: parseToolServerConnection,
     parseConnections: parseToolServerConnections,
   });
-  await app.register(toolServerRoutes, { admin, inspector });
+  await toolServerRoutes(app, { admin, inspector });
   await app.register(openWebUiConfigRoutes, { admin, inspector });
 };

@@ -31,9 +31,10 @@ export interface NameResolver {
 export function createNameResolver(lookup: LookupFunction = lookupByDns): NameResolver {
   /**
    * Hosts that have had a public address. Whoever answers for a name can change the answer with each question, so a server that was once reached at a public
-   * address, or could have been, leads nowhere private for what it answers later.
+   * address, or could have been, leads nowhere private for what it answers later. By `max` the cache would set up room
+   * for all of them at once.
    */
-  const publicHosts = new LRUCache<string, true>({ max: maxPublicHosts });
+  const publicHosts = new LRUCache<string, true>({ maxSize: maxPublicHosts, sizeCalculation: () => 1 });
 
   /** None if the name cannot be resolved. */
   const judge = (hostname: string, options: LookupOptions, take: (error: Error | null, judged: Judged[]) => void): void =>
