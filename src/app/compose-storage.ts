@@ -66,20 +66,21 @@ export function composeStorage({ config, now, newId }: AppContext, { send, ...op
 /** Wraps the registry: a tool server that is deleted takes everybody's credentials and sign-ins for it along. */
 function forgetWithServers(
   registry: Registry,
-  stores: readonly { forgetServers(servers: readonly string[]): Promise<unknown> }[],
+  stores: readonly { deleteOfServers(servers: readonly string[]): Promise<unknown> }[],
 ): Registry {
-  const forgetServers = (servers: readonly string[]): Promise<unknown> => Promise.all(stores.map((store) => store.forgetServers(servers)));
+  const deleteOfServers = (servers: readonly string[]): Promise<unknown> =>
+    Promise.all(stores.map((store) => store.deleteOfServers(servers)));
   return {
     ...registry,
     async deleteToolServer(id) {
       await registry.deleteToolServer(id);
-      await forgetServers([id]);
+      await deleteOfServers([id]);
     },
     async replaceToolServers(records) {
       const before = await registry.listToolServers('all');
       await registry.replaceToolServers(records);
       const left = new Set((await registry.listToolServers('all')).map(({ id }) => id));
-      await forgetServers(before.flatMap(({ id }) => (left.has(id) ? [] : [id])));
+      await deleteOfServers(before.flatMap(({ id }) => (left.has(id) ? [] : [id])));
     },
   };
 }

@@ -64,7 +64,7 @@ export function createPromptLog({ store, isRecording, now, logger }: PromptLogOp
         const time = now();
         const masked = await maskSecretsOfLong(value);
         const note = { id, callerId, value: masked, expires: time + limits.runLogMs };
-        await store.keep(note, { time, maxNotes: limits.recordedPrompts, maxCharacters: limits.recordedPromptsCharacters });
+        await store.save(note, { time, maxNotes: limits.recordedPrompts, maxCharacters: limits.recordedPromptsCharacters });
         isFaulty = false;
       })
       .catch(reportFault)
@@ -116,7 +116,7 @@ export function createPromptLog({ store, isRecording, now, logger }: PromptLogOp
 
     async prune() {
       try {
-        const deleted = await store.forgetUntil(isRecording ? now() : Number.MAX_SAFE_INTEGER);
+        const deleted = await store.deleteExpired(isRecording ? now() : Number.MAX_SAFE_INTEGER);
         if (deleted > 0 && !isRecording) logger.info({ prompts: deleted }, 'recorded prompts were deleted, because RECORD_PROMPTS is off');
       } catch (error) {
         reportFault(error);

@@ -75,7 +75,7 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
     const refreshFrom = expires - Math.min(limits.loginRefreshAheadMs, (expires - now()) / 2);
     const end = kept.tokens.refreshToken === undefined ? Math.min(kept.end, expires) : kept.end;
     const value: KeptLogin = { callerId: caller.id, tokens: kept.tokens, refreshFrom, end };
-    await store.keep({ id, callerId: caller.id, value: JSON.stringify(value), expires: end }, { ...bounds, time: now() });
+    await store.save({ id, callerId: caller.id, value: JSON.stringify(value), expires: end }, { ...bounds, time: now() });
     return tokenFor(caller, kept.tokens);
   }
 
@@ -98,13 +98,13 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
     if (known !== undefined && now() < kept.refreshFrom) return known;
     const tokens = await client.refresh(kept.tokens);
     if (tokens === 'refused') {
-      await store.forget(id);
+      await store.delete(id);
       return undefined;
     }
     const caller = await requireAccepted(tokens);
     // Signed out or deleted meanwhile: nobody will use these tokens, or revoke them later.
     if (caller.id !== kept.callerId || (await find(id)) === undefined) {
-      await store.forget(id);
+      await store.delete(id);
       await client.revoke(tokens);
       return undefined;
     }
@@ -156,7 +156,7 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
       const login = newSecret();
       await keep(digestOf(login), caller, { tokens, end: now() + limits.loginMs });
       // Not revoked: providers end all tokens of the same person and client with one.
-      if (before !== undefined) await store.forget(digestOf(before));
+      if (before !== undefined) await store.delete(digestOf(before));
       return { login, returnTo: begun.returnTo, caller };
     },
 
@@ -176,7 +176,7 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
       const id = digestOf(login);
       const kept = await find(id);
       if (kept === undefined) return undefined;
-      await store.forget(id);
+      await store.delete(id);
       await client.revoke(kept.tokens);
       return address === undefined ? undefined : client.whereToSignOut(kept.tokens, `${address}${loginRedirectPath}`);
     },

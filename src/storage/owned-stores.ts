@@ -47,7 +47,7 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
   const open = <Value>(callerId: string, value: Value): Value[] => (isClosed(callerId) ? [] : [value]);
   const notes = (store: NoteStore): NoteStore => ({
     ...store,
-    keep: async (note, bounds) => (isClosed(note.callerId) ? undefined : store.keep(note, bounds)),
+    save: async (note, bounds) => (isClosed(note.callerId) ? undefined : store.save(note, bounds)),
   });
   const { runs, waitingRuns, noteStores, spareNotes, chats, responses, credentials, signIns, usage } = stores;
   const allNotes = [...Object.values(noteStores), spareNotes];
@@ -56,7 +56,7 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
     runs: { ...runs, save: (saved) => runs.save(saved.filter(({ callerId }) => !isClosed(callerId))) },
     waitingRuns: {
       ...waitingRuns,
-      keep: async (run, bounds) => (isClosed(run.callerId) ? { type: 'refused' } : waitingRuns.keep(run, bounds)),
+      save: async (run, bounds) => (isClosed(run.callerId) ? { type: 'refused' } : waitingRuns.save(run, bounds)),
     },
     noteStores: Object.fromEntries(Object.entries(noteStores).map(([kind, store]) => [kind, notes(store)])) as unknown as NoteStores,
     spareNotes: notes(spareNotes),
@@ -64,9 +64,9 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
     responses: { ...responses, add: async (response) => (isClosed(response.callerId) ? undefined : responses.add(response)) },
     credentials: {
       ...credentials,
-      async keep(callerId, server, credential) {
+      async save(callerId, server, credential) {
         requireOpen(callerId);
-        await credentials.keep(callerId, server, credential);
+        await credentials.save(callerId, server, credential);
       },
     },
     signIns: {

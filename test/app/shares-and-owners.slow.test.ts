@@ -82,7 +82,7 @@ function waitingRuns(store: WaitingRunStore): OpenedStore {
   return {
     count: 2 * few,
     isRefusing: true,
-    put: (callerId, number) => store.keep(waitingRun({ id: idOf(callerId, number), callerId, loop: { text: 'x'.repeat(2_000) } }), bounds),
+    put: (callerId, number) => store.save(waitingRun({ id: idOf(callerId, number), callerId, loop: { text: 'x'.repeat(2_000) } }), bounds),
     has: async (owner, number) => (await store.find(idOf(owner, number)))?.type === 'open',
   };
 }
@@ -100,7 +100,7 @@ function notes(memory: NoteStore): OpenedStore {
   const bounds = { time: 0, maxNotes: few, maxCharacters: 1_000_000 };
   return {
     count: 2 * few,
-    put: (callerId, number) => memory.keep(testNote({ id: idOf(callerId, number), callerId }), bounds),
+    put: (callerId, number) => memory.save(testNote({ id: idOf(callerId, number), callerId }), bounds),
     has: async (owner, number) => (await memory.find(idOf(owner, number), 1)) !== undefined,
   };
 }
@@ -139,7 +139,7 @@ function continuations(): OpenedStore {
   return {
     count: limits.continuations + 10,
     put: (owner, number) =>
-      kept.keep(callerOf(owner), callsOf(owner, number), [turn(owner, number), { role: 'tool', toolCallId: 'g', content: 'done' }]),
+      kept.save(callerOf(owner), callsOf(owner, number), [turn(owner, number), { role: 'tool', toolCallId: 'g', content: 'done' }]),
     has: async (owner, number) => (await kept.restore(callerOf(owner), [turn(owner, number)])).length > 1,
   };
 }
@@ -163,7 +163,7 @@ function cachedResults(): OpenedStore {
   const tool = toolNamed('look', 1, { cacheTtlMs: 1_000 });
   return {
     count: limits.cachedResults + 10,
-    put: (owner, number) => cache.keep({ caller: callerOf(owner), tool, args: { number }, value: number }),
+    put: (owner, number) => cache.save({ caller: callerOf(owner), tool, args: { number }, value: number }),
     has: (owner, number) => cache.find(callerOf(owner), tool, { number }) !== undefined,
   };
 }
@@ -328,7 +328,7 @@ const payingModel: ModelBackend = generatedBy(async function* ({ messages }) {
 
 test('whoever fills the store of runs that wait leaves others their decisions', async () => {
   const store = createSqliteWaitingRuns(connect(), 'secret');
-  const waitingRunStore: WaitingRunStore = { ...store, keep: (run, bounds) => store.keep(run, { ...bounds, maxCharacters: 500_000 }) };
+  const waitingRunStore: WaitingRunStore = { ...store, save: (run, bounds) => store.save(run, { ...bounds, maxCharacters: 500_000 }) };
   const { gateway, keys } = await openOffice([], { backends: [backendOf(payingModel)], waitingRuns: waitingRunStore });
   const early = await askPlainly(gateway, {}, keys.ada);
   const long = { messages: [{ role: 'user', content: `Pay 5. ${'x'.repeat(20_000)}` }] };

@@ -78,7 +78,7 @@ async function runOnce(calls: number, chunks: number, log: ActiveRunsOptions['lo
     models: finderOf({ model: backend }, { nativeTools: 'yes' }),
     tools: offering(...(calls > 0 ? [add, ...others] : [])),
     presets: { list: async () => [], find: async () => undefined },
-    configs: { find: async () => undefined, keep: async () => undefined },
+    configs: { find: async () => undefined, save: async () => undefined },
     continuations: memoryContinuations({ now: Date.now }),
     transcripts: memoryTranscripts(),
     settings: {

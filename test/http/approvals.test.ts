@@ -395,7 +395,7 @@ describe('a run that waits', () => {
   });
 
   test('that cannot be kept is no end: the model is told that the call was not run', async () => {
-    const waitingRuns = { ...memoryWaitingRuns(), keep: async () => ({ type: 'refused' as const }) };
+    const waitingRuns = { ...memoryWaitingRuns(), save: async () => ({ type: 'refused' as const }) };
     await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), says('Later, then.')], waitingRuns });
     const seen = await gateway.ask();
     expect([seen.text, seen.eventsOf('warning').map(({ code }) => code)]).toEqual(['Later, then.', ['overloaded']]);

@@ -256,7 +256,7 @@ describe('an approval that a preset called as a tool needs', () => {
   });
 
   test('that cannot be waited for is told to the model, with what was done', async () => {
-    const waitingRuns = { ...memoryWaitingRuns(), keep: async () => ({ type: 'refused' as const }) };
+    const waitingRuns = { ...memoryWaitingRuns(), save: async () => ({ type: 'refused' as const }) };
     await using gateway = await gatewayWith([...payFive(), says('Later, then.')], { waitingRuns });
     const seen = await gateway.ask(withPayer);
     expect(seen.text).toBe('Later, then.');

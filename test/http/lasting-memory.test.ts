@@ -31,7 +31,7 @@ test('a decision to be remembered holds for this once where it cannot be kept', 
   const fault = async (): Promise<never> => {
     throw new GatewayError('storage_unavailable', 'The disk is full.');
   };
-  const approval = { ...memoryNotes(), keep: fault, find: fault };
+  const approval = { ...memoryNotes(), save: fault, find: fault };
   const pay = calls(['pay', { amount: 5 }]);
   await using gateway = await bankGateway({ turns: [pay, says('1'), pay], noteStores: { approval } });
   const answer = await decide(gateway, await askPlainly(gateway, { chat_id: 'one' }), { remember: true });
@@ -58,7 +58,7 @@ test('what lasts about chats goes with the key of their caller', async () => {
   const adminKey = 'sk-tw-fixed-administrator';
   const approval = memoryNotes();
   const ids: string[] = [];
-  const memory = { ...approval, keep: (...given: Parameters<typeof approval.keep>) => (ids.push(given[0].id), approval.keep(...given)) };
+  const memory = { ...approval, save: (...given: Parameters<typeof approval.save>) => (ids.push(given[0].id), approval.save(...given)) };
   await using gateway = await bankGateway({
     turns: [calls(['pay', { amount: 5 }]), says('Paid.')],
     environment: { TOOLWHARF_ADMIN_KEY: adminKey },

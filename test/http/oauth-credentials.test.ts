@@ -76,7 +76,7 @@ async function worldOf(record: ToolServerRecord): Promise<World> {
     call,
     stored,
     async connect(account) {
-      await stores.credentials.keep(idOf(account), 'mail', await credentialOf(oauth, record, account));
+      await stores.credentials.save(idOf(account), 'mail', await credentialOf(oauth, record, account));
       return stored(account);
     },
     async whoami(user) {
@@ -138,7 +138,7 @@ describe.each(kinds)('%s at which each person signs in', (_kind, start, type) =>
     expect(new Set(await Promise.all(Array.from({ length: 20 }, () => whoami('ada'))))).toEqual(new Set(['ada']));
     expect(authorization.grants('refresh_token')).toHaveLength(1);
     const second = await stored('ada');
-    expect([second.accessToken === first.accessToken, second.grant === first.grant]).toEqual([false, true]);
+    expect([second.accessToken === first.accessToken, second.signInId === first.signInId]).toEqual([false, true]);
   });
 
   test('asks for a sign-in again once that was ended, or when it refuses new tokens too', async () => {

@@ -11,12 +11,12 @@ test('the tokens of a run that was cancelled while it was written down are worth
   const store = memoryWaitingRuns();
   const reached = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
-  const keep: WaitingRunStore['keep'] = async (...kept) => {
+  const save: WaitingRunStore['save'] = async (...kept) => {
     reached.resolve();
     await released.promise;
-    return store.keep(...kept);
+    return store.save(...kept);
   };
-  await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), says('Paid.')], waitingRuns: { ...store, keep } });
+  await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), says('Paid.')], waitingRuns: { ...store, save } });
   const asking = gateway.ask();
   await reached.promise;
   const [run] = (await call(gateway, 'GET /api/runs')).json<{ data: { id: string }[] }>().data;

@@ -38,7 +38,7 @@ function behindOthers(stores: NoteStores): NoteStores {
   };
   const slow = Object.entries(stores).map(([kind, store]): [string, NoteStore] => [
     kind,
-    { ...store, keep: async (note, bounds) => later().then(() => store.keep(note, bounds)) },
+    { ...store, save: async (note, bounds) => later().then(() => store.save(note, bounds)) },
   ]);
   return Object.fromEntries(slow) as unknown as NoteStores;
 }

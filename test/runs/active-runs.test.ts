@@ -37,7 +37,7 @@ function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { ru
       toolTimeoutMs: 5_000,
     },
     presets: { list: async () => [], find: async () => undefined },
-    configs: { find: async () => undefined, keep: async () => undefined },
+    configs: { find: async () => undefined, save: async () => undefined },
     newCallId: () => 'call',
     now: Date.now,
   };

@@ -15,7 +15,7 @@ export function describeNoteStore(name: string, createStore: () => NoteStore): v
       store = createStore();
     });
     const keep = (id: string, fields: Partial<Note> = {}, bounds: object = {}): Promise<void> =>
-      store.keep(testNote({ id, ...fields }), { ...noBounds, ...bounds });
+      store.save(testNote({ id, ...fields }), { ...noBounds, ...bounds });
     const found = async (...ids: string[]): Promise<boolean[]> =>
       await Promise.all(ids.map(async (id) => (await store.find(id, 1)) !== undefined));
 
@@ -61,15 +61,15 @@ export function describeNoteStore(name: string, createStore: () => NoteStore): v
     it('forgets what expires until a time, and says how many those were', async () => {
       await keep('a');
       await keep('b', { expires: 9_000 });
-      expect([await store.forgetUntil(4_999), await store.forgetUntil(5_000)]).toEqual([0, 1]);
+      expect([await store.deleteExpired(4_999), await store.deleteExpired(5_000)]).toEqual([0, 1]);
       expect(await found('a', 'b')).toEqual([false, true]);
     });
 
     it('forgets one, and all of a caller', async () => {
       for (const id of ['a', 'b', 'c']) await keep(id);
       await keep('of bob', { callerId: 'bob' });
-      await store.forget('a');
-      await store.forget('never was');
+      await store.delete('a');
+      await store.delete('never was');
       expect(await found('a', 'b', 'c', 'of bob')).toEqual([false, true, true, true]);
       await store.deleteAllOf('ada');
       await store.deleteAllOf('nobody');

@@ -77,7 +77,7 @@ export function describeSignInStore(name: string, createStore: () => SignInStore
       expect(await left()).toEqual([true, true, false, true, true]);
       await store.deleteAllOf('key');
       expect(await left()).toEqual([false, false, false, true, true]);
-      await store.forgetServers(['mail']);
+      await store.deleteOfServers(['mail']);
       expect(await left()).toEqual([false, false, false, false, true]);
     });
   });

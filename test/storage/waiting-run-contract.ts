@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ApprovalAnswer } from '../../src/core/user-input/approval.ts';
-import type { KeepResult, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
+import type { SaveResult, WaitingCall, WaitingRun, WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
 import { chatRequest } from '../_support/tools.ts';
 
 export const noBounds = { maxRunCharacters: 10_000_000, maxOfCaller: 100, maxCharacters: 10_000_000 };
-const refused: KeepResult = { type: 'refused' };
-const kept = (...givenUp: string[]): KeepResult => ({ type: 'kept', givenUp });
+const refused: SaveResult = { type: 'refused' };
+const kept = (...givenUp: string[]): SaveResult => ({ type: 'saved', givenUp });
 const approve: ApprovalAnswer = { decision: 'approve' };
 const reject: ApprovalAnswer = { decision: 'reject', message: "it's ünïcode\u2028" };
 
@@ -32,7 +32,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
 
     it('are found with all their fields, share nothing with what was kept, and are not found by a name every object has', async () => {
       const run = waitingRun();
-      expect(await store.keep(run, noBounds)).toEqual(kept());
+      expect(await store.save(run, noBounds)).toEqual(kept());
       run.calls.pop();
       expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', answers: new Map(), run: waitingRun() });
       expect(await store.find('constructor')).toBeUndefined();
@@ -40,7 +40,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
     });
 
     it('take one decision for each call, and are closed with the last one', async () => {
-      await store.keep(waitingRun(), noBounds);
+      await store.save(waitingRun(), noBounds);
       expect(await store.findHead('run-a')).toEqual({ callerId: 'ada', waitId: 'wait-1', expires: 5_000, isOpen: true });
       expect(await store.decide(place('two'), reject)).toEqual({ type: 'recorded', waiting: ['one'] });
       expect(await store.find('run-a')).toMatchObject({ answers: new Map([['two', reject]]) });
@@ -60,21 +60,21 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
     });
 
     it('give the last decision to one of those who come at once', async () => {
-      await store.keep(waitingRun(), noBounds);
+      await store.save(waitingRun(), noBounds);
       const effects = await Promise.all(['one', 'two', 'one', 'two', 'one'].map((callId) => store.decide(place(callId), approve)));
       expect(effects.map(({ type }) => type).toSorted()).toEqual(['closed', 'closed', 'closed', 'complete', 'recorded']);
     });
 
     it('are opened anew when they wait again, without the decisions of the time before', async () => {
-      await store.keep(waitingRun(), noBounds);
+      await store.save(waitingRun(), noBounds);
       await store.decide(place('one'), approve);
       const again = waitingRun({ waitId: 'wait-2' });
-      await store.keep(again, noBounds);
+      await store.save(again, noBounds);
       expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', answers: new Map(), run: again });
       expect(await store.decide(place('one'), approve)).toEqual({ type: 'closed' });
       expect(await store.decide(place('one', { waitId: 'wait-2' }), approve)).toEqual({ type: 'recorded', waiting: ['two'] });
       expect(await store.decide(place('two', { waitId: 'wait-2' }), approve)).toMatchObject({ type: 'complete' });
-      await store.keep(waitingRun({ waitId: 'wait-3' }), noBounds);
+      await store.save(waitingRun({ waitId: 'wait-3' }), noBounds);
       expect(await store.decide(place('one', { waitId: 'wait-3' }), approve)).toEqual({ type: 'recorded', waiting: ['two'] });
     });
 
@@ -84,7 +84,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
         { call: waitingCall('two'), answer: reject },
       ];
       const again = waitingRun({ again: { decided, left: decided.slice(1) } });
-      await store.keep(again, noBounds);
+      await store.save(again, noBounds);
       expect(await store.find('run-a')).toEqual({ callerId: 'ada', type: 'open', answers: new Map(), run: again });
       expect(await store.decide(place('three'), approve)).toEqual({ type: 'closed' });
       const effects = await Promise.all(['one', 'two', 'one'].map((callId) => store.decide(place(callId), approve)));
@@ -93,7 +93,7 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
     });
 
     it('can be closed once, and take no decision after it', async () => {
-      await store.keep(waitingRun(), noBounds);
+      await store.save(waitingRun(), noBounds);
       await store.decide(place('one'), approve);
       expect([await store.close('run-a'), await store.close('run-a'), await store.close('run-b')]).toEqual([true, false, false]);
       expect(await store.decide(place('two'), approve)).toEqual({ type: 'closed' });
@@ -102,13 +102,13 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
 
     it('have bounds for each caller and for all, which those that are closed do not count for', async () => {
       const bounds = { ...noBounds, maxOfCaller: 2 };
-      const keep = (id: string, callerId: string): Promise<KeepResult> => store.keep(waitingRun({ id, callerId }), bounds);
+      const keep = (id: string, callerId: string): Promise<SaveResult> => store.save(waitingRun({ id, callerId }), bounds);
       expect([await keep('run-a', 'ada'), await keep('run-b', 'ada'), await keep('run-c', 'ada')]).toEqual([kept(), kept(), refused]);
       expect(await store.find('run-c')).toBeUndefined();
       expect([await keep('run-d', 'bob'), await keep('run-b', 'ada')]).toEqual([kept(), kept()]);
       await store.close('run-a');
       expect(await keep('run-c', 'ada')).toEqual(kept());
-      expect(await store.keep(waitingRun({ id: 'run-e', callerId: 'eve' }), { ...noBounds, maxCharacters: 1_000 })).toEqual(refused);
+      expect(await store.save(waitingRun({ id: 'run-e', callerId: 'eve' }), { ...noBounds, maxCharacters: 1_000 })).toEqual(refused);
     });
 
     it('of the caller who has the most give way, the oldest first, and no others: who has the most is refused', async () => {
@@ -117,13 +117,13 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       const bounds = { ...noBounds, maxCharacters: 75_000 };
       const flood = ['run-a', 'run-b', 'run-c', 'run-d', 'run-e', 'run-f', 'run-g', 'run-h'];
       const answers: string[] = [];
-      for (const [index, id] of flood.entries()) answers.push((await store.keep(large(id, 'eve', 9_000 - index), bounds)).type);
-      const filled = answers.filter((type) => type === 'kept').length;
+      for (const [index, id] of flood.entries()) answers.push((await store.save(large(id, 'eve', 9_000 - index), bounds)).type);
+      const filled = answers.filter((type) => type === 'saved').length;
       expect([filled >= 4, answers.at(-1)]).toEqual([true, 'refused']);
       const newest = flood[filled - 1];
-      expect(await store.keep(large('of-ada', 'ada', 5_000), bounds)).toEqual(kept(newest ?? ''));
+      expect(await store.save(large('of-ada', 'ada', 5_000), bounds)).toEqual(kept(newest ?? ''));
       expect(await store.find(newest ?? '')).toEqual({ callerId: 'eve', type: 'closed' });
-      expect((await store.keep(large('run-i', 'eve', 20_000), bounds)).type).toBe('refused');
+      expect((await store.save(large('run-i', 'eve', 20_000), bounds)).type).toBe('refused');
       expect([(await store.find('of-ada'))?.type, (await store.find('run-a'))?.type]).toEqual(['open', 'open']);
     });
 
@@ -131,9 +131,9 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
       const text = `a${'😀'.repeat(400_000)}${'ü'.repeat(300_000)}`;
       const large = waitingRun({ loop: { version: 1, text } });
       const bounds = { ...noBounds, maxRunCharacters: JSON.stringify(large).length };
-      expect(await store.keep(large, { ...bounds, maxRunCharacters: bounds.maxRunCharacters - 1 })).toEqual({ type: 'too_large' });
+      expect(await store.save(large, { ...bounds, maxRunCharacters: bounds.maxRunCharacters - 1 })).toEqual({ type: 'too_large' });
       expect(await store.find('run-a')).toBeUndefined();
-      expect(await store.keep(large, bounds)).toEqual(kept());
+      expect(await store.save(large, bounds)).toEqual(kept());
       expect(isDeepStrictEqual(await store.find('run-a'), { callerId: 'ada', type: 'open', answers: new Map(), run: large })).toBe(true);
       const effects = await Promise.all(['one', 'two', 'one', 'two'].map((callId) => store.decide(place(callId), approve)));
       expect(effects.map(({ type }) => type).toSorted()).toEqual(['closed', 'closed', 'complete', 'recorded']);
@@ -151,15 +151,15 @@ export function describeWaitingRunStore(name: string, createStore: () => Waiting
         inChat('e', 'ada', 'd'),
         inChat('f', 'ada'),
       ])
-        await store.keep(run, noBounds);
+        await store.save(run, noBounds);
       await store.close('b');
       expect(await store.openIdsOf('ada', 'c')).toEqual(['a']);
     });
 
     it('are named while they are open and good, and forgotten when they have expired', async () => {
-      await store.keep(waitingRun(), noBounds);
-      await store.keep(waitingRun({ id: 'run-b', expires: 6_000 }), noBounds);
-      await store.keep(waitingRun({ id: 'run-c' }), noBounds);
+      await store.save(waitingRun(), noBounds);
+      await store.save(waitingRun({ id: 'run-b', expires: 6_000 }), noBounds);
+      await store.save(waitingRun({ id: 'run-c' }), noBounds);
       await store.close('run-c');
       expect((await store.openIds(5_000)).toSorted()).toEqual(['run-a', 'run-b']);
       expect(await store.openIds(5_001)).toEqual(['run-b']);

@@ -247,7 +247,7 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
     settings: { ...runtime, run, requestTimeoutMs: request.toolTimeoutMs, defaultTimeoutMs: settings.toolTimeoutMs, now },
     keepForCaller: (calls, messages) =>
       request.callIdSeed === undefined
-        ? continuations.keep(run.caller, calls, messages)
+        ? continuations.save(run.caller, calls, messages)
         : continuations.keepDerived(run.caller, request.callIdSeed, { calls, messages }),
   };
   return runChat(chat, emit);

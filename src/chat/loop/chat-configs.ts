@@ -32,12 +32,12 @@ export function createChatConfigs({ store, now, onFault }: ChatConfigsOptions): 
         return undefined;
       }
     },
-    async keep(chat, config) {
+    async save(chat, config) {
       try {
-        if (config === undefined) return await store.forget(idOf(chat));
+        if (config === undefined) return await store.delete(idOf(chat));
         isUsed = true;
         const note = { id: idOf(chat), callerId: chat.callerId, value: JSON.stringify(config), expires: now() + limits.chatConfigMs };
-        await store.keep(note, { ...bounds, time: now() });
+        await store.save(note, { ...bounds, time: now() });
       } catch (error) {
         onFault(error);
       }

@@ -45,7 +45,7 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
 
   async function keep(next: ChatConfig | undefined): Promise<void> {
     config = next;
-    if (chat !== undefined) await configs.keep(chat, next);
+    if (chat !== undefined) await configs.save(chat, next);
   }
 
   async function beginIn(known: ConfiguredChat): Promise<BegunRequest> {

@@ -8,7 +8,7 @@ import { canonicalJson } from '../tool-calls/canonical-json.ts';
 /** Caches results of functions that allow it (`cacheTtlMs`), by caller, function and arguments. Failures are never cached. */
 export interface ResultCache {
   find(caller: Caller, tool: Tool, args: JsonObject): { value: JsonValue } | undefined;
-  keep(entry: { caller: Caller; tool: Tool; args: JsonObject; value: JsonValue }): void;
+  save(entry: { caller: Caller; tool: Tool; args: JsonObject; value: JsonValue }): void;
   /** Of a key also those of its people. */
   deleteAllOf: (ownerId: string) => void;
 }
@@ -32,7 +32,7 @@ export function createResultCache(now: () => number): ResultCache {
       kept.delete(key);
       return undefined;
     },
-    keep({ caller, tool, args, value }) {
+    save({ caller, tool, args, value }) {
       const key = tool.cacheTtlMs === undefined ? undefined : keyOf(caller, tool, args);
       if (key === undefined || tool.cacheTtlMs === undefined) return;
       kept.delete(key);

@@ -7,7 +7,7 @@ export function createResultStore(known: readonly string[] = []): ResultStore {
   let characters = known.reduce((sum, text) => sum + text.length, 0);
   const store: ResultStore & { isEmpty: boolean } = {
     isEmpty: kept.size === 0,
-    keep(text) {
+    add(text) {
       if (kept.size >= limits.keptResults || characters + text.length > limits.keptResultsCharacters) return undefined;
       characters += text.length;
       // Short, so that models copy it without mistakes. It need not be secret, because it is only valid within this run.

@@ -45,7 +45,7 @@ export function truncateResult(text: string, options: TruncateOptions): Truncate
   const head = headWithin(text, Math.ceil(room * headShare));
   const tail = tailWithin(text.slice(head.length), Math.floor(room * (1 - headShare)));
   const end = text.length - tail.length;
-  const reference = results?.keep(text);
+  const reference = results?.add(text);
   const how = reference === undefined ? '' : ` To read on, call ${readerName} with ${JSON.stringify({ reference, offset: head.length })}.`;
   const mark = `[cut: characters ${head.length} to ${end} of ${text.length} are left out.${how}]`;
   return { text: [head, mark, tail].filter((part) => part !== '').join('\n'), isCut: true };

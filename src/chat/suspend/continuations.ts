@@ -15,7 +15,7 @@ export interface Continuations {
    * Stores a turn, and returns the calls as they are to be handed over. Some backends restart their call ids in every turn; if these ids belong to
    * another stored turn, the calls get new ones, or a chat could continue with another one's results. Never rejects.
    */
-  keep(caller: Caller, callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
+  save(caller: Caller, callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
   /** The same with ids that are derived from the seed. The same calls of the same conversation replace the turn that was stored before. */
   keepDerived(caller: Caller, seed: string, turn: { calls: readonly ToolCall[]; messages: readonly ChatMessage[] }): Promise<ToolCall[]>;
   /** Restores the stored messages in a history; returns it unchanged if there are none. Never rejects. */
@@ -66,12 +66,12 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
     const note = { id: idOf(caller, turn.calls), callerId: caller.id, value: JSON.stringify(turn), expires: time + limits.continuationMs };
     const bounds = { time, maxNotes: limits.continuations, maxCharacters: limits.continuationsCharacters };
     // If the gateway ran no calls in this turn, the model can safely repeat it, so it is not worth a database write.
-    if (!turn.messages.some(({ role }) => role === 'tool')) return spare.keep(note, bounds);
+    if (!turn.messages.some(({ role }) => role === 'tool')) return spare.save(note, bounds);
     try {
-      await store.keep(note, bounds);
+      await store.save(note, bounds);
     } catch (error) {
       onFault(error);
-      await spare.keep(note, bounds);
+      await spare.save(note, bounds);
     }
   }
 
@@ -88,7 +88,7 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
   }
 
   return {
-    async keep(caller, callerCalls, messages) {
+    async save(caller, callerCalls, messages) {
       const id = idOf(caller, callerCalls);
       const isArriving = arriving.has(id);
       arriving.add(id);
@@ -104,7 +104,7 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
 
     async keepDerived(caller, seed, { calls: callerCalls, messages }) {
       const calls = callerCalls.map((call, position) => ({ ...call, id: derivedCallId(seed, position, call) }));
-      await spare.forget(idOf(caller, calls));
+      await spare.delete(idOf(caller, calls));
       await save(caller, { calls, messages: withCalls(messages, callerCalls, calls) });
       return calls;
     },

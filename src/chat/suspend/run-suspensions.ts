@@ -22,7 +22,7 @@ export interface ApprovalLinkSigner {
 }
 
 export interface RunSuspensionsOptions {
-  store: Pick<WaitingRunStore, 'keep' | 'prune' | 'close'>;
+  store: Pick<WaitingRunStore, 'save' | 'prune' | 'close'>;
   tokens: ApprovalTokenSigner;
   links: ApprovalLinkSigner;
   makeConnectLink: MakeConnectLink;
@@ -148,7 +148,7 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
 async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onGivenUp, now }: RunSuspensionsOptions): Promise<void> {
   await store.prune(now());
   const { waitingRunCharacters: maxRunCharacters, waitingRunsCharacters: maxCharacters } = limits;
-  const kept = await store.keep(run, { maxRunCharacters, maxOfCaller, maxCharacters });
+  const kept = await store.save(run, { maxRunCharacters, maxOfCaller, maxCharacters });
   if (kept.type === 'too_large') {
     throw new GatewayError(
       'overloaded',

@@ -124,7 +124,7 @@ export function createRunTranscripts({ store, waits, log, giveUp, now, onFault }
     const bounded = withinBounds(transcript);
     const id = noteIdOf(run);
     try {
-      if (bounded === undefined) await store.forget(id);
+      if (bounded === undefined) await store.delete(id);
       else await keep(run, id, JSON.stringify(bounded));
     } catch (error) {
       onFault(error);
@@ -134,7 +134,7 @@ export function createRunTranscripts({ store, waits, log, giveUp, now, onFault }
   async function keep({ callerId }: TranscribedRun, id: string, value: string): Promise<void> {
     const time = now();
     const bounds = { time, maxNotes: limits.transcripts, maxCharacters: limits.transcriptsCharacters };
-    await store.keep({ id, callerId, value, expires: time + limits.transcriptMs }, bounds);
+    await store.save({ id, callerId, value, expires: time + limits.transcriptMs }, bounds);
   }
 
   async function stateOf(runId: string): Promise<keyof typeof unrun> {

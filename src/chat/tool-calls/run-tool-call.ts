@@ -232,7 +232,7 @@ async function runReady(prepared: ReadyCall, circumstances: Circumstances): Prom
   scope.guard?.settle(tool, args, outcome);
   const followUp: FollowUp | undefined = said.isStopped ? { type: 'stop' } : outcome.type === 'result' ? outcome.followUp : undefined;
   const mayKeep = cached === undefined && outcome.type === 'result' && outcome.isTruncated !== true && followUp === undefined;
-  if (mayKeep) cache?.keep({ caller: run.caller, tool, args, value: outcome.value });
+  if (mayKeep) cache?.save({ caller: run.caller, tool, args, value: outcome.value });
 
   // 8. Ask hooks about the result.
   const judged = await judgeResult(prepared, outcome, settings);

@@ -26,8 +26,8 @@ export interface KeyCredential {
 /** What the person has signed in for. */
 export interface OAuthCredential {
   kind: 'oauth';
-  /** One for each sign-in; stays when tokens are refreshed. */
-  grant: string;
+  /** Stays the same when tokens are refreshed. */
+  signInId: string;
   accessToken: string;
   refreshToken?: string;
   scopes?: readonly string[];
@@ -71,7 +71,7 @@ export interface CredentialStore {
    * Adds the credential or replaces the one for this server. Resolves when it is durable.
    * @throws GatewayError `conflict` beyond `limits.credentialsPerKey`: the credentials of others never make room
    */
-  keep(callerId: string, server: string, credential: Credential): Promise<void>;
+  save(callerId: string, server: string, credential: Credential): Promise<void>;
   /** Undefined also for one that cannot be decrypted with the current secret. */
   find(callerId: string, server: string): Promise<StoredCredential | undefined>;
   /** By the id of the server. */
@@ -86,11 +86,11 @@ export interface CredentialStore {
   /** Gives the lease back without a change. Does nothing if it has ended. */
   release(callerId: string, server: string, lease: CredentialLease): Promise<void>;
   /** Resolves to the credential that was deleted; undefined if there was none, or one that cannot be decrypted. */
-  forget(callerId: string, server: string): Promise<Credential | undefined>;
+  delete(callerId: string, server: string): Promise<Credential | undefined>;
   /** Of a key also those of its people. Resolves to those that were deleted and can be decrypted. */
   deleteAllOf(callerId: string): Promise<Credential[]>;
   /** Those of everybody for these servers, likewise. */
-  forgetServers(servers: readonly string[]): Promise<Credential[]>;
+  deleteOfServers(servers: readonly string[]): Promise<Credential[]>;
 }
 
 export interface CredentialLease {
@@ -115,15 +115,15 @@ export interface OwnCredentials {
   /** @throws GatewayError `not_found` for a server that asks nobody, or that the caller may not use */
   serverOf(caller: Caller, server: string): Promise<ToolServerRecord>;
   /** @throws GatewayError `not_found` for any other server, `invalid_request` for a key that does not fit, `conflict` */
-  keep(caller: Caller, server: string, key: string): Promise<ShownCredential>;
+  save(caller: Caller, server: string, key: string): Promise<ShownCredential>;
   /** Stores what the caller has signed in for. @throws GatewayError `not_found` for a server that asks nobody, or that the caller may not use */
-  keepSignIn(caller: Caller, server: string, credential: OAuthCredential): Promise<ShownCredential>;
+  saveSignIn(caller: Caller, server: string, credential: OAuthCredential): Promise<ShownCredential>;
   /** Also for a server that the caller may no longer use. @throws GatewayError `not_found` */
-  forget(caller: Caller, server: string): Promise<void>;
+  delete(caller: Caller, server: string): Promise<void>;
   /** For administrators: what a caller has stored, also for servers that are disabled, gone, or no longer open to them. Nothing is checked about the id. */
   listStored(callerId: string): Promise<ShownCredential[]>;
-  /** For administrators: as `forget`. @throws GatewayError `not_found` */
-  forgetStored(callerId: string, server: string): Promise<void>;
+  /** For administrators: as `delete`. @throws GatewayError `not_found` */
+  deleteStored(callerId: string, server: string): Promise<void>;
   /** Undefined for a server that asks nobody, or that the caller may not use. */
   stateOf(caller: Caller, server: string): Promise<ShownCredential['state'] | undefined>;
   /** Calls `onConnected` whenever this process stores a credential of the caller for the server, until the returned function is called. */

@@ -19,8 +19,8 @@ export interface RegistrationPlace {
 export interface OAuthClientStore {
   /** Undefined also for one that cannot be decrypted with the current secret. */
   find(place: RegistrationPlace): Promise<RegisteredClient | undefined>;
-  /** Keeps the registration unless there is one already, and resolves to the one that is kept: processes that register at the same time agree on one. */
-  keepFirst(place: RegistrationPlace, client: RegisteredClient): Promise<RegisteredClient>;
+  /** Adds the registration unless there is one, and resolves to the one that is stored: processes that register at the same time agree on one. */
+  findOrAdd(place: RegistrationPlace, client: RegisteredClient): Promise<RegisteredClient>;
   /** Deletes the registration if it still is the one of this id. */
-  forget(place: RegistrationPlace, clientId: string): Promise<void>;
+  delete(place: RegistrationPlace, clientId: string): Promise<void>;
 }

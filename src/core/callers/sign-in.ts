@@ -50,7 +50,7 @@ export interface SignIns {
   serverOf(caller: Caller, server: string): Promise<SignInServer>;
   /**
    * Uses the link up and stores the key that its person has entered.
-   * @throws GatewayError `conflict` if the link was used meanwhile, and as `OwnCredentials.keep`
+   * @throws GatewayError `conflict` if the link was used meanwhile, and as `OwnCredentials.save`
    */
   enterKey(signIn: OpenSignIn, caller: Caller, key: string): Promise<void>;
   /** The origin of the page where people sign in. Asks the tool server and its authorization server. @throws GatewayError if they cannot say */
@@ -63,7 +63,7 @@ export interface SignIns {
   /**
    * Finishes a sign-in with the answer of the authorization server, and stores its tokens. Its `state` is used up, unless another browser comes with it.
    * @throws GatewayError `not_found` for a `state` that is unknown, used, or older than ten minutes; `forbidden` for another browser, and for an answer
-   * that is no consent or of another authorization server; and as `OwnCredentials.keepSignIn`
+   * that is no consent or of another authorization server; and as `OwnCredentials.saveSignIn`
    */
   finish(answer: URLSearchParams, browser: ReturningBrowser): Promise<FinishedSignIn>;
 }

@@ -33,5 +33,5 @@ export interface ConfiguredChat {
 export interface ChatConfigs {
   find(chat: ConfiguredChat): Promise<ChatConfig | undefined>;
   /** `undefined` forgets it. */
-  keep(chat: ConfiguredChat, config: ChatConfig | undefined): Promise<void>;
+  save(chat: ConfiguredChat, config: ChatConfig | undefined): Promise<void>;
 }

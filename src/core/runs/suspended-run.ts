@@ -119,7 +119,7 @@ export interface WaitingBounds {
  * Whether a run was stored. If the store is full, the oldest runs of a caller who uses more space than this one are closed: `givenUp` are their ids.
  * If this caller uses the most, or has too many runs, the run is refused; so is a run that is too large.
  */
-export type KeepResult = { type: 'kept'; givenUp: string[] } | { type: 'refused' } | { type: 'too_large' };
+export type SaveResult = { type: 'saved'; givenUp: string[] } | { type: 'refused' } | { type: 'too_large' };
 
 /**
  * Stores suspended runs, encrypted.
@@ -127,7 +127,7 @@ export type KeepResult = { type: 'kept'; givenUp: string[] } | { type: 'refused'
  */
 export interface WaitingRunStore {
   /** Adds a run, or reopens the one of this id. Resolves when it is durable. */
-  keep(run: WaitingRun, bounds: WaitingBounds): Promise<KeepResult>;
+  save(run: WaitingRun, bounds: WaitingBounds): Promise<SaveResult>;
   /** Cheap, as nothing is decrypted. Undefined if no run of that id was suspended in the last day. */
   findHead(id: string): Promise<WaitHead | undefined>;
   /** Undefined also for a run that cannot be decrypted with the current secret. */

@@ -22,16 +22,16 @@ export interface NoteBounds {
  */
 export interface NoteStore {
   /** Adds a note or replaces the one of this id. Beyond the bounds, the caller with the most loses those written longest ago. Resolves when the note is durable. */
-  keep(note: Note, bounds: NoteBounds): Promise<void>;
+  save(note: Note, bounds: NoteBounds): Promise<void>;
   /** Undefined also for an expired note, and for one that cannot be decrypted with the current secret. */
   find(id: string, time: number): Promise<string | undefined>;
   /** Whether there is no note at all, not even an expired one. */
   isEmpty(): Promise<boolean>;
-  forget(id: string): Promise<void>;
+  delete(id: string): Promise<void>;
   /** Of a key also those of its people. */
   deleteAllOf(callerId: string): Promise<void>;
   /** Deletes the notes that expire until `time`; resolves to their number. */
-  forgetUntil(time: number): Promise<number>;
+  deleteExpired(time: number): Promise<number>;
 }
 
 /**

@@ -5,7 +5,7 @@
  */
 export interface ResultStore {
   /** Stores a text and returns the reference with which the model reads on; undefined if the run has stored too much, and the rest is lost. */
-  keep(text: string): string | undefined;
+  add(text: string): string | undefined;
   /** The whole text; undefined for a reference that is not from this run. */
   find(reference: string): string | undefined;
   /** All texts, in the order in which they were stored: a new store that starts with them returns the same references. */

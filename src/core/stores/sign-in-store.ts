@@ -53,5 +53,5 @@ export interface SignInStore {
   /** Of a key also those of its people. */
   deleteAllOf(callerId: string): Promise<void>;
   /** Those of everybody for these servers. */
-  forgetServers(servers: readonly string[]): Promise<void>;
+  deleteOfServers(servers: readonly string[]): Promise<void>;
 }

@@ -32,7 +32,7 @@ export function createRememberedApprovals({ store, now, onFault }: RememberedOpt
       if (scope.chatId === undefined) return;
       const { callerId } = scope;
       const note = { id: idOf(scope), callerId, value: decision, expires: now() + limits.rememberedApprovalMs };
-      await store.keep(note, { ...bounds, time: now() }).catch(onFault);
+      await store.save(note, { ...bounds, time: now() }).catch(onFault);
     },
     async find(scope) {
       if (scope.chatId === undefined) return undefined;

@@ -51,7 +51,7 @@ export function createSqliteCredentials(connection: DatabaseConnection, secret: 
   }
 
   return {
-    keep(callerId, server, credential) {
+    save(callerId, server, credential) {
       const value = encrypt(callerId, server, credential);
       return connection.write((database) => {
         database
@@ -99,17 +99,17 @@ export function createSqliteCredentials(connection: DatabaseConnection, secret: 
       await connection.write((database) => database.prepare(sql).run(callerId, server, revision, until));
     },
 
-    forget: async (callerId, server) => (await remove('caller_id = ? AND server_id = ?', [callerId, server]))[0],
+    delete: async (callerId, server) => (await remove('caller_id = ? AND server_id = ?', [callerId, server]))[0],
 
     deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
       return remove(condition, values);
     },
 
-    async forgetServers(servers) {
-      const forgotten: Credential[] = [];
-      for (const server of servers) forgotten.push(...(await remove('server_id = ?', [server])));
-      return forgotten;
+    async deleteOfServers(servers) {
+      const deleted: Credential[] = [];
+      for (const server of servers) deleted.push(...(await remove('server_id = ?', [server])));
+      return deleted;
     },
   };
 }

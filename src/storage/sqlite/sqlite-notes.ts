@@ -17,7 +17,7 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
   }
 
   return {
-    keep({ id, callerId, value, expires }, bounds) {
+    save({ id, callerId, value, expires }, bounds) {
       const encrypted = cipher.encrypt(value, { id, field: kind });
       return connection.write((database) => {
         database.prepare('DELETE FROM chat_memory WHERE kind = ? AND (id = ? OR expires <= ?)').run(kind, id, bounds.time);
@@ -38,7 +38,7 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
     isEmpty: () =>
       connection.read((database) => database.prepare('SELECT 1 FROM chat_memory WHERE kind = ? LIMIT 1').get(kind) === undefined),
 
-    async forget(id) {
+    async delete(id) {
       await connection.write((database) => database.prepare('DELETE FROM chat_memory WHERE kind = ? AND id = ?').run(kind, id));
     },
 
@@ -47,7 +47,7 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
       await removeAny(`${condition} AND kind = ?`, ...values, kind);
     },
 
-    forgetUntil: (time) => removeAny('kind = ? AND expires <= ?', kind, time),
+    deleteExpired: (time) => removeAny('kind = ? AND expires <= ?', kind, time),
   };
 }
 

@@ -19,7 +19,7 @@ export function createSqliteOAuthClients(connection: DatabaseConnection, secret:
   return {
     find: (place) => connection.read((database) => read(database, place)),
 
-    keepFirst(place, client) {
+    findOrAdd(place, client) {
       const value = cipher.encrypt(JSON.stringify(client), fieldOf(place));
       return connection.write((database) => {
         const first = read(database, place);
@@ -33,7 +33,7 @@ export function createSqliteOAuthClients(connection: DatabaseConnection, secret:
       });
     },
 
-    async forget(place, clientId) {
+    async delete(place, clientId) {
       await connection.write((database) => {
         if (read(database, place)?.id !== clientId) return;
         database.prepare('DELETE FROM oauth_clients WHERE issuer = ? AND redirect_uri = ?').run(place.issuer, place.redirectUri);

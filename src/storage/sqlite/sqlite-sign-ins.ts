@@ -75,7 +75,7 @@ export function createSqliteSignIns(connection: DatabaseConnection, secret: stri
       await deleteInParts(connection, { table: 'sign_ins', key: ['position'], condition, values });
     },
 
-    async forgetServers(servers) {
+    async deleteOfServers(servers) {
       const condition = 'server_id = ?';
       for (const server of servers) await deleteInParts(connection, { table: 'sign_ins', key: ['position'], condition, values: [server] });
     },

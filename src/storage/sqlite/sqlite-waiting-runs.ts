@@ -43,7 +43,7 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
   }
 
   return {
-    async keep(run, bounds) {
+    async save(run, bounds) {
       const text = await stringifyInTurns(run);
       if (text.length > bounds.maxRunCharacters) return { type: 'too_large' };
       // Check before writing anything. The encrypted text is longer, so the transaction checks again.
@@ -85,7 +85,7 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
         });
         if (written === undefined) return { type: 'refused' };
         obsolete = written.partsIds;
-        return { type: 'kept', givenUp: written.closedIds };
+        return { type: 'saved', givenUp: written.closedIds };
       } finally {
         await removeParts(connection, obsolete);
       }

@@ -174,7 +174,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       reason: `it did not list its tools within ${limits.requestMcpOpenMs / 1_000} seconds`,
     }));
     if (opening.type !== 'unreachable' || opening.isRefused !== true) return opening;
-    if (own.grant === undefined) {
+    if (own.signInId === undefined) {
       if (opening.isUnauthorized === true) await ownRecord(record, caller, { key: own.key ?? '' });
       return refused;
     }

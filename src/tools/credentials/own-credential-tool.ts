@@ -31,7 +31,7 @@ export function withOwnCredential(
     const own = await ownRecord(record, caller);
     if (own === undefined) return credentialRequired(record);
     const outcome = await callWith(own);
-    if (outcome.type !== 'error' || own.grant === undefined) return outcome;
+    if (outcome.type !== 'error' || own.signInId === undefined) return outcome;
     if (!isRefused) {
       // Sessions refresh by themselves.
       const isGone = outcome.state === 'not_started' && (await ownRecord(record, caller)) === undefined;

@@ -25,8 +25,8 @@ export interface OwnCredentialsOptions {
 
 /** A connection as one caller uses it. */
 export interface OwnToolServer extends ToolServerRecord {
-  /** Where its key is a token: which sign-in it comes from, whose tokens change. */
-  grant?: string;
+  /** Where its key is a token: the sign-in that it comes from, which stays the same when the token is refreshed. `shared`: the gateway signed in itself. */
+  signInId?: string;
 }
 
 /**
@@ -101,16 +101,16 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
     );
   }
 
-  async function keepFor(caller: Caller, record: ToolServerRecord, credential: Credential): Promise<ShownCredential> {
-    await store.keep(caller.id, record.id, credential);
+  async function saveFor(caller: Caller, record: ToolServerRecord, credential: Credential): Promise<ShownCredential> {
+    await store.save(caller.id, record.id, credential);
     onChanged(caller.id, record.id);
     for (const onConnected of watchers.get(JSON.stringify([caller.id, record.id])) ?? []) onConnected();
     return toShown(record, credential);
   }
 
   /** False if there was none. */
-  async function forgetFor(callerId: string, server: string): Promise<boolean> {
-    if ((await store.forget(callerId, server)) === undefined) return false;
+  async function deleteFor(callerId: string, server: string): Promise<boolean> {
+    if ((await store.delete(callerId, server)) === undefined) return false;
     onChanged(callerId, server);
     return true;
   }
@@ -120,10 +120,10 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
 
     async ownRecord(record, caller, refusal) {
       if (!asksForCredential(record)) return record;
-      if (record.isPerUser !== true) return { ...record, key: await sharedTokens.tokenFor(record, refusal), grant: 'shared' };
+      if (record.isPerUser !== true) return { ...record, key: await sharedTokens.tokenFor(record, refusal), signInId: 'shared' };
       if (record.authType === 'oauth') {
         const credential = await refresher.fresh(caller.id, record, refusal);
-        return credential && { ...record, key: credential.accessToken, grant: credential.grant };
+        return credential && { ...record, key: credential.accessToken, signInId: credential.signInId };
       }
       const stored = await store.find(caller.id, record.id);
       const credential = usable(record, stored?.credential);
@@ -144,7 +144,7 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
       return servers.map((record) => toShown(record, stored.get(record.id)));
     },
 
-    async keep(caller, server, key) {
+    async save(caller, server, key) {
       const record = await serverOf(caller, server);
       const { url, authType } = record;
       if (authType === 'oauth')
@@ -155,15 +155,15 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
       if (authType === 'basic' && !key.includes(':'))
         throw invalidField('key', `must be user:password for the tool server "${record.id}".`);
       const credential: Credential = { kind: 'key', secret: key, binding: { origin: originOf(url) ?? '', authType } };
-      return keepFor(caller, record, credential);
+      return saveFor(caller, record, credential);
     },
 
-    async keepSignIn(caller, server, credential) {
-      return keepFor(caller, await serverOf(caller, server), credential);
+    async saveSignIn(caller, server, credential) {
+      return saveFor(caller, await serverOf(caller, server), credential);
     },
 
-    async forget(caller, server) {
-      if (!(await forgetFor(caller.id, server)))
+    async delete(caller, server) {
+      if (!(await deleteFor(caller.id, server)))
         throw new GatewayError('not_found', `You have no credential for a tool server "${server.slice(0, 100)}".`);
     },
 
@@ -175,8 +175,8 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
       });
     },
 
-    async forgetStored(callerId, server) {
-      if (!(await forgetFor(callerId, server)))
+    async deleteStored(callerId, server) {
+      if (!(await deleteFor(callerId, server)))
         throw new GatewayError('not_found', `There is no credential of theirs for a tool server "${server.slice(0, 100)}".`);
     },
 

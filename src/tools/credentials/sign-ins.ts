@@ -13,7 +13,7 @@ import { redirectUriOf } from './oauth/client-addresses.ts';
 
 export interface SignInsOptions {
   store: SignInStore;
-  credentials: Pick<OwnCredentials, 'keep' | 'keepSignIn' | 'serverOf'>;
+  credentials: Pick<OwnCredentials, 'save' | 'saveSignIn' | 'serverOf'>;
   oauth: Pick<OAuthClient, 'authorizationServerOf' | 'begin' | 'complete' | 'revoke'>;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -50,7 +50,7 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       // Before the link is used up.
       await credentials.serverOf(caller, server);
       if (!(await store.use(id, now()))) throw usedLink();
-      await credentials.keep(caller, server, key);
+      await credentials.save(caller, server, key);
     },
 
     async whereToSignIn(caller, server) {
@@ -91,7 +91,7 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       try {
         // Whoever deletes the key, the person or the server meanwhile deletes the link, and the tokens that there are. Its own time may be over.
         if ((await store.find(found.id, 0)) === undefined) throw unknownState();
-        await credentials.keepSignIn(caller, found.server, credential);
+        await credentials.saveSignIn(caller, found.server, credential);
       } catch (error) {
         void oauth.revoke(credential);
         throw error;

@@ -62,7 +62,7 @@ export function createDefinitionPins(facts: FactStore): DefinitionPins {
   /** `said`: the definitions whose words are to be kept from now on. */
   async function write(record: ToolServerRecord, hashes: HashesByName, said: DefinitionsByName): Promise<void> {
     const place = addressOf(record);
-    await words.keep(record, { place, hashes, said });
+    await words.save(record, { place, hashes, said });
     await writeFact(factName(record), JSON.stringify({ place, pins: Object.fromEntries(hashes), words: true }));
   }
 

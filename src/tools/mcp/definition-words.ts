@@ -23,7 +23,7 @@ interface Pinned {
 export interface DefinitionWords {
   read(record: ToolServerRecord, pinned: Pinned): Promise<Map<string, JsonObject>>;
   /** `said`: new words. Those that are no longer pinned go, and those for which there is no room are not kept. */
-  keep(record: ToolServerRecord, pinned: Pinned & { said: ReadonlyMap<string, ListedDefinition> }): Promise<void>;
+  save(record: ToolServerRecord, pinned: Pinned & { said: ReadonlyMap<string, ListedDefinition> }): Promise<void>;
 }
 
 interface Kept {
@@ -42,7 +42,7 @@ export function createDefinitionWords({ readFact, writeFact }: FactStore): Defin
 
   return {
     read: async (record, pinned) => new Map((await readKept(record, pinned)).map(([name, { definition }]) => [name, definition] as const)),
-    async keep(record, { place, hashes, said }) {
+    async save(record, { place, hashes, said }) {
       const before = await readKept(record, { place, hashes });
       const mask = maskOfEverythingSent(record);
       const added = Array.from(said, ([name, { tool, hashes: now }]): [string, Kept] => [

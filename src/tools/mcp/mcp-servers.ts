@@ -112,7 +112,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
       signal: closing.signal,
       now,
       createSession(use, onOwnListChanged) {
-        const { key: _key, grant, ...record } = use.own;
+        const { key: _key, signInId, ...record } = use.own;
         async function renewFor(refusal: Refusal): Promise<string | undefined> {
           const renewed = await ownRecord(record, { id: use.callerId }, refusal);
           if (renewed !== undefined) use.own = renewed;
@@ -123,7 +123,7 @@ export function createMcpServers(options: McpServersOptions): McpServers {
           {
             ...options,
             ...silent,
-            ...(grant !== undefined && { send: withRenewedToken(options.send, renewFor) }),
+            ...(signInId !== undefined && { send: withRenewedToken(options.send, renewFor) }),
             onListChanged: onOwnListChanged,
             checkDefinitions: unchanged,
             whyWithheld: (fn) => whyNotOffered(fn, record),

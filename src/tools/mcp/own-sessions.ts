@@ -108,7 +108,7 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
 
 /** Tokens of one sign-in are as one key: the session goes on with the new one. */
 function isSame(left: OwnToolServer, right: OwnToolServer): boolean {
-  const isOneSignIn = left.grant !== undefined && left.grant === right.grant;
+  const isOneSignIn = left.signInId !== undefined && left.signInId === right.signInId;
   return isDeepStrictEqual(left, isOneSignIn ? withKeyOf(right, left) : right);
 }
 

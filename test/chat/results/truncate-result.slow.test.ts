@@ -30,7 +30,7 @@ test('page by page a kept result can be read as a whole', async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2_000, size: 'max' }), async (text) => {
       const results = createResultStore();
-      const reference = results.keep(text) ?? '';
+      const reference = results.add(text) ?? '';
       const reader = createReadResultTool('read_result', results, 400);
       let read = '';
       while (read.length < text.length) {
@@ -50,7 +50,7 @@ test.each([
   ['an offset behind the end', { reference: 'result_1', offset: 3 }, "'result_1' has 3 characters"],
 ])('reading %s is an error that says so', async (_name, args, message) => {
   const results = createResultStore();
-  results.keep('abc');
+  results.add('abc');
   const outcome = await createReadResultTool('read_result', results, 400).run({ ...invocation, args });
   expect(outcome).toMatchObject({ type: 'error', message: expect.stringContaining(message) });
 });
@@ -58,12 +58,12 @@ test.each([
 test('a run keeps so many results and no more; the rest is cut without a reference', () => {
   const results = createResultStore();
   expect(results.isEmpty).toBe(true);
-  const references = Array.from({ length: limits.keptResults + 1 }, (_, n) => results.keep(`${n}`));
+  const references = Array.from({ length: limits.keptResults + 1 }, (_, n) => results.add(`${n}`));
   expect(references.at(-1)).toBeUndefined();
   expect(new Set(references).size).toBe(limits.keptResults + 1);
   const fitted = truncateResult('x'.repeat(1_000), { maxBytes: 500, results, readerName: 'read_result' });
   expect(fitted.text).toMatch(/\[cut: characters \d+ to \d+ of 1000 are left out\.\]/u);
-  expect(createResultStore().keep('x'.repeat(limits.keptResultsCharacters + 1))).toBeUndefined();
+  expect(createResultStore().add('x'.repeat(limits.keptResultsCharacters + 1))).toBeUndefined();
 });
 
 test.each([

@@ -5,8 +5,8 @@ import { ann, bob, call, executed, memoryContinuations, own } from '../../_suppo
 test('a caller with too much text loses its oldest turns, and nobody else does', async () => {
   const continuations = memoryContinuations();
   const text = 'x'.repeat(limits.continuationsCharacters / 2);
-  await continuations.keep(bob, [call('b')], executed('b'));
-  for (const id of ['a', 'b']) await continuations.keep(ann, [call(id)], executed(id, text));
+  await continuations.save(bob, [call('b')], executed('b'));
+  for (const id of ['a', 'b']) await continuations.save(ann, [call(id)], executed(id, text));
   expect(await continuations.restore(ann, [own('a')])).toEqual([own('a')]);
   expect(await continuations.restore(ann, [own('b')])).toEqual(executed('b', text));
   expect(await continuations.restore(bob, [own('b')])).toEqual(executed('b'));

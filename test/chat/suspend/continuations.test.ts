@@ -6,7 +6,7 @@ import { ann, bob, call, executed, memoryContinuations, own } from '../../_suppo
 
 test('what was executed is put back for the same caller and calls, and for nobody else', async () => {
   const continuations = memoryContinuations();
-  await continuations.keep(ann, [call('1')], executed('1'));
+  await continuations.save(ann, [call('1')], executed('1'));
   expect(await continuations.restore(ann, [own('1')])).toEqual(executed('1'));
   expect(await continuations.restore(bob, [own('1')])).toEqual([own('1')]);
   expect(await continuations.restore(ann, [own('2')])).toEqual([own('2')]);
@@ -15,7 +15,7 @@ test('what was executed is put back for the same caller and calls, and for nobod
 test('after its time a history is used as it was sent', async () => {
   let time = 0;
   const continuations = memoryContinuations({ now: () => time });
-  await continuations.keep(ann, [call('1')], executed('1'));
+  await continuations.save(ann, [call('1')], executed('1'));
   time = limits.continuationMs + 1;
   expect(await continuations.restore(ann, [own('1')])).toEqual([own('1')]);
 });
@@ -23,8 +23,8 @@ test('after its time a history is used as it was sent', async () => {
 test('what is in the store outlives the process; what ran nothing is not written there', async () => {
   const store = memoryNotes();
   const before = memoryContinuations({ store });
-  await before.keep(ann, [call('1')], executed('1'));
-  await before.keep(ann, [call('2')], [own('2')]);
+  await before.save(ann, [call('1')], executed('1'));
+  await before.save(ann, [call('2')], [own('2')]);
   const after = memoryContinuations({ store });
   expect(await after.restore(ann, [own('1')])).toEqual(executed('1'));
   const thought = { ...own('2'), content: 'changed' } as ChatMessage;
@@ -33,8 +33,8 @@ test('what is in the store outlives the process; what ran nothing is not written
 
 test('a caller with too many loses its oldest ones, and nobody else does', async () => {
   const many = memoryContinuations();
-  await many.keep(bob, [call('0')], executed('0'));
-  for (let n = 0; n < limits.continuations; n++) await many.keep(ann, [call(`${n}`)], executed(`${n}`));
+  await many.save(bob, [call('0')], executed('0'));
+  for (let n = 0; n < limits.continuations; n++) await many.save(ann, [call(`${n}`)], executed(`${n}`));
   expect(await many.restore(ann, [own('0')])).toEqual([own('0')]);
   expect(await many.restore(ann, [own('1')])).toEqual(executed('1'));
   expect(await many.restore(bob, [own('0')])).toEqual(executed('0'));
@@ -45,7 +45,7 @@ test('a history of thousands of turns costs a bounded number of looks, at the la
   let looks = 0;
   const counted = { ...store, find: (...asked: Parameters<typeof store.find>) => ((looks += 1), store.find(...asked)) };
   const continuations = memoryContinuations({ store: counted });
-  await continuations.keep(ann, [call('last')], executed('last'));
+  await continuations.save(ann, [call('last')], executed('last'));
   looks = 0;
   const history = [...Array.from({ length: 5_000 }, (_, n) => own(`${n}`)), own('last')];
   expect(await continuations.restore(ann, history)).toEqual([...history.slice(0, -1), ...executed('last')]);
@@ -68,8 +68,8 @@ test('calls of one turn stay apart where the backend gave them one id, also thos
 test('ids that a backend counts anew never mix two turns: the later one is handed over under ids of its own', async () => {
   let count = 0;
   const continuations = memoryContinuations({ newCallId: () => `own_${++count}` });
-  expect(await continuations.keep(ann, [call('0')], executed('0', 'first'))).toEqual([call('0')]);
-  expect(await continuations.keep(ann, [call('0')], executed('0', 'second'))).toEqual([call('own_1')]);
+  expect(await continuations.save(ann, [call('0')], executed('0', 'first'))).toEqual([call('0')]);
+  expect(await continuations.save(ann, [call('0')], executed('0', 'second'))).toEqual([call('own_1')]);
   const second = await continuations.restore(ann, [own('own_1')]);
   expect(second[0]).toMatchObject({ toolCalls: [{ id: 'own_1' }, { id: 'g' }] });
   const first = await continuations.restore(ann, [own('0')]);
@@ -78,7 +78,7 @@ test('ids that a backend counts anew never mix two turns: the later one is hande
 
 test('nor do they where both turns end at the same moment', async () => {
   const continuations = memoryContinuations();
-  const both = await Promise.all(['first', 'second'].map((text) => continuations.keep(ann, [call('0')], executed('0', text))));
+  const both = await Promise.all(['first', 'second'].map((text) => continuations.save(ann, [call('0')], executed('0', text))));
   expect(both).toEqual([[call('0')], [call('own')]]);
   const texts = await Promise.all(['0', 'own'].map(async (id) => (await continuations.restore(ann, [own(id)]))[1]?.content));
   expect(texts).toEqual(['first', 'second']);
@@ -86,7 +86,7 @@ test('nor do they where both turns end at the same moment', async () => {
 
 test('a turn of other functions is used as it was sent, whatever its ids', async () => {
   const continuations = memoryContinuations();
-  await continuations.keep(ann, [call('0')], executed('0'));
+  await continuations.save(ann, [call('0')], executed('0'));
   const other: ChatMessage = { role: 'assistant', content: null, toolCalls: [{ id: '0', name: 'another', arguments: '{}' }] };
   expect(await continuations.restore(ann, [other])).toEqual([other]);
 });
@@ -94,9 +94,9 @@ test('a turn of other functions is used as it was sent, whatever its ids', async
 test('where the store fails, the turn is kept as long as the process lives, and the fault is told', async () => {
   const faults: unknown[] = [];
   const fault = (): Promise<never> => Promise.reject(new Error('The disk is full.'));
-  const store = { ...memoryNotes(), keep: fault, find: fault };
+  const store = { ...memoryNotes(), save: fault, find: fault };
   const continuations = memoryContinuations({ store, onFault: (error) => void faults.push(error) });
-  expect(await continuations.keep(ann, [call('1')], executed('1'))).toEqual([call('1')]);
+  expect(await continuations.save(ann, [call('1')], executed('1'))).toEqual([call('1')]);
   expect(await continuations.restore(ann, [own('1')])).toEqual(executed('1'));
   expect(faults.length).toBeGreaterThan(0);
 });

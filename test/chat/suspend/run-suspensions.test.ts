@@ -18,9 +18,9 @@ function openWaits() {
     store: {
       prune: (time) => store.prune(time),
       close: (id) => store.close(id),
-      keep(run, bounds) {
+      save(run, bounds) {
         steps.push(`keep ${run.waitId}`);
-        return store.keep(run, bounds);
+        return store.save(run, bounds);
       },
     },
     tokens: { sign: ({ callId }) => (steps.push(`sign ${callId}`), `token of ${callId}`) },
@@ -82,7 +82,7 @@ test('runs that have failed after their decision leave room for those that wait 
   const failed = (): RunSuspension => suspensions.resume(waitingRun({ id: 'failed', callerId: 'ada' }), [], nothing);
   expect(await failed().keepForRetry()).toBe(true);
   for (let number = 0; number < limits.retriedRunsPerCaller; number += 1)
-    await store.keep(waitingRun({ id: `run-${number}`, callerId: 'ada' }), bounds);
+    await store.save(waitingRun({ id: `run-${number}`, callerId: 'ada' }), bounds);
   await store.close('failed');
   expect([await failed().keepForRetry(), (await store.find('failed'))?.type]).toEqual([false, 'closed']);
   const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });

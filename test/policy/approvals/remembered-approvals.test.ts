@@ -31,7 +31,7 @@ test('without a chat nothing is remembered', async () => {
 test('the oldest are forgotten beyond the limit', async () => {
   const notes = memoryNotes();
   // A thousandth of the limit, because filling the whole takes seconds.
-  const memory: NoteStore = { ...notes, keep: (note, bounds) => notes.keep(note, { ...bounds, maxNotes: bounds.maxNotes / 1_000 }) };
+  const memory: NoteStore = { ...notes, save: (note, bounds) => notes.save(note, { ...bounds, maxNotes: bounds.maxNotes / 1_000 }) };
   const remembered = rememberedAt(() => 0, memory);
   for (let index = 0; index <= limits.rememberedApprovals / 1_000; index += 1)
     await remembered.remember(place({ chatId: `chat ${index}` }), 'approve');

@@ -31,7 +31,7 @@ describe('credentials in SQLite', () => {
     const folder = newFolder();
     const file = join(folder, 'toolwharf.db');
     const before = connect(file);
-    await createSqliteCredentials(before, 'secret').keep('key/ada', 'mail', testCredential('CANARY-KEY'));
+    await createSqliteCredentials(before, 'secret').save('key/ada', 'mail', testCredential('CANARY-KEY'));
     const contents = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
     expect([contents.length > 0, contents.filter((content) => content.includes('CANARY'))]).toEqual([true, []]);
     await before.close();
@@ -44,7 +44,7 @@ describe('credentials in SQLite', () => {
   it('cannot be read in the row of another caller or server', async () => {
     const connection = connect(':memory:');
     const store = createSqliteCredentials(connection, 'secret');
-    await store.keep('key/ada', 'mail', testCredential('a'));
+    await store.save('key/ada', 'mail', testCredential('a'));
     const copy = `INSERT INTO credentials (caller_id, server_id, value) SELECT ?, ?, value FROM credentials WHERE caller_id = 'key/ada' AND server_id = 'mail'`;
     for (const [caller, server] of [
       ['key/eve', 'mail'],
@@ -59,7 +59,7 @@ describe('credentials in SQLite', () => {
     const file = join(newFolder(), 'toolwharf.db');
     const store = createSqliteCredentials(connect(file), 'secret');
     const servers = Array.from({ length: 20 }, (_, number) => `server ${number}`);
-    for (const server of servers) await store.keep('key/ada', server, testSignIn('old'));
+    for (const server of servers) await store.save('key/ada', server, testSignIn('old'));
     const script = fileURLToPath(new URL('../refresh-credentials.ts', import.meta.url));
     const beginning = String(Date.now() + 1_000);
     const run = async (name: string): Promise<string[]> =>
@@ -80,10 +80,10 @@ describe('credentials in SQLite', () => {
         )
         .run(limits.credentialsPerKey - 1),
     );
-    await store.keep('key/ada', 'mail', testCredential('a'));
-    await expect(store.keep('key/eve', 'mail', testCredential('b'))).rejects.toMatchObject({ code: 'conflict' });
-    await store.keep('key/ada', 'mail', testCredential('c'));
-    await store.keep('key2/eve', 'mail', testCredential('d'));
+    await store.save('key/ada', 'mail', testCredential('a'));
+    await expect(store.save('key/eve', 'mail', testCredential('b'))).rejects.toMatchObject({ code: 'conflict' });
+    await store.save('key/ada', 'mail', testCredential('c'));
+    await store.save('key2/eve', 'mail', testCredential('d'));
     expect(secretOf((await store.find('key/ada', 'mail'))?.credential)).toBe('c');
     expect(await store.find('key/eve', 'mail')).toBeUndefined();
   });

@@ -26,8 +26,8 @@ describe('notes in SQLite', () => {
   it('is there after a restart, each kind for itself', async () => {
     const file = join(newFolder(), 'toolwharf.db');
     const before = connect(file);
-    await createSqliteNotes(before, 'secret', 'state').keep(testNote(), noBounds);
-    await createSqliteNotes(before, 'secret', 'approval').keep(testNote({ value: 'approve' }), { ...noBounds, maxNotes: 1 });
+    await createSqliteNotes(before, 'secret', 'state').save(testNote(), noBounds);
+    await createSqliteNotes(before, 'secret', 'approval').save(testNote({ value: 'approve' }), { ...noBounds, maxNotes: 1 });
     await before.close();
     const after = connect(file);
     expect(await createSqliteNotes(after, 'secret', 'state').find('ada one', 1)).toBe(testNote().value);
@@ -37,7 +37,7 @@ describe('notes in SQLite', () => {
   it('stands in no file as text, and cannot be read with another secret', async () => {
     const folder = newFolder();
     const connection = connect(join(folder, 'toolwharf.db'));
-    await createSqliteNotes(connection, 'secret', 'state').keep(testNote({ value: 'CANARY-NOTE' }), noBounds);
+    await createSqliteNotes(connection, 'secret', 'state').save(testNote({ value: 'CANARY-NOTE' }), noBounds);
     const contents = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
     expect([contents.length > 0, contents.filter((content) => content.includes('CANARY'))]).toEqual([true, []]);
     expect(await createSqliteNotes(connection, 'another', 'state').find('ada one', 1)).toBeUndefined();

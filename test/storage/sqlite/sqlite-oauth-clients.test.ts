@@ -27,7 +27,7 @@ describe('registrations with authorization servers in SQLite', () => {
   it('are one for each issuer and redirect address: the first, for every process', async () => {
     const file = join(newFolder(), 'toolwharf.db');
     const [one, other] = [createSqliteOAuthClients(connect(file), 'secret'), createSqliteOAuthClients(connect(file), 'secret')];
-    expect(await Promise.all([one.keepFirst(place, client('a')), other.keepFirst(place, client('b'))])).toEqual([client('a'), client('a')]);
+    expect(await Promise.all([one.findOrAdd(place, client('a')), other.findOrAdd(place, client('b'))])).toEqual([client('a'), client('a')]);
     expect(await other.find(place)).toEqual(client('a'));
     expect(await one.find({ ...place, issuer: 'https://other.test' })).toBeUndefined();
     expect(await one.find({ ...place, redirectUri: 'https://other.test' })).toBeUndefined();
@@ -35,24 +35,24 @@ describe('registrations with authorization servers in SQLite', () => {
 
   it('are forgotten unless there is another one by now', async () => {
     const store = createSqliteOAuthClients(connect(':memory:'), 'secret');
-    await store.keepFirst(place, client('a'));
-    await store.forget(place, 'b');
+    await store.findOrAdd(place, client('a'));
+    await store.delete(place, 'b');
     expect(await store.find(place)).toEqual(client('a'));
-    await store.forget(place, 'a');
-    expect([await store.find(place), await store.keepFirst(place, client('b'))]).toEqual([undefined, client('b')]);
+    await store.delete(place, 'a');
+    expect([await store.find(place), await store.findOrAdd(place, client('b'))]).toEqual([undefined, client('b')]);
   });
 
   it('stand in no file as text, and give way to a new one where they cannot be decrypted', async () => {
     const folder = newFolder();
     const connection = connect(join(folder, 'toolwharf.db'));
-    await createSqliteOAuthClients(connection, 'secret').keepFirst(place, client('a'));
+    await createSqliteOAuthClients(connection, 'secret').findOrAdd(place, client('a'));
     const contents = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
     expect([
       contents.some((content) => content.includes('accounts.test')),
       contents.filter((content) => content.includes('CANARY')),
     ]).toEqual([true, []]);
     const another = createSqliteOAuthClients(connection, 'another');
-    expect([await another.find(place), await another.keepFirst(place, client('b'))]).toEqual([undefined, client('b')]);
+    expect([await another.find(place), await another.findOrAdd(place, client('b'))]).toEqual([undefined, client('b')]);
     await connection.write((database) => database.prepare(`UPDATE oauth_clients SET issuer = 'https://evil.test'`).run());
     expect(await another.find({ ...place, issuer: 'https://evil.test' })).toBeUndefined();
   });
@@ -61,7 +61,7 @@ describe('registrations with authorization servers in SQLite', () => {
     const connection = connect(':memory:');
     const store = createSqliteOAuthClients(connection, 'secret');
     for (let number = 0; number <= limits.oauthClients; number += 1)
-      await store.keepFirst({ ...place, issuer: `https://${number}.test` }, client(String(number)));
+      await store.findOrAdd({ ...place, issuer: `https://${number}.test` }, client(String(number)));
     expect(await store.find({ ...place, issuer: 'https://0.test' })).toBeUndefined();
     expect(await store.find({ ...place, issuer: `https://${limits.oauthClients}.test` })).toEqual(client(String(limits.oauthClients)));
   });

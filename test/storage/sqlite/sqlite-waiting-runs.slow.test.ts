@@ -30,7 +30,7 @@ describe('waiting runs in SQLite', () => {
     const file = join(newFolder(), 'toolwharf.db');
     const before = connect(file);
     const store = createSqliteWaitingRuns(before, 'secret');
-    await store.keep(waitingRun(), noBounds);
+    await store.save(waitingRun(), noBounds);
     await store.decide({ ...place, callId: 'one' }, { decision: 'reject' });
     await before.close();
     const after = createSqliteWaitingRuns(connect(file), 'secret');
@@ -49,7 +49,7 @@ describe('waiting runs in SQLite', () => {
   it('stand in no file as text: neither the run nor the decisions', async () => {
     const folder = newFolder();
     const store = createSqliteWaitingRuns(connect(join(folder, 'toolwharf.db')), 'secret');
-    await store.keep(waitingRun({ loop: { text: 'CANARY-RUN' } }), noBounds);
+    await store.save(waitingRun({ loop: { text: 'CANARY-RUN' } }), noBounds);
     await store.decide({ ...place, callId: 'one' }, { decision: 'reject', message: 'CANARY-WORDS' });
     const contents = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'));
     expect(contents.length).toBeGreaterThan(0);
@@ -68,14 +68,14 @@ describe('waiting runs in SQLite', () => {
     const turns: number[] = [];
     const large = (): { toJSON: () => string } => ({ toJSON: () => (turns.push(turn), 'x'.repeat(1_000_000)) });
     const run = { ...waitingRun(), sources: large(), loop: large() } as unknown as WaitingRun;
-    await store.keep(run, noBounds);
+    await store.save(run, noBounds);
     isCounting = false;
     expect(new Set(turns).size).toBe(2);
   });
 
   it('cannot be read with another secret, and take no decision then', async () => {
     const connection = connect(join(newFolder(), 'toolwharf.db'));
-    await createSqliteWaitingRuns(connection, 'secret').keep(waitingRun(), noBounds);
+    await createSqliteWaitingRuns(connection, 'secret').save(waitingRun(), noBounds);
     const other = createSqliteWaitingRuns(connection, 'another');
     expect(await other.find('run-a')).toBeUndefined();
     expect(await other.decide({ ...place, callId: 'one' }, { decision: 'approve' })).toEqual({ type: 'closed' });
@@ -95,16 +95,16 @@ describe('waiting runs in SQLite', () => {
       if (!isOver) setImmediate(count);
     };
     setImmediate(count);
-    await store.keep(large(), noBounds);
+    await store.save(large(), noBounds);
     isOver = true;
     expect(turns).toBeGreaterThan(7);
     expect(await partsIn(connection)).toBe(7);
-    await store.keep(large(), noBounds);
+    await store.save(large(), noBounds);
     expect(await partsIn(connection)).toBe(7);
     await store.close('run-a');
     expect(await partsIn(connection)).toBe(0);
-    await store.keep(large(), noBounds);
-    expect(await store.keep(large({ id: 'run-b' }), { ...noBounds, maxCharacters: 4_500_000 })).toEqual({ type: 'refused' });
+    await store.save(large(), noBounds);
+    expect(await store.save(large({ id: 'run-b' }), { ...noBounds, maxCharacters: 4_500_000 })).toEqual({ type: 'refused' });
     expect(await partsIn(connection)).toBe(7);
     await store.prune(5_001);
     expect(await partsIn(connection)).toBe(0);
@@ -118,7 +118,7 @@ describe('waiting runs in SQLite', () => {
       return left > 0 ? connection.write(work) : Promise.reject(new Error('killed'));
     };
     const cut = createSqliteWaitingRuns({ ...connection, write }, 'secret');
-    await expect(cut.keep(large(), noBounds)).rejects.toThrow('killed');
+    await expect(cut.save(large(), noBounds)).rejects.toThrow('killed');
     expect(await partsIn(connection)).toBe(3);
     const store = createSqliteWaitingRuns(connection, 'secret');
     expect(await store.find('run-a')).toBeUndefined();
@@ -129,7 +129,7 @@ describe('waiting runs in SQLite', () => {
   it('that lack a part cannot be read, and take no decision', async () => {
     const connection = connect(join(newFolder(), 'toolwharf.db'));
     const store = createSqliteWaitingRuns(connection, 'secret');
-    await store.keep(large(), noBounds);
+    await store.save(large(), noBounds);
     await connection.write((database) => database.exec('DELETE FROM waiting_run_parts WHERE position = 6'));
     expect(await store.find('run-a')).toBeUndefined();
     expect(await store.decide({ ...place, callId: 'one' }, { decision: 'approve' })).toEqual({ type: 'closed' });

@@ -43,7 +43,7 @@ describe('signing in at an MCP server with a certified authorization server', ()
     if (second === 'refused') throw new Error('It was refused');
     expect(second.accessToken).not.toBe(first.accessToken);
     expect(second.refreshToken).not.toBe(first.refreshToken);
-    expect(second.grant).toBe(first.grant);
+    expect(second.signInId).toBe(first.signInId);
     expect(await authorization.verify(second.accessToken, server.url)).toMatchObject({ subject: 'ada' });
     authorization.failure = 503;
     await expect(oauth.refresh(record, second)).rejects.toMatchObject({ name: 'GatewayError' });

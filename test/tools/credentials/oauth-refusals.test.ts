@@ -208,7 +208,7 @@ describe('refreshing', () => {
     const { peers, oauth, begin, complete } = await setup({}, undefined, { oauth: settings });
     const credential = await complete((await begin()).pending);
     const renewed = await oauth.refresh(oauthRecord(peers.url, { oauth: { ...settings, clientSecret: 'CANARY-new' } }), credential);
-    expect(renewed).toMatchObject({ client: { id: 'mine', secret: 'CANARY-new' }, grant: credential.grant });
+    expect(renewed).toMatchObject({ client: { id: 'mine', secret: 'CANARY-new' }, signInId: credential.signInId });
     const sent = peers.seenBy('token').map(({ authorization }) => atob(authorization.replace('Basic ', '')));
     expect(sent).toEqual(['mine:CANARY-old', 'mine:CANARY-new']);
   });

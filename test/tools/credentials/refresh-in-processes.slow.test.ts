@@ -18,7 +18,7 @@ test('processes over one database refresh a token once for all who wait in each 
   const file = join(newFolder(), 'toolwharf.db');
   const { credentials, oauthClients: clients, connection } = openStores({ file, secret: 'secret' });
   const signedIn = await credentialOf(oauthClient({ clients }), record);
-  await credentials.keep('key/ada', record.id, { ...signedIn, expires: 0, refreshFrom: 0 });
+  await credentials.save('key/ada', record.id, { ...signedIn, expires: 0, refreshFrom: 0 });
 
   // Late enough that all of them run by then.
   const begin = String(Date.now() + 2_500);

@@ -74,7 +74,7 @@ const tokensOf = (found: readonly (OAuthCredential | undefined)[]): unknown[] =>
 describe('tokens', () => {
   test('are used as they are while they are good, and refreshed before they expire', async () => {
     const { store, refresher, clock, refreshed } = world();
-    await store.keep(ada, 'mail', tokenOf('first', 100_000));
+    await store.save(ada, 'mail', tokenOf('first', 100_000));
     const one = refresher();
     expect(tokensOf([await one.fresh(ada, record), await one.fresh('key/eve', record)])).toEqual(['first', undefined]);
     clock.time = 70_000;
@@ -84,7 +84,7 @@ describe('tokens', () => {
 
   test('are refreshed once for all who wait, in this process and in others', async () => {
     const seen = world();
-    await seen.store.keep(ada, 'mail', tokenOf('first', 100_000));
+    await seen.store.save(ada, 'mail', tokenOf('first', 100_000));
     seen.clock.time = 99_000;
     const usual = seen.answer;
     seen.answer = async (credential) => {
@@ -99,7 +99,7 @@ describe('tokens', () => {
 
   test('that the tool server refuses are refreshed once, and then count as missing', async () => {
     const { store, refresher, refreshed, stored } = world();
-    await store.keep(ada, 'mail', tokenOf('first', 100_000));
+    await store.save(ada, 'mail', tokenOf('first', 100_000));
     const one = refresher();
     const renewed = await Promise.all(Array.from({ length: 5 }, () => one.fresh(ada, record, { key: 'first' })));
     expect(new Set(tokensOf(renewed))).toEqual(new Set(['first+']));
@@ -112,12 +112,12 @@ describe('tokens', () => {
   test('without a refresh token are used until they expire, and count as missing when they are refused', async () => {
     const { store, refresher, clock, stored } = world();
     const one = refresher();
-    await store.keep(ada, 'mail', testSignIn('only', { expires: 100_000, refreshFrom: 70_000 }));
+    await store.save(ada, 'mail', testSignIn('only', { expires: 100_000, refreshFrom: 70_000 }));
     clock.time = 99_000;
     expect(tokensOf([await one.fresh(ada, record)])).toEqual(['only']);
     clock.time = 100_000;
     expect(await one.fresh(ada, record)).toBeUndefined();
-    await store.keep(ada, 'mail', testSignIn('other'));
+    await store.save(ada, 'mail', testSignIn('other'));
     expect(tokensOf([await one.fresh(ada, record)])).toEqual(['other']);
     expect(await one.fresh(ada, record, { key: 'other' })).toBeUndefined();
     expect((await stored())?.ended).toBe('missing');
@@ -125,7 +125,7 @@ describe('tokens', () => {
 
   test('whose refresh is refused have expired, and are not tried again', async () => {
     const seen = world();
-    await seen.store.keep(ada, 'mail', tokenOf('first', 100_000));
+    await seen.store.save(ada, 'mail', tokenOf('first', 100_000));
     seen.clock.time = 99_000;
     seen.answer = async () => 'refused';
     const one = seen.refresher();
@@ -135,7 +135,7 @@ describe('tokens', () => {
 
   test('stay as they are when the authorization server fails, and the next call tries again', async () => {
     const seen = world();
-    await seen.store.keep(ada, 'mail', tokenOf('first', 100_000));
+    await seen.store.save(ada, 'mail', tokenOf('first', 100_000));
     const usual = seen.answer;
     seen.answer = async () => {
       throw new GatewayError('upstream_unreachable', 'It is down.');
@@ -153,7 +153,7 @@ describe('tokens', () => {
 
   test('are refreshed by another process when the one that began has died', async () => {
     const { store, refresher, clock } = world();
-    await store.keep(ada, 'mail', tokenOf('first', 100_000));
+    await store.save(ada, 'mail', tokenOf('first', 100_000));
     clock.time = 100_000;
     const { revision = '' } = (await store.find(ada, 'mail')) ?? {};
     await store.claim(ada, 'mail', { revision, now: clock.time, until: clock.time + limits.oauthLeaseMs });
@@ -164,18 +164,18 @@ describe('tokens', () => {
 
   test('of a sign-in that was ended or replaced meanwhile are revoked, and nobody uses them', async () => {
     const seen = world();
-    await seen.store.keep(ada, 'mail', tokenOf('first', 100_000));
+    await seen.store.save(ada, 'mail', tokenOf('first', 100_000));
     seen.clock.time = 100_000;
     const usual = seen.answer;
     seen.answer = async (credential) => {
-      await seen.store.forget(ada, 'mail');
-      if (seen.revoked.length > 0) await seen.store.keep(ada, 'mail', tokenOf('another account', 900_000));
+      await seen.store.delete(ada, 'mail');
+      if (seen.revoked.length > 0) await seen.store.save(ada, 'mail', tokenOf('another account', 900_000));
       return usual(credential);
     };
     const one = seen.refresher();
     expect(await one.fresh(ada, record)).toBeUndefined();
     await vi.waitFor(() => expect(seen.revoked).toEqual(['first+']));
-    await seen.store.keep(ada, 'mail', tokenOf('second', 100_000));
+    await seen.store.save(ada, 'mail', tokenOf('second', 100_000));
     expect(tokensOf([await one.fresh(ada, record)])).toEqual(['another account']);
     expect(seen.revoked).toEqual(['first+', 'second+']);
   });

@@ -63,7 +63,10 @@ describe("a person's own session with an MCP server", () => {
 
   test('goes on with a new token of the same sign-in, and not with one of another', () => {
     const { sessions, retired } = countedSessions();
-    const token = (key: string, grant: string, fields: Partial<ToolServerRecord> = {}): OwnToolServer => ({ ...own(key, fields), grant });
+    const token = (key: string, signInId: string, fields: Partial<ToolServerRecord> = {}): OwnToolServer => ({
+      ...own(key, fields),
+      signInId,
+    });
     const first = sessions.sessionOf(token('a', 'one'), 'key/ada');
     expect(sessions.sessionOf(token('b', 'one'), 'key/ada')).toBe(first);
     expect(sessions.sessionOf(token('b', 'one'), 'key/bob')).not.toBe(first);

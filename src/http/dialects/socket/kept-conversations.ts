@@ -25,7 +25,7 @@ export interface KeptConversations {
   /** For a request of this model; empty if nothing is kept. @throws GatewayError `storage_unavailable`: an answer without the history would be wrong. */
   find(id: ConversationId, model: string): Promise<ChatMessage[]>;
   /** Replaces what is kept. Beyond the limits the oldest exchanges are dropped, system prompts excepted. Never rejects. */
-  keep(id: ConversationId, conversation: Conversation): Promise<void>;
+  save(id: ConversationId, conversation: Conversation): Promise<void>;
 }
 
 export interface KeptConversationsOptions {
@@ -47,7 +47,7 @@ export function createKeptConversations({ store, spare, now, onFault }: KeptConv
       return kept.model === model ? kept.messages : forAnotherModel(kept.messages);
     },
 
-    async keep(of, { model, messages, isHandedOver }) {
+    async save(of, { model, messages, isHandedOver }) {
       const id = noteIdOf(of);
       const time = now();
       // What only its own backend reads matters until the model has answered.
@@ -56,11 +56,11 @@ export function createKeptConversations({ store, spare, now, onFault }: KeptConv
       const note = { id, callerId: of.callerId, value, expires: time + limits.conversationMs };
       const bounds = { time, maxNotes: limits.conversations, maxCharacters: limits.conversationsCharacters };
       try {
-        await store.keep(note, bounds);
-        await spare.forget(id);
+        await store.save(note, bounds);
+        await spare.delete(id);
       } catch (error) {
         onFault(error);
-        await spare.keep(note, bounds);
+        await spare.save(note, bounds);
       }
     },
   };

@@ -34,7 +34,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
     async function keep(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void> {
       if (conversation.queued.isReplaced) return;
       const messages = [...history, ...asked, ...added.after(run.transcript ?? [], outcome)];
-      await conversations.keep(conversation.id, { model: sent.model, messages, isHandedOver: added.isHandedOver });
+      await conversations.save(conversation.id, { model: sent.model, messages, isHandedOver: added.isHandedOver });
     }
 
     return {

@@ -31,7 +31,7 @@ export const credentialRoutes: FastifyPluginAsync<CredentialRouteOptions> = asyn
 
   app.put<WithServer>('/api/credentials/:server', async ({ params: { server }, body, caller, log }) => {
     const { key } = parseInput(givenKey, body, 'a JSON object with the key');
-    const kept = await credentials.keep(caller, server, key);
+    const kept = await credentials.save(caller, server, key);
     log.info({ server: kept.server, caller_id: caller.id }, 'credential stored');
     return toWire(kept);
   });
@@ -42,7 +42,7 @@ export const credentialRoutes: FastifyPluginAsync<CredentialRouteOptions> = asyn
   });
 
   app.delete<WithServer>('/api/credentials/:server', async ({ params: { server }, caller, log }) => {
-    await credentials.forget(caller, server);
+    await credentials.delete(caller, server);
     log.info({ server, caller_id: caller.id }, 'credential deleted');
     return { id: server, deleted: true };
   });
@@ -61,7 +61,7 @@ export const othersCredentialRoutes: FastifyPluginAsync<Pick<CredentialRouteOpti
     callerId: string,
     { params: { server }, caller, log }: FastifyRequest<{ Params: { server: string } }>,
   ): Promise<JsonObject> {
-    await credentials.forgetStored(callerId, server);
+    await credentials.deleteStored(callerId, server);
     log.info({ server, caller_id: callerId, by: caller.id }, 'credential deleted by an administrator');
     return { id: server, deleted: true };
   }

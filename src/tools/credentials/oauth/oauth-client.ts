@@ -206,7 +206,7 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
         const tokens = await processAuthorizationCodeResponse(server, asClient, answer);
         return {
           kind: 'oauth',
-          grant: randomUUID(),
+          signInId: randomUUID(),
           ...withoutUndefined({ scopes: pending.scopes, revocationEndpoint, resource }),
           ...tokensIn(tokens, { who, now: now() }),
           client,
@@ -217,7 +217,7 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
       } catch (error) {
         const isUnknown = isUnknownClient(oauthErrorOf(error));
         if (isUnknown && pending.isRegistered) {
-          await registrar.forget({ issuer, redirectUri }, client.id);
+          await registrar.delete({ issuer, redirectUri }, client.id);
           throw new GatewayError('conflict', `${who} does not know the gateway any more. It will register again: begin again.`);
         }
         throw explainOAuthFailure(error, who);
@@ -242,7 +242,7 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
         return { ...rest, client, ...tokensIn(tokens, { who, now: now() }) };
       } catch (error) {
         if (isUnknownClient(oauthErrorOf(error)) && credential.registeredFor !== undefined)
-          await registrar.forget({ issuer: binding.issuer, redirectUri: credential.registeredFor }, client.id);
+          await registrar.delete({ issuer: binding.issuer, redirectUri: credential.registeredFor }, client.id);
         if (isRefusal(error)) return 'refused';
         throw explainOAuthFailure(error, who);
       }

@@ -32,7 +32,7 @@ export interface ClientRegistrar {
     use: { address: string; settings: RequestSettings },
   ): Promise<ChosenClient>;
   /** After the server has said that it does not know the client. */
-  forget(place: RegistrationPlace, clientId: string): Promise<void>;
+  delete(place: RegistrationPlace, clientId: string): Promise<void>;
 }
 
 export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrarOptions): ClientRegistrar {
@@ -42,7 +42,7 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
   async function register(server: AuthorizationServer, place: RegistrationPlace, settings: RequestSettings): Promise<RegisteredClient> {
     const known = await store.find(place);
     if (known !== undefined && (known.expires === undefined || known.expires > now())) return known;
-    if (known !== undefined) await store.forget(place, known.id);
+    if (known !== undefined) await store.delete(place, known.id);
     const method = methodOf(server.token_endpoint_auth_methods_supported, true);
     try {
       const metadata = { ...aboutClient(place.redirectUri), token_endpoint_auth_method: method };
@@ -54,7 +54,7 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
           `Registering with the authorization server ${server.issuer} gave an id or a secret that cannot be sent, or has no end.`,
         );
       const given = methodFrom(registered['token_endpoint_auth_method']) ?? method;
-      return await store.keepFirst(place, {
+      return await store.findOrAdd(place, {
         id,
         method: secret === undefined ? 'none' : given,
         ...(secret !== undefined && given !== 'none' && { secret }),
@@ -86,7 +86,7 @@ export function createClientRegistrar({ store, publicUrl, now }: ClientRegistrar
       registering.set(key, registration);
       return { client: await registration, isRegistered: true, redirectUri };
     },
-    forget: (place, clientId) => store.forget(place, clientId),
+    delete: (place, clientId) => store.delete(place, clientId),
   };
 }
 

@@ -13,19 +13,19 @@ const atOnce = 8;
 
 /** Wraps the store: what is deleted is revoked too, where its authorization server offers that (RFC 7009). Deleting succeeds whatever becomes of it. */
 export function withRevocation(store: CredentialStore, send: SendOutbound): CredentialStore {
-  const revokeBehind = (forgotten: Credential[]): Credential[] => {
-    void revokeTokens(send, forgotten);
-    return forgotten;
+  const revokeBehind = (deleted: Credential[]): Credential[] => {
+    void revokeTokens(send, deleted);
+    return deleted;
   };
   return {
     ...store,
-    async forget(callerId, server) {
-      const forgotten = await store.forget(callerId, server);
-      if (forgotten !== undefined) await revokeTokens(send, [forgotten]);
-      return forgotten;
+    async delete(callerId, server) {
+      const deleted = await store.delete(callerId, server);
+      if (deleted !== undefined) await revokeTokens(send, [deleted]);
+      return deleted;
     },
     deleteAllOf: async (callerId) => revokeBehind(await store.deleteAllOf(callerId)),
-    forgetServers: async (servers) => revokeBehind(await store.forgetServers(servers)),
+    deleteOfServers: async (servers) => revokeBehind(await store.deleteOfServers(servers)),
   };
 }
 

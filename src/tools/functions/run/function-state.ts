@@ -65,7 +65,7 @@ export function createFunctionStates(storage?: StateStorage): FunctionStates {
     const { store, now, onFault } = chatStorage;
     const value = JSON.stringify([...(chats.get(chat) ?? [])]);
     const note = { id: idOf(chat), callerId: owner, value, expires: now() + limits.stateMs };
-    await store.keep(note, { ...bounds, time: now() }).catch(onFault);
+    await store.save(note, { ...bounds, time: now() }).catch(onFault);
   }
 
   interface Place {

@@ -38,7 +38,7 @@ const conversation = (messages: ChatMessage[], isHandedOver = false) => ({ model
 
 test('is found by its caller and id, and for nobody and nothing else', async () => {
   const kept = keptConversations();
-  await kept.keep(ada, conversation(turn('a')));
+  await kept.save(ada, conversation(turn('a')));
   expect(await kept.find(ada, 'model')).toEqual(turn('a'));
   for (const other of [{ callerId: 'bob' }, { of: 'session' as const }, { id: 'd' }])
     expect(await kept.find({ ...ada, ...other }, 'model')).toEqual([]);
@@ -48,13 +48,13 @@ test('is forgotten a day after its last message, and with its caller', async () 
   let time = 0;
   const store = memoryNotes();
   const kept = keptConversations({ now: () => time, store });
-  await kept.keep(ada, conversation(turn('a')));
+  await kept.save(ada, conversation(turn('a')));
   time = limits.conversationMs - 1;
   expect(await kept.find(ada, 'model')).toHaveLength(4);
-  await kept.keep(ada, conversation(turn('a')));
+  await kept.save(ada, conversation(turn('a')));
   time += limits.conversationMs;
   expect(await kept.find(ada, 'model')).toEqual([]);
-  await kept.keep(ada, conversation(turn('a')));
+  await kept.save(ada, conversation(turn('a')));
   await store.deleteAllOf('ada');
   expect(await kept.find(ada, 'model')).toEqual([]);
 });
@@ -63,12 +63,12 @@ test('beyond its bounds loses its oldest turns as a whole, and never its system 
   const kept = keptConversations();
   const large = 'x'.repeat(limits.conversationCharacters / 4);
   const turns = ['a', 'b', 'c', 'd', 'e'].map((question) => turn(question, large));
-  await kept.keep(ada, conversation([said('system', 'Be brief.'), ...turns.flat()]));
+  await kept.save(ada, conversation([said('system', 'Be brief.'), ...turns.flat()]));
   const found = await kept.find(ada, 'model');
   expect(found).toEqual([said('system', 'Be brief.'), ...turns.slice(2).flat()]);
   expect(repairHistory(found)).toEqual(found);
   const many = Array.from({ length: limits.conversationMessages }, (_, number) => said('user', `${number}`));
-  await kept.keep(ada, conversation([...turn('first'), ...many]));
+  await kept.save(ada, conversation([...turn('first'), ...many]));
   expect(await kept.find(ada, 'model')).toEqual(many);
 });
 
@@ -76,14 +76,14 @@ test('of the most messages that a request may have is kept in an instant', async
   const kept = keptConversations();
   const messages = Array.from({ length: 10 * limits.messages }, () => said('user', ''));
   const begun = performance.now();
-  await kept.keep(ada, conversation(messages));
+  await kept.save(ada, conversation(messages));
   expect(performance.now() - begun).toBeLessThan(2_000);
   expect(await kept.find(ada, 'model')).toHaveLength(limits.conversationMessages);
 });
 
 test('of a single turn that is too large, results are shortened', async () => {
   const kept = keptConversations();
-  await kept.keep(ada, conversation([...turn('before'), ...turn('now', 'x'.repeat(limits.conversationCharacters))]));
+  await kept.save(ada, conversation([...turn('before'), ...turn('now', 'x'.repeat(limits.conversationCharacters))]));
   const found = await kept.find(ada, 'model');
   expect(found.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant']);
   expect(found[2]?.content).toMatch(/^x+\n\n\[The rest is not kept\.\]$/);
@@ -98,10 +98,10 @@ test('keeps fields of a backend only until its turn is over, and gives them to n
     extra: { reasoning: 'Hm' },
   };
   const messages = [said('user', 'a'), thought];
-  await kept.keep(ada, conversation(messages, true));
+  await kept.save(ada, conversation(messages, true));
   expect(await kept.find(ada, 'model')).toEqual(messages);
   expect((await kept.find(ada, 'other'))[1]).not.toHaveProperty('extra');
-  await kept.keep(ada, conversation(messages));
+  await kept.save(ada, conversation(messages));
   expect((await kept.find(ada, 'model'))[1]).not.toHaveProperty('extra');
 });
 
@@ -111,12 +111,12 @@ test('is kept in memory while the store cannot be written, and only there', asyn
   const faults: unknown[] = [];
   const failing = {
     ...store,
-    keep: (...note: Parameters<typeof store.keep>) => (isBroken ? Promise.reject(new Error('full')) : store.keep(...note)),
+    save: (...note: Parameters<typeof store.save>) => (isBroken ? Promise.reject(new Error('full')) : store.save(...note)),
   };
   const kept = keptConversations({ store: failing, onFault: (error) => faults.push(error) });
-  await kept.keep(ada, conversation(turn('a')));
+  await kept.save(ada, conversation(turn('a')));
   expect([await kept.find(ada, 'model'), faults.length]).toEqual([turn('a'), 1]);
   isBroken = false;
-  await kept.keep(ada, conversation(turn('b')));
+  await kept.save(ada, conversation(turn('b')));
   expect(await kept.find(ada, 'model')).toEqual(turn('b'));
 });

@@ -79,7 +79,7 @@ test('a memory that fails costs the memory, and no call', async () => {
   const fault = async (): Promise<never> => {
     throw new GatewayError('storage_unavailable', 'The disk is full.');
   };
-  const states = statesOver({ ...memoryNotes(), find: fault, keep: fault });
+  const states = statesOver({ ...memoryNotes(), find: fault, save: fault });
   const state = await states.open(inChat());
   state.set('n', 1);
   await state.commit();
