@@ -1,7 +1,7 @@
 /**
  * How far a destination is trusted. There is no default: every caller of `SendOutbound` has to decide.
  * - `configured`: an operator entered this origin (a backend, a registered tool server); only it may be addressed, even on a private address.
- * - `linked`: a registered tool server at the origin `from` leads there, as to its authorization server. A server on a public address leads nowhere private.
+ * - `linked`: a registered tool server at the origin `from` refers to it, as to its authorization server. One on a public address may not refer to a private one.
  * - `request`: a request, a model or a document supplied it; the egress rules decide.
  */
 export type Trust =

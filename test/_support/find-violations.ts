@@ -44,7 +44,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/load\/check-document\.ts$/ },
   { packages: /^eventsource-parser$/, files: /^src\/models\/.+\.ts$/ },
   { packages: /^zod$/, files: /^src\/(?:http\/.+|relay\/.+|app\/config\/.+|storage\/.+|tools\/functions\/.+)\.ts$/ },
-  { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/outbound\/egress|http\/auth\/authenticate)\.ts$/ },
+  { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/outbound\/classify-address|http\/auth\/authenticate)\.ts$/ },
   { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
   { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp\/.+\.ts$/ },
   { packages: /^(?:preact|@preact\/signals|wouter-preact|marked|@tanstack\/virtual-core)$/, files: /^src\/console\/.+\.tsx?$/ },

@@ -3,8 +3,10 @@ import type { LookupAddress, LookupOptions } from 'node:dns';
 import { isIP } from 'node:net';
 import type { LookupFunction } from 'node:net';
 import { LRUCache } from 'lru-cache';
-import { classifyAddress, isReachable, reachFrom } from './egress.ts';
-import type { AddressClass, Reach } from './egress.ts';
+import { classifyAddress } from './classify-address.ts';
+import type { AddressClass } from './classify-address.ts';
+import { isReachable, reachFrom } from './egress.ts';
+import type { Reach } from './egress.ts';
 
 /** Far more than the tool servers and backends of one gateway. */
 const maxPublicHosts = 10_000;
@@ -23,7 +25,7 @@ export class AddressRefused extends Error {
 export interface NameResolver {
   /** For connections: only the addresses within this reach, all others are left out. */
   lookupWithin(reach: Reach): LookupFunction;
-  /** Where a server at this origin leads. */
+  /** What a server at this origin may refer to. */
   reachFrom(origin: string): Promise<Reach>;
 }
 
@@ -31,8 +33,8 @@ export interface NameResolver {
 export function createNameResolver(lookup: LookupFunction = lookupByDns): NameResolver {
   /**
    * Hosts that have had a public address. Whoever answers for a name can change the answer with each question, so a server that was once reached at a public
-   * address, or could have been, leads nowhere private for what it answers later. By `max` the cache would set up room
-   * for all of them at once.
+   * address, or could have been, may never refer to a private one later. `maxSize` instead of `max`, for which
+   * the cache would allocate all places at once.
    */
   const publicHosts = new LRUCache<string, true>({ maxSize: maxPublicHosts, sizeCalculation: () => 1 });
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 
-import { classifyAddress, decideEgress, explainRefusal, isReachable, originOf } from '../../../src/policy/outbound/egress.ts';
-import type { AddressClass, DecidedTrust, EgressRules } from '../../../src/policy/outbound/egress.ts';
+import { classifyAddress } from '../../../src/policy/outbound/classify-address.ts';
+import type { AddressClass } from '../../../src/policy/outbound/classify-address.ts';
+import { decideEgress, explainRefusal, isReachable, originOf } from '../../../src/policy/outbound/egress.ts';
+import type { DecidedTrust, EgressRules } from '../../../src/policy/outbound/egress.ts';
 
 const addresses: Record<AddressClass, string[]> = {
   public: [
@@ -209,7 +211,7 @@ describe('decideEgress', () => {
     expect(decision).toEqual({
       isAllowed: false,
       message:
-        'http://192.168.1.5:8000 leads to a private address, and servers that come with a request may only have public ones. ' +
+        'http://192.168.1.5:8000 has a private address, and servers that come with a request may only have public ones. ' +
         'To allow it, set: TOOL_SERVER_ALLOW=http://192.168.1.5:8000',
     });
   });
