@@ -8,6 +8,16 @@ const errorCode = /^[a-z0-9_.-]{1,60}$/i;
 const passingErrors = new Set(['temporarily_unavailable', 'server_error', 'slow_down']);
 const tooManyRequests = 429;
 
+const clientCure = 'Check the client id and secret that the gateway has for it.';
+/** By error code: RFC 6749, section 5.2, and RFC 8707, section 2. */
+const cures: Readonly<Record<string, string | undefined>> = {
+  invalid_client: clientCure,
+  unauthorized_client: clientCure,
+  invalid_grant: 'Sign in again.',
+  invalid_scope: 'Check the scopes that the gateway asks for.',
+  invalid_target: 'Check the resource that the gateway asks a token for.',
+};
+
 /** The error that an authorization server answered the gateway with; undefined for any other failure. */
 export function oauthErrorOf(error: unknown): string | undefined {
   return error instanceof ResponseBodyError ? codeIn(error) : undefined;
@@ -35,9 +45,12 @@ export function explainOAuthFailure(error: unknown, who: string): GatewayError {
   if (error instanceof DOMException && error.name === 'TimeoutError')
     return new GatewayError('upstream_timeout', `${who} did not answer in time. Try again later.`);
   if (error instanceof AuthorizationResponseError)
-    return new GatewayError('forbidden', `${who} did not let you in: it answered "${codeIn(error)}".`);
+    return new GatewayError('forbidden', `${who} did not let you in: it answered "${codeIn(error)}". Begin again, or ask whoever runs it.`);
   if (error instanceof ResponseBodyError)
-    return new GatewayError('upstream_rejected', `${who} refuses the request: it answered "${codeIn(error)}" (HTTP ${error.status}).`);
+    return new GatewayError(
+      'upstream_rejected',
+      `${who} refuses the request: it answered "${codeIn(error)}" (HTTP ${error.status}). ${cures[error.error] ?? 'Its log may say why.'}`,
+    );
   const isKnown = error instanceof OperationProcessingError || error instanceof UnsupportedOperationError;
   const reason = isKnown ? error.message.replaceAll('"response" ', '').replaceAll('"', '') : 'it cannot be read';
   return new GatewayError('upstream_invalid_response', `${who} gave an answer that is not valid OAuth: ${reason}.`);
