@@ -11,35 +11,60 @@ nodeModule.enableCompileCache?.();
 // Sources run as they are in a checkout; a built package holds JavaScript beside this file.
 const extension = existsSync(new URL('./cli/serve.js', import.meta.url)) ? 'js' : 'ts';
 const commands = {
-  serve: () => import(`./cli/serve.${extension}`).then(({ serve }) => serve(process.env)),
-  demo: () => import(`./cli/demo.${extension}`).then(({ runDemo }) => runDemo()),
-  convert: () => import(`./cli/convert.${extension}`).then(({ convert }) => convert(process.argv.slice(3))),
-  doctor: () => import(`./cli/doctor.${extension}`).then(({ doctor }) => doctor(process.env)),
-  healthcheck: () => import(`./cli/healthcheck.${extension}`).then(({ healthcheck }) => healthcheck(process.env)),
-  'time-server': () => import(`./cli/time-server.${extension}`).then(({ serveTime }) => serveTime(process.env)),
+  serve: {
+    does: 'runs the gateway (the default)',
+    run: () => import(`./cli/serve.${extension}`).then(({ serve }) => serve(process.env)),
+  },
+  demo: {
+    does: 'shows in the terminal how chats call tools',
+    run: () => import(`./cli/demo.${extension}`).then(({ runDemo }) => runDemo()),
+  },
+  convert: {
+    does: 'shows the functions that an OpenAPI document becomes: convert <url or file> [--json]',
+    run: (args) => import(`./cli/convert.${extension}`).then(({ convert }) => convert(args)),
+  },
+  doctor: {
+    does: 'says what is in force, and what is wrong',
+    run: () => import(`./cli/doctor.${extension}`).then(({ doctor }) => doctor(process.env)),
+  },
+  healthcheck: {
+    does: 'ends with 0 if the gateway is healthy, otherwise with 1',
+    run: () => import(`./cli/healthcheck.${extension}`).then(({ healthcheck }) => healthcheck(process.env)),
+  },
+  'time-server': {
+    does: 'runs a tool server that knows the time, to try things with',
+    run: () => import(`./cli/time-server.${extension}`).then(({ serveTime }) => serveTime(process.env)),
+  },
 };
 
-const name = process.argv[2] ?? 'serve';
+const [name = 'serve', ...args] = process.argv.slice(2);
 if (['help', '--help', '-h'].includes(name)) {
-  console.log(
-    `toolwharf <command>: ${Object.keys(commands).join(', ')} (default: serve). Settings are environment variables; see docs/configuration.md.`,
-  );
+  console.log('Usage: toolwharf [command]\n');
+  for (const [command, { does }] of Object.entries(commands)) console.log(`  ${command.padEnd(12)} ${does}`);
+  console.log('\nSettings are environment variables, or stand in toolwharf.yaml: see docs/configuration.md.');
   process.exit(0);
 }
 if (['version', '--version', '-v'].includes(name)) {
   console.log((await import(`./app/version.${extension}`)).version);
   process.exit(0);
 }
-if (!Object.hasOwn(commands, name)) {
-  console.error(`toolwharf: there is no command "${name}". Commands: ${Object.keys(commands).join(', ')}.`);
-  process.exit(2);
-}
-await commands[name]().catch(async (error) => {
+if (!Object.hasOwn(commands, name)) exitWith(2, `there is no command "${name}". Commands: ${Object.keys(commands).join(', ')}.`);
+if (args.length > 0 && name !== 'convert')
+  exitWith(
+    2,
+    `${name} takes no arguments, but got "${args[0]}". Settings are environment variables, or stand in toolwharf.yaml: see docs/configuration.md.`,
+  );
+await commands[name].run(args).catch(async (error) => {
   console.error(lineFor(error) ?? (await withSources(error)));
   process.exit(1);
 });
 
-/** What an operator can mend is told in one line; anything else is a fault of ours. */
+function exitWith(code, message) {
+  console.error(`toolwharf: ${message}`);
+  process.exit(code);
+}
+
+/** What an operator can mend is told in one line; anything else is a bug of the gateway. */
 function lineFor(error) {
   if (error?.name === 'ConfigError' || error?.name === 'GatewayError') return `toolwharf: ${error.message}`;
   if (error?.code === 'EADDRINUSE') return `toolwharf: port ${error.port} is taken; set PORT to another one, or end what listens there.`;
@@ -48,7 +73,7 @@ function lineFor(error) {
   return undefined;
 }
 
-/** A fault of ours shows where in the sources. */
+/** A bug shows where it is in the sources. */
 async function withSources(error) {
   const { withSourcePositions } = await import(`./observability/source-positions.${extension}`);
   if (typeof error?.stack === 'string') error.stack = withSourcePositions(error.stack);

@@ -15,8 +15,7 @@ const timeoutMs = 60_000;
 /** A placeholder URL for a file, which has no server; nothing is called. */
 const nowhere = 'http://127.0.0.1';
 
-const usage =
-  'toolwharf convert <url or file> [--json]: shows the functions that an OpenAPI document becomes, and what is left out and why.';
+const usage = 'Usage: toolwharf convert <url or file> [--json]';
 
 /** Prints the conversion report of a document. Exit code 1 if it cannot be converted. @throws ConfigError for an invalid command line */
 export async function convert(args: string[]): Promise<void> {

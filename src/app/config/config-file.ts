@@ -69,10 +69,15 @@ function firstLine(message: string): string {
   return (message.split('\n')[0] ?? '').replace(/:$/, '');
 }
 
+/** Of the letters of a key; with more it is another word. */
+const maxTypos = 1 / 2;
+
 function requireKnown(key: string, path: string): void {
   if (knownKeys.includes(key)) return;
   refuseKey(key, path);
-  throw new ConfigError(`${path}: "${key}" is not a known setting; did you mean "${nearestWord(key, knownKeys).word}"?`);
+  const { word, changes } = nearestWord(key, knownKeys);
+  const cure = changes <= key.length * maxTypos ? `did you mean "${word}"?` : 'docs/configuration.md lists them.';
+  throw new ConfigError(`${path}: "${key}" is not a known setting; ${cure}`);
 }
 
 interface Expansion {

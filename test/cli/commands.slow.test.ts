@@ -1,0 +1,26 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+
+const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
+
+function run(...args: string[]): { code: number | null; text: string } {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], { encoding: 'utf8' });
+  return { code: status, text: stdout + stderr };
+}
+
+test('help names each command and what it does', () => {
+  const { code, text } = run('--help');
+  expect(code).toBe(0);
+  for (const command of ['serve', 'demo', 'convert', 'doctor', 'healthcheck', 'time-server'])
+    expect(text).toMatch(new RegExp(`^  ${command} +\\w.+$`, 'm'));
+});
+
+test.each([
+  [['srve'], 'toolwharf: there is no command "srve". Commands: serve, '],
+  [['serve', '--port', '9000'], 'toolwharf: serve takes no arguments, but got "--port". Settings are environment variables'],
+  [['convert'], 'toolwharf: convert takes one URL or file. Usage: toolwharf convert'],
+])('%j ends with an error that says what to do', (args, message) => {
+  const { code, text } = run(...args);
+  expect([code !== 0, text.split('\n')[0]]).toEqual([true, expect.stringContaining(message)]);
+});
