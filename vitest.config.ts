@@ -24,17 +24,19 @@ export default defineConfig({
     reporters: ['default', ...reportTo],
     // Half of a small machine would stand idle otherwise.
     maxWorkers: '100%',
-    testTimeout: 15_000,
-    hookTimeout: 15_000,
+    // Ends what hangs. A busy machine must not reach it.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    expect: { poll: { timeout: 15_000 } },
     // Node loads the sources as it does for the product: no module is mocked, so that nothing needs Vite's transform.
     experimental: { viteModuleRunner: false },
     projects: [
       { extends: true, test: { name: 'quick', include: ['test/**/*.test.ts'], exclude: slow, isolate: false } },
-      { extends: true, test: { name: 'slow', include: slow, exclude: [...bundle, ...inChromium], testTimeout: 60_000 } },
-      { extends: true, test: { name: 'console', include: inChromium, isolate: false, testTimeout: 60_000 } },
+      { extends: true, test: { name: 'slow', include: slow, exclude: [...bundle, ...inChromium] } },
+      { extends: true, test: { name: 'console', include: inChromium, isolate: false } },
       {
         extends: true,
-        test: { name: 'bundle', include: [...bundle, ...onBundle], globalSetup: 'test/_support/provide-bundle.ts', testTimeout: 60_000 },
+        test: { name: 'bundle', include: [...bundle, ...onBundle], globalSetup: 'test/_support/provide-bundle.ts' },
       },
     ],
   },

@@ -6,6 +6,7 @@ import { ToolError } from '../../src/core/tools/tool.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tools/tool.ts';
 import { runContext, toolMap, toolNamed } from '../_support/tools.ts';
 import { callSettings } from './loop-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 type Work = (invocation: ToolInvocation, context: ToolContext) => Promise<ToolOutcome>;
 
@@ -178,7 +179,7 @@ describe('the end of the run', () => {
     });
     const report = run(tool, { run: runContext({ signal: leave.signal }) });
     const ending = report.catch((error: unknown) => error);
-    await vi.waitFor(() => expect(log).toEqual(['begun']));
+    await waitFor(() => expect(log).toEqual(['begun']));
     leave.abort(new Error('left'));
     gate.resolve();
     expect(await ending).toMatchObject({ message: 'left' });

@@ -6,6 +6,7 @@ import { runContext, collect, eventsOf, textOfEvents, toolNamed } from '../_supp
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { scriptedRegistry } from './call-registry-fixture.ts';
 import { callSettings, loop, runLoop, numbered, resultsBefore } from './loop-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 /** A call that says when it has begun and then ignores everything. */
 function hanging(name: string, options: Partial<Tool> = {}) {
@@ -86,7 +87,7 @@ test('a call that waits behind a sequential one is cancelled before it starts', 
     for await (const event of loop(model, [alone, second], { settings: callSettings({ run: runContext({ calls: calling }) }) }))
       events.push(event);
   })();
-  await vi.waitFor(() => expect(eventsOf(events, 'tool.call')).toHaveLength(2));
+  await waitFor(() => expect(eventsOf(events, 'tool.call')).toHaveLength(2));
   calling.cancel(idsOf(events)[1] ?? '');
   first.resolve({ type: 'result', value: 1 });
   await run;

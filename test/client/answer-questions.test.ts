@@ -5,6 +5,7 @@ import { functionModule } from '../_support/tools-folder.ts';
 import { bankGateway, lastResults } from '../http/approval-fixture.ts';
 import { connect as connectServer, connectingGateway } from '../http/connecting-fixture.ts';
 import { functionGateway } from '../requirements/function-gateway.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 interface Options {
   url?: string;
@@ -45,7 +46,7 @@ describe('a page that is asked for an approval', () => {
     );
     const client = connect({ url: await listen(gateway.app), confirm });
     await client.chat({ content: 'Pay.', model: 'model' }).done;
-    await vi.waitFor(() => expect(confirm.mock.calls[0]?.[1].aborted).toBe(true));
+    await waitFor(() => expect(confirm.mock.calls[0]?.[1].aborted).toBe(true));
     client.close();
     expect(confirm.mock.calls[0]?.[0]).toMatchObject({ tool: 'pay', params: { amount: 5 }, title: 'Run pay?' });
     expect(gateway.sent).toEqual([]);
@@ -76,11 +77,11 @@ describe('a page whose user has to connect to a server', () => {
     const show = vi.fn((_question: { url: string }, _signal: AbortSignal) => undefined);
     const client = connect({ url: await listen(gateway.app), connect: show });
     const { done } = client.chat({ content: 'Send it', model: 'model' });
-    await vi.waitFor(() => expect(show).toHaveBeenCalledOnce());
+    await waitFor(() => expect(show).toHaveBeenCalledOnce());
     expect(show.mock.calls[0]?.[0].url).toContain('/connect/');
     await connectServer(gateway);
     await done;
-    await vi.waitFor(() => expect(show.mock.calls[0]?.[1].aborted).toBe(true));
+    await waitFor(() => expect(show.mock.calls[0]?.[1].aborted).toBe(true));
     client.close();
     expect(gateway.sent).toHaveLength(1);
   });

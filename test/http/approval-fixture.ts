@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { LightMyRequestResponse } from 'fastify';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import type { PendingApproval } from '../../src/core/user-input/approval.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { createDatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
@@ -9,6 +9,7 @@ import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from '../../src/storage/sqlite/sqlite-waiting-runs.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const object = (properties: JsonObject, required: string[] = []): JsonObject => ({ type: 'object', properties, required });
 export const bankDocument = documentOf({
@@ -130,5 +131,5 @@ export function textOfPage({ body }: LightMyRequestResponse): string {
 }
 
 export async function ended(gateway: Gateway, asked: Pick<Asked, 'approval'>, key?: string): Promise<void> {
-  await vi.waitFor(async () => expect((await readRun(gateway, asked, key)).status).not.toMatch(/running|waiting/));
+  await waitFor(async () => expect((await readRun(gateway, asked, key)).status).not.toMatch(/running|waiting/));
 }

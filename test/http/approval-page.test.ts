@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { LightMyRequestResponse } from 'fastify';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { WaitingRun } from '../../src/core/runs/suspended-run.ts';
 import { openApprovalPage } from '../../src/http/pages/approval-page.ts';
 import { calls, says } from '../_support/scripted-model.ts';
@@ -22,6 +22,7 @@ import {
   visit,
 } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const newFolder = temporaryFolders();
 const pay = calls(['pay', { amount: 5 }]);
@@ -285,7 +286,7 @@ describe('a link', () => {
     await using gateway = await bankGateway({ turns: [pay, [new Error('down')], says('Paid.')] });
     const asked = await askPlainly(gateway);
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
-    await vi.waitFor(async () => expect((await visit(gateway, linkOf(asked))).body).toContain('Try again'));
+    await waitFor(async () => expect((await visit(gateway, linkOf(asked))).body).toContain('Try again'));
     expect((await visit(gateway, linkOf(asked), { form: { decision: 'reject' } })).statusCode).toBe(409);
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
     await ended(gateway, asked);

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ChatMessage } from '../../src/core/chat/chat.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
@@ -19,6 +19,7 @@ import {
   visit,
 } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const newFolder = temporaryFolders();
 const question = { role: 'user', content: 'Pay 5, please.' };
@@ -123,7 +124,7 @@ describe('the next request of a chat after an approval on its page', () => {
     await using gateway = await bankGateway({ turns, now: () => time });
     const first = await asking(gateway);
     await visit(gateway, linkOf(first.asked), { form: { decision: 'approve' } });
-    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(2));
+    await waitFor(() => expect(gateway.model.requests).toHaveLength(2));
     await first.next();
     expect(readBy(gateway)[2]).toEqual(['tool', expect.stringContaining('Do not call it again')]);
     paused.resolve();
@@ -147,7 +148,7 @@ describe('the next request of a chat after an approval on its page', () => {
     await using gateway = await bankGateway({ turns: [pay, [new Error('down')], says('I am back.')] });
     const { asked, next } = await asking(gateway);
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
-    await vi.waitFor(async () => expect((await visit(gateway, linkOf(asked))).body).toContain('Try again'));
+    await waitFor(async () => expect((await visit(gateway, linkOf(asked))).body).toContain('Try again'));
     await next();
     expect(readBy(gateway).slice(2, 4)).toEqual([
       ['tool', '{\n  "paid": true\n}'],
@@ -173,7 +174,7 @@ describe('the next request of a chat after an approval on its page', () => {
     await using gateway = await bankGateway({ turns });
     const { asked, next } = await asking(gateway);
     const { headers } = await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
-    await vi.waitFor(async () => expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('other calls of it wait'));
+    await waitFor(async () => expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('other calls of it wait'));
     expect((await visit(gateway, linkOf(asked))).body).not.toContain('href=');
     const after = await visit(gateway, `${linkOf(asked)}${headers.location}`);
     const [, further = ''] = /href="\.\/([^"]*)"/.exec(after.body) ?? [];

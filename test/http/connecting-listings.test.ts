@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
 import { directSend } from '../_support/direct-send.ts';
@@ -14,6 +14,7 @@ import { toolOf } from '../tools/mcp/scripted-peer.ts';
 import { call, lastResults } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
 import { asks, connect, connectingGateway, resume } from './connecting-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 /** A gateway before an MCP server that answers nobody without the key. */
 async function wikiGateway(turns: ScriptStep[][], status = 401): Promise<{ gateway: Gateway; wiki: McpHttpServer }> {
@@ -147,7 +148,7 @@ describe('a server that lists its functions only to people who have connected', 
       const response = await call(gateway, 'POST /api/tools/wiki/connect_wiki/invoke', { payload: {} });
       return [response.statusCode, response.json<JsonObject>()];
     };
-    await vi.waitFor(async () => expect(await listed()).toEqual(['wiki/connect_wiki']));
+    await waitFor(async () => expect(await listed()).toEqual(['wiki/connect_wiki']));
     expect(await invoke()).toMatchObject([409, { connect: { servers: [{ server: 'wiki' }] } }]);
     await connect(gateway, 'wiki');
     expect(await listed()).toEqual(['wiki/search', 'wiki/read']);

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
@@ -9,6 +9,7 @@ import type { Gateway } from '../requirements/gateway.ts';
 import { call, lastResults, pathsSent } from './approval-fixture.ts';
 import { connect, connectingGateway, resume } from './connecting-fixture.ts';
 import type { AskedToConnect } from './connecting-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 interface Desk extends AsyncDisposable {
   gateway: Gateway;
@@ -53,7 +54,7 @@ describe('a session whose chat needs a server of its person', () => {
       title: 'Connect to Mail?',
       message: expect.stringContaining('Mail'),
     });
-    await vi.waitFor(() => expect(pathsSent(gateway)).toEqual(['/look']));
+    await waitFor(() => expect(pathsSent(gateway)).toEqual(['/look']));
     const run = await call(gateway, `GET /api/runs/${String(data['run_id'])}`);
     expect(run.json()).toMatchObject({ status: 'waiting' });
     await connect(gateway);

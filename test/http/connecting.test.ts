@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
 import { textOf } from '../../src/core/chat/chat.ts';
 import type { PendingConnect } from '../../src/core/user-input/connect.ts';
@@ -15,6 +15,7 @@ import { call, decide, lastResults, pathsSent } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
 import { asks, connect, connectingGateway, mail, readRunOf, resume } from './connecting-fixture.ts';
 import type { AskedToConnect } from './connecting-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const newFolder = temporaryFolders();
 const send = calls(['send', { to: 'bob' }]);
@@ -273,10 +274,10 @@ describe('a stream that is followed', () => {
     const end = (async () => {
       for await (const bytes of response.body ?? []) raw += new TextDecoder().decode(bytes);
     })();
-    await vi.waitFor(() => expect(raw).toContain('"connect":{'));
+    await waitFor(() => expect(raw).toContain('"connect":{'));
     const frame = raw.split('\n\n').find((each) => each.includes('"connect":{')) ?? '';
     const { connect: wait } = JSON.parse(frame.slice(6)) as { connect: PendingConnect };
-    await vi.waitFor(async () => expect((await readRunOf(gateway, wait)).status).toBe('waiting'));
+    await waitFor(async () => expect((await readRunOf(gateway, wait)).status).toBe('waiting'));
     await connect(gateway);
     await end;
     const seen = readSeen(raw);

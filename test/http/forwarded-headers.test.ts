@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { OutboundRequest } from '../../src/core/outbound.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -12,6 +12,7 @@ import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 import { mcpRecord } from '../tools/mcp/mcp-fixture.ts';
 import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
 import { jsonResponse } from '../tools/scripted-send.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 const document = documentOf({ look: { type: 'object', properties: {} } });
@@ -75,7 +76,7 @@ describe('headers of the request that a connection names', () => {
       const { type } = JSON.parse(data.toString()) as { type: string };
       if (type === 'session') socket.send(JSON.stringify({ type: 'message', content: 'Look', model: 'model' }));
     });
-    await vi.waitFor(() => expect(sentTo(gateway)).toHaveLength(1));
+    await waitFor(() => expect(sentTo(gateway)).toHaveLength(1));
     expect(sentTo(gateway)).toMatchObject([{ 'x-tenant': 'acme' }]);
   });
 

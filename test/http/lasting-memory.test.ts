@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { memoryChats, memoryNotes } from '../_support/memory-stores.ts';
 import { calls, says } from '../_support/scripted-model.ts';
@@ -7,6 +7,7 @@ import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { functionGateway } from '../requirements/function-gateway.ts';
 import { askPlainly, bankGateway, call, decide, lastResults, pathsSent, storesIn } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const newFolder = temporaryFolders();
 
@@ -72,7 +73,7 @@ test('what lasts about chats goes with the key of their caller', async () => {
   await decide(gateway, asked, { remember: true, key: made.key });
   expect(await approval.find(ids[0] ?? '', Date.now())).toBe('approve');
   await call(gateway, `DELETE /api/keys/${made.id}`, { key: adminKey });
-  await vi.waitFor(async () => expect(await approval.find(ids[0] ?? '', Date.now())).toBeUndefined());
+  await waitFor(async () => expect(await approval.find(ids[0] ?? '', Date.now())).toBeUndefined());
 });
 
 test('a chat with store: true is kept once its approval was given, also where the first answer to that has failed', async () => {

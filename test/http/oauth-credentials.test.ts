@@ -15,6 +15,7 @@ import type { ProtectedServer } from '../_support/protected-servers.ts';
 import { gatewayOf } from '../requirements/gateway.ts';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { credentialOf, oauthClient, oauthRecord } from '../tools/credentials/oauth-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const key = 'sk-tw-fixed-administrator';
 const newFolder = temporaryFolders();
@@ -197,7 +198,7 @@ describe.each(kinds)('%s at which each person signs in', (_kind, start, type) =>
     const { authorization, connect, call } = await setup();
     const credentials = [await connect('ada'), await connect('bob')];
     expect((await call('DELETE /api/tool-servers/mail')).status).toBe(200);
-    await vi.waitFor(() =>
+    await waitFor(() =>
       expect(authorization.asked('/token/revocation').map(({ params }) => params['token'])).toEqual(
         expect.arrayContaining(credentials.map(({ refreshToken }) => refreshToken)),
       ),

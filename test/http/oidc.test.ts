@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { generateKeyPair, SignJWT } from 'jose';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { WebSocket } from 'ws';
 import type { OidcSettings } from '../../src/policy/oidc-callers.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -16,6 +16,7 @@ import { gatewayOf } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 import { scriptedSend } from '../tools/scripted-send.ts';
 import { bank, bankAnswers } from './approval-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 
@@ -277,7 +278,7 @@ describe('a call that waits for an approval', () => {
     expect((await inject({})).statusCode).toBe(200);
     expect(scripted.requests).toHaveLength(0);
     expect((await inject({}, 'decision=approve')).statusCode).toBe(303);
-    await vi.waitFor(() => expect(scripted.requests).toHaveLength(1));
+    await waitFor(() => expect(scripted.requests).toHaveLength(1));
   });
 });
 

@@ -4,7 +4,7 @@ import { generateText, stepCountIs, streamText, tool } from 'ai';
 import { AuthenticationError, BadRequestError, NotFoundError, OpenAI } from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
 import type { ResponseInputItem } from 'openai/resources/responses/responses';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -15,6 +15,7 @@ import type { ScriptStep } from '../_support/scripted-model.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 import { toolOf } from '../tools/mcp/scripted-peer.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const item = { type: 'object', properties: { item: { type: 'string' } }, required: ['item'] };
 const shop = [
@@ -181,7 +182,7 @@ test('a client that leaves ends the request to the model', async () => {
   const { client, gateway } = await begin([[{ type: 'text', text: 'So' }, new Promise(() => undefined)]]);
   const stream = await client.responses.create({ model: 'model', input: 'Hi!', stream: true, ...none });
   for await (const event of stream) if (event.type === 'response.output_text.delta') break;
-  await vi.waitFor(() => expect(gateway.model.requests[0]?.signal.aborted).toBe(true));
+  await waitFor(() => expect(gateway.model.requests[0]?.signal.aborted).toBe(true));
 });
 
 describe('the AI SDK', () => {

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { memoryRegistry, memoryRuns, memoryWaitingRuns } from '../_support/memory-stores.ts';
@@ -12,6 +12,7 @@ import { functionGateway, listen as listenTo } from '../requirements/function-ga
 import { readSeen, selects } from '../requirements/gateway.ts';
 import { askPlainly, bank, bankGateway, call, decide, lastResults, pathsSent, readRun, storesIn } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const newFolder = temporaryFolders();
 const fails = (): ScriptStep[] => [new GatewayError('upstream_unreachable', 'The backend is gone.')];
@@ -119,7 +120,7 @@ describe('a model that fails after an approved call has run', () => {
     await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), [forever], says('Paid.')] });
     const asked = await askPlainly(gateway);
     const deciding = decide(gateway, asked);
-    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(2));
+    await waitFor(() => expect(gateway.model.requests).toHaveLength(2));
     await call(gateway, `POST /api/runs/${asked.approval.run_id}/cancel`, { payload: {} });
     expect((await deciding).json().error.code).toBe('run_cancelled');
     expect((await decide(gateway, asked)).statusCode).toBe(409);
@@ -136,10 +137,10 @@ describe('a model that fails after an approved call has run', () => {
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ decision: 'approve', token: waiting?.token });
     const left = fetch(url, { method: 'POST', headers, body, signal: leave.signal }).catch(() => 'left');
-    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(2));
+    await waitFor(() => expect(gateway.model.requests).toHaveLength(2));
     leave.abort();
     expect(await left).toBe('left');
-    await vi.waitFor(async () => expect((await readRun(gateway, asked)).events.at(-1)?.data).toMatchObject({ code: 'kept_for_retry' }));
+    await waitFor(async () => expect((await readRun(gateway, asked)).events.at(-1)?.data).toMatchObject({ code: 'kept_for_retry' }));
     expect(textOf((await decide(gateway, asked)).json())).toBe('Paid.');
     expect(pathsSent(gateway)).toEqual(['/pay']);
   });
@@ -161,7 +162,7 @@ describe('a model that fails after an approved call has run', () => {
     expect(await left).toBe('left');
     await closed.promise;
     held.release();
-    await vi.waitFor(async () => expect((await readRun(gateway, asked)).events.at(-1)?.data).toMatchObject({ code: 'kept_for_retry' }));
+    await waitFor(async () => expect((await readRun(gateway, asked)).events.at(-1)?.data).toMatchObject({ code: 'kept_for_retry' }));
     expect(pathsSent(gateway)).toEqual([]);
     const answer = await decide(gateway, asked);
     expect(stream ? readSeen(answer.body).text : textOf(answer.json())).toBe('Paid.');
@@ -281,7 +282,7 @@ describe('a decision that is sent again', () => {
     const first = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), [forever]], waitingRuns, runs, config });
     const asked = await askPlainly(first);
     const deciding = decide(first, asked);
-    await vi.waitFor(() => expect(first.model.requests).toHaveLength(2));
+    await waitFor(() => expect(first.model.requests).toHaveLength(2));
     await first[Symbol.asyncDispose]();
     expect((await deciding).json().error.code).toBe('server_shutting_down');
     await using second = await bankGateway({ turns: [says('Paid.')], waitingRuns, runs, config });

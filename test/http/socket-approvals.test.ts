@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
@@ -7,6 +7,7 @@ import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import type { Gateway } from '../requirements/gateway.ts';
 import { askPlainly, bankGateway, call, decide, lastResults, pathsSent } from './approval-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 interface Desk extends AsyncDisposable {
   gateway: Gateway;
@@ -53,8 +54,8 @@ describe('a confirmation', () => {
       message: expect.stringContaining('bank/pay'),
     });
     // The safe one does not wait.
-    await vi.waitFor(() => expect(pathsSent(gateway)).toEqual(['/look']));
-    await vi.waitFor(async () => expect((await runOf(desk, asked.data['run_id'])).status).toBe('waiting'));
+    await waitFor(() => expect(pathsSent(gateway)).toEqual(['/look']));
+    await waitFor(async () => expect((await runOf(desk, asked.data['run_id'])).status).toBe('waiting'));
     answer(browser, asked, { decision: 'approve' });
     expect((await browser.next('assistant_end')).data).toMatchObject({ content: 'Paid.', finish_reason: 'stop' });
     expect(pathsSent(gateway)).toEqual(['/look', '/pay']);
@@ -192,7 +193,7 @@ describe('a confirmation', () => {
     desk.browser.send(message());
     const { data } = await desk.browser.next('confirmation');
     desk.browser.terminate();
-    await vi.waitFor(async () => {
+    await waitFor(async () => {
       const { events } = await runOf(desk, data['run_id']);
       expect(events.find(({ type }) => type === 'tool.result')?.data).toMatchObject({ error: { code: 'approval_required' } });
     });
@@ -207,7 +208,7 @@ describe('a confirmation', () => {
     browser.send(message({ tool_ids: ['preset:payer'] }));
     const asked = await browser.next('confirmation');
     expect(asked.data).toMatchObject({ tool: 'pay', params: { amount: 5 } });
-    await vi.waitFor(async () => expect((await runOf(desk, asked.data['run_id'])).status).toBe('waiting'));
+    await waitFor(async () => expect((await runOf(desk, asked.data['run_id'])).status).toBe('waiting'));
     answer(browser, asked, { decision: 'approve' });
     expect((await browser.next('assistant_end')).data).toMatchObject({ content: 'Done.', run_id: asked.data['run_id'] });
     expect(pathsSent(gateway)).toEqual(['/pay']);
@@ -249,7 +250,7 @@ describe('a confirmation', () => {
     const runId = String(data['run_id']);
     const outer = (await runOf(desk, runId)).events.find(({ type }) => type === 'tool.call')?.data['id'];
     expect((await call(gateway, `POST /api/runs/${runId}/calls/${String(outer)}/cancel`, { payload: {} })).statusCode).toBe(200);
-    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(3));
+    await waitFor(() => expect(gateway.model.requests).toHaveLength(3));
     expect((await runOf(desk, runId)).status).toBe('running');
     goOn();
     expect((await browser.next('assistant_end')).data).toMatchObject({ content: 'Never mind.' });

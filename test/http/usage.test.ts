@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { memoryStores } from '../_support/memory-stores.ts';
 import { calls, says } from '../_support/scripted-model.ts';
@@ -6,6 +6,7 @@ import type { ScriptStep } from '../_support/scripted-model.ts';
 import { gatewayOf } from '../requirements/gateway.ts';
 import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
 import { bank, bankAnswers } from './approval-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const secret = 'a secret of tests';
 const adminKey = 'sk-tw-fixed-administrator';
@@ -168,7 +169,7 @@ describe('tokens a day', () => {
     await first.call('GET /api/usage');
     const second = await usageGateway([], { usage: store, registry, config: { secret } });
     await second.app.server.listen({ host: '127.0.0.1', port: 0 });
-    await vi.waitFor(async () => expect((await second.chat(key, { user: 'ada', fields })).status).toBe(429));
+    await waitFor(async () => expect((await second.chat(key, { user: 'ada', fields })).status).toBe(429));
   });
 
   test('count for presets that are called as tools, over every door', async () => {
@@ -204,7 +205,7 @@ describe('tokens a day', () => {
     const { key } = await gateway.keyFor({ users, limits: { tokens_per_day: 500 } });
     const fields = { tool_ids: [], stream: true };
     const running = gateway.chat(key, { user: 'ada', fields });
-    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(1));
+    await waitFor(() => expect(gateway.model.requests).toHaveLength(1));
     const { data } = (await gateway.call('GET /api/runs')).body as { data: { id: string }[] };
     await gateway.call(`POST /api/runs/${data[0]?.id}/cancel`);
     await running;
@@ -249,7 +250,7 @@ describe('people', () => {
     expect(await found(' ADA/')).toEqual(['ada/x']);
     expect(await found('%')).toEqual([]);
     const running = gateway.chat(key, { user: 'ada' });
-    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(3));
+    await waitFor(() => expect(gateway.model.requests).toHaveLength(3));
     expect((await gateway.call(`DELETE /api/users/${id}/ada`)).body).toEqual({ key: id, id: 'ada', deleted: true });
     expect(JSON.stringify((await gateway.call('GET /api/users')).body)).not.toContain('"ada"');
     expect((await running).body).toMatchObject({

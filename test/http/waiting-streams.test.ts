@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { listen } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { readSeen } from '../requirements/gateway.ts';
@@ -6,6 +6,7 @@ import type { Gateway } from '../requirements/gateway.ts';
 import { bankGateway, call, decide, ended, linkOf, pathsSent, readRun, visit } from './approval-fixture.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { Asked } from './approval-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const openWebUi = 'Python/3.12 aiohttp/3.13.2';
 const pay = calls(['pay', { amount: 5 }]);
@@ -40,7 +41,7 @@ async function streamOf(
   return {
     raw: () => raw,
     async asked(count = 1) {
-      await vi.waitFor(() => expect(approvals().length).toBeGreaterThanOrEqual(count));
+      await waitFor(() => expect(approvals().length).toBeGreaterThanOrEqual(count));
       const approval = approvals().at(-1);
       if (approval === undefined) throw new Error('nothing waits');
       return { approval };
@@ -61,7 +62,7 @@ describe('a stream of Open WebUI whose run waits for an approval', () => {
     await using gateway = await listening({ turns: [calls(['look', {}], ['pay', { amount: 5 }]), says('Paid.')] });
     const stream = await streamOf(gateway);
     const asked = await stream.asked();
-    await vi.waitFor(async () => expect((await readRun(gateway, asked)).status).toBe('waiting'));
+    await waitFor(async () => expect((await readRun(gateway, asked)).status).toBe('waiting'));
     expect(readSeen(stream.raw()).finish).toEqual([]);
     expect(stream.raw()).not.toContain('[DONE]');
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
@@ -145,7 +146,7 @@ describe('a stream of Open WebUI whose run waits for an approval', () => {
     const stream = await streamOf(gateway);
     const asked = await stream.asked();
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
-    await vi.waitFor(() => expect(pathsSent(gateway)).toEqual(['/pay']));
+    await waitFor(() => expect(pathsSent(gateway)).toEqual(['/pay']));
     stream.leave();
     await stream.end;
     paused.resolve();
@@ -177,7 +178,7 @@ describe('a stream of Open WebUI whose run waits for an approval', () => {
     const stream = await streamOf(gateway, { key });
     const asked = await stream.asked();
     const chat = { model: 'model', messages: [{ role: 'user', content: 'Hello' }] };
-    await vi.waitFor(async () => expect((await call(gateway, 'POST /v1/chat/completions', { key, payload: chat })).statusCode).toBe(200));
+    await waitFor(async () => expect((await call(gateway, 'POST /v1/chat/completions', { key, payload: chat })).statusCode).toBe(200));
     expect((await visit(gateway, linkOf(asked), { form: { decision: 'approve' } })).statusCode).toBe(303);
     await stream.end;
     expect(readSeen(stream.raw()).text).toMatch(/\n\nPaid\.$/);
@@ -211,7 +212,7 @@ describe("in Open WebUI's other connections", () => {
 
   /** Approves what waits, at the page whose link the answer shows. */
   async function approve(gateway: Gateway, raw: () => string): Promise<string> {
-    const link = await vi.waitFor(() => {
+    const link = await waitFor(() => {
       const [, path] = /Decide here: http:\/\/[^/]+(\/approvals\/[\w.-]+)/.exec(raw()) ?? [];
       if (path === undefined) throw new Error('no link yet');
       return path;

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LightMyRequestResponse } from 'fastify';
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { NoteStore, NoteStores } from '../../src/core/stores/note-store.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
@@ -12,6 +12,7 @@ import type { ScriptStep } from '../_support/scripted-model.ts';
 import { bank, bankAnswers } from '../http/approval-fixture.ts';
 import { documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
 import type { Gateway } from '../requirements/gateway.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 const mail = serverOf('mail', documentOf({ read: { type: 'object' } }), { authType: 'bearer', isPerUser: true });
@@ -89,7 +90,7 @@ async function leaveTraces(
   browser.send({ type: 'message', data: { content: 'Hi!', model: 'model', tool_ids: [] } });
   const payload = { model: 'model', input: 'Hi!', background: true, tools: [] };
   const under = [ask(user, { store: true, stream: true }), call('POST /v1/responses', { key, user, payload })];
-  await vi.waitFor(() => expect(model.requests).toHaveLength(before + 5));
+  await waitFor(() => expect(model.requests).toHaveLength(before + 5));
   // Writes what is counted.
   await call('GET /api/usage');
   return { approval: waiting.body['approval'] as JsonObject, under };

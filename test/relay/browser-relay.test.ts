@@ -1,8 +1,9 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ToolOutcome } from '../../src/core/tools/tool.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import { ada, bob, idOf, invocation, newId, recordingSocket, startRelay, timeCall } from './relay-fixture.ts';
+import { waitUntil } from '../_support/wait-for.ts';
 
 const relays: BrowserRelay[] = [];
 function relay(options: Parameters<typeof startRelay>[0] = {}): BrowserRelay {
@@ -243,7 +244,7 @@ describe('a session', () => {
     const ended = door.endOf(session.id, ada);
     session.disconnected();
     expect(ended?.aborted).toBe(false);
-    await vi.waitUntil(() => ended?.aborted);
+    await waitUntil(() => ended?.aborted);
     expect(door.counts().sessions).toBe(0);
     expect(await door.sendTo(session.id, ada, { type: 'note' })).toBe(false);
   });

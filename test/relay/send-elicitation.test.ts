@@ -6,6 +6,7 @@ import { createInProcessBus } from '../../src/relay/bus.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import { ada, bob, idOf, invocation, recordingSocket, startRelay } from './relay-fixture.ts';
 import type { InvocationOptions, RecordingSocket } from './relay-fixture.ts';
+import { waitUntil } from '../_support/wait-for.ts';
 
 const open: BrowserRelay[] = [];
 afterEach(async () => {
@@ -27,7 +28,7 @@ async function openRelays(isFar: boolean) {
   };
   return { near, home, socket, session, ask };
 }
-const asked = async (socket: RecordingSocket): Promise<string> => idOf(await vi.waitUntil(() => socket.dataOf('input').at(-1)));
+const asked = async (socket: RecordingSocket): Promise<string> => idOf(await waitUntil(() => socket.dataOf('input').at(-1)));
 
 describe.each([
   ['here', false],
@@ -74,13 +75,13 @@ describe.each([
     const id = await asked(socket);
     leave.abort(new Error('left'));
     await expect(reply).rejects.toThrow('left');
-    expect(await vi.waitUntil(() => socket.dataOf('input:cancel')[0])).toEqual({ id });
+    expect(await waitUntil(() => socket.dataOf('input:cancel')[0])).toEqual({ id });
   });
 
   it('expires, and the browser is told', async () => {
     const { socket, session, ask } = await openRelays(isFar);
     expect(await ask({ timeoutMs: 20 })).toEqual({ type: 'expired' });
-    expect(await vi.waitUntil(() => socket.dataOf('input:cancel')[0])).toBeDefined();
+    expect(await waitUntil(() => socket.dataOf('input:cancel')[0])).toBeDefined();
     session.answerElicitation('input', await asked(socket), { value: 1 });
   });
 });

@@ -6,6 +6,7 @@ import { createInProcessBus } from '../../src/relay/bus.ts';
 import type { RelayBus } from '../../src/relay/bus.ts';
 import { ada, bob, idOf, invocation, newId, recordingSocket, startRelay, timeCall } from './relay-fixture.ts';
 import type { RecordingSocket } from './relay-fixture.ts';
+import { waitUntil } from '../_support/wait-for.ts';
 
 let bus: RelayBus;
 let near: BrowserRelay;
@@ -23,7 +24,7 @@ afterEach(async () => {
 
 const codeOf = (outcome: ToolOutcome): string => (outcome.type === 'error' ? outcome.code : 'result');
 const callIn = (socket: RecordingSocket): Promise<string> =>
-  vi.waitUntil(() => socket.dataOf('execute:tool').length > 0 && idOf(socket.dataOf('execute:tool')[0]));
+  waitUntil(() => socket.dataOf('execute:tool').length > 0 && idOf(socket.dataOf('execute:tool')[0]));
 
 /** A bus that repeats and holds back, as a network may. */
 function duplicating(inner: RelayBus): RelayBus {
@@ -49,10 +50,10 @@ describe('a chat on one replica and the browser on another', () => {
 
     const controller = new AbortController();
     const second = near.callBrowser(timeCall, invocation({ sessionId: session.id, signal: controller.signal }));
-    await vi.waitUntil(() => socket.dataOf('execute:tool')[1]);
+    await waitUntil(() => socket.dataOf('execute:tool')[1]);
     controller.abort(new Error('left'));
     await expect(second).rejects.toThrow('left');
-    await vi.waitUntil(() => socket.dataOf('execute:tool:cancel')[0]);
+    await waitUntil(() => socket.dataOf('execute:tool:cancel')[0]);
     expect([near.counts().pendingCalls, far.counts().pendingCalls]).toEqual([0, 0]);
   });
 
@@ -182,7 +183,7 @@ describe('a session that moves to another replica', () => {
     await far.sendTo(session.id, ada, { type: 'note', data: { n: 1 } });
     const socket = recordingSocket();
     const moving = slow.open({ caller: ada, socket, resume: session.id });
-    await vi.waitUntil(() => far.counts().sessions === 0);
+    await waitUntil(() => far.counts().sessions === 0);
     expect(await near.sendTo(session.id, ada, { type: 'note', data: { n: 2 } })).toBe(true);
     await moving;
     expect(socket.dataOf('note')).toEqual([{ n: 1 }, { n: 2 }]);
@@ -246,7 +247,7 @@ describe('a bus that cannot be trusted', () => {
     await bus.publish(`relay:session:${session.id}`, { type: 'call', id: 'a', ...common, runId: 'r', timeoutMs: 1_000, data: {} });
     await bus.publish(`relay:session:${session.id}`, { type: 'frame', id: 'b', ...common, frame: { type: 'note' } });
     await bus.publish(`relay:session:${session.id}`, { type: 'take', id: 'c', ...common });
-    await vi.waitUntil(() => near.counts().ignoredAnswers === 3);
+    await waitUntil(() => near.counts().ignoredAnswers === 3);
     expect(socket.frames).toHaveLength(1);
     expect(socket.closed).toEqual([]);
 
@@ -255,7 +256,7 @@ describe('a bus that cannot be trusted', () => {
     const reply = { type: 'outcome', outcome: { type: 'result', value: 'forged' } };
     await bus.publish('relay:replica:near', { type: 'reply', id, sessionId: 'another', reply });
     await bus.publish('relay:replica:near', { type: 'reply', id: newId(), sessionId: session.id, reply });
-    await vi.waitUntil(() => near.counts().ignoredAnswers === 5);
+    await waitUntil(() => near.counts().ignoredAnswers === 5);
     session.answer({ id, result: 'real' });
     expect(await outcome).toEqual({ type: 'result', value: 'real' });
   });

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { ChatMessage } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { backendOf, listen as listenOn, testApp } from '../_support/build-app.ts';
@@ -9,6 +9,7 @@ import type { ScriptStep } from '../_support/scripted-model.ts';
 import { documentWith } from '../tools/scripted-send.ts';
 import { toolsFolder } from '../_support/tools-folder.ts';
 import { askPlainly, bankGateway, decide, linkOf, readRun, storesIn, visit } from '../http/approval-fixture.ts';
+import { waitFor } from '../_support/wait-for.ts';
 import { functionGateway, listen } from './function-gateway.ts';
 import { readSeen, selects } from './gateway.ts';
 
@@ -336,7 +337,7 @@ describe('a message that interrupts', () => {
     await using gateway = await bankGateway({ turns });
     const asked = await askPlainly(gateway, { chat_id: 'c' });
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
-    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(2));
+    await waitFor(() => expect(gateway.model.requests).toHaveLength(2));
     const messages = [
       { role: 'user', content: 'Pay 5, please.' },
       { role: 'assistant', content: asked.choices[0]?.message.content ?? '' },
@@ -369,7 +370,7 @@ export default defineTool({
     const question = { role: 'user', content: 'Book it.' };
     const chat = { chat_id: 'c', params: { function_calling: 'default' } };
     const first = gateway.ask({ messages: [question], ...chat });
-    await vi.waitFor(() => expect(heard.heard).toHaveLength(1));
+    await waitFor(() => expect(heard.heard).toHaveLength(1));
     const again = (content: string) => gateway.ask({ messages: [question, { role: 'user', content }], ...chat, interrupt: true });
     const overtaken = again('Is it?');
     const next = again('Is it done?');

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { answerChat } from '../../src/chat/loop/answer-chat.ts';
 import { pullFrom } from '../_support/emit-and-pull.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
@@ -11,6 +11,7 @@ import { calls, finderOf, says, ScriptedModel } from '../_support/scripted-model
 import { chatRequest, offering, runContext, toolNamed } from '../_support/tools.ts';
 import { documentWith, jsonResponse, neverAnswers } from '../tools/scripted-send.ts';
 import { answerOf, documentOf, gatewayOf, serverOf, textOfMessage } from './gateway.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const clocks = serverOf('time', documentWith('now', 'later'));
 const clockAnswers = { 'http://time.test/now': { time: '12:00' }, 'http://time.test/later': { time: '13:00' } };
@@ -254,7 +255,7 @@ describe('a failing call', () => {
     const turns = [calls(['broken', {}], ['now', {}], ['later', {}]), says('Done.')];
     await using gateway = await gatewayOf({ turns, servers, answers });
     const asked = gateway.ask();
-    await vi.waitFor(() => expect(gateway.sent).toHaveLength(3));
+    await waitFor(() => expect(gateway.sent).toHaveLength(3));
     gate.resolve();
     const seen = await asked;
     expect(seen.text).toBe('Done.');

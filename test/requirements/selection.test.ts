@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ChatMessage } from '../../src/core/chat/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -8,6 +8,7 @@ import type { ScriptStep } from '../_support/scripted-model.ts';
 import { documentWith, jsonResponse } from '../tools/scripted-send.ts';
 import { answerOf, gatewayOf, question, selects, serverOf, textOfMessage } from './gateway.ts';
 import type { Gateway, GatewayOptions } from './gateway.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 const clocks = serverOf('time', documentWith('now', 'later'));
 const clockAnswers = { 'http://time.test/now': { time: '12:00' }, 'http://time.test/later': { time: '13:00' } };
@@ -143,7 +144,7 @@ describe('an answer to it', () => {
     const selection = [...pieces.slice(0, 2), gate.promise, ...pieces.slice(2), { type: 'finish' as const, reason: 'stop' as const }];
     await using gateway = await clockGateway([selection, says('Noon.')]);
     const asked = gateway.ask(byPrompt);
-    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(1));
+    await waitFor(() => expect(gateway.model.requests).toHaveLength(1));
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(gateway.sent).toEqual([]);
     gate.resolve();
@@ -227,7 +228,7 @@ describe('what was selected', () => {
     const answers = { 'http://time.test/now': slow, 'http://time.test/later': { time: '13:00' } };
     await using gateway = await clockGateway([selects(['now', {}], ['later', {}]), says('Noon.')], { answers });
     const asked = gateway.ask(byPrompt);
-    await vi.waitFor(() => expect(gateway.sent.map((request) => request.url)).toEqual(['http://time.test/now', 'http://time.test/later']));
+    await waitFor(() => expect(gateway.sent.map((request) => request.url)).toEqual(['http://time.test/now', 'http://time.test/later']));
     gate.resolve();
     await asked;
     expect(lastContent(gateway.model.requests[1]?.messages)).toBe(

@@ -2,8 +2,9 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { expect, test, vi } from 'vitest';
+import { expect, test } from 'vitest';
 import { listen, readChunks, testApp } from '../_support/build-app.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 interface Peer {
   url: string;
@@ -79,10 +80,10 @@ test.each([
   const url = await listen(app);
   const leave = new AbortController();
   const asked = post(url, { ...question, stream }, leave.signal).then((response) => response.text());
-  await vi.waitFor(() => expect(backend.requests).toBe(1));
+  await waitFor(() => expect(backend.requests).toBe(1));
   leave.abort();
   await expect(asked).rejects.toThrow(/abort/i);
-  await vi.waitFor(() => expect(backend.abandoned).toBe(1), { interval: 5 });
+  await waitFor(() => expect(backend.abandoned).toBe(1));
 });
 
 test('a client that leaves during a tool call ends that call at once, and the model is not asked again', async () => {
@@ -105,10 +106,10 @@ test('a client that leaves during a tool call ends that call at once, and the mo
   const asked = post(url, { ...question, stream: true, tool_servers: [{ url: toolServer.url, openapi }] }, leave.signal).then((response) =>
     response.text(),
   );
-  await vi.waitFor(() => expect(toolServer.requests).toBe(1));
+  await waitFor(() => expect(toolServer.requests).toBe(1));
   leave.abort();
   await expect(asked).rejects.toThrow(/abort/i);
-  await vi.waitFor(() => expect(toolServer.abandoned).toBe(1));
+  await waitFor(() => expect(toolServer.abandoned).toBe(1));
   expect(backend.requests).toBe(1);
 });
 
@@ -136,7 +137,7 @@ test('chats that are pipelined on one connection are answered in their order, ea
     const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
     socket.write(head + body);
   }
-  await vi.waitFor(() => expect(answers.match(/answer to question \d/g)).toHaveLength(3), { timeout: 5_000 });
+  await waitFor(() => expect(answers.match(/answer to question \d/g)).toHaveLength(3));
   expect(answers.match(/answer to question \d/g)).toEqual(['answer to question 0', 'answer to question 1', 'answer to question 2']);
   expect(answers.match(/HTTP\/1\.1 200/g)).toHaveLength(3);
   socket.destroy();
@@ -203,11 +204,11 @@ test('of an endless answer little is taken for a client that does not read, and 
     `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
   );
   socket.pause();
-  await vi.waitFor(() => expect(backend.abandoned).toBe(1), { timeout: 20_000, interval: 50 });
+  await waitFor(() => expect(backend.abandoned).toBe(1));
   // Nearly all of it lies in the kernel's buffers of two loopback connections, whose size the system chooses.
   expect(taken).toBeLessThan(16 * 1024 * 1024);
   socket.resume();
-  await vi.waitFor(() => expect(isClosed).toBe(true), { timeout: 5_000 });
+  await waitFor(() => expect(isClosed).toBe(true));
 });
 
 test('two hundred streams at once arrive whole, each its own', async () => {
@@ -250,7 +251,7 @@ test('a shutdown lets running answers finish and refuses new ones', async () => 
   const url = await listen(app);
   const first = await post(url, { ...question, stream: true });
   const closing = app.close();
-  await vi.waitFor(async () => expect((await fetch(`${url}/ready`)).status).toBe(503));
+  await waitFor(async () => expect((await fetch(`${url}/ready`)).status).toBe(503));
   expect((await post(url, question)).status).toBe(503);
   release.resolve();
   expect(await first.text()).toContain('[DONE]');

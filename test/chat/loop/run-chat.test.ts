@@ -7,6 +7,7 @@ import { GatewayError } from '../../../src/core/errors.ts';
 import type { Tool, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { collect, eventsOf, runContext, textOfEvents, toolMap, toolNamed } from '../../_support/tools.ts';
+import { waitFor } from '../../_support/wait-for.ts';
 
 function chatOf(backend: ScriptedModel, tools: Tool[], overrides: Partial<ChatRun> = {}): ChatRun {
   return {
@@ -68,7 +69,7 @@ test('calls of one turn that only read run at the same time, report as they end,
       chatOf(model, [waiting('slow', gates[0]?.promise ?? Promise.resolve()), waiting('fast', gates[1]?.promise ?? Promise.resolve())]),
     ),
   );
-  await vi.waitFor(() => expect(started).toEqual(['slow', 'fast']));
+  await waitFor(() => expect(started).toEqual(['slow', 'fast']));
   gates[1]?.resolve();
   gates[0]?.resolve();
   const events = await run;
@@ -179,7 +180,7 @@ test('the caller who leaves ends the run at once, in the model and in a tool', a
   });
   const settings = { run: runContext({ signal: leave.signal }), requestTimeoutMs: undefined, defaultTimeoutMs: 60_000, now: () => 0 };
   const run = collect(eventsOfRun(chatOf(new ScriptedModel(calls(['hanging', {}])), [hanging], { settings })));
-  await vi.waitFor(() => expect(toolSignal).toBeDefined());
+  await waitFor(() => expect(toolSignal).toBeDefined());
   leave.abort(new Error('left'));
   await expect(run).rejects.toThrow('left');
   expect(toolSignal?.aborted).toBe(true);

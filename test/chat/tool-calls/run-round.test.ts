@@ -7,6 +7,7 @@ import type { FollowUp, Tool, ToolContext, ToolOutcome } from '../../../src/core
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { collect, eventsOf, runContext, textOfEvents, toolNamed } from '../../_support/tools.ts';
 import { callSettings, loop, numbered, resultsBefore } from '../loop-fixture.ts';
+import { waitFor } from '../../_support/wait-for.ts';
 
 /** Each tool writes down when it begins and when it ends. */
 function logging(log: string[], name: string, options: Partial<Tool> = {}): Tool {
@@ -167,7 +168,7 @@ test('a gate is asked for each call between its check and its start, and what on
   const model = new ScriptedModel(turn, says('Done.'));
   const tools = [tool('pay'), tool('look', reading), tool('note')];
   const run = collect(loop(model, tools, { settings: callSettings({ approvals }) }));
-  await vi.waitFor(() => expect(ran).toEqual([['look', { n: 2 }]]));
+  await waitFor(() => expect(ran).toEqual([['look', { n: 2 }]]));
   decision.resolve({ type: 'approved', args: { n: '7' } });
   await run;
   // Damaged arguments are nobody's decision.
@@ -198,7 +199,7 @@ test('calls that wait for approval hold no place among those that run', async ()
   const waiting = Array.from({ length: limits.parallelToolCalls }, (_, n): [string, unknown] => ['pay', { n }]);
   const model = new ScriptedModel(calls(...waiting, ['pay', { n: 99 }]), says('Done.'));
   const run = collect(loop(model, [tool], { settings: callSettings({ approvals }) }));
-  await vi.waitFor(() => expect(ran).toEqual([99]));
+  await waitFor(() => expect(ran).toEqual([99]));
   later.resolve({ type: 'approved' });
   await run;
   expect(ran).toHaveLength(limits.parallelToolCalls + 1);

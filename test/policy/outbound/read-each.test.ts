@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { closeAll, openDoor, settle, startServer } from './peers.ts';
+import { waitFor } from '../../_support/wait-for.ts';
 
 afterEach(closeAll);
 
@@ -25,7 +26,7 @@ describe('the bytes of an answer', () => {
     const { body, response, take, taken } = await openAnswer();
     const reading = body.readEach(take);
     response.write('one ');
-    await vi.waitFor(() => expect(taken()).toBe('one '));
+    await waitFor(() => expect(taken()).toBe('one '));
     response.end('two');
     expect(await reading).toEqual({});
     expect(taken()).toBe('one two');
@@ -76,7 +77,7 @@ describe('the bytes of an answer', () => {
     const reading = body.readEach(take);
     response.write('one');
     await expect(reading).rejects.toThrow('full');
-    await vi.waitFor(() => expect(connection?.destroyed).toBe(true));
+    await waitFor(() => expect(connection?.destroyed).toBe(true));
   });
 
   it('end where the reader closes them', async () => {
@@ -85,14 +86,14 @@ describe('the bytes of an answer', () => {
     response.write('one');
     body.close();
     expect(await reading).toEqual({});
-    await vi.waitFor(() => expect(connection?.destroyed).toBe(true));
+    await waitFor(() => expect(connection?.destroyed).toBe(true));
   });
 
   it('come before the failure of a peer that dies in mid-stream', async () => {
     const { body, response, take, taken } = await openAnswer();
     const reading = body.readEach(take);
     response.write('one');
-    await vi.waitFor(() => expect(taken()).toBe('one'));
+    await waitFor(() => expect(taken()).toBe('one'));
     response.destroy();
     expect(await reading).toMatchObject({ failure: { failure: 'cut' } });
   });
@@ -102,11 +103,11 @@ describe('the bytes of an answer', () => {
     const { body, response, take, taken, connection } = await openAnswer({ signal: leaving.signal });
     const reading = body.readEach(take);
     response.write('one');
-    await vi.waitFor(() => expect(taken()).toBe('one'));
+    await waitFor(() => expect(taken()).toBe('one'));
     const reason = new Error('gone');
     leaving.abort(reason);
     expect(await reading).toEqual({ failure: reason });
-    await vi.waitFor(() => expect(connection?.destroyed).toBe(true));
+    await waitFor(() => expect(connection?.destroyed).toBe(true));
   });
 
   it('end at the idle limit of a silent peer', async () => {

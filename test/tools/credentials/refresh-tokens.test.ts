@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { CredentialStore, OAuthCredential } from '../../../src/core/callers/credentials.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { limits } from '../../../src/core/limits.ts';
@@ -10,6 +10,7 @@ import { openStores } from '../../../src/storage/open-stores.ts';
 import { testSignIn } from '../../storage/credential-store-contract.ts';
 import { temporaryFolders } from '../../storage/temporary-folder.ts';
 import { oauthRecord } from './oauth-fixture.ts';
+import { waitFor } from '../../_support/wait-for.ts';
 
 const newFolder = temporaryFolders();
 const closing: (() => Promise<void>)[] = [];
@@ -174,7 +175,7 @@ describe('tokens', () => {
     };
     const one = seen.refresher();
     expect(await one.fresh(ada, record)).toBeUndefined();
-    await vi.waitFor(() => expect(seen.revoked).toEqual(['first+']));
+    await waitFor(() => expect(seen.revoked).toEqual(['first+']));
     await seen.store.save(ada, 'mail', tokenOf('second', 100_000));
     expect(tokensOf([await one.fresh(ada, record)])).toEqual(['another account']);
     expect(seen.revoked).toEqual(['first+', 'second+']);

@@ -1,11 +1,12 @@
 import type { Tool } from '@modelcontextprotocol/client';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { ToolServerReport } from '../../../src/core/tools/tool-server-report.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
 import { httpPeer, scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
+import { waitFor } from '../../_support/wait-for.ts';
 
 const never = new AbortController().signal;
 const names = async (catalog: ToolCatalog): Promise<string[]> => [...(await offerOf(catalog)).tools.keys()];
@@ -21,7 +22,7 @@ describe('the list of a server', () => {
     expect(await names(catalog)).toEqual(['first']);
     peer.tools = [toolOf('first'), toolOf('second')];
     await peer.tellChange();
-    await vi.waitFor(async () => expect(await names(catalog)).toEqual(['first', 'second']));
+    await waitFor(async () => expect(await names(catalog)).toEqual(['first', 'second']));
   });
 
   test('is not asked for again by a chat', async () => {

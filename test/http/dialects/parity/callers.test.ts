@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { listen } from '../../../_support/build-app.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
@@ -8,6 +8,7 @@ import type { Gateway } from '../../../requirements/gateway.ts';
 import type { DialectClient } from './chat.ts';
 import { servedClients } from './clients.ts';
 import { servers, toolAnswers } from './scenarios.ts';
+import { waitFor } from '../../../_support/wait-for.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 const plain = { turns: [{ role: 'user' as const, text: 'Hi!' }], fields: { tool_ids: [] } };
@@ -81,9 +82,9 @@ describe.each(servedClients.map((client) => [client.name, client] as const))('th
     });
     if (stream) await (await response).body?.getReader().read();
     else response.catch(() => undefined);
-    await vi.waitFor(() => expect(gateway.model.requests).toHaveLength(1));
+    await waitFor(() => expect(gateway.model.requests).toHaveLength(1));
     leaving.abort();
-    await vi.waitFor(() => expect(gateway.model.requests[0]?.signal.aborted).toBe(true));
+    await waitFor(() => expect(gateway.model.requests[0]?.signal.aborted).toBe(true));
   });
 
   test('a client that leaves ends the calls of its chat', async () => {
@@ -98,8 +99,8 @@ describe.each(servedClients.map((client) => [client.name, client] as const))('th
       body: JSON.stringify(client.write(chat, true)),
       signal: leaving.signal,
     }).catch(() => undefined);
-    await vi.waitFor(() => expect(gateway.sent).toHaveLength(1));
+    await waitFor(() => expect(gateway.sent).toHaveLength(1));
     leaving.abort();
-    await vi.waitFor(() => expect(gateway.sent[0]?.signal?.aborted).toBe(true));
+    await waitFor(() => expect(gateway.sent[0]?.signal?.aborted).toBe(true));
   });
 });

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openDoor } from '../../socket-fixture.ts';
+import { waitFor } from '../../../_support/wait-for.ts';
 
 /** A ping of a client, without a payload: 0x80 final, 0x9 ping; 0x80 masked, with a mask of zeros. */
 const ping = Buffer.from([0x89, 0x80, 0, 0, 0, 0]);
@@ -15,7 +16,7 @@ test('small frames that arrive together are read in as many turns of the event l
   socket.write(`${[...head, `sec-websocket-key: ${key}`].join('\r\n')}\r\n\r\n`);
   let greeting = '';
   socket.on('data', (piece: Buffer) => (greeting += piece.toString('latin1')));
-  await vi.waitFor(() => expect(greeting).toContain('session_id'));
+  await waitFor(() => expect(greeting).toContain('session_id'));
   socket.removeAllListeners('data');
   let turns = 0;
   const count = (): void => {
@@ -36,6 +37,6 @@ test('small frames that arrive together are read in as many turns of the event l
   });
   turns = 0;
   socket.write(Buffer.concat(Array.from({ length: pongs }, () => ping)));
-  await vi.waitFor(() => expect(isAnswered).toBe(true));
+  await waitFor(() => expect(isAnswered).toBe(true));
   expect(answeredAfter).toBeGreaterThanOrEqual(pongs);
 });
