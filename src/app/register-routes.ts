@@ -51,10 +51,10 @@ import { presetSchema, toPresetWire } from '../storage/preset-schema.ts';
 import { parseToolServerConnection, parseToolServerConnections } from '../storage/tool-server-connection.ts';
 import type { ToolCatalog } from '../tools/catalog/tool-catalog.ts';
 import type { AppContext } from './app-context.ts';
-import type { Access } from './compose-access.ts';
-import type { Models } from './compose-models.ts';
-import type { Runs } from './compose-runs.ts';
-import type { Storage } from './compose-storage.ts';
+import type { Access } from './compose/compose-access.ts';
+import type { Models } from './compose/compose-models.ts';
+import type { Runs } from './compose/compose-runs.ts';
+import type { Storage } from './compose/compose-storage.ts';
 import { createConsoleFolder } from './console-folder.ts';
 import { version } from './version.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { returnPath } from '../../src/http/return-path.ts';
+import { returnPath } from '../../src/http/routes/access/return-path.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { handMadeOpenId, openIdClient } from '../_support/hand-made-openid.ts';
 import type { HandMadeOpenId, OpenIdFaults } from '../_support/hand-made-openid.ts';

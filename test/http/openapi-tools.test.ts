@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ListedTool } from '../../src/core/tools/tool.ts';
 import { moveSchema } from '../../src/http/openapi-tools/movable-schema.ts';
 import { toToolDocument } from '../../src/http/openapi-tools/tool-document.ts';
-import { sendInSlices } from '../../src/http/send-in-slices.ts';
+import { sendInSlices } from '../../src/http/routes/send-in-slices.ts';
 import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
 import { listen, testApp } from '../_support/build-app.ts';

@@ -1,5 +1,5 @@
 import type { BackendConfig, Config } from '../config/config.ts';
-import { createBackends } from '../compose-models.ts';
+import { createBackends } from '../compose/compose-models.ts';
 import { OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';

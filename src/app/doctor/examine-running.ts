@@ -3,7 +3,7 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import type { CatalogBackend } from '../../models/model-catalog.ts';
 import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
-import type { Extensions } from '../compose-extensions.ts';
+import type { Extensions } from '../compose/compose-extensions.ts';
 import type { Config } from '../config/config.ts';
 import { localUrl } from '../config/local-url.ts';
 import { isInContainer } from './container-loopback.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
-import type { AnswerFormat } from '../../../src/http/dialects/answer-format.ts';
+import type { AnswerFormat } from '../../../src/http/dialects/answers/answer-format.ts';
 import { messageFormat } from '../../../src/http/dialects/messages/message-answer.ts';
 import { ollamaFormat } from '../../../src/http/dialects/ollama/ollama-lines.ts';
 import { responseFormat } from '../../../src/http/dialects/responses/response-wire.ts';

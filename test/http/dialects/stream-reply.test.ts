@@ -2,7 +2,7 @@ import { fastify } from 'fastify';
 import { expect, test } from 'vitest';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { streamReply } from '../../../src/http/dialects/stream-reply.ts';
+import { streamReply } from '../../../src/http/dialects/answers/stream-reply.ts';
 import { emitFrom } from '../../_support/emit-and-pull.ts';
 
 /** A server whose only route streams the given events, with short patience. */

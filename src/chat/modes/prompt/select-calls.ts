@@ -7,7 +7,7 @@ import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { RequestPurpose } from '../../../core/models/model-request-log.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
-import { collectText } from '../../loop/collect-text.ts';
+import { collectText } from './collect-text.ts';
 import { selectionForm } from './constrain-selection.ts';
 import { readSelection } from './read-selection.ts';
 import type { DroppedCall, ReadSelection, SelectedEntry } from './read-selection.ts';

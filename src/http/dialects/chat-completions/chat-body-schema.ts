@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../../../core/limits.ts';
-import { gatewayFields, jsonObject } from '../gateway-fields.ts';
+import { gatewayFields, jsonObject } from '../requests/gateway-fields.ts';
 
 const contentSchema = z.union(
   [z.string(), z.array(z.looseObject({ type: z.string() })).max(10_000)],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { bodySchema } from './chat-body-schema.ts';
 import type { AnswerDescription, RouteDescription, RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, approvalShape, connectShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
-import { gatewayFieldDescriptions } from '../gateway-fields-description.ts';
+import { gatewayFieldDescriptions } from '../requests/gateway-fields-description.ts';
 
 export const completionShape = z
   .looseObject({

@@ -1,5 +1,5 @@
 import type { Dialect } from '../dialect.ts';
-import { isOpenWebUi } from '../is-open-webui.ts';
+import { isOpenWebUi } from '../requests/is-open-webui.ts';
 import { chatCompletionFormat } from './openai-wire.ts';
 import { parseChatBody } from './parse-chat-body.ts';
 

@@ -5,12 +5,12 @@ import type { JsonObject } from '../../../shared/json.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { addUsage, noUsage } from '../../../core/chat/usage.ts';
 import { errorBody } from '../../error-handler.ts';
-import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
-import { choiceOf } from '../first-choice.ts';
-import { GatewayAnswerFields } from '../gateway-answer-fields.ts';
-import { serverSentEvents } from '../server-sent-events.ts';
+import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
+import { choiceOf } from '../answers/first-choice.ts';
+import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
+import { serverSentEvents } from '../answers/server-sent-events.ts';
 import { toFunctionCall } from './legacy-functions.ts';
-import { isOpenWebUi } from '../is-open-webui.ts';
+import { isOpenWebUi } from '../requests/is-open-webui.ts';
 import { createOpenWebUiEvents } from './open-webui-events.ts';
 import type { OpenWebUiEvents, OpenWebUiPart } from './open-webui-events.ts';
 

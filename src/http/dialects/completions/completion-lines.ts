@@ -3,9 +3,9 @@ import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
 import { addUsage, noUsage } from '../../../core/chat/usage.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { errorBody } from '../../error-handler.ts';
-import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
-import { choiceOf } from '../first-choice.ts';
-import { serverSentEvents } from '../server-sent-events.ts';
+import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
+import { choiceOf } from '../answers/first-choice.ts';
+import { serverSentEvents } from '../answers/server-sent-events.ts';
 
 /** OpenAI's text completions and their chunks. `options`: whether the stream has the `usage`. */
 export function completionFormat({ includeUsage }: JsonObject): AnswerFormat {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { gatewayFields, jsonObject } from '../gateway-fields.ts';
+import { gatewayFields, jsonObject } from '../requests/gateway-fields.ts';
 
 const text = z.string();
 /** Unknown fields are parameters for the backend. */

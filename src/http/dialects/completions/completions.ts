@@ -1,8 +1,8 @@
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { Dialect, ParsedRequest } from '../dialect.ts';
-import { openParameters, toGatewayPart } from '../gateway-fields.ts';
-import { parseFields, requireBoundedBody } from '../parse-fields.ts';
+import { openParameters, toGatewayPart } from '../requests/gateway-fields.ts';
+import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';
 import { completionFormat } from './completion-lines.ts';
 import { completionSchema } from './completion-schema.ts';
 

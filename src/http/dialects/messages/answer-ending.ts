@@ -1,7 +1,7 @@
 import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts';
 import { addUsage, usageDetail } from '../../../core/chat/usage.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { GatewayAnswerFields } from '../gateway-answer-fields.ts';
+import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
 
 /** What an answer says at its end. */
 export interface AnswerEnding {

@@ -1,7 +1,7 @@
 import type { ChatRequest } from '../../../core/chat/chat.ts';
 import { estimateTokens } from '../../../shared/estimate-tokens.ts';
-import { withSystemParam } from '../gateway-fields.ts';
-import { parseFields, requireBoundedBody } from '../parse-fields.ts';
+import { withSystemParam } from '../requests/gateway-fields.ts';
+import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';
 import { countedSchema } from './messages-body-schema.ts';
 import { readConversation } from './read-messages.ts';
 import { readTools } from './read-tools.ts';

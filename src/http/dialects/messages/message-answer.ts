@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../shared/json.ts';
-import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
-import { isOfFurtherChoice } from '../first-choice.ts';
-import { serverSentEvents } from '../server-sent-events.ts';
+import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
+import { isOfFurtherChoice } from '../answers/first-choice.ts';
+import { serverSentEvents } from '../answers/server-sent-events.ts';
 import { blockOf, inputTextOf, openingOf } from './answer-blocks.ts';
 import type { ShownBlocks } from './answer-blocks.ts';
 import { createAnswerEnding, refusalIn, toUsage } from './answer-ending.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../../../core/limits.ts';
-import { gatewayFields, jsonObject } from '../gateway-fields.ts';
+import { gatewayFields, jsonObject } from '../requests/gateway-fields.ts';
 
 const block = z.looseObject({ type: z.string().max(256) });
 const content = z.union([z.string(), z.array(block).max(10_000)], 'must be text or a list of blocks');

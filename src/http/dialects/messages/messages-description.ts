@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { json } from '../../description/route-description.ts';
 import type { RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, approvalShape, connectShape, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
-import { gatewayFieldDescriptions } from '../gateway-fields-description.ts';
+import { gatewayFieldDescriptions } from '../requests/gateway-fields-description.ts';
 import { bodySchema, countedSchema } from './messages-body-schema.ts';
 
 const messageShape = z

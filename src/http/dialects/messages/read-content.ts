@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ContentPart, MessageContent } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
-import { parseFields } from '../parse-fields.ts';
+import { parseFields } from '../requests/parse-fields.ts';
 import type { Block } from './messages-body-schema.ts';
 
 const textBlock = z.looseObject({ text: z.string() });

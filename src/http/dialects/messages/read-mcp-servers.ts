@@ -3,8 +3,8 @@ import type { ChatRequest, McpToolFilter, RequestMcpServer } from '../../../core
 import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { parseFields } from '../parse-fields.ts';
-import { requireMcpUrl, toMcpPart } from '../mcp-servers.ts';
+import { parseFields } from '../requests/parse-fields.ts';
+import { requireMcpUrl, toMcpPart } from '../requests/mcp-servers.ts';
 import type { CountedBody } from './messages-body-schema.ts';
 
 const toolConfig = z.looseObject({ enabled: z.boolean().nullish() });

@@ -3,8 +3,8 @@ import type { AssistantMessage, ChatMessage, ContentPart, ToolCall, ToolMessage 
 import { invalidField } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { parseFields } from '../parse-fields.ts';
-import { ReturnedJson } from '../returned-json.ts';
+import { parseFields } from '../requests/parse-fields.ts';
+import { ReturnedJson } from '../requests/returned-json.ts';
 import type { Block, CountedBody } from './messages-body-schema.ts';
 import { partsOfBlock, toContent, toParts } from './read-content.ts';
 import type { Place } from './read-content.ts';

@@ -3,8 +3,8 @@ import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
 import type { CallerFunction, ChatRequest } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { jsonObject } from '../gateway-fields.ts';
-import { parseFields } from '../parse-fields.ts';
+import { jsonObject } from '../requests/gateway-fields.ts';
+import { parseFields } from '../requests/parse-fields.ts';
 import type { CountedBody } from './messages-body-schema.ts';
 import { toolsetType } from './read-mcp-servers.ts';
 

@@ -1,6 +1,6 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { ReturnedJson } from '../returned-json.ts';
+import type { ReturnedJson } from '../requests/returned-json.ts';
 
 /**
  * The signatures of thinking blocks, and the data of redacted ones. To clients they are opaque. They say for which model, and in which field of its

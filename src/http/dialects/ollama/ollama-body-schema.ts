@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../../../core/limits.ts';
-import { gatewayFields, jsonObject } from '../gateway-fields.ts';
+import { gatewayFields, jsonObject } from '../requests/gateway-fields.ts';
 
 const modelName = z.string().max(256);
 const keepAlive = z.union([z.string().max(64), z.number()], 'must be a duration such as "5m", or seconds');

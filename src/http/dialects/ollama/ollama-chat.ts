@@ -1,9 +1,9 @@
 import type { CallerFunction } from '../../../core/chat/chat.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { isHiddenTask } from '../is-hidden-task.ts';
-import { isOpenWebUi } from '../is-open-webui.ts';
-import { modelParams, namesTools, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
-import { parseFields, requireBoundedBody } from '../parse-fields.ts';
+import { isHiddenTask } from '../requests/is-hidden-task.ts';
+import { isOpenWebUi } from '../requests/is-open-webui.ts';
+import { modelParams, namesTools, toGatewayPart, withSystemParam } from '../requests/gateway-fields.ts';
+import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';
 import type { Dialect, ParsedRequest } from '../dialect.ts';
 import { chatSchema } from './ollama-body-schema.ts';
 import type { OllamaTool } from './ollama-body-schema.ts';

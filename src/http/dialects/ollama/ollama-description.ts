@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RouteDescription, RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, approvalShape, connectShape, isoTime, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
-import { gatewayFieldDescriptions } from '../gateway-fields-description.ts';
+import { gatewayFieldDescriptions } from '../requests/gateway-fields-description.ts';
 import { chatSchema, generateSchema } from './ollama-body-schema.ts';
 
 /** The body of errors of all routes of Ollama's API. */

@@ -1,6 +1,6 @@
 import type { ChatMessage, TextCompletion } from '../../../core/chat/chat.ts';
-import { modelParams, toGatewayPart, withSystemParam } from '../gateway-fields.ts';
-import { parseFields, requireBoundedBody } from '../parse-fields.ts';
+import { modelParams, toGatewayPart, withSystemParam } from '../requests/gateway-fields.ts';
+import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';
 import type { Dialect, ParsedRequest } from '../dialect.ts';
 import { generateSchema } from './ollama-body-schema.ts';
 import type { GenerateBody } from './ollama-body-schema.ts';

@@ -4,9 +4,9 @@ import { addUsage } from '../../../core/chat/usage.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { ollamaError } from './ollama-error.ts';
-import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
-import { isOfFurtherChoice } from '../first-choice.ts';
-import { GatewayAnswerFields } from '../gateway-answer-fields.ts';
+import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
+import { isOfFurtherChoice } from '../answers/first-choice.ts';
+import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
 
 /** Milliseconds since 1970, with fractions. */
 export type Clock = () => number;

@@ -5,8 +5,8 @@ import { invalidField } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { parseFields } from '../parse-fields.ts';
-import { parseMcpTool } from '../mcp-servers.ts';
+import { parseFields } from '../requests/parse-fields.ts';
+import { parseMcpTool } from '../requests/mcp-servers.ts';
 import { customSchema, functionSchema, namespaceSchema, toolSearchSchema } from './request-schema.ts';
 
 /** The caller's tool that an offered function stands for. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../shared/json.ts';
-import type { ReturnedJson } from '../returned-json.ts';
+import type { ReturnedJson } from '../requests/returned-json.ts';
 
 /** Begins what this gateway has written; anything else is of another server. */
 const mark = 'tw1.';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../../../core/limits.ts';
-import { gatewayFields, jsonObject } from '../gateway-fields.ts';
+import { gatewayFields, jsonObject } from '../requests/gateway-fields.ts';
 
 const typed = z.looseObject({ type: z.string() });
 const contentSchema = z.union([z.string(), z.array(typed).max(10_000)], 'must be a string or an array of parts');

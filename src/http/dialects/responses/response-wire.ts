@@ -3,10 +3,10 @@ import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts'
 import type { GatewayError } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { addUsage, usageDetail } from '../../../core/chat/usage.ts';
-import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answer-format.ts';
-import { isOfFurtherChoice } from '../first-choice.ts';
-import { GatewayAnswerFields } from '../gateway-answer-fields.ts';
-import { serverSentEvents } from '../server-sent-events.ts';
+import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
+import { isOfFurtherChoice } from '../answers/first-choice.ts';
+import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
+import { serverSentEvents } from '../answers/server-sent-events.ts';
 import { AnswerItems } from './answer-items.ts';
 import type { DeltaPlace, EventValue, ItemEvents } from './answer-items.ts';
 import type { OriginalTool } from './caller-tools.ts';

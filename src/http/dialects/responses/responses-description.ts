@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RouteDescriptions } from '../../description/route-description.ts';
 import { anyObject, approvalShape, connectShape, secondsSince1970, sourceShape, warningsShape } from '../../description/shared-schemas.ts';
-import { gatewayFieldDescriptions } from '../gateway-fields-description.ts';
+import { gatewayFieldDescriptions } from '../requests/gateway-fields-description.ts';
 import { bodySchema } from './request-schema.ts';
 
 export const responseShape = z

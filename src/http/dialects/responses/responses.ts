@@ -1,4 +1,4 @@
-import { isOpenWebUi } from '../is-open-webui.ts';
+import { isOpenWebUi } from '../requests/is-open-webui.ts';
 import type { Dialect } from '../dialect.ts';
 import { parseResponseRequest } from './parse-request.ts';
 import { responseFormat } from './response-wire.ts';

@@ -5,11 +5,11 @@ import { limits } from '../../../core/limits.ts';
 import type { Logins } from '../../../core/callers/login.ts';
 import { cookieNameAt } from '../../../shared/secrets/browser-secrets.ts';
 import { foreignOrigin } from '../../auth/authenticate.ts';
-import { cookie, cookiesIn, leavingCookie } from '../../cookies.ts';
-import { installFormPages, originsOf, seeOther } from '../../form-pages.ts';
+import { cookie, cookiesIn, leavingCookie } from './cookies.ts';
+import { installFormPages, originsOf, seeOther } from '../form-pages.ts';
 import { publicAddress } from '../../public-address.ts';
-import { queryOf } from '../../query-of.ts';
-import { returnPath } from '../../return-path.ts';
+import { queryOf } from './query-of.ts';
+import { returnPath } from './return-path.ts';
 
 export interface LoginRouteOptions {
   /** Undefined: nobody can sign in, because `auth.oidc` names no client. */

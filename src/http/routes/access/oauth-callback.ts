@@ -3,10 +3,10 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { SignIns } from '../../../core/callers/sign-in.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
-import { cookiesIn } from '../../cookies.ts';
-import { installFormPages, sendPage } from '../../form-pages.ts';
+import { cookiesIn } from './cookies.ts';
+import { installFormPages, sendPage } from '../form-pages.ts';
 import { connectedPage } from '../../pages/connect-page.ts';
-import { queryOf } from '../../query-of.ts';
+import { queryOf } from './query-of.ts';
 
 export interface OAuthCallbackOptions {
   signIns: Pick<SignIns, 'finish'>;

@@ -11,14 +11,14 @@ import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { admitRequest, takeOverAdmission } from '../../auth/limit-callers.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';
-import type { AnswerFormat } from '../../dialects/answer-format.ts';
-import type { AnswerStorage, StoredAnswer } from '../../dialects/answer-storage.ts';
-import { createAnswerRun } from '../../dialects/answer-run.ts';
-import type { AnswerOptions, AnswerRun } from '../../dialects/answer-run.ts';
-import type { DecidedRuns } from '../../dialects/decided-runs.ts';
+import type { AnswerFormat } from '../../dialects/answers/answer-format.ts';
+import type { AnswerStorage, StoredAnswer } from '../../dialects/answers/answer-storage.ts';
+import { createAnswerRun } from '../../dialects/answers/answer-run.ts';
+import type { AnswerOptions, AnswerRun } from '../../dialects/answers/answer-run.ts';
+import type { DecidedRuns } from '../../dialects/answers/decided-runs.ts';
 import type { Dialect, ParsedRequest } from '../../dialects/dialect.ts';
 import { dialects } from '../../dialects/dialects.ts';
-import { replayEvents } from '../../dialects/replay-events.ts';
+import { replayEvents } from '../../dialects/answers/replay-events.ts';
 import { publicAddress } from '../../public-address.ts';
 
 export interface ChatRouteOptions extends AnswerOptions {

@@ -10,7 +10,7 @@ import { FairMap } from '../../../shared/fair-map.ts';
 import { parseMetadata } from '../../dialects/chat-completions/store-completions.ts';
 import { limits } from '../../../core/limits.ts';
 import { parseInput } from '../../parse-input.ts';
-import { pageLimit } from '../../page-limit.ts';
+import { pageLimit } from '../page-limit.ts';
 
 export interface StoredChatRouteOptions {
   store: ChatStore;

@@ -5,9 +5,9 @@ import { invalidField, shownId } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { StoredResponses } from '../../dialects/responses/stored/stored-responses.ts';
-import { replayEvents } from '../../dialects/replay-events.ts';
-import { serverSentEvents } from '../../dialects/server-sent-events.ts';
-import { pageLimit } from '../../page-limit.ts';
+import { replayEvents } from '../../dialects/answers/replay-events.ts';
+import { serverSentEvents } from '../../dialects/answers/server-sent-events.ts';
+import { pageLimit } from '../page-limit.ts';
 import { parseInput } from '../../parse-input.ts';
 
 export interface StoredResponseRouteOptions {

@@ -8,7 +8,7 @@ import { errorBody, logError, toGatewayError } from '../../error-handler.ts';
 import { loadReports } from '../../../admin/tool-server-reports.ts';
 import { toOpenWebUiWire, toReportWire } from '../../../admin/tool-server-wire.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
-import { sendInSlices } from '../../send-in-slices.ts';
+import { sendInSlices } from '../send-in-slices.ts';
 import type { ToolServerRouteOptions } from '../tools/tool-servers.ts';
 
 const path = '/api/v1/configs/tool_servers';

@@ -5,7 +5,7 @@ import type { ModelFinder, ModelRecord } from '../../../core/models/model.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { isForAnthropic, toModelInfo, toModelPage } from '../../dialects/messages/model-info.ts';
 import { errorsOfVersion } from '../../dialects/messages/messages-errors.ts';
-import { listSignal } from '../../list-signal.ts';
+import { listSignal } from './list-signal.ts';
 
 export interface ModelRouteOptions {
   models: ModelFinder;

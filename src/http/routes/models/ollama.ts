@@ -7,15 +7,15 @@ import type { Caller } from '../../../core/callers/caller.ts';
 import type { PassedUse } from '../../../core/runs/metrics.ts';
 import type { ModelFinder } from '../../../core/models/model.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { parseFields, requireBoundedBody } from '../../dialects/parse-fields.ts';
+import { parseFields, requireBoundedBody } from '../../dialects/requests/parse-fields.ts';
 import { embeddingsSchema, embedSchema, showSchema } from '../../dialects/ollama/ollama-body-schema.ts';
 import { toRunning, toShown, toTag } from '../../dialects/ollama/ollama-entries.ts';
 import { ollamaErrors } from '../../dialects/ollama/ollama-error.ts';
 import { namedModel } from '../../dialects/ollama/named-model.ts';
 import { ollamaVersion } from '../../dialects/ollama/ollama-version.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
-import { listSignal } from '../../list-signal.ts';
-import { sendInSlices } from '../../send-in-slices.ts';
+import { listSignal } from './list-signal.ts';
+import { sendInSlices } from '../send-in-slices.ts';
 
 export interface OllamaRouteOptions {
   version: string;

@@ -5,8 +5,8 @@ import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
 import { limits } from '../../../core/limits.ts';
-import { createAnswerResumed } from '../../dialects/answer-resumed.ts';
-import type { AnswerResumedOptions } from '../../dialects/answer-resumed.ts';
+import { createAnswerResumed } from '../../dialects/answers/answer-resumed.ts';
+import type { AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';
 import type { ApprovalDecisions, SubmittedDecision } from '../../../runs/approval-decisions.ts';
 
 export interface ApprovalRouteOptions extends AnswerResumedOptions {

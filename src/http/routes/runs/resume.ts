@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { ConnectedRuns } from '../../../runs/connected-runs.ts';
-import { createAnswerResumed } from '../../dialects/answer-resumed.ts';
-import type { AnswerResumedOptions } from '../../dialects/answer-resumed.ts';
+import { createAnswerResumed } from '../../dialects/answers/answer-resumed.ts';
+import type { AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';
 import { parseInput } from '../../parse-input.ts';
 
 export interface ResumeRouteOptions extends AnswerResumedOptions {

@@ -4,7 +4,7 @@ import type { Caller } from '../../../core/callers/caller.ts';
 import { GatewayError, shownId } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
-import { pageLimit } from '../../page-limit.ts';
+import { pageLimit } from '../page-limit.ts';
 import { limits } from '../../../core/limits.ts';
 import type { LoggedRun, RunLog, RunPage, RunPosition, RunSummary, RunWork } from '../../../core/runs/run-log.ts';
 import { mayAccess } from '../../../runs/active-runs.ts';

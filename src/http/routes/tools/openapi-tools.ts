@@ -9,7 +9,7 @@ import { disconnectSignal } from '../../disconnect-signal.ts';
 import { bareResult, statusOfFailure } from '../../openapi-tools/bare-result.ts';
 import { toToolDocument } from '../../openapi-tools/tool-document.ts';
 import { publicAddress } from '../../public-address.ts';
-import { sendInSlices } from '../../send-in-slices.ts';
+import { sendInSlices } from '../send-in-slices.ts';
 import { toInvokedWire } from './tools.ts';
 import type { ToolRouteOptions } from './tools.ts';
 

@@ -8,7 +8,7 @@ import type { ToolServerInspector, ToolServerReport } from '../../../core/tools/
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
-import { sendInSlices } from '../../send-in-slices.ts';
+import { sendInSlices } from '../send-in-slices.ts';
 
 export interface ToolServerRouteOptions {
   admin: ToolServerAdmin;

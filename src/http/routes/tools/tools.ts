@@ -11,9 +11,9 @@ import { readRequestHeader } from '../../auth/read-request-header.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { parseInput } from '../../parse-input.ts';
 import { publicAddress } from '../../public-address.ts';
-import { sendInSlices } from '../../send-in-slices.ts';
-import { toRecordedWire } from '../../recorded-request-wire.ts';
-import { pageLimit } from '../../page-limit.ts';
+import { sendInSlices } from '../send-in-slices.ts';
+import { toRecordedWire } from './recorded-request-wire.ts';
+import { pageLimit } from '../page-limit.ts';
 
 export interface ToolRouteOptions {
   tools: ToolFinder;

@@ -10,7 +10,7 @@ import { logChat } from '../../../../runs/run-stats.ts';
 import { FairMap } from '../../../../shared/fair-map.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { logInternalError, toGatewayError } from '../../../error-handler.ts';
-import type { StreamEncoder } from '../../answer-format.ts';
+import type { StreamEncoder } from '../../answers/answer-format.ts';
 import { failedResponse } from '../response-wire.ts';
 import { EventLog } from './event-log.ts';
 import { boundedCollector, toStored, withinBounds } from './store-answers.ts';

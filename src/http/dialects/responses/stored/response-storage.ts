@@ -1,5 +1,5 @@
-import type { AnswerStorage, StoredAnswer } from '../../answer-storage.ts';
-import type { PreparedChat } from '../../answer-storage.ts';
+import type { AnswerStorage, StoredAnswer } from '../../answers/answer-storage.ts';
+import type { PreparedChat } from '../../answers/answer-storage.ts';
 import type { Caller } from '../../../../core/callers/caller.ts';
 import { whenThere } from '../../../../shared/maybe-promise.ts';
 import { responseFormat } from '../response-wire.ts';

@@ -1,0 +1,126 @@
+import type { ChatServices } from '../../chat/loop/answer-chat.ts';
+import { objectionTo } from '../../chat/tool-calls/prepare-tool-call.ts';
+import type { AppContext } from '../app-context.ts';
+import type { Storage } from './compose-storage.ts';
+import type { RunSuspensions } from '../../core/runs/suspended-run.ts';
+import type { MakeConnectLink } from '../../core/user-input/connect.ts';
+import type { OwnCredentials } from '../../core/callers/credentials.ts';
+import type { SignIns } from '../../core/callers/sign-in.ts';
+import type { SendElicitation } from '../../core/user-input/send-elicitation.ts';
+import { createApprovalDecisions } from '../../runs/approval-decisions.ts';
+import type { ApprovalDecisions } from '../../runs/approval-decisions.ts';
+import type { ActiveRuns } from '../../runs/active-runs.ts';
+import { createPromptLog } from '../../observability/prompt-log.ts';
+import { createRunLog } from '../../observability/run-log.ts';
+import type { WritingRunLog } from '../../observability/run-log.ts';
+import { createApprovalLinks } from '../../policy/approvals/approval-links.ts';
+import type { ApprovalLinks } from '../../policy/approvals/approval-links.ts';
+import { createApprovalTokens } from '../../policy/approvals/approval-tokens.ts';
+import type { ApprovalTokens } from '../../policy/approvals/approval-tokens.ts';
+import { createApprovalGate } from '../../policy/approvals/approval-gate.ts';
+import { createConnectGate } from '../../policy/connect-gate.ts';
+import { createRememberedApprovals } from '../../policy/approvals/remembered-approvals.ts';
+import { createRunTranscripts } from '../../chat/suspend/run-transcripts.ts';
+import type { RunTranscripts } from '../../chat/suspend/run-transcripts.ts';
+import { createRunSuspensions } from '../../chat/suspend/run-suspensions.ts';
+
+export interface Approvals {
+  /** Requests approvals for tool calls, and input for functions, and has people connect to tool servers. */
+  runtime: Pick<NonNullable<ChatServices['runtime']>, 'approvals' | 'connecting' | 'elicitations'>;
+  runLog: WritingRunLog;
+  makeConnectLink: MakeConnectLink;
+  tokens: ApprovalTokens;
+  links: ApprovalLinks;
+  /** What suspended runs did, for later requests of their chats. */
+  transcripts: RunTranscripts;
+  /** Suspends runs that wait for an approval in another request. */
+  suspensions: RunSuspensions;
+  decisionsFor(runs: ActiveRuns): ApprovalDecisions;
+}
+
+/** How people connect to tool servers. */
+export interface Connections {
+  credentials: OwnCredentials;
+  signIns: Pick<SignIns, 'makeLink'>;
+}
+
+/** Approvals, sign-ins in chats, and the run log, which also lists the runs that wait for one. */
+export function composeApprovals(
+  { config, logger, now, newId }: AppContext,
+  { storage, sendElicitation, connections }: { storage: Storage; sendElicitation: SendElicitation; connections: () => Connections },
+): Approvals {
+  const { waitingRuns: store, noteStores } = storage;
+  // Without a secret suspended runs are in memory, so their tokens need a secret for this process only.
+  const secret = config.secret ?? newId();
+  const tokens = createApprovalTokens(secret, now);
+  const links = createApprovalLinks(secret);
+  const remembered = createRememberedApprovals({
+    store: noteStores.approval,
+    now,
+    onFault: (error) => logger.error({ err: error }, 'remembered decisions cannot be stored or read at the moment; users are asked again'),
+  });
+  const timeoutMs = config.approvalTimeoutMs;
+  const prompts = createPromptLog({ store: noteStores.prompt, isRecording: config.recordPrompts, now, logger });
+  const runLog = createRunLog({ store: storage.runs, prompts, now, logger, waitingIds: () => store.openIds(now()) });
+
+  const makeConnectLink: MakeConnectLink = async (caller, server, address) =>
+    address === undefined ? undefined : (await connections().signIns.makeLink(caller, server, address)).url;
+
+  const transcripts = createRunTranscripts({
+    store: noteStores.transcript,
+    waits: store,
+    log: runLog,
+    async giveUp(runId, message) {
+      await runLog.find(runId);
+      if (!(await store.close(runId))) return;
+      const recorder = await runLog.resume(runId);
+      recorder?.end({ status: 'cancelled', error: { code: 'run_cancelled', message } });
+    },
+    now,
+    onFault: (error) =>
+      logger.error({ err: error }, 'what came of approvals cannot be stored or read at the moment; later requests of their chats lack it'),
+  });
+
+  async function failGivenUp(runIds: readonly string[]): Promise<void> {
+    const message = 'This run was waiting for an approval when the store became full, and its caller used the most space. Ask again.';
+    for (const id of runIds) {
+      logger.error(
+        { run_id: id },
+        'a run that was waiting for an approval was dropped: the store is full, and its caller used the most space',
+      );
+      const recorder = await runLog.resume(id).catch(() => undefined);
+      recorder?.end({ status: 'failed', error: { code: 'overloaded', message } });
+    }
+  }
+
+  return {
+    runtime: {
+      approvals: createApprovalGate({ sendElicitation, remembered, objectionTo, timeoutMs }),
+      connecting: createConnectGate({
+        sendElicitation,
+        credentials: () => connections().credentials,
+        makeLink: makeConnectLink,
+        timeoutMs,
+      }),
+      elicitations: { ask: sendElicitation, timeoutMs },
+    },
+    runLog,
+    makeConnectLink,
+    tokens,
+    links,
+    transcripts,
+    suspensions: createRunSuspensions({
+      store,
+      tokens,
+      links,
+      makeConnectLink,
+      transcripts,
+      flushLog: () => runLog.flush(),
+      onGivenUp: failGivenUp,
+      onFault: (error) => logger.error({ err: error }, 'a cancelled run that waits for an approval cannot be closed at the moment'),
+      newId,
+      now,
+    }),
+    decisionsFor: (runs) => createApprovalDecisions({ store, tokens, remembered, log: runLog, runs }),
+  };
+}

@@ -1,0 +1,77 @@
+import { createChatConfigs } from '../../chat/loop/chat-configs.ts';
+import type { PresetServices } from '../../chat/loop/run-as-preset.ts';
+import { defaultSelectionTemplate } from '../../chat/modes/prompt/selection-prompt.ts';
+import { defaultContextTemplate } from '../../chat/results/inject-file-context.ts';
+import { createResultCache } from '../../chat/results/result-cache.ts';
+import { createContinuations } from '../../chat/suspend/continuations.ts';
+import type { ModelCatalog } from '../../models/model-catalog.ts';
+import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
+import type { AppContext } from '../app-context.ts';
+import type { Approvals } from './compose-approvals.ts';
+import type { Extensions } from './compose-extensions.ts';
+import type { Storage } from './compose-storage.ts';
+
+export interface ChatParts {
+  storage: Storage;
+  models: ModelCatalog;
+  tools: ToolCatalog;
+  approvals: Approvals;
+  extensions: Extensions;
+}
+
+/** The services of the loop: models, tools, presets, settings, and what tool calls share over all runs. */
+export function composeChat(
+  { config, logger, now, newId }: AppContext,
+  { storage, models, tools, approvals, extensions }: ChatParts,
+): PresetServices {
+  const newCallId = (): string => `call_${newId()}`;
+  const cache = createResultCache(now);
+  storage.owners.onDeleted(cache.deleteAllOf);
+  const { taskModel, taskModelExternal, functionCalling, maxToolRounds, toolTimeoutMs } = config;
+  return {
+    models,
+    tools,
+    presets: storage.presets,
+    configs: createChatConfigs({
+      store: storage.noteStores.config,
+      now,
+      onFault: (error) =>
+        logger.error(
+          { err: error },
+          'what functions and hand-offs changed in chats cannot be stored or read at the moment; chats go on without',
+        ),
+    }),
+    continuations: createContinuations({
+      store: storage.noteStores.continuation,
+      spare: storage.spareNotes,
+      now,
+      newCallId,
+      onFault: (error) =>
+        logger.error(
+          { err: error },
+          "results of calls made alongside a caller's own functions cannot be stored or read at the moment; a restart loses them",
+        ),
+    }),
+    transcripts: approvals.transcripts,
+    settings: {
+      taskModel,
+      taskModelExternal,
+      selectionTemplate: config.selectionTemplate ?? defaultSelectionTemplate,
+      contextTemplate: config.ragTemplate ?? defaultContextTemplate,
+      functionCalling,
+      maxToolRounds,
+      toolTimeoutMs,
+    },
+    runtime: {
+      ...approvals.runtime,
+      ...(extensions.hooks && { hooks: extensions.hooks }),
+      totalTimeoutMs: config.toolTotalTimeoutMs,
+      cache,
+      newFaultId: newId,
+      onFault: ({ id, tool, runId, callId, error }) =>
+        logger.error({ err: error, fault_id: id, tool, run_id: runId, call_id: callId }, 'a tool threw an exception'),
+    },
+    newCallId,
+    now,
+  };
+}

@@ -1,0 +1,88 @@
+import type { AppContext } from '../app-context.ts';
+import type { Config } from '../config/config.ts';
+import { invalidField } from '../../core/errors.ts';
+import type { ModelBackend } from '../../core/models/model.ts';
+import { passedPaths } from '../../core/models/pass-on.ts';
+import type { PassedPath, PassOn } from '../../core/models/pass-on.ts';
+import type { PresetFinder } from '../../core/models/preset.ts';
+import type { SendOutbound } from '../../core/outbound.ts';
+import { createDemoBackend, demoModel } from '../../models/demo/demo-model.ts';
+import { createModelCatalog } from '../../models/model-catalog.ts';
+import type { CatalogBackend, ModelCatalog } from '../../models/model-catalog.ts';
+import { withPresets } from '../../models/preset-models.ts';
+import { constrainOutput, ollamaForms, openAiForms } from '../../models/constrain-output.ts';
+import { createOllama } from '../../models/ollama/ollama.ts';
+import { createOpenAiBackend, embedTexts, listOpenAiModels } from '../../models/openai/openai-compatible.ts';
+import type { OpenAiConnection } from '../../models/openai/openai-compatible.ts';
+import { passOn } from '../../models/openai/pass-on.ts';
+import { writeBody } from '../../models/write-body.ts';
+import { repairFunctions } from '../../models/schema-profiles/repair-functions.ts';
+import { profileOf } from '../../models/schema-profiles/to-profile.ts';
+
+export interface Models {
+  models: ModelCatalog;
+  passOn: PassOn;
+}
+
+/** The catalog of models and presets. `backends` replaces the configured ones. */
+export function composeModels(
+  { config, now }: AppContext,
+  { presets, send, backends }: { presets: PresetFinder; send: SendOutbound; backends: CatalogBackend[] | undefined },
+): Models {
+  const { backends: configured, routes } = createBackends(config, send);
+  const models = withPresets(createModelCatalog({ backends: backends ?? configured, now }), presets);
+  return {
+    models,
+    async passOn({ path, model, content, signal, caller }) {
+      if ((await presets.find(model)) !== undefined) {
+        throw invalidField('model', `"${model.slice(0, 200)}" is a preset, which can only chat. Name a model of a backend instead.`);
+      }
+      const { backend, name } = await models.require(model, signal, caller);
+      const route = routes.get(backend);
+      if (route === undefined || !route.paths.includes(path)) {
+        throw invalidField(
+          'model',
+          `"${model.slice(0, 200)}" has no ${path}. Choose a model of a backend that speaks the OpenAI API and has it.`,
+        );
+      }
+      const { contentType, bytes } =
+        content.type === 'form'
+          ? { contentType: content.contentType, bytes: content.bytesFor(name) }
+          : { contentType: 'application/json', bytes: await writeBody({ ...content.body, model: name }) };
+      return passOn(route.connection, send, { path, signal, contentType, bytes });
+    },
+  };
+}
+
+interface Backends {
+  backends: CatalogBackend[];
+  /** Where each backend takes requests that are passed on to it, and which. */
+  routes: Map<ModelBackend, { connection: OpenAiConnection; paths: readonly PassedPath[] }>;
+}
+
+/** The configured backends. Without any, the demo model too; an Ollama at the default address does not count as configured. */
+export function createBackends(config: Config, send: SendOutbound): Backends {
+  const { firstByteTimeoutMs, idleTimeoutMs } = config;
+  const routes: Backends['routes'] = new Map();
+  const backends = config.backends.map((entry): CatalogBackend => {
+    const { kind, name, url, prefix, schemas, isExplicit } = entry;
+    const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
+    const common = { name, isOptional: !isExplicit, ...(prefix !== undefined && { prefix }) };
+    if (kind === 'ollama') {
+      const ollama = createOllama(connection, send);
+      const backend = constrainOutput(repairFunctions(ollama.backend, 'ollama'), ollamaForms);
+      // Ollama serves OpenAI's embeddings below /v1.
+      routes.set(backend, { connection: { ...connection, baseUrl: `${url}/v1` }, paths: ['/embeddings'] });
+      return { ...common, isLocal: true, ...ollama, backend };
+    }
+    const repaired = repairFunctions(createOpenAiBackend(connection, send), schemas ?? profileOf(url));
+    const backend = constrainOutput(repaired, openAiForms);
+    routes.set(backend, { connection, paths: passedPaths });
+    const list: CatalogBackend['list'] = (signal) => listOpenAiModels(connection, send, signal);
+    return { ...common, isLocal: false, backend, list, embed: embedTexts(connection, send) };
+  });
+  if (config.demo ?? !config.backends.some((entry) => entry.isExplicit)) {
+    backends.push({ name: 'demo', isLocal: true, backend: createDemoBackend(), list: async () => [demoModel] });
+  }
+  return { backends, routes };
+}

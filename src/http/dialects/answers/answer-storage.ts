@@ -1,0 +1,43 @@
+import type { Caller } from '../../../core/callers/caller.ts';
+import type { Release } from '../../../core/callers/rate-limit.ts';
+import type { StartedRun } from '../../../runs/active-runs.ts';
+import type { Emit } from '../../../shared/emit.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import type { MaybePromise } from '../../../shared/maybe-promise.ts';
+import type { AnswerFormat } from './answer-format.ts';
+import type { ParsedRequest } from '../dialect.ts';
+
+/** Stores the answers of one dialect, for later requests of their callers. */
+export interface AnswerStorage {
+  /** To be called with every request, before it is parsed. @throws GatewayError for what a request refers to and is not there */
+  prepare(body: unknown, caller: Caller): MaybePromise<PreparedChat>;
+}
+
+export interface PreparedChat {
+  /** With everything that the request refers to. */
+  body: unknown;
+  /** A path in this body, or a message that begins with one, in terms of the body that was sent. */
+  explain: (text: string) => string;
+  /** Absent: the answer is not stored. */
+  store?: (parsed: ParsedRequest) => StoredAnswer;
+}
+
+/** The answer to one request, which is stored. */
+export interface StoredAnswer {
+  /** Gives the answer the ids under which it is stored. */
+  format: AnswerFormat;
+  /** The run, whose answer is stored before its end is sent. */
+  storing(started: StartedRun, signal: AbortSignal): StartedRun;
+  /** Stores a whole answer. Never rejects. */
+  save(answer: JsonObject): Promise<void>;
+  /** Present for a request whose run goes on without its client, and ends with the controller alone. `release` is called at its end. */
+  runInBackground?(started: StartedRun, how: { controller: AbortController; release: Release }): Promise<BackgroundReply>;
+}
+
+/** What the client of a run in the background gets. */
+export interface BackgroundReply {
+  /** The answer as it has begun. */
+  begun: JsonObject;
+  /** Emits what an encoder has written, until the end of the run; absent if the request asked for no stream. */
+  follow?: (emit: Emit<string>, signal: AbortSignal) => Promise<void>;
+}

@@ -1,0 +1,177 @@
+import { z } from 'zod';
+import type { ChatMessage, ChatRequest, RequestToolServer } from '../../../core/chat/chat.ts';
+import { limits } from '../../../core/limits.ts';
+import { toDocumentUrl } from '../../../shared/document-url.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { hasMoreKeys } from './parse-fields.ts';
+
+export const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), 'must be an object');
+const names = z.array(z.string().max(256)).max(1_000);
+/** Validated, because a typo in a protective setting must not disable it. */
+const serverConfig = z.looseObject({
+  needs_approval: z.union([z.boolean(), names], 'must be true, false, or a list of function names').nullish(),
+  read_only: z.boolean().nullish(),
+  methods: names.nullish(),
+  tags: names.nullish(),
+  function_name_filter_list: z.union([z.string(), names], 'must be a list of function names').nullish(),
+});
+const serverSchema = z.looseObject({
+  url: z.string().max(2_048),
+  path: z.string().max(2_048).nullish(),
+  /** An object, or JSON or YAML text. */
+  openapi: z.union([jsonObject, z.string()], 'must be a document or its text').nullish(),
+  info: jsonObject.nullish(),
+  specs: z.array(jsonObject).max(limits.requestFunctions).nullish(),
+  auth_type: z
+    .enum(['none', 'bearer', 'basic', 'header', 'query', 'session'], 'must be one of none, bearer, basic, header, query, session')
+    .nullish(),
+  auth_name: z.string().max(256).nullish(),
+  key: z.string().nullish(),
+  headers: z.record(z.string(), z.string()).nullish(),
+  execution: z.enum(['browser', 'gateway']).nullish(),
+  config: serverConfig.nullish(),
+});
+const positive = z.number().int().positive();
+
+/** The gateway's own fields, whose shape is part of the schema of each dialect's body. They mean the same in every dialect. */
+export const gatewayFields = z.looseObject({
+  tool_servers: z.array(serverSchema).max(limits.toolServersPerRequest).nullish(),
+  tool_ids: z.array(z.string().max(limits.toolIdCharacters)).max(limits.toolIds).nullish(),
+  params: z
+    .looseObject({
+      function_calling: z.string().nullish(),
+      max_tool_rounds: positive.max(limits.maxToolRounds).nullish(),
+      tool_timeout_ms: positive.max(2_147_483_647).nullish(),
+      system: z.string().nullish(),
+    })
+    .nullish(),
+  session_id: z.string().max(256).nullish(),
+  chat_id: z.string().max(256).nullish(),
+  id: z.string().max(256).nullish(),
+  variables: jsonObject.refine((value) => !hasMoreKeys(value, limits.variables), `must have at most ${limits.variables} fields`).nullish(),
+  files: z.array(jsonObject).max(1_000).nullish(),
+  interrupt: z.boolean().nullish(),
+});
+export type GatewayFields = z.infer<typeof gatewayFields>;
+
+/** What the gateway's own fields become. */
+export type GatewayPart = Pick<
+  ChatRequest,
+  'toolServers' | 'toolIds' | 'mode' | 'maxToolRounds' | 'toolTimeoutMs' | 'sessionId' | 'chatId' | 'messageId' | 'variables' | 'files'
+>;
+
+/** Fields of Open WebUI and of the gateway, which are never sent to a backend. */
+const extensionFields: ReadonlySet<string> = new Set([
+  'tool_servers',
+  'tool_ids',
+  'params',
+  'session_id',
+  'chat_id',
+  'id',
+  'variables',
+  'files',
+  'features',
+  'model_item',
+  'background_tasks',
+  'metadata',
+  'background',
+  'interrupt',
+  'message_ids',
+  'parent_id',
+  'user_message',
+  'assistant_message_id',
+  'folder_id',
+  'filter_ids',
+  'skill_ids',
+  'terminal_id',
+  'chat_variables',
+  'regeneration_prompt',
+]);
+/** Fields of a request to a backend that the gateway sets itself. */
+const parsedFields: ReadonlySet<string> = new Set(['model', 'messages', 'stream', 'tools', 'tool_choice', 'parallel_tool_calls']);
+/** Keys of `params` for the gateway or a frontend, not for a model. */
+const steeringParams: ReadonlySet<string> = new Set([
+  'function_calling',
+  'max_tool_rounds',
+  'tool_timeout_ms',
+  'system',
+  'stream_response',
+  'stream_delta_chunk_size',
+  'reasoning_tags',
+  'compact_token_threshold',
+  'note_id',
+  'custom_params',
+]);
+
+export function toGatewayPart(body: GatewayFields): GatewayPart {
+  return {
+    toolServers: (body.tool_servers ?? []).map(toToolServer),
+    toolIds: body.tool_ids ?? undefined,
+    mode: body.params?.function_calling ?? undefined,
+    maxToolRounds: body.params?.max_tool_rounds ?? undefined,
+    toolTimeoutMs: body.params?.tool_timeout_ms ?? undefined,
+    sessionId: body.session_id ?? undefined,
+    chatId: body.chat_id ?? undefined,
+    messageId: body.id ?? undefined,
+    variables: Object.fromEntries(
+      Object.entries(body.variables ?? {}).map(([key, text]) => [key, typeof text === 'string' ? text : JSON.stringify(text ?? '')]),
+    ),
+    files: (body.files ?? []).flatMap(toFile),
+  };
+}
+
+/** Whether a request names tools: it is never a hidden task then, whatever its messages look like. */
+export function namesTools({
+  tools,
+  tool_ids: ids,
+  tool_servers: servers,
+}: Pick<GatewayFields, 'tool_ids' | 'tool_servers'> & { tools?: unknown }): boolean {
+  return [tools, ids, servers].some((field) => field !== undefined && field !== null);
+}
+
+/** Parameters for a backend that may get unknown fields, too: those in `params`, and those at the top level, which win, but for `others`. */
+export function openParameters(wire: JsonObject, others: readonly string[]): JsonObject {
+  const isForModel = ([key, value]: [string, unknown]): boolean =>
+    !extensionFields.has(key) && !parsedFields.has(key) && !others.includes(key) && value !== null && value !== undefined;
+  return { ...modelParams(wire['params']), ...Object.fromEntries(Object.entries(wire).filter(isForModel)) };
+}
+
+/** What `params` has for the model. */
+export function modelParams(params: JsonValue | undefined): JsonObject {
+  if (!isJsonObject(params)) return {};
+  const custom = isJsonObject(params['custom_params']) ? params['custom_params'] : {};
+  const isForModel = ([key, value]: [string, unknown]): boolean =>
+    !steeringParams.has(key) && !parsedFields.has(key) && value !== null && value !== undefined;
+  return Object.fromEntries(Object.entries({ ...params, ...custom }).filter(isForModel));
+}
+
+/** The messages after the system prompt of `params`, if it has one. */
+export function withSystemParam(messages: ChatMessage[], params: GatewayFields['params']): ChatMessage[] {
+  const system = params?.system ?? '';
+  return system === '' ? messages : [{ role: 'system', content: system }, ...messages];
+}
+
+function toToolServer(server: z.infer<typeof serverSchema>): RequestToolServer {
+  const location = toDocumentUrl(server.url, server.path);
+  // Without a path there may be no document at all.
+  const hasPath = Boolean(server.path) || location.url !== server.url;
+  return {
+    url: location.url,
+    authType: server.auth_type ?? (server.key ? 'bearer' : 'none'),
+    headers: server.headers ?? {},
+    ...(hasPath ? { path: location.path } : {}),
+    ...(server.openapi ? { openapi: server.openapi } : {}),
+    ...(server.info ? { info: server.info } : {}),
+    ...(server.specs ? { specs: server.specs } : {}),
+    ...(server.key ? { key: server.key } : {}),
+    ...(server.auth_name ? { authName: server.auth_name } : {}),
+    ...(server.execution ? { execution: server.execution } : {}),
+    ...(isJsonObject(server.config) ? { config: server.config } : {}),
+  };
+}
+
+function toFile(file: JsonObject): ChatRequest['files'] {
+  const { type, name, content } = file;
+  return type === 'text' && typeof content === 'string' ? [{ name: typeof name === 'string' ? name : 'document', content }] : [];
+}

@@ -1,0 +1,26 @@
+import { limits } from '../../../core/limits.ts';
+import { isTextDeeperThan, valuesIn } from '../../../shared/json-depth.ts';
+import { isJsonObject } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+
+/**
+ * Reads what the gateway has written into opaque texts, which clients return unread. Any client could have written them itself, and no limit of bodies
+ * looks into texts, so all those of one request together have a limit of their own.
+ */
+export class ReturnedJson {
+  #valuesLeft: number = limits.returnedValues;
+
+  /** Undefined for what is no object, too deep, or too much. */
+  read(bytes: Buffer): JsonObject | undefined {
+    const text = bytes.toString();
+    const values = valuesIn(text, this.#valuesLeft);
+    if (values > this.#valuesLeft || isTextDeeperThan(text, limits.jsonDepth)) return undefined;
+    this.#valuesLeft -= values;
+    try {
+      const value: unknown = JSON.parse(text);
+      return isJsonObject(value) ? value : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+}
