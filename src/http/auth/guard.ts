@@ -33,7 +33,8 @@ export interface GuardOptions {
  */
 export function installGuard(app: FastifyInstance, { authenticator, now, table = routeRoles }: GuardOptions): void {
   app.decorateRequest('caller');
-  const turns = createRequestTurns();
+  // Apart, so that many with a key do not hold up `/health`, and many without one nobody who has a key.
+  const turns = { withKey: createRequestTurns(), withoutKey: createRequestTurns() };
   app.addHook('onRoute', (route) => {
     for (const method of [route.method].flat()) {
       if (findAccess(method, route.url, table) === undefined)
@@ -44,11 +45,11 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
   /** @throws GatewayError */
   function admit(request: FastifyRequest): MaybePromise<void> {
     refuseTwoHosts(request);
-    if (request.is404) return undefined;
+    if (request.is404) return turns.withoutKey.take();
     const access = findAccess(request.method, request.routeOptions.url ?? '', table);
     refuseUnexpectedBody(request, access);
-    if (access === 'public' || access === 'socket') return undefined;
-    return whenThere(turns.take(), () => authorize(request, access));
+    if (access === 'public' || access === 'socket') return turns.withoutKey.take();
+    return whenThere(turns.withKey.take(), () => authorize(request, access));
   }
 
   function authorize(request: FastifyRequest, access: Access | undefined): MaybePromise<void> {

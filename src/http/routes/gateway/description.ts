@@ -1,6 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { DocumentOptions } from '../../description/gateway-document.ts';
-import type { renderPage } from '../../pages/page.ts';
 
 /**
  * What this gateway can be asked: `GET /openapi.json` for programs, `GET /docs` for people. Everybody may read it, because it is the same in every gateway
@@ -11,10 +10,12 @@ export const descriptionRoutes: FastifyPluginAsync<DocumentOptions> = async (app
     const { makeGatewayDocument } = await import('../../description/gateway-document.ts');
     return makeGatewayDocument(options);
   });
-  const text = once(async () => JSON.stringify(await document()));
-  const page = once(async (): Promise<ReturnType<typeof renderPage>> => {
+  // Bytes, so that all who read them share them, and nothing is encoded for each.
+  const text = once(async () => Buffer.from(JSON.stringify(await document())));
+  const page = once(async () => {
     const { renderApiPage } = await import('../../pages/api-page.ts');
-    return renderApiPage(await document());
+    const { headers, document: shown } = renderApiPage(await document());
+    return { headers, bytes: Buffer.from(shown) };
   });
 
   // Pages of any origin may show it: it contains no secret.
@@ -27,8 +28,8 @@ export const descriptionRoutes: FastifyPluginAsync<DocumentOptions> = async (app
   );
 
   app.get('/docs', async (_request, reply) => {
-    const { headers, document: shown } = await page();
-    return reply.headers(headers).send(shown);
+    const { headers, bytes } = await page();
+    return reply.headers(headers).send(bytes);
   });
 };
 
