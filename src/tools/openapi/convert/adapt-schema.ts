@@ -2,6 +2,7 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { BudgetSpent, spendFrom, spendOnNames, spendOnValue, textCost, type ConversionBudget, type Spend } from './conversion-budget.ts';
+import { createNameChooser, rememberName } from './component-names.ts';
 import type { RecursionFinder } from './find-recursion.ts';
 import { joinSchemas, mergeSchemas } from './merge-schemas.ts';
 import { choiceTags, tagFitting } from './name-choices.ts';
@@ -23,8 +24,6 @@ import {
 /** Keywords with lists, and keywords with values or texts of any length. */
 const listKeywords = ['type', 'required', 'allOf', 'anyOf', 'oneOf', 'prefixItems', 'items'];
 const valueKeywords = ['const', 'default', 'format', 'pattern', 'contentEncoding', 'contentMediaType'];
-/** What the schemas that references led to were called in their document. */
-const componentNames = new WeakMap<JsonObject, string>();
 
 /** The schemas of one function grew beyond what was allowed for them. */
 export class SchemaTooLarge extends OmittedOperation {}
@@ -364,34 +363,4 @@ function onlyBranch(schema: JsonObject): JsonObject {
   const branches = listOf(schema, 'allOf');
   const [branch] = branches;
   return isJsonObject(branch) && branches.length === 1 ? branch : {};
-}
-
-/** By the first reference that led to it. */
-function rememberName(schema: JsonObject, reference: string): void {
-  if (!componentNames.has(schema)) componentNames.set(schema, plainName(reference));
-}
-
-/** The name of a schema that came from a reference and is as it was there. */
-export function componentName(schema: JsonObject): string | undefined {
-  return componentNames.get(schema);
-}
-
-function plainName(reference: string): string {
-  const last = reference.slice(reference.lastIndexOf('/') + 1).replaceAll(/[^A-Za-z0-9_.-]+/g, '_');
-  return last.replaceAll(/^_+|(?<!_)_+$/g, '') || 'Definition';
-}
-
-/** Numbers go on where they ended, because thousands of schemas may have the same last name. */
-function createNameChooser(): (reference: string) => string {
-  const used = new Set<string>();
-  const lastNumbers = new Map<string, number>();
-  return (reference) => {
-    const name = plainName(reference);
-    let number = lastNumbers.get(name) ?? 1;
-    let free = number === 1 ? name : `${name}_${number}`;
-    for (; used.has(free); free = `${name}_${number}`) number += 1;
-    lastNumbers.set(name, number);
-    used.add(free);
-    return free;
-  };
 }

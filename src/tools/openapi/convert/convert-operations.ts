@@ -6,7 +6,8 @@ import { createSecretMask, type SecretMask } from '../../../shared/secrets/secre
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { tokensOfDefinition, wordsOfParameters } from '../../catalog/lazy-spec.ts';
 import { uniqueNames } from '../../catalog/name-functions.ts';
-import { componentName, createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
+import { createSchemaAdapter, SchemaTooLarge, type SchemaAdapter, type SharedAdaptation } from './adapt-schema.ts';
+import { componentName } from './component-names.ts';
 import { planBody, type PlannedBody } from './convert-body.ts';
 import { planParameters, type PlannedArgument } from './convert-parameters.ts';
 import {
