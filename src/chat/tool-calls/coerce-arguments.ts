@@ -1,6 +1,8 @@
-import { parse } from 'secure-json-parse';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { allowsType, asChoice, fromScalar, fromText, wrapped } from './coerce-scalar.ts';
+import { fits, maxTrialDepth, requiredNames, resolved } from './fits-schema.ts';
+import type { FittingWalk } from './fits-schema.ts';
 
 /** Arguments coerced to a schema, and the changes that were made. */
 export interface CoercedArguments {
@@ -29,18 +31,12 @@ const maxSteps = 20_000;
 /** Limits the sentences about changes and their length: arguments may have tens of thousands of values with keys of kilobytes. */
 const maxChanges = 100;
 const maxChangeCharacters = 300;
-/** The most nested alternatives; a recursive schema has no end. */
-const maxTrialDepth = 200;
-
-interface Walk {
+interface Walk extends FittingWalk {
   /** Names and indexes from the root to the value that is looked at. One list for the whole traversal, as arguments may have tens of thousands of values. */
   path: (string | number)[];
   changes: string[];
   /** Only at the root; in nested objects unknown keys may be data. */
   dropsUnknown: boolean;
-  /** The root schema, which has the definitions. */
-  root: JsonObject;
-  budget: { stepsLeft: number; depth: number };
   /** Set while one of several schemas is tried, when each step counts. */
   isTrial?: true;
   /** Set where a single value must not be wrapped in an array. */
@@ -49,9 +45,6 @@ interface Walk {
 
 /** Keywords that may declare further arguments; unknown ones are then left to validation. */
 const namesElsewhere = ['allOf', 'anyOf', 'oneOf', 'patternProperties', '$ref', 'then', 'else', 'dependentSchemas'];
-
-/** The most chained references; more mean a cycle. */
-const maxHops = 8;
 
 function coerceObject(value: JsonObject, schema: JsonObject, walk: Walk): JsonObject {
   const properties = ownValue(schema, 'properties');
@@ -95,18 +88,6 @@ function note(walk: Walk, describe: () => string, name?: string): void {
 
 function written(path: Walk['path']): string {
   return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${step}`)).join('');
-}
-
-/** Cached per schema, instead of computed per value. */
-const requiredLists = new WeakMap<JsonObject, ReadonlySet<string>>();
-
-function requiredNames(schema: JsonObject): ReadonlySet<string> {
-  const known = requiredLists.get(schema);
-  if (known !== undefined) return known;
-  const { required } = schema;
-  const names = new Set(Array.isArray(required) ? required.filter((name) => typeof name === 'string') : []);
-  requiredLists.set(schema, names);
-  return names;
 }
 
 /** Only for required properties: many servers give an omitted optional one a meaning of its own. */
@@ -154,7 +135,7 @@ function coerceValue(value: JsonValue, stated: JsonValue, walk: Walk): JsonValue
     if (chosen !== undefined) return chosen;
   }
   const inner = walk.isUnwrapped === true ? inside(walk) : walk;
-  const plain = typeof value === 'string' ? asChoice(fromText(value, schema), schema, walk) : fromScalar(value, schema);
+  const plain = typeof value === 'string' ? asChoice(fromText(value, schema), schema, walk.budget) : fromScalar(value, schema);
   const fitted = walk.isUnwrapped === true ? plain : wrapped(plain, schema);
   if (fitted !== value) note(walk, () => `${shown(value)} read as ${shown(fitted)}`);
   if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, walk), inner);
@@ -174,20 +155,6 @@ function coerceValue(value: JsonValue, stated: JsonValue, walk: Walk): JsonValue
 /** The walk below a value that must not be wrapped itself. */
 function inside({ isUnwrapped: _isUnwrapped, ...walk }: Walk): Walk {
   return walk;
-}
-
-/** Longer texts are not compared with enum values. */
-const maxChoiceCharacters = 200;
-
-/** The enum value that differs only in case and surrounding space, if there is exactly one. */
-function asChoice(value: JsonValue, schema: JsonObject, { budget }: Walk): JsonValue {
-  const choices = ownValue(schema, 'enum') ?? [ownValue(schema, 'const') ?? null];
-  if (typeof value !== 'string' || value.length > maxChoiceCharacters || !Array.isArray(choices)) return value;
-  budget.stepsLeft -= choices.length / 4;
-  if (budget.stepsLeft <= 0 || choices.includes(value)) return value;
-  const wanted = value.trim().toLowerCase();
-  const same = choices.filter((choice) => typeof choice === 'string' && choice.length === wanted.length && choice.toLowerCase() === wanted);
-  return same.length === 1 ? (same[0] ?? value) : value;
 }
 
 /** The alternatives of which one has to match, if the schema itself does not restrict the value. */
@@ -210,72 +177,6 @@ function coerceToBranch(value: JsonValue, branches: readonly JsonValue[], walk: 
     }
   }
   return undefined;
-}
-
-/**
- * Whether a value matches a schema as far as types, enums, properties and items are concerned; patterns, lengths and bounds are left to validation.
- * With an exhausted budget everything matches, so that nothing is changed.
- */
-function fits(value: JsonValue, stated: JsonValue | undefined, walk: Walk): boolean {
-  const schema = resolved(stated, walk.root);
-  if (schema === false) return false;
-  if (!isJsonObject(schema) || walk.budget.stepsLeft-- <= 0 || walk.budget.depth >= maxTrialDepth) return true;
-  walk.budget.depth += 1;
-  const isFitting = hasForm(value, schema, walk);
-  walk.budget.depth -= 1;
-  return isFitting;
-}
-
-function hasForm(value: JsonValue, schema: JsonObject, walk: Walk): boolean {
-  const { type, enum: choices, const: fixed, allOf } = schema;
-  if (fixed !== undefined && !isEqual(fixed, value, walk)) return false;
-  if (Array.isArray(choices) && !isAmong(choices, value, walk)) return false;
-  const isOfType = (name: JsonValue): boolean => name === typeOf(value) || (name === 'number' && typeOf(value) === 'integer');
-  if (type !== undefined && ![type].flat().some(isOfType)) return false;
-  for (const branches of [schema['anyOf'], schema['oneOf']])
-    if (Array.isArray(branches) && !branches.some((branch) => fits(value, branch, walk))) return false;
-  if (Array.isArray(allOf) && !allOf.every((part) => fits(value, part, walk))) return false;
-  if (Array.isArray(value)) {
-    walk.budget.stepsLeft -= value.length / 8;
-    return value.every((item) => fits(item, schema['items'], walk));
-  }
-  return !isJsonObject(value) || membersFit(value, schema, walk);
-}
-
-function isAmong(choices: readonly JsonValue[], value: JsonValue, walk: Walk): boolean {
-  if (typeof value === 'object' && value !== null) return choices.some((choice) => isEqual(choice, value, walk));
-  walk.budget.stepsLeft -= choices.length / 16;
-  return choices.includes(value);
-}
-
-/** With an exhausted budget everything is equal, as everything matches. */
-function isEqual(one: JsonValue | undefined, other: JsonValue | undefined, walk: Walk): boolean {
-  if (one === other || walk.budget.stepsLeft-- <= 0) return true;
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
-  if (Array.isArray(one) !== Array.isArray(other)) return false;
-  const names = Object.keys(one);
-  walk.budget.stepsLeft -= names.length;
-  if (names.length !== Object.keys(other).length) return false;
-  return names.every((name) => Object.hasOwn(other, name) && isEqual((one as JsonObject)[name], (other as JsonObject)[name], walk));
-}
-
-function membersFit(value: JsonObject, schema: JsonObject, walk: Walk): boolean {
-  const { properties, additionalProperties: more } = schema;
-  const [required, members] = [requiredNames(schema), Object.entries(value)];
-  walk.budget.stepsLeft -= (required.size + members.length) / 8;
-  if (![...required].every((name) => Object.hasOwn(value, name))) return false;
-  const named = isJsonObject(properties) ? properties : {};
-  return members.every(([name, child]) => {
-    if (child === undefined) return true;
-    if (Object.hasOwn(named, name)) return fits(child, named[name], walk);
-    return more === undefined || Object.hasOwn(schema, 'patternProperties') || fits(child, more, walk);
-  });
-}
-
-function typeOf(value: JsonValue): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'array';
-  return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
 /** The alternative that a value selects by its constants (a discriminator); the schema itself if that is not certain. */
@@ -302,91 +203,6 @@ function constantsFit(value: JsonObject, branch: JsonObject, budget: Walk['budge
     if (isJsonObject(property) && Object.hasOwn(property, 'const') && property['const'] !== ownValue(value, name)) return false;
   }
   return true;
-}
-
-/** Resolves a reference to a definition. A schema with further keywords beside its reference is left as it is. */
-function resolved(schema: JsonValue | undefined, root: JsonObject): JsonValue | undefined {
-  let current = schema;
-  for (let hop = 0; hop < maxHops; hop += 1) {
-    const reference = isJsonObject(current) ? ownValue(current, '$ref') : undefined;
-    if (!isJsonObject(current) || typeof reference !== 'string' || !reference.startsWith('#/$defs/')) return current;
-    const definitions = ownValue(root, '$defs');
-    current = isJsonObject(definitions) ? (ownValue(definitions, reference.slice('#/$defs/'.length)) ?? {}) : {};
-  }
-  return {};
-}
-
-function fromText(text: string, schema: JsonObject): JsonValue {
-  if (allowsType(schema, 'string')) return text;
-  const trimmed = text.trim();
-  if (
-    (allowsType(schema, 'integer') || allowsType(schema, 'number')) &&
-    /^-?\d{1,17}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?$/i.test(trimmed) &&
-    isExact(trimmed)
-  )
-    return Number(trimmed);
-  if (allowsType(schema, 'boolean') && /^(?:true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === 'true';
-  if (allowsType(schema, 'null') && /^(?:null|none)$/i.test(trimmed)) return null;
-  if (!allowsType(schema, 'object') && !allowsType(schema, 'array')) return text;
-  const decoded = parseSafely(trimmed);
-  return (isJsonObject(decoded) && allowsType(schema, 'object')) || (Array.isArray(decoded) && allowsType(schema, 'array'))
-    ? decoded
-    : text;
-}
-
-/** Guards against loss of precision, as in ids of 17 digits, and against overflow. */
-function isExact(digits: string): boolean {
-  const number = Number(digits);
-  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number) || !/^-?\d+$/.test(digits));
-}
-
-/** Converts a number or boolean to text if only text is allowed. */
-function fromScalar(value: JsonValue, schema: JsonObject): JsonValue {
-  const isScalar = typeof value === 'number' || typeof value === 'boolean';
-  const allowsItself =
-    typeof value === 'number' ? allowsType(schema, 'number') || allowsType(schema, 'integer') : allowsType(schema, 'boolean');
-  return isScalar && allowsType(schema, 'string') && !allowsItself ? String(value) : value;
-}
-
-/**
- * Wraps a single value where only an array is allowed. Not an empty text, nor malformed JSON: these may mean something else, and are left to
- * validation.
- */
-function wrapped(value: JsonValue, schema: JsonObject): JsonValue {
-  if (value === null || typeof value === 'object' || !allowsType(schema, 'array')) return value;
-  const isOwnType = typeof value === 'number' ? ['number', 'integer'] : [typeof value];
-  if (isOwnType.some((type) => allowsType(schema, type))) return value;
-  return typeof value === 'string' && /^\s*(?:$|[[{])/.test(value) ? value : [value];
-}
-
-/** Undefined for invalid JSON; keys that would change a prototype are dropped. */
-export function parseSafely(text: string): JsonValue | undefined {
-  try {
-    return parse(text, undefined, { protoAction: 'remove', constructorAction: 'remove' }) as JsonValue;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether the schema explicitly allows a type; a schema without `type` does not, so nothing is converted for it. */
-function allowsType(schema: JsonObject, type: string): boolean {
-  return allowedTypes(schema).has(type);
-}
-
-/** Cached per schema: there may be thousands of alternatives and of values. */
-const typeSets = new WeakMap<JsonObject, ReadonlySet<JsonValue>>();
-
-function allowedTypes(schema: JsonObject): ReadonlySet<JsonValue> {
-  const known = typeSets.get(schema);
-  if (known !== undefined) return known;
-  const types = new Set<JsonValue>();
-  typeSets.set(schema, types);
-  const stated = ownValue(schema, 'type');
-  if (stated !== undefined) for (const type of [stated].flat()) types.add(type);
-  if (Array.isArray(stated)) return types;
-  const branches = [ownValue(schema, 'anyOf'), ownValue(schema, 'oneOf')].filter(Array.isArray).flat().filter(isJsonObject);
-  for (const branch of branches) for (const type of allowedTypes(branch)) types.add(type);
-  return types;
 }
 
 function shown(value: JsonValue): string {

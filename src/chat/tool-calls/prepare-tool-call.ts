@@ -4,7 +4,8 @@ import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { wholeParameters } from '../../core/tools/tool.ts';
 import type { Tool, ToolErrorCode, ToolSpec } from '../../core/tools/tool.ts';
-import { coerceArguments, parseSafely } from './coerce-arguments.ts';
+import { coerceArguments } from './coerce-arguments.ts';
+import { parseSafely } from './coerce-scalar.ts';
 import { findOfferedName } from './find-offered-name.ts';
 import { checkValue } from '../../validation/check-value.ts';
 

@@ -1,13 +1,10 @@
 import { limits } from '../../core/limits.ts';
-import type { DecidedCall, InnerSuspension, WaitingCall } from '../../core/runs/suspended-run.ts';
+import type { DecidedCall, WaitingCall } from '../../core/runs/suspended-run.ts';
 import type { RunEvent } from '../../core/runs/run-event.ts';
-import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import { wholeParameters } from '../../core/tools/tool.ts';
-import type { FollowUp, ToolContext, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { FollowUp, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
-import { createConfigChanges } from './change-config.ts';
-import { createElicitation } from './elicit-input.ts';
+import { createContext } from './call-context.ts';
 import { executeToolCall, maskFault } from './execute-tool-call.ts';
 import type { Execution } from './execute-tool-call.ts';
 import { prepareEditedCall } from './prepare-tool-call.ts';
@@ -80,8 +77,8 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
       if (prepared.type === 'refused') return notRun(refusalOf(prepared));
 
       // Nobody is asked to approve what could not run.
-      const hindrance = prepared.tool.whyNotReady && (await unlessEnded(hindranceOf(prepared, circumstances)));
-      if (hindrance !== undefined) return { ...notRun(hindrance.outcome), ...(hindrance.suspended && { suspended: hindrance.suspended }) };
+      const notReady = prepared.tool.whyNotReady && (await unlessEnded(whyNotReady(prepared, circumstances)));
+      if (notReady !== undefined) return { ...notRun(notReady.outcome), ...(notReady.suspended && { suspended: notReady.suspended }) };
 
       // 5. Ask for approval, which may change the arguments too.
       const approved = await unlessEnded(approve(prepared, circumstances));
@@ -129,20 +126,20 @@ function endFromOutside(
 type Failure = Extract<ToolOutcome, { type: 'error' }>;
 
 /** Why a call cannot run. `suspended`: it can once its caller has connected. */
-interface Hindrance {
+interface NotReady {
   outcome: Failure;
   suspended?: Suspension;
 }
 
 /** A missing credential is waited for where somebody can be asked to connect. */
-async function hindranceOf(prepared: ReadyCall, circumstances: Circumstances): Promise<Hindrance | undefined> {
+async function whyNotReady(prepared: ReadyCall, circumstances: Circumstances): Promise<NotReady | undefined> {
   const { settings, supervision } = circumstances;
   try {
     for (let tries = 1; ; tries += 1) {
       const outcome = await prepared.tool.whyNotReady?.(settings.run);
       if (outcome === undefined) return undefined;
-      const hindrance = await unlessConnected(prepared, outcome, circumstances);
-      if (hindrance !== undefined || tries >= limits.connectTries) return hindrance ?? { outcome };
+      const notReady = await unlessConnected(prepared, outcome, circumstances);
+      if (notReady !== undefined || tries >= limits.connectTries) return notReady ?? { outcome };
     }
   } catch (error) {
     supervision.signal.throwIfAborted();
@@ -155,7 +152,7 @@ async function unlessConnected(
   { call, tool }: ReadyCall,
   outcome: Failure,
   { settings: { run, connecting }, scope, turn, supervision }: Circumstances,
-): Promise<Hindrance | undefined> {
+): Promise<NotReady | undefined> {
   const { connect: server } = outcome;
   if (server === undefined || connecting === undefined) return { outcome };
   const answer = await connecting.connect({
@@ -264,8 +261,8 @@ async function executeConnected(
     const { prepared, supervision, settings } = execution;
     const goOn = supervision.pause();
     try {
-      const hindrance = await unlessConnected(prepared, executed.outcome, circumstances);
-      if (hindrance !== undefined) return { ...executed, ...hindrance };
+      const notReady = await unlessConnected(prepared, executed.outcome, circumstances);
+      if (notReady !== undefined) return { ...executed, ...notReady };
     } catch (error) {
       if (supervision.signal.aborted) return { ...executed, outcome: notStarted };
       return { ...executed, outcome: { ...maskFault(error, prepared, settings), state: 'not_started' } };
@@ -273,64 +270,6 @@ async function executeConnected(
       goOn();
     }
   }
-}
-
-/** What a call has said through its context, besides its result. */
-interface SaidByCall {
-  isStopped: boolean;
-  inner?: InnerSuspension;
-  /** To the user, in the answer. */
-  texts: string[];
-  changes?: ConfigChange;
-}
-
-/** The `ToolContext` of a running call. Nothing has an effect once it has settled. */
-function createContext(
-  { call, tool, args }: ReadyCall,
-  { settings, scope, supervision }: Circumstances,
-): { context: ToolContext; said: SaidByCall } {
-  const said: SaidByCall = { isStopped: false, texts: [] };
-  let shown = 0;
-  let charactersLeft: number = limits.saidCharacters;
-  async function showProgress(data: JsonObject): Promise<void> {
-    if (supervision.isOver()) return;
-    supervision.touch();
-    shown += 1;
-    if (shown > limits.progressEventsPerCall) return;
-    await scope.emit?.({ type: 'tool.progress', data: { id: call.id, tool: tool.spec.name, ...data } });
-  }
-  const { run, elicitations } = settings;
-  const sayInAnswer = run.say ?? scope.say;
-  async function say(text: string): Promise<void> {
-    if (text === '' || supervision.isOver()) return;
-    if (sayInAnswer === undefined) return showProgress({ status: text });
-    supervision.touch();
-    const hadRoom = charactersLeft > 0;
-    charactersLeft -= text.length;
-    if (charactersLeft >= 0) {
-      said.texts.push(text);
-      await sayInAnswer(text);
-    } else if (hadRoom) {
-      const data = { limit: 'said_characters', value: limits.saidCharacters, id: call.id };
-      charactersLeft = 0;
-      await scope.emit?.({ type: 'limit.reached', data });
-    }
-  }
-  const context: ToolContext = {
-    status: (text) => showProgress({ status: text }),
-    progress: (done, total) => showProgress({ progress: done, ...(total !== undefined && { total }) }),
-    say,
-    ...createConfigChanges(scope.config, tool.spec.name, (change) => {
-      if (!supervision.isOver()) said.changes = { ...said.changes, ...change };
-    }),
-    emit: async (event) => scope.emit?.(event),
-    pause: () => supervision.pause(),
-    critical: (work) => supervision.critical(work),
-    ...createElicitation({ run, elicitations, supervision, tool: tool.spec.name, args }),
-    stop: () => void (said.isStopped = true),
-    waitFor: (inner) => void (said.inner = inner),
-  };
-  return { context, said };
 }
 
 function refusalOf({ code, message }: RefusedCall): ToolOutcome {
