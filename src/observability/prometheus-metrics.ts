@@ -98,37 +98,46 @@ export function createPrometheusMetrics(): PrometheusMetrics {
     registers,
   });
 
-  const countOutcome = cached((outcome: string) => runs.labels(outcome));
+  const tallies: Tally[] = [];
+  function tallyOf(counter: Counted): Tally {
+    const tally = new Tally(counter);
+    tallies.push(tally);
+    return tally;
+  }
+  const ofOutcome = cached((outcome: string) => tallyOf(runs.labels(outcome)));
   const ofModel = cached(
     (model: string) => ({
-      requests: modelRequests.labels(model),
+      requests: tallyOf(modelRequests.labels(model)),
       firstToken: firstToken.labels(model),
-      prompt: tokens.labels(model, 'prompt'),
-      completion: tokens.labels(model, 'completion'),
+      prompt: tallyOf(tokens.labels(model, 'prompt')),
+      completion: tallyOf(tokens.labels(model, 'completion')),
     }),
     maxModels,
   );
-  const ofFunction = cached((server: string, name: string, outcome: string) => calls.labels(server, name, outcome), maxFunctions);
+  const ofFunction = cached((server: string, name: string, outcome: string) => tallyOf(calls.labels(server, name, outcome)), maxFunctions);
   const ofServer = cached((server: string) => callTimes.labels(server), maxFunctions);
-  const ofRoute = cached((method: string, route: string, status: string) => requests.labels(method, route, status), maxFunctions);
+  const ofRoute = cached((method: string, route: string, status: string) => tallyOf(requests.labels(method, route, status)), maxFunctions);
 
   function countTokens({ prompt, completion }: Pick<ReturnType<typeof ofModel>, 'prompt' | 'completion'>, usage: Usage | undefined): void {
-    prompt.inc(countOf(usage?.prompt_tokens));
-    completion.inc(countOf(usage?.completion_tokens));
+    prompt.add(countOf(usage?.prompt_tokens));
+    completion.add(countOf(usage?.completion_tokens));
   }
 
   return {
     contentType: registry.contentType,
-    text: async () => (await processRegistry.metrics()) + (await registry.metrics()),
+    async text() {
+      for (const tally of tallies) tally.settle();
+      return (await processRegistry.metrics()) + (await registry.metrics());
+    },
     countRun({ model, outcome, code, durationMs, firstTokenMs, modelRequests: count, repairedSelections, usage }: EndedRun) {
-      countOutcome(outcome).inc();
+      ofOutcome(outcome).add(1);
       runSeconds.observe(durationMs / 1_000);
       if (code?.startsWith('upstream_') === true) upstreamErrors.inc({ code });
       if (repairedSelections > 0) repairs.inc(repairedSelections);
       // No backend was asked, so the name may be anything.
       if (count === 0) return;
       const counters = ofModel(model);
-      counters.requests.inc(count);
+      counters.requests.add(count);
       if (firstTokenMs !== undefined) counters.firstToken.observe(firstTokenMs / 1_000);
       countTokens(counters, usage);
     },
@@ -139,11 +148,11 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       const isRegistered = server !== undefined && registeredServer.test(server);
       const shown = isRegistered ? server : server === undefined ? 'none' : 'request';
       // A model or a request may write any name.
-      ofFunction(shown, isRegistered ? tool : '', code ?? 'ok').inc();
+      ofFunction(shown, isRegistered ? tool : '', code ?? 'ok').add(1);
       ofServer(shown).observe(durationMs / 1_000);
     },
     countRequest({ method, route = 'none', status }) {
-      ofRoute(method, route, String(status)).inc();
+      ofRoute(method, route, String(status)).add(1);
     },
     observe({ activeRuns, approvalsWaiting, sessions, sockets }) {
       const gauge = (name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void => {
@@ -164,6 +173,31 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       gauge('toolwharf_sockets', 'Open websockets', sockets);
     },
   };
+}
+
+/** A counter with its labels. */
+interface Counted {
+  inc(by: number): void;
+}
+
+/** Counts for a counter until metrics are read: prom-client looks up labels at each count. */
+class Tally {
+  readonly #counter: Counted;
+  #count = 0;
+
+  constructor(counter: Counted) {
+    this.#counter = counter;
+  }
+
+  add(count: number): void {
+    this.#count += count;
+  }
+
+  settle(): void {
+    const count = this.#count;
+    this.#count = 0;
+    this.#counter.inc(count);
+  }
 }
 
 /** Token counts come from backends; a counter refuses what is negative or no number. */
