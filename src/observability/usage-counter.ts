@@ -71,16 +71,16 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
   function countsOf(caller: Caller, model: string, tool: string): UsageCounts {
     const day = today();
     const keyId = keyIdOf(caller.id);
-    const name = JSON.stringify([caller.person?.id ?? '', model, tool]);
-    const isCountedAlone = mayHaveRow(day, keyId, name);
-    const own = isCountedAlone ? { personId: caller.person?.id ?? '', model, tool } : { personId: '', model: '', tool: tool && 'others' };
-    const key = JSON.stringify([day, keyId, ...Object.values(own)]);
-    const known = unsaved.get(key);
+    const personId = caller.person?.id ?? '';
+    const known = unsaved.get(rowKey(day, keyId, { personId, model, tool }));
     if (known !== undefined) return known;
-    const fresh = { day, keyId, ...own, requests: 0, tokensIn: 0, tokensOut: 0, toolCalls: 0, failures: 0 };
-    unsaved.set(key, fresh);
+    const isCountedAlone = mayHaveRow(day, keyId, JSON.stringify([personId, model, tool]));
+    const row = isCountedAlone ? { personId, model, tool } : { personId: '', model: '', tool: tool && 'others' };
+    const key = rowKey(day, keyId, row);
+    const counts = unsaved.get(key) ?? { day, keyId, ...row, requests: 0, tokensIn: 0, tokensOut: 0, toolCalls: 0, failures: 0 };
+    unsaved.set(key, counts);
     schedule();
-    return fresh;
+    return counts;
   }
 
   function addTokens(callerId: string, count: number): void {
@@ -218,6 +218,10 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
       isClosed = true;
     },
   };
+}
+
+function rowKey(day: string, keyId: string, { personId, model, tool }: Pick<UsageCounts, 'personId' | 'model' | 'tool'>): string {
+  return JSON.stringify([day, keyId, personId, model, tool]);
 }
 
 /** Remembers so many names of each key in a day, and says whether a name is one of them. */

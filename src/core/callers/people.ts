@@ -31,7 +31,8 @@ export function personCallerId(keyId: string, personId: string): string {
 
 /** The id of the key of a caller, which is the caller's own id where a key is one caller. */
 export function keyIdOf(callerId: string): string {
-  return callerId.split(separator, 1)[0] ?? callerId;
+  const at = callerId.indexOf(separator);
+  return at === -1 ? callerId : callerId.slice(0, at);
 }
 
 /** The person whom a caller's id names; undefined for a key that is one caller. */
