@@ -20,7 +20,7 @@ export function createLogger({ level, destination = standardOutput() }: LoggerOp
     {
       level,
       base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: createIsoTime(),
       formatters: { level: (label) => ({ level: label }), log: cleanFields },
       serializers: { req: describeRequest, res: describeReply, err: (error: unknown) => error },
       hooks: { streamWrite: (text) => escapeControls(maskSecrets(text)) },
@@ -44,6 +44,17 @@ function cleanChildBindings(logger: Logger): void {
   logger.child = function child(this: Logger, bindings: Record<string, unknown>, options?: object) {
     return createChild.call(this, cleanFields(bindings), options);
   } as unknown as Logger['child'];
+}
+
+/** As pino's own `isoTime`, but the date is written once a second. */
+function createIsoTime(): () => string {
+  let latest = { second: Number.NaN, text: '' };
+  return () => {
+    const now = Date.now();
+    const second = Math.floor(now / 1_000);
+    if (second !== latest.second) latest = { second, text: new Date(second * 1_000).toISOString().slice(0, -'000Z'.length) };
+    return `,"time":"${latest.text}${String(now - second * 1_000).padStart(3, '0')}Z"`;
+  };
 }
 
 /** How long lines are buffered: writing each line would be a tenth of the cost of a short chat. */

@@ -23,7 +23,7 @@ const statuses: readonly string[] = ['running', 'waiting', 'completed', 'failed'
  */
 export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { events?: LoggedEvent[] }): RunRecord {
   const run: LoggedRun = { ...start, status: 'running', events: [...(start.events ?? [])] };
-  const work = structuredClone(start.work) ?? emptyWork();
+  const work = start.work === undefined ? emptyWork() : structuredClone(start.work);
   run.work = work;
   const awaited = new Set<unknown>();
   let characters = run.events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0);

@@ -58,19 +58,26 @@ function shortenList(list: readonly JsonValue[], budget: Budget, depth: number):
 }
 
 function shortenObject(object: JsonObject, budget: Budget, depth: number): JsonObject {
-  const kept: [string, JsonValue][] = [];
+  const kept: JsonObject = {};
   const names = Object.keys(object);
+  let count = 0;
   for (const name of names) {
     const value = object[name];
     if (value === undefined) continue;
     if (budget.left <= 0) {
-      kept.push(['…', `[${names.length - kept.length} more]`]);
+      kept['…'] = `[${names.length - count} more]`;
       break;
     }
     const shown = shortenText(name, budget);
     const isSecret = isHiddenField(name, value) && name !== plainName;
-    kept.push([shown, isSecret ? redacted : shorten(value, budget, depth + 1)]);
+    setOwn(kept, shown, isSecret ? redacted : shorten(value, budget, depth + 1));
+    count += 1;
   }
-  // Not by assignment, which would treat `__proto__` specially.
-  return Object.fromEntries(kept);
+  return kept;
+}
+
+function setOwn(object: JsonObject, name: string, value: JsonValue): void {
+  // An assignment would set the prototype.
+  if (name === '__proto__') Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+  else object[name] = value;
 }

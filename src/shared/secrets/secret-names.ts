@@ -1,5 +1,3 @@
-import { LRUCache } from 'lru-cache';
-
 const secretWords = new Set(
   'auth authorization bearer cookie cookies jwt key keys otp pass pat pin psk pwd sig signature oauthclientinfo'.split(' '),
 );
@@ -19,8 +17,9 @@ interface NameTraits {
 }
 
 const maxNameLength = 100;
-/** Cache by name; a program has few different ones. */
-const knownTraits = new LRUCache<string, NameTraits>({ max: 1_000 });
+/** By name, emptied when it is full: a program has few different names, and a log line asks for each of its own. */
+const knownTraits = new Map<string, NameTraits>();
+const maxKnown = 1_000;
 
 /** Whether a field of this name is most likely a credential: `token`, `client_secret`, `X-Api-Key`, `dbPassword`; not `token_url`. */
 export function isSecretName(name: string): boolean {
@@ -47,6 +46,7 @@ function traitsOf(name: string): NameTraits {
   const words = wordsOf(name);
   const lastWord = words.at(-1) ?? '';
   const traits = { isSecret: isSecretWord(words), isCarrier: carriers.has(lastWord), lastWord };
+  if (knownTraits.size >= maxKnown) knownTraits.clear();
   if (name.length <= maxNameLength) knownTraits.set(name, traits);
   return traits;
 }
