@@ -24,7 +24,8 @@ export function isTextDeeperThan(text: string, maxDepth: number): boolean {
 
 /** Whether JSON text has more values than this, as `valuesIn` counts them. */
 export function hasMoreValuesThan(text: string, maxValues: number): boolean {
-  return valuesIn(text, maxValues) > maxValues;
+  // Each value but the first has a character of its own.
+  return text.length >= maxValues && valuesIn(text, maxValues) > maxValues;
 }
 
 /**

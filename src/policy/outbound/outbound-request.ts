@@ -14,11 +14,11 @@ import { classifyAddress } from './classify-address.ts';
 import { decideEgress, explainRefusal, isReachable, originOf } from './egress.ts';
 import type { DecidedTrust, EgressDecision, EgressRules, Reach } from './egress.ts';
 import { explainFailedRequest } from './explain-failure.ts';
-import { laterLimit } from '../../shared/later-limit.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { AddressRefused, createNameResolver } from './resolve-names.ts';
 import type { NameResolver } from './resolve-names.ts';
 import { ResponseReceiver } from './response-receiver.ts';
+import type { ResponseHead } from './response-receiver.ts';
 
 export interface OutboundOptions {
   egress: EgressRules;
@@ -46,7 +46,7 @@ const pausedAtBytes = 64 * 1024;
 const maxDecided = 1_000;
 /** Longer URLs contain arguments of a call, so they are not repeated, and would only fill the cache. */
 const longestDecided = 200;
-/** A fallback limit for a body that is neither read nor cancelled. */
+/** Added to the limits of a request for the fallback, which ends one whose body is neither read nor cancelled. */
 const abandonedBodyMs = 10 * 60 * 1000;
 
 /**
@@ -133,15 +133,16 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
     receiver.fail(new OutboundError('timeout', `${url.origin} did not answer within ${firstByteTimeoutMs / 1000} s.`));
   }, firstByteTimeoutMs);
 
+  // Our own timers normally end the request first. The same for both, because undici would make a timer anew for each.
+  const fallbackMs = checkTimeLimit(Math.max(firstByteTimeoutMs, idleTimeoutMs) + abandonedBodyMs);
   const dispatched: Dispatcher.DispatchOptions = {
     origin: url.origin,
     path: url.pathname + url.search,
     method,
     headers: headers.flat,
     body: toBody(request.body),
-    // A fallback: the timer above, which includes connecting, normally ends the request first.
-    headersTimeout: laterLimit(firstByteTimeoutMs),
-    bodyTimeout: checkTimeLimit(idleTimeoutMs + abandonedBodyMs),
+    headersTimeout: fallbackMs,
+    bodyTimeout: fallbackMs,
   };
   try {
     dispatch(agent, dispatched, receiver);
@@ -196,13 +197,13 @@ function refuseAnswer(answer: Omit<OutboundResponse, 'body'>, url: URL, sent: Ch
   return undefined;
 }
 
-function joinHeaders(headers: Record<string, string | string[] | undefined>): Record<string, string> {
-  const joined: [string, string][] = [];
+/** In place: undici makes an object for each answer, with names in lower case. */
+function joinHeaders(headers: ResponseHead['headers']): Record<string, string> {
   for (const name in headers) {
     const value = headers[name];
-    joined.push([name.toLowerCase(), Array.isArray(value) ? value.join(', ') : (value ?? '')]);
+    if (typeof value !== 'string') headers[name] = value?.join(', ') ?? '';
   }
-  return Object.fromEntries(joined);
+  return headers as Record<string, string>;
 }
 
 type AgentOptions = OutboundOptions & { names: NameResolver };

@@ -89,10 +89,10 @@ export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uin
   onResponseStart(_controller: ResponseController, status: number, headers: ResponseHead['headers']): void {
     // Skip interim responses (RFC 9110 section 15.2).
     if (status < 200) return;
-    this.#idleTimer = setTimeout(this.#stopIdle, this.#options.idleTimeoutMs).unref();
     this.#hasHead = true;
     this.#isServerError = status >= 500;
     this.#headSettled.resolve({ status, headers });
+    this.#planHandOver();
   }
 
   onResponseData(controller: ResponseController, piece: Buffer): void {
@@ -170,6 +170,8 @@ export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uin
 
   readonly #handOverPlanned = (): void => {
     this.#isHandOverPlanned = false;
+    // Short answers are complete by now, and need no timer.
+    if (this.#ending === undefined) this.#idleTimer ??= setTimeout(this.#stopIdle, this.#options.idleTimeoutMs).unref();
     this.#handOver();
   };
 
