@@ -45,6 +45,7 @@ export function legalName(text: string): string {
  * is legal has precedence over one whose name had to be changed.
  */
 export function uniqueNames<T>(entries: NameRequest<T>[], taken: ReadonlySet<string>): NamedEntry<T>[] {
+  if (areFree(entries, taken)) return entries.map(({ wanted, entry }) => ({ name: wanted, entry }));
   const requests = entries.map((request, index) => ({ ...request, index, plain: legalName(request.wanted) }));
   const inKeyOrder = requests.toSorted((a, b) => Number(a.wanted !== a.plain) - Number(b.wanted !== b.plain) || compare(a.key, b.key));
   const used = new Set(taken);
@@ -62,6 +63,13 @@ export function uniqueNames<T>(entries: NameRequest<T>[], taken: ReadonlySet<str
     names.set(index, name);
   }
   return requests.map((request) => toNamedEntry(request, names.get(request.index) ?? request.plain));
+}
+
+/** Whether all entries can have the names that they want, as nearly always. */
+function areFree(entries: readonly NameRequest<unknown>[], taken: ReadonlySet<string>): boolean {
+  const wanted = new Set<string>();
+  for (const { wanted: name } of entries) if (legal.test(name) && !taken.has(name)) wanted.add(name);
+  return wanted.size === entries.length;
 }
 
 /**
