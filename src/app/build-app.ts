@@ -23,7 +23,7 @@ import { composeLogins } from './compose/compose-logins.ts';
 import { composeDeletions } from './compose/compose-people.ts';
 import { composeModels } from './compose/compose-models.ts';
 import { composeRuns } from './compose/compose-runs.ts';
-import { composeSignIns } from './compose/compose-sign-ins.ts';
+import { createSignIns } from '../tools/credentials/sign-ins.ts';
 import { composeStorage } from './compose/compose-storage.ts';
 import type { OpenedStores } from './compose/compose-storage.ts';
 import { composeTools } from './compose/compose-tools.ts';
@@ -89,7 +89,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const runSubAgent = createSubAgentRunner(() => services);
   const tools = composeTools(context, { storage, extensions, runSubAgent, send, callBrowser: relay.callBrowser, gatewayId });
   storage.owners.onDeleted(tools.forgetAllOf);
-  const signIns = composeSignIns(context, { storage, tools });
+  const signIns = createSignIns({ store: storage.signIns, credentials: tools.credentials, oauth: tools.oauth, now });
   const services = composeChat(context, { storage, models, tools, approvals, extensions });
 
   // Runs, who may start them, and HTTP.

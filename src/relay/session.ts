@@ -1,11 +1,10 @@
+import { limits } from '../core/limits.ts';
 import type { ElicitationRequest } from '../core/user-input/elicitation.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { ownValue } from '../shared/json.ts';
 import { disconnected, toOutcome, unavailable } from './browser-answer.ts';
 import type { BrowserAnswer } from './browser-answer.ts';
 import type { Reply, SessionMessage } from './bus-messages.ts';
-import { createFrameBuffer } from './frame-buffer.ts';
-import type { FrameBuffer } from './frame-buffer.ts';
 import { createOpenRequests } from './open-requests.ts';
 
 /** The socket of a session, as `http/` provides it. Neither function throws. */
@@ -210,6 +209,29 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
         case 'frame':
           return reply({ type: 'accepted', isAccepted: message.callerId === callerId && deliver(message.frame) });
       }
+    },
+  };
+}
+
+/** Frames for a browser that is disconnected for a moment, in order. */
+interface FrameBuffer {
+  /** False when the buffer is full. Then the session has to end, because a gap would corrupt the answer. */
+  add(frame: JsonObject): boolean;
+  readonly frames: JsonObject[];
+}
+
+/** Holds as much as may be buffered for a connected socket that is not read. */
+function createFrameBuffer(): FrameBuffer {
+  const frames: JsonObject[] = [];
+  let size = 0;
+
+  return {
+    frames,
+    add(frame) {
+      size += JSON.stringify(frame).length;
+      if (size > limits.socketBufferBytes) return false;
+      frames.push(frame);
+      return true;
     },
   };
 }

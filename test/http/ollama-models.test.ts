@@ -1,6 +1,6 @@
 import { Ollama } from 'ollama';
 import { describe, expect, test } from 'vitest';
-import { ollamaVersion } from '../../src/http/dialects/ollama/ollama-version.ts';
+import { ollamaVersion } from '../../src/http/dialects/ollama/ollama-entries.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';

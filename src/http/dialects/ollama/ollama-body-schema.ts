@@ -52,7 +52,6 @@ export const chatSchema = z.looseObject({
   tools: z.array(toolSchema).max(limits.toolsPerRequest).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
 });
-export type ChatBody = z.infer<typeof chatSchema>;
 
 export const generateSchema = z.looseObject({
   ...gatewayFields.shape,

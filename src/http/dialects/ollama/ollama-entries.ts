@@ -3,6 +3,9 @@ import type { FoundModel, ModelRecord } from '../../../core/models/model.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 
+/** The version of Ollama whose API is spoken: clients switch on what they use by it. */
+export const ollamaVersion = '0.32.15';
+
 /** What clients assume themselves where a server says nothing. */
 const assumedContext = 32_768;
 /** Those that Ollama knows; other backends have more. */
