@@ -8,6 +8,7 @@ import { sendNotFound } from '../error-handler.ts';
 import { findAccess, needsPerson, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
+import { createRequestOrder } from '../pipelined-requests.ts';
 import { createRequestTurns } from '../request-turns.ts';
 import { callWhenDone, whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
@@ -33,6 +34,7 @@ export interface GuardOptions {
  */
 export function installGuard(app: FastifyInstance, { authenticator, now, table = routeRoles }: GuardOptions): void {
   app.decorateRequest('caller');
+  const order = createRequestOrder();
   // Apart, so that many with a key do not hold up `/health`, and many without one nobody who has a key.
   const turns = { withKey: createRequestTurns(), withoutKey: createRequestTurns() };
   app.addHook('onRoute', (route) => {
@@ -63,7 +65,7 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
 
   app.addHook('onRequest', (request, reply, done) => {
     callWhenDone(
-      () => admit(request),
+      () => whenThere(order.take(request.raw, reply.raw), () => admit(request)),
       (error) => {
         // Otherwise the body of a request to an unknown path would be read and parsed without authentication.
         if (error !== undefined || request.is404) leaveBodyUnread(request, reply);

@@ -1,0 +1,38 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Requests of one connection that wait for the answer before them; clients that send ahead at all have some dozens on their way. */
+const maxWaiting = 256;
+
+export interface RequestOrder {
+  /** Undefined when the request may begin at once; otherwise a promise that resolves when it may, and never if its client is gone. */
+  take(request: { socket: Socket }, answer: ServerResponse): Promise<void> | undefined;
+}
+
+/**
+ * One request of a connection at a time. A client may send requests ahead (RFC 9112, section 9.3.2), and has to get their answers in order: Node begins all of
+ * them, and holds the later answers in memory. A thousand requests fit into what is read at once, and a client that reads nothing has all of them held.
+ */
+export function createRequestOrder(): RequestOrder {
+  const connections = new WeakMap<Socket, { last: ServerResponse; waiting: number }>();
+  return {
+    take({ socket }, answer) {
+      const connection = connections.get(socket);
+      if (connection === undefined) {
+        connections.set(socket, { last: answer, waiting: 0 });
+        return undefined;
+      }
+      const before = connection.last;
+      connection.last = answer;
+      if (before.writableFinished || before.destroyed) return undefined;
+      connection.waiting += 1;
+      if (connection.waiting > maxWaiting) socket.destroy();
+      return new Promise((resolve) => {
+        before.once('close', () => {
+          connection.waiting -= 1;
+          if (!socket.destroyed) resolve();
+        });
+      });
+    },
+  };
+}
