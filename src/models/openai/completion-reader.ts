@@ -84,6 +84,25 @@ export class CompletionReader {
     return events;
   }
 
+  /**
+   * The text of a payload, if it adds nothing but text to the first choice. Once such a payload has been read, one that differs from it in this text
+   * alone can be read by `readText`.
+   */
+  textAloneIn({ usage, x_groq: groq, choices }: JsonObject): string | undefined {
+    if (isThere(usage) || isThere(groq) || !Array.isArray(choices) || this.#context.isContinuation === true) return undefined;
+    const [choice, ...others] = choices;
+    if (others.length > 0 || !isJsonObject(choice) || !hasNothingBut(choice, ['index', 'delta']) || (choice['index'] ?? 0) !== 0)
+      return undefined;
+    const { delta } = choice;
+    if (!isJsonObject(delta) || !hasNothingBut(delta, ['role', 'content'])) return undefined;
+    return typeof delta['content'] === 'string' ? delta['content'] : undefined;
+  }
+
+  readText(text: string, events: ModelEvent[]): void {
+    const choice = this.#choiceAt(0);
+    if (choice !== undefined) this.#readDelta({ content: text }, choice, events);
+  }
+
   /** The remaining events once the answer is complete, with one `finish` per choice at the end. */
   finish(): ModelEvent[] {
     const events: ModelEvent[] = [];
@@ -245,6 +264,14 @@ function toFinishReason(reason: string | undefined, hasCalls: boolean): FinishRe
     default:
       return hasCalls ? 'tool_calls' : 'stop';
   }
+}
+
+function hasNothingBut(object: JsonObject, keys: readonly string[]): boolean {
+  return Object.keys(object).every((key) => keys.includes(key) || !isThere(object[key]));
+}
+
+function isThere(value: JsonValue | undefined): boolean {
+  return value !== null && value !== undefined;
 }
 
 /** Keeps fields that have a value and are not nested so deep that serializing them would overflow the stack. */

@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { AnswerStream } from '../answer-stream.ts';
 import type { BackendClient } from '../backend-client.ts';
 import type { CompletionReader } from './completion-reader.ts';
+import { endsEvent, RepeatedForm } from './repeated-form.ts';
 import { ServerSentEventReader } from './read-server-sent-events.ts';
 import type { ServerSentEvent } from './read-server-sent-events.ts';
 
@@ -18,6 +19,9 @@ export class ChatStream implements AnswerStream {
   readonly #client: BackendClient;
   readonly #reader: CompletionReader;
   readonly #lines = new ServerSentEventReader(limits.upstreamLineBytes);
+  readonly #form = new RepeatedForm();
+  /** Nothing of an event has been read that has not ended. */
+  #isBetweenEvents = true;
 
   constructor(client: BackendClient, reader: CompletionReader) {
     this.#client = client;
@@ -25,9 +29,35 @@ export class ChatStream implements AnswerStream {
   }
 
   read(piece: Uint8Array): ModelEvent[] {
-    const events = this.#readBatch(this.#lines.read(piece));
-    if (!this.isDone && this.#lines.isTooLong) this.fault ??= this.#client.lineTooLong();
+    const events: ModelEvent[] = [];
+    const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+    const start = this.#isBetweenEvents ? this.#readRepeated(bytes, events) : 0;
+    if (start < bytes.length && this.fault === undefined) this.#readOthers(bytes.subarray(start), events);
     return events;
+  }
+
+  /** Reads chunks in the form of an earlier one, and returns where others begin. */
+  #readRepeated(piece: Buffer, events: ModelEvent[]): number {
+    let start = 0;
+    try {
+      for (let chunk = this.#form.readAt(piece, 0); chunk !== undefined; chunk = this.#form.readAt(piece, start)) {
+        start = chunk.end;
+        this.#reader.readText(chunk.text, events);
+      }
+    } catch (error) {
+      this.fault = error;
+    }
+    return start;
+  }
+
+  #readOthers(piece: Buffer, events: ModelEvent[]): void {
+    const wasBetweenEvents = this.#isBetweenEvents;
+    this.#isBetweenEvents = endsEvent(piece);
+    events.push(...this.#readBatch(this.#lines.read(piece)));
+    if (this.isDone) return;
+    if (this.#lines.isTooLong) this.fault ??= this.#client.lineTooLong();
+    if (this.#isBetweenEvents && this.fault === undefined)
+      this.#form.learn(piece, wasBetweenEvents, (payload) => (isJsonObject(payload) ? this.#reader.textAloneIn(payload) : undefined));
   }
 
   end(failure: unknown): ModelEvent[] {
