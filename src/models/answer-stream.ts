@@ -25,11 +25,21 @@ const endOfBodyMs = 50;
  */
 export async function emitAnswer(stream: AnswerStream, { body, emit }: { body: OutboundBody; emit: Emit<ModelEvent> }): Promise<void> {
   let lateEnd: NodeJS.Timeout | undefined;
-  const onDone = (): void => {
-    lateEnd ??= setTimeout(() => body.close(), endOfBodyMs);
+  const check = (): void => {
+    if (stream.fault !== undefined) throw stream.fault;
+    if (stream.isDone) lateEnd ??= setTimeout(() => body.close(), endOfBodyMs);
+  };
+  const read = (slice: Uint8Array): Promise<void> | undefined => {
+    if (stream.isDone) return undefined;
+    const slow = emit(stream.read(slice));
+    if (slow !== undefined) return slow.then(check);
+    check();
+    return undefined;
   };
   try {
-    const { failure } = await body.readEach((piece) => runSteps(emitSlices(stream, { piece, emit, onDone })));
+    const { failure } = await body.readEach((piece) =>
+      piece.byteLength <= limits.upstreamSliceBytes ? read(piece) : runSteps(readSlices(piece, read)),
+    );
     if (stream.isDone) return;
     const slow = emit(stream.end(failure));
     if (slow !== undefined) await slow;
@@ -40,14 +50,12 @@ export async function emitAnswer(stream: AnswerStream, { body, emit }: { body: O
 }
 
 /** A large chunk is parsed in slices, so that other work can run in between. */
-function* emitSlices(
-  stream: AnswerStream,
-  { piece, emit, onDone }: { piece: Uint8Array; emit: Emit<ModelEvent>; onDone: () => void },
+function* readSlices(
+  piece: Uint8Array,
+  read: (slice: Uint8Array) => Promise<void> | undefined,
 ): Generator<Promise<void> | undefined, void> {
-  for (let start = 0; start < piece.byteLength && !stream.isDone; start += limits.upstreamSliceBytes) {
+  for (let start = 0; start < piece.byteLength; start += limits.upstreamSliceBytes) {
     if (start > 0) yield nextTurn();
-    yield emit(stream.read(piece.subarray(start, start + limits.upstreamSliceBytes)));
-    if (stream.fault !== undefined) throw stream.fault;
+    yield read(piece.subarray(start, start + limits.upstreamSliceBytes));
   }
-  if (stream.isDone) onDone();
 }

@@ -19,6 +19,7 @@ export interface AnswerEnd {
 const tags = reasoningTags.map(({ open, close }) => ({ open: open.toLowerCase(), close: close.toLowerCase() }));
 const openings = tags.map((tag) => tag.open);
 const closings = tags.map((tag) => tag.close);
+const tagStart = /[<◁[]/;
 const anyTag = oneOf([...openings, ...closings]);
 const anyClosing = oneOf(closings);
 const longestTag = Math.max(...[...openings, ...closings].map((tag) => tag.length));
@@ -141,6 +142,10 @@ export class ReasoningSplitter {
 
   /** Watches text after the start of the answer: a closing tag without an opening one reveals that the chat template opens the block. */
   #watch(pieces: ReasoningPiece[], isEnd: boolean): boolean {
+    if (!tagStart.test(this.#pending)) {
+      this.#speak(pieces, this.#pending.length);
+      return false;
+    }
     const tag = anyTag.exec(this.#pending);
     if (tag === null) {
       this.#speak(pieces, isEnd ? this.#pending.length : partialTagAt(this.#pending));
@@ -221,6 +226,7 @@ class CodeTracker {
   #run = 0;
 
   read(text: string): void {
+    if (this.#open === 0 && this.#run === 0 && !text.includes('`')) return;
     for (const character of text) {
       if (character === '`') {
         this.#run += 1;

@@ -136,8 +136,9 @@ async function handedOver(before: ChatRequest, { preset, messages }: Handoff, pr
 /** The run keeps the model that the request names. A hand-off emits the change of functions, not another start of the run. */
 function withStart(start: Start, emit: Emit<ChatEvent>): Emit<ChatEvent> {
   return (events) => {
-    const [first, ...others] = events;
+    const [first] = events;
     if (first?.type !== 'run-event' || first.event.type !== 'run.start') return emit(events);
+    const others = events.slice(1);
     const data: JsonObject = { ...first.event.data, model: start.model };
     if (start.type === 'first') return emit([{ type: 'run-event', event: { type: 'run.start', data } }, ...start.events, ...others]);
     const { functionsBefore, created, model: preset } = start;

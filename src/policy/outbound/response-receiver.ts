@@ -222,8 +222,8 @@ export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uin
   }
 
   #takePieces(): Buffer {
-    const [first, ...others] = this.#pieces;
-    const taken = first === undefined || others.length > 0 ? Buffer.concat(this.#pieces, this.#pieceBytes) : first;
+    const [first] = this.#pieces;
+    const taken = first === undefined || this.#pieces.length > 1 ? Buffer.concat(this.#pieces, this.#pieceBytes) : first;
     this.#pieces = [];
     this.#pieceBytes = 0;
     if (this.#controller?.paused === true) this.#controller.resume();
