@@ -6,6 +6,7 @@ import { limits } from '../core/limits.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRecord } from '../core/models/model.ts';
 import type { Embed } from '../core/models/embeddings.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { waitUnlessAborted } from '../shared/wait-for.ts';
 import { ollamaPullHint } from './ollama/ollama-models.ts';
 
 /** A backend and how its models are listed. */
@@ -33,8 +34,6 @@ export interface ModelCatalogOptions {
   backends: CatalogBackend[];
   /** Milliseconds since 1970. */
   now: () => number;
-  /** A sentence that says what to do if a backend lists no model. Default: for a local one, the `ollama pull` command to run. */
-  emptyHint?: (backend: CatalogBackend, requestedId: string) => string | undefined;
 }
 
 export interface BackendReport {
@@ -84,7 +83,7 @@ interface ListState {
 }
 
 /** One catalog of all backends' models. Lists are cached for `modelListTtlMs`; a backend that does not answer costs only its own models. */
-export function createModelCatalog({ backends, now, emptyHint = pullHint }: ModelCatalogOptions): ModelCatalog {
+export function createModelCatalog({ backends, now }: ModelCatalogOptions): ModelCatalog {
   const states = backends.map((source): ListState => ({
     source,
     records: new Map(),
@@ -176,10 +175,10 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
   }
 
   async function findLater(id: string, signal: AbortSignal, caller: Pick<Caller, 'models'> | undefined): Promise<FoundModel> {
-    const found = await waitUnlessAbandoned(findAfterRefresh(id, states.filter(isDue)), signal);
+    const found = await waitUnlessAborted(findAfterRefresh(id, states.filter(isDue)), signal);
     if (found !== undefined) return found;
     const older = states.filter((state) => ageOf(state) > unknownIdAgeMs);
-    const foundLater = await waitUnlessAbandoned(findAfterRefresh(id, older), signal);
+    const foundLater = await waitUnlessAborted(findAfterRefresh(id, older), signal);
     const known = foundLater ?? findKnown(id);
     if (known !== undefined) return known;
     throw notFound(id, caller);
@@ -196,7 +195,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     const refusing = namesOf('key_refused');
     const hints = states
       .filter((state) => state.fault === undefined && state.records.size === 0)
-      .flatMap((state) => emptyHint(state.source, nameWithin(state.source, id) ?? id) ?? []);
+      .flatMap((state) => pullHint(state.source, nameWithin(state.source, id) ?? id) ?? []);
     const sentences = [
       `The model "${id.slice(0, 200)}" is not known.`,
       ids.length > 0 ? `Known models: ${known}${more}.` : `No backend lists any model${all.length > 0 ? ' that this key may use' : ''}.`,
@@ -215,7 +214,7 @@ export function createModelCatalog({ backends, now, emptyHint = pullHint }: Mode
     },
 
     async list(signal) {
-      await waitUnlessAbandoned(refreshDue(), signal);
+      await waitUnlessAborted(refreshDue(), signal);
       const byId = new Map<string, ModelRecord>();
       for (const state of states) {
         for (const record of state.records.values()) {
@@ -292,19 +291,6 @@ async function listWithin(source: CatalogBackend): Promise<{ records: ModelRecor
     return { records: [], fault: { kind, message: error instanceof Error ? error.message : 'The list of models could not be read' } };
   } finally {
     clearTimeout(timer);
-  }
-}
-
-/** A listing is shared by all waiting callers, so a caller's abort ends only its own wait. */
-async function waitUnlessAbandoned<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  signal.throwIfAborted();
-  const { promise: left, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason as Error);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    return await Promise.race([promise, left]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }
 

@@ -5,7 +5,7 @@ import { readText } from '../core/outbound.ts';
 import type { OutboundResponse } from '../core/outbound.ts';
 import { findToolsRefusal } from '../shared/tools-refusal.ts';
 import type { SecretMask } from '../shared/secrets/secret-mask.ts';
-import { isJsonObject } from '../shared/json.ts';
+import { isJsonObject, parseJson } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 
 /** The most characters of a backend's message that are passed on. */
@@ -162,14 +162,6 @@ function parseErrorReport(body: unknown, contentType: string): ErrorReport {
     isJson: true,
     param: typeof error['param'] === 'string' && error['param'] !== '' ? error['param'] : undefined,
   };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function plainText(text: string, contentType: string): string | undefined {

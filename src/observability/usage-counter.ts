@@ -3,7 +3,7 @@ import type { Caller } from '../core/callers/caller.ts';
 import { limits } from '../core/limits.ts';
 import type { EndedCall, EndedRun, Metrics, PassedUse, SpentTokens, ToolUse } from '../core/runs/metrics.ts';
 import { keyIdOf, personCallerId } from '../core/callers/people.ts';
-import { sumOf } from '../core/stores/usage-store.ts';
+import { dayOf, sumOf } from '../core/stores/usage-store.ts';
 import type { KnownPerson, UsageCounts, UsageStore } from '../core/stores/usage-store.ts';
 
 /** What is counted is written together; a crash loses at most as much. */
@@ -242,9 +242,4 @@ interface TokensOfKey {
   all: number;
   /** By their ids as callers. */
   people: Map<string, number>;
-}
-
-/** In UTC, as 2026-11-22. */
-export function dayOf(time: number): string {
-  return new Date(time).toISOString().slice(0, 10);
 }

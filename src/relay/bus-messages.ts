@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isJsonObject } from '../shared/json.ts';
+import { longestTimerMs } from '../shared/timer-limits.ts';
 import type { ToolErrorCode, ToolOutcome } from '../core/tools/tool.ts';
 
 /** The channel of a session, to which the replica with its socket subscribes. */
@@ -9,9 +10,6 @@ export const sessionChannel = (sessionId: string): string => `relay:session:${se
 export const replicaChannel = (replicaId: string): string => `relay:replica:${replicaId}`;
 /** The channel of all replicas for keys that were deleted or have expired. */
 export const callersChannel = 'relay:callers';
-
-/** The longest delay of a Node timer; a longer one would fire at once. */
-export const longestTimerMs = 2 ** 31 - 1;
 
 const id = z.string().min(1).max(256);
 const object = z.custom<JsonObject>(isJsonObject);

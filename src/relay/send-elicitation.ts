@@ -1,6 +1,6 @@
 import type { ElicitationReply } from '../core/user-input/elicitation.ts';
 import type { SendElicitation } from '../core/user-input/send-elicitation.ts';
-import { longestTimerMs } from './bus-messages.ts';
+import { longestTimerMs } from '../shared/timer-limits.ts';
 import type { RpcResult, SessionRpc } from './session-rpc.ts';
 
 export interface SendElicitationOptions {

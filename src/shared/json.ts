@@ -48,3 +48,12 @@ function addNested(node: object, found: object[]): void {
 function isNested(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
+
+/** Undefined for text that is no JSON. */
+export function parseJson(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text) as JsonValue;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
+import { longestTimerMs } from '../shared/timer-limits.ts';
 import { limits } from '../core/limits.ts';
 import { whyNotForwarded } from '../core/chat/request-headers.ts';
-
-/** The maximum delay of Node.js timers; a longer one overflows and fires at once. */
-const longestDelayMs = 2 ** 31 - 1;
 
 /** Of a connection, of its `config` and of its `info`, each: every value may have to be encrypted separately. */
 const maxKeys = 1_000;
@@ -93,7 +91,7 @@ const config = z.looseObject({
   default: z.boolean().nullish(),
   function_name_filter_list: names.nullish(),
   tags: z.array(z.string()).nullish(),
-  timeout_ms: z.int().min(1).max(longestDelayMs).nullish(),
+  timeout_ms: z.int().min(1).max(longestTimerMs).nullish(),
   max_result_bytes: z.int().min(1).max(limits.documentBytes).nullish(),
   /** These stay in `extra`, where the catalog reads them. They are validated here because a typing error must not switch a protection off. */
   needs_approval: z.union([z.boolean(), z.array(z.string())]).nullish(),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { GatewayError } from '../core/errors.ts';
 import { isDeeperThan, isJsonObject } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { longestTimerMs } from '../shared/timer-limits.ts';
 import { limits } from '../core/limits.ts';
 import { modeNames } from '../core/chat/mode-names.ts';
 import type { PresetRecord } from '../core/models/preset.ts';
@@ -21,7 +22,7 @@ export const presetSchema = z.strictObject({
   params: z.custom<JsonObject>(isParams, `must be an object, nested at most ${limits.jsonDepth} levels deep`).nullish(),
   function_calling: z.string().max(64).nullish(),
   max_tool_rounds: z.number().int().positive().max(limits.maxToolRounds).nullish(),
-  tool_timeout_ms: z.number().int().positive().max(2_147_483_647).nullish(),
+  tool_timeout_ms: z.number().int().positive().max(longestTimerMs).nullish(),
   needs_approval: z.union([z.boolean(), z.array(z.string().max(256)).max(1_000)]).nullish(),
 });
 

@@ -1,13 +1,11 @@
 import { isIP } from 'node:net';
 import type { JsonValue } from '../../shared/json.ts';
+import { longestTimerMs } from '../../shared/timer-limits.ts';
 import { InvalidValue } from './config-error.ts';
 import { refusePostgres } from './refused-settings.ts';
 
 /** Reads a setting's value: text from the environment, or what YAML made of it. Throws `InvalidValue`. */
 export type ParseValue<Value> = (value: JsonValue) => Value;
-
-/** The longest delay of a Node timer; a longer one would fire at once. */
-export const longestDelayMs = 2 ** 31 - 1;
 
 export const text: ParseValue<string> = (value) => {
   if (typeof value === 'string') return value;
@@ -24,7 +22,7 @@ export function wholeNumber(min: number, max: number, reason = ''): ParseValue<n
   };
 }
 
-export const delayMs = wholeNumber(1, longestDelayMs, ' (milliseconds)');
+export const delayMs = wholeNumber(1, longestTimerMs, ' (milliseconds)');
 
 export function oneOf<const Choice extends string>(choices: readonly Choice[]): ParseValue<Choice> {
   return (value) => {

@@ -1,4 +1,5 @@
 import { limits } from '../../core/limits.ts';
+import { longestTimerMs } from '../../shared/timer-limits.ts';
 import { modeNames } from '../../core/chat/mode-names.ts';
 import {
   browserOrigin,
@@ -13,7 +14,6 @@ import {
   json,
   keyOrEmpty,
   listOf,
-  longestDelayMs,
   oneOf,
   sqliteAddress,
   templateWith,
@@ -238,7 +238,7 @@ export const settingTable = {
   DRAIN_TIMEOUT_MS: {
     field: 'drainTimeoutMs',
     fallback: '25000',
-    parse: wholeNumber(0, longestDelayMs),
+    parse: wholeNumber(0, longestTimerMs),
     meaning: 'how long running answers may take to finish after SIGTERM',
   },
   WS_PING_INTERVAL_MS: {

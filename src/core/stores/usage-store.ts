@@ -76,3 +76,8 @@ export function sumOf(left: UsageCounts, right: UsageCounts): UsageCounts {
     failures: left.failures + right.failures,
   };
 }
+
+/** In UTC, as 2026-11-22. */
+export function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}

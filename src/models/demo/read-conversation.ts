@@ -1,7 +1,7 @@
 import { textOf } from '../../core/chat/chat.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat/chat.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { isJsonObject, ownValue, parseJson } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 /** What a function gave, as far as the conversation says. */
@@ -105,12 +105,4 @@ export function toSpec(entry: unknown): ToolSpec | undefined {
   const { name, description, parameters } = wire;
   if (typeof name !== 'string' || name === '') return undefined;
   return { name, description: typeof description === 'string' ? description : '', parameters: isJsonObject(parameters) ? parameters : {} };
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

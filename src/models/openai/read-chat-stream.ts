@@ -2,7 +2,7 @@ import type { ModelEvent } from '../../core/chat/chat.ts';
 import { OutboundError } from '../../core/errors.ts';
 import { hasMoreValuesThan } from '../../shared/json-depth.ts';
 import { limits } from '../../core/limits.ts';
-import { isJsonObject } from '../../shared/json.ts';
+import { isJsonObject, parseJson } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { AnswerStream } from '../answer-stream.ts';
 import type { BackendClient } from '../backend-client.ts';
@@ -129,12 +129,4 @@ export function toPayload(value: JsonValue, client: BackendClient): JsonObject |
 
 function isReport(error: JsonValue | undefined): boolean {
   return isJsonObject(error) || (typeof error === 'string' && error !== '');
-}
-
-function parseJson(text: string): JsonValue | undefined {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
 }

@@ -1,4 +1,5 @@
 import { OutboundError } from '../../core/errors.ts';
+import { longestTimerMs } from '../../shared/timer-limits.ts';
 
 /** RFC 9110 section 5.6.2. */
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u;
@@ -23,9 +24,6 @@ const reservedHeaders = new Set([
 
 /** Methods that turn the connection into a tunnel, or make the server echo the request. */
 const refusedMethods = new Set(['CONNECT', 'TRACE', 'TRACK']);
-
-/** The longest delay of a Node timer; a longer one would fire at once. */
-const longestTimerMs = 2_147_483_647;
 
 /**
  * Parses the URL once. Everything after uses only the parsed form, because two parsers that disagree would allow bypassing the checks.

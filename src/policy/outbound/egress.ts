@@ -61,7 +61,7 @@ function decideConfigured(url: URL, configured: string): EgressDecision {
   if (originOf(configured) === url.origin) return { isAllowed: true, reach: 'private' };
   return {
     isAllowed: false,
-    message: `A connection that is registered for ${originOf(configured) ?? 'nothing'} may not address ${url.origin}.`,
+    message: `A connection that is registered for ${originOf(configured) ?? 'nothing'} may not address ${url.origin}. Change its URL, if that is where the server is now.`,
   };
 }
 

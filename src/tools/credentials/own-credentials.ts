@@ -164,7 +164,10 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
 
     async delete(caller, server) {
       if (!(await deleteFor(caller.id, server)))
-        throw new GatewayError('not_found', `You have no credential for a tool server "${server.slice(0, 100)}".`);
+        throw new GatewayError(
+          'not_found',
+          `You have no credential for a tool server "${server.slice(0, 100)}". GET /api/credentials lists yours.`,
+        );
     },
 
     async listStored(callerId) {
@@ -177,7 +180,7 @@ export function createOwnCredentials(options: OwnCredentialsOptions): OwnCredent
 
     async deleteStored(callerId, server) {
       if (!(await deleteFor(callerId, server)))
-        throw new GatewayError('not_found', `There is no credential of theirs for a tool server "${server.slice(0, 100)}".`);
+        throw new GatewayError('not_found', `This caller has no credential for a tool server "${server.slice(0, 100)}".`);
     },
 
     async stateOf(caller, server) {

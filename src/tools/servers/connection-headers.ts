@@ -55,7 +55,8 @@ export function forwardedHeaders(
   return Object.fromEntries(sent.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])));
 }
 
-function inLowerCase(headers: Record<string, string>): Record<string, string> {
+/** Headers with their names in lower case. */
+export function inLowerCase(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 

@@ -1,7 +1,8 @@
 import { withCanonicalArguments } from '../../../chat/loop/repair-history.ts';
 import type { ChatEvent, ToolCall } from '../../../core/chat/chat.ts';
 import { isJsonObject } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
+import { textOfResult } from '../answers/answer-format.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { sealThought } from './thinking-signature.ts';
 
@@ -45,9 +46,4 @@ function executedBlock({ type, data }: RunEvent): JsonObject | undefined {
   if (type !== 'tool.result') return undefined;
   const text = textOfResult(isJsonObject(error) ? error['message'] : response);
   return { type: 'mcp_tool_result', tool_use_id: id, is_error: error !== undefined, content: [{ type: 'text', text, citations: null }] };
-}
-
-/** Objects and arrays become JSON, indented as the model reads them. */
-function textOfResult(response: JsonValue | undefined): string {
-  return typeof response === 'string' ? response : JSON.stringify(response ?? null, null, 2);
 }

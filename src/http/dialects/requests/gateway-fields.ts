@@ -4,6 +4,7 @@ import { limits } from '../../../core/limits.ts';
 import { toDocumentUrl } from '../../../shared/document-url.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { longestTimerMs } from '../../../shared/timer-limits.ts';
 import { hasMoreKeys } from './parse-fields.ts';
 
 export const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), 'must be an object');
@@ -42,7 +43,7 @@ export const gatewayFields = z.looseObject({
     .looseObject({
       function_calling: z.string().nullish(),
       max_tool_rounds: positive.max(limits.maxToolRounds).nullish(),
-      tool_timeout_ms: positive.max(2_147_483_647).nullish(),
+      tool_timeout_ms: positive.max(longestTimerMs).nullish(),
       system: z.string().nullish(),
     })
     .nullish(),

@@ -3,6 +3,7 @@ import type { PendingApproval } from '../../../core/user-input/approval.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { isJsonObject, textIn } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { textOfResult } from '../answers/answer-format.ts';
 import { approvalRequestId } from './approval-request-id.ts';
 import { customInput, labelOfServer, searchArguments } from './caller-tools.ts';
 import type { OriginalTool } from './caller-tools.ts';
@@ -365,7 +366,7 @@ export class AnswerItems {
     else
       this.#endCall(call, {
         status: 'completed',
-        output: typeof response === 'string' ? response : JSON.stringify(response ?? null, null, 2),
+        output: textOfResult(response),
       });
   }
 

@@ -5,6 +5,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { hasToken } from '../../../core/callers/caller.ts';
 import type { Caller } from '../../../core/callers/caller.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { longestTimerMs } from '../../../shared/timer-limits.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
@@ -53,8 +54,6 @@ const waitingFrames = 256;
 const waitingBytes = limits.socketFrameBytes;
 /** The largest frame of an unauthenticated client: an auth frame has only a key and the id of a session. */
 const authFrameBytes = 8_192;
-/** Of Node's timers. */
-const longestTimerMs = 2 ** 31 - 1;
 /** Invalid frames until the socket is closed; a client that sends more is broken or hostile. */
 const invalidFrames = 20;
 

@@ -2,10 +2,11 @@ import type { ChatEvent, FinishReason, Source, ToolCall, Usage } from '../../../
 import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { addUsage } from '../../../core/chat/usage.ts';
+import { textOfResult } from '../answers/answer-format.ts';
 import { toWireCall } from '../chat-completions/openai-wire.ts';
 
 /** Identifies a chat in its frames. */
@@ -158,10 +159,6 @@ function toolCallFrame(data: JsonObject, runId: string): JsonObject {
     run_id: runId,
     ...(error === undefined ? {} : { error }),
   });
-}
-
-function textOfResult(response: JsonValue | undefined): string {
-  return typeof response === 'string' ? response : JSON.stringify(response ?? null, null, 2);
 }
 
 function isOtherChoice(event: { choice?: number }): boolean {

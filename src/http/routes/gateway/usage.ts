@@ -4,6 +4,7 @@ import type { Caller } from '../../../core/callers/caller.ts';
 import { GatewayError, shownId } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { keyIdOf, personIdOf } from '../../../core/callers/people.ts';
+import { dayOf } from '../../../core/stores/usage-store.ts';
 import type { KnownPerson, UsageDimension, UsageRow, UsageStore } from '../../../core/stores/usage-store.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
@@ -42,8 +43,8 @@ export const usageRoutes: FastifyPluginAsync<UsageRouteOptions> = async (app, { 
   app.get('/api/usage', async ({ caller, query }) => {
     const {
       by,
-      from = dayAt(now() - limits.usageDays * dayMs),
-      to = dayAt(now()),
+      from = dayOf(now() - limits.usageDays * dayMs),
+      to = dayOf(now()),
     } = parseInput(usageQuery, query, 'a query with by, from and to');
     await flush();
     const rows = await usage.report({ by, from, to, owner: ownerOf(caller), limit: maxRows });
@@ -67,10 +68,6 @@ export const usageRoutes: FastifyPluginAsync<UsageRouteOptions> = async (app, { 
     return { key, id, deleted: true };
   });
 };
-
-function dayAt(time: number): string {
-  return new Date(time).toISOString().slice(0, 10);
-}
 
 function ownerOf({ id, role }: Caller): { keyId: string; personId: string } | undefined {
   return role === 'admin' ? undefined : { keyId: keyIdOf(id), personId: personIdOf(id) ?? '' };

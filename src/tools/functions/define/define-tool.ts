@@ -1,12 +1,11 @@
 import { limits } from '../../../core/limits.ts';
+import { longestTimerMs } from '../../../shared/timer-limits.ts';
 import { functionMark, isFunctionTool, toolsetMark } from './function-definition.ts';
 import type { FunctionTool, ToolDefinition, ToolParameters, Toolset, ToolsetDefinition } from './function-definition.ts';
 import { readSchema } from './function-schema.ts';
 
 const legalName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 const legalId = /^[a-z0-9_-]{1,64}$/;
-/** The maximum delay of a Node.js timer; a longer one fires at once. */
-const maxTimerMs = 2_147_483_647;
 
 /** The check of one option, and the wording of what it accepts. */
 interface OptionRule {
@@ -24,7 +23,7 @@ const guardrails: OptionRule = {
   expected: 'a list of functions',
 };
 const milliseconds: OptionRule = {
-  fits: (value) => typeof value === 'number' && value > 0 && value <= maxTimerMs,
+  fits: (value) => typeof value === 'number' && value > 0 && value <= longestTimerMs,
   expected: 'a number of milliseconds above zero; leave it out for none',
 };
 const isResultOrAbort = (value: unknown): boolean => value === 'result' || value === 'abort';

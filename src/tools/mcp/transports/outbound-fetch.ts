@@ -6,7 +6,7 @@ import { recordingSend } from '../../servers/record-requests.ts';
 import type { Recording } from '../../servers/record-requests.ts';
 import { boundedStream } from './bounded-stream.ts';
 import type { StreamEnd } from './bounded-stream.ts';
-import { laterLimit } from '../../../shared/later-limit.ts';
+import { laterLimit } from '../../../shared/timer-limits.ts';
 
 /** Statuses for which a `Response` must not have a body. */
 const withoutBody = new Set([204, 205, 304]);

@@ -7,9 +7,10 @@ import type { CallState, Tool, ToolInvocation, ToolOutcome } from '../../../core
 import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { isSecretHeader } from '../../../shared/secrets/secret-names.ts';
 import { renamedSpec } from '../../catalog/lazy-spec.ts';
+import { inLowerCase } from '../../servers/connection-headers.ts';
 import { recordingSend, type Recording } from '../../servers/record-requests.ts';
 import { isPublicHeader, sessionSecrets } from '../../servers/secrets-to-mask.ts';
-import { laterLimit } from '../../../shared/later-limit.ts';
+import { laterLimit } from '../../../shared/timer-limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { isSafeMethod } from '../../servers/server-rules.ts';
 import { ArgumentError, buildRequest } from './build-request.ts';
@@ -160,10 +161,6 @@ function withQuery(url: string, query: Record<string, string>): string {
   const kept = given.split('&').filter((pair) => pair !== '' && !Object.hasOwn(query, decodeURIComponent(pair.split('=', 1)[0] ?? '')));
   const keys = Object.entries(query).map(([name, value]) => `${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
   return `${address}?${[...kept, ...keys].join('&')}`;
-}
-
-function inLowerCase(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
 
 function explainFailure(error: OutboundError, host: string, carried: Carried): ToolOutcome {

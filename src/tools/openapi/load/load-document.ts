@@ -5,7 +5,7 @@ import { readBytes, type OutboundResponse, type SendOutbound, type Trust } from 
 import type { FetchFile } from './gather-files.ts';
 import { openDocumentAside, type DocumentReader } from './open-document-aside.ts';
 import type { DocumentJob, OpenedDocument } from './open-document.ts';
-import { laterLimit } from '../../../shared/later-limit.ts';
+import { laterLimit } from '../../../shared/timer-limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 
 /** The server shows its document to nobody without a credential, or does not take this one. */

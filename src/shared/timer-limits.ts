@@ -1,7 +1,7 @@
 /** Added to the time limit of work for the limit of what carries it. Longer than the event loop is ever blocked. */
 const graceMs = 1_000;
 /** The longest delay of a Node timer; a longer one would fire at once. */
-const longestTimerMs = 2 ** 31 - 1;
+export const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * A time limit, in milliseconds, for the carrier of work that has its own limit, such as a request or a relay. It is a fallback only: with two equal
