@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { createRequestTurns } from './request-turns.ts';
 
 /** Requests of one connection that wait for the answer before them; clients that send ahead at all have some dozens on their way. */
 const maxWaiting = 256;
@@ -15,6 +16,14 @@ export interface RequestOrder {
  */
 export function createRequestOrder(): RequestOrder {
   const connections = new WeakMap<Socket, { last: ServerResponse; waiting: number }>();
+  // Closing takes a millisecond for every thirty requests that wait, because Node makes an error for each.
+  const turns = createRequestTurns(1);
+
+  function close(socket: Socket): void {
+    socket.pause();
+    void Promise.resolve(turns.take()).then(() => socket.destroy());
+  }
+
   return {
     take({ socket }, answer) {
       const connection = connections.get(socket);
@@ -25,8 +34,9 @@ export function createRequestOrder(): RequestOrder {
       const before = connection.last;
       connection.last = answer;
       if (before.writableFinished || before.destroyed) return undefined;
+      if (connection.waiting === maxWaiting) return new Promise(() => undefined);
       connection.waiting += 1;
-      if (connection.waiting > maxWaiting) socket.destroy();
+      if (connection.waiting === maxWaiting) close(socket);
       return new Promise((resolve) => {
         before.once('close', () => {
           connection.waiting -= 1;
