@@ -2,6 +2,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { textOf } from '../../src/core/chat/chat.ts';
 import type { ChatMessage } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
+import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { OutboundRequest } from '../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../src/core/stores/registry.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
@@ -77,6 +78,32 @@ export async function gatewayOf({ turns = [], servers, answers = {}, environment
     },
     get: (path) => app.server.inject({ method: 'GET', url: path, headers }),
     [Symbol.asyncDispose]: () => app.close(),
+  };
+}
+
+/**
+ * One gateway for many tests, started with the first. Each test gets it with a script of its own and with what was sent since. What a gateway remembers
+ * of callers, chats and models is for all of them: a test that changes or reads such things takes one of its own.
+ */
+export function sharedGateway(options: Omit<GatewayOptions, 'turns' | 'backends' | 'send'>): {
+  with: (...turns: ScriptStep[][]) => Promise<Gateway>;
+  close: () => Promise<void>;
+} {
+  let model = new ScriptedModel();
+  let script = scriptedSend();
+  let started: Promise<Gateway> | undefined;
+  const start = (): Promise<Gateway> => {
+    const backend: ModelBackend = { answer: (request, emit) => model.answer(request, emit) };
+    return gatewayOf({ ...options, backends: [backendOf(backend)], send: (request) => script.send(request) });
+  };
+  return {
+    async with(...turns) {
+      model = new ScriptedModel(...turns);
+      script = scriptedSend(options.answers);
+      started ??= start();
+      return { ...(await started), model, sent: script.requests, [Symbol.asyncDispose]: async () => undefined };
+    },
+    close: async () => (await started)?.app.close(),
   };
 }
 
