@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { cutSchema, shortened } from './cut-schema.ts';
+import { shortened } from './cut-places.ts';
+import { cutSchema } from './cut-schema.ts';
 import { charactersPerToken, lazySpec, parametersOnce, parameterWordsOf, tokensOfDefinition } from './lazy-spec.ts';
 
 /** Characters of a description beside parameters that are cut: an eighth of the function's share. */
