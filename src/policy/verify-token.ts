@@ -4,6 +4,7 @@ import { LRUCache } from 'lru-cache';
 import { GatewayError } from '../core/errors.ts';
 import { readText } from '../core/outbound.ts';
 import type { SendOutbound } from '../core/outbound.ts';
+import { hasMoreValuesThan } from '../shared/json-depth.ts';
 
 export type { TokenClaims };
 
@@ -11,6 +12,8 @@ export type { TokenClaims };
 export const leewaySeconds = 60;
 const timeoutMs = 5_000;
 const documentBytes = 1_048_576;
+/** Of discovery, or of a key set, whose keys are gone through for each token: hundreds of keys. */
+const documentValues = 5_000;
 /** Key sets that are kept; each was configured by an administrator. */
 const maxKeySets = 100;
 /** A token that names an unknown key makes the gateway read the key set again, for it may be new. Anybody can make up such tokens. */
@@ -56,7 +59,10 @@ export function createTokenVerifier({ send, now }: TokenVerifierOptions): TokenV
       firstByteTimeoutMs: timeoutMs,
       idleTimeoutMs: timeoutMs,
     });
-    return new Response((await readText(body, documentBytes)).text, { status });
+    const { text, isTruncated } = await readText(body, documentBytes);
+    if (isTruncated || hasMoreValuesThan(text, documentValues))
+      throw new Error(`${url} answers more than ${documentBytes} bytes or ${documentValues} values.`);
+    return new Response(text, { status });
   }
 
   function createKeySet(url: string, jose: typeof Jose): JWTVerifyGetKey {

@@ -22,6 +22,8 @@ export interface TokenIssuer {
   rotate(): void;
   /** Changes what discovery says. */
   announce(fields: JsonObject): void;
+  /** The key set has these keys beside its own. */
+  announceKeys(keys: JsonObject[]): void;
   /** Answers 500 to everything until `recover`. */
   fail(): void;
   recover(): void;
@@ -35,6 +37,7 @@ export async function startTokenIssuer(): Promise<TokenIssuer> {
   let keys = new Map<string, Promise<{ jwk: JWK; privateKey: CryptoKey }>>();
   let generation = 1;
   let announced: JsonObject = {};
+  let otherKeys: JsonObject[] = [];
   let isFailing = false;
 
   function keyOf(algorithm: string): Promise<{ jwk: JWK; privateKey: CryptoKey }> {
@@ -47,7 +50,7 @@ export async function startTokenIssuer(): Promise<TokenIssuer> {
   async function answer(path: string): Promise<JsonObject | undefined> {
     if (path === '/.well-known/openid-configuration') return { issuer: url, jwks_uri: `${url}/keys`, ...announced };
     if (path !== '/keys') return undefined;
-    return { keys: (await Promise.all(keys.values())).map(({ jwk }) => jwk) };
+    return { keys: [...otherKeys, ...(await Promise.all(keys.values())).map(({ jwk }) => jwk as JsonObject)] };
   }
 
   const server = createServer((request, response) => {
@@ -76,6 +79,7 @@ export async function startTokenIssuer(): Promise<TokenIssuer> {
       generation += 1;
     },
     announce: (fields) => void (announced = fields),
+    announceKeys: (added) => void (otherKeys = added),
     fail: () => void (isFailing = true),
     recover: () => void (isFailing = false),
     async [Symbol.asyncDispose]() {

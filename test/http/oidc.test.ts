@@ -183,6 +183,16 @@ describe('a token of the configured issuer', () => {
     expect((await call('GET /api/runs', token)).status).toBe(200);
   });
 
+  test('is a 503 while the key set has more keys than anybody needs, which would be gone through for each token', async () => {
+    const { call, issuer, app } = await oidcGateway();
+    const token = await issuer.tokenFor('ada');
+    issuer.announceKeys(Array.from({ length: 5_000 }, () => ({ kty: 'EC' })));
+    expect((await call('GET /api/runs', token)).status).toBe(503);
+    expect(app.logLines.join('')).toContain('/keys answers more than');
+    issuer.announceKeys(Array.from({ length: 100 }, () => ({ kty: 'EC' })));
+    expect((await call('GET /api/runs', token)).status).toBe(200);
+  });
+
   test('is a 503 while discovery names another issuer', async () => {
     const { call, issuer } = await oidcGateway();
     issuer.announce({ issuer: `${issuer.url}/` });
