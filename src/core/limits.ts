@@ -506,8 +506,8 @@ export const limits = {
   metadataValueCharacters: 512,
   /** Stored chats, or messages of one, in one page. */
   chatsPerPage: 100,
-  /** Size of one page, which is shorter if its chats are large. */
-  chatPageCharacters: 8 * 1024 * 1024,
+  /** Size of one page, which is shorter if its chats are large: parsing and writing a megabyte takes ten milliseconds. */
+  chatPageCharacters: 2 * 1024 * 1024,
   /** Hits of one search; a model reads all of them. */
   foundChats: 20,
 
