@@ -61,7 +61,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
     throw new TypeError(`TOOL_SERVER_ALLOW contains ${JSON.stringify(wrong)}, which is not an http or https origin.`);
   const names = createNameResolver(options.lookup);
   const agents = new Map<string, Agent>();
-  /** Only for configured origins, where the same URLs are requested repeatedly; by origin and URL. */
+  /** Only for configured origins, where the same URLs are requested repeatedly; by URL, of the origin that was configured last. */
   const decided = new LRUCache<string, Destination>({ max: maxDecided });
   let isClosed = false;
 
@@ -73,22 +73,24 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
   }
 
   function destinationOf(text: string, trust: DecidedTrust): Destination {
-    const key = trust.kind === 'configured' && text.length <= longestDecided ? `${trust.origin} ${text}` : undefined;
-    const known = key === undefined ? undefined : decided.get(key);
-    if (known !== undefined) return known;
+    const configured = trust.kind === 'configured' && text.length <= longestDecided ? trust.origin : undefined;
+    const known = configured === undefined ? undefined : decided.get(text);
+    if (known !== undefined && known.configured === configured) return known;
     const url = parseDestination(text);
-    const destination = { url, decision: decideEgress(url, trust, options.egress) };
-    if (key !== undefined) decided.set(key, destination);
+    const { origin, pathname, search } = url;
+    const destination = { url, origin, path: pathname + search, configured, decision: decideEgress(url, trust, options.egress) };
+    if (configured !== undefined) decided.set(text, destination);
     return destination;
   }
 
   /** @throws OutboundError `denied`, `unreachable`, `invalid_request`; the signal's reason */
   function routeOf(request: OutboundRequest, trust: DecidedTrust): Route {
     request.signal.throwIfAborted();
-    const { url, decision } = destinationOf(request.url, trust);
+    const destination = destinationOf(request.url, trust);
+    const { origin, decision } = destination;
     if (!decision.isAllowed) throw new OutboundError('denied', decision.message);
-    if (isClosed) throw new OutboundError('unreachable', `${url.origin} was not called, because the gateway is shutting down.`);
-    return { agent: agentFor(request.trust, decision.reach), url, egress: options.egress };
+    if (isClosed) throw new OutboundError('unreachable', `${origin} was not called, because the gateway is shutting down.`);
+    return { agent: agentFor(request.trust, decision.reach), destination, egress: options.egress };
   }
 
   /** @throws as `routeOf` */
@@ -112,32 +114,39 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
 
 interface Destination {
   url: URL;
+  /** Of the URL. */
+  origin: string;
+  /** With the query. */
+  path: string;
+  /** The origin that an operator has configured, by which it was decided. */
+  configured: string | undefined;
   decision: EgressDecision;
 }
 
 interface Route {
   agent: Agent;
-  url: URL;
+  destination: Destination;
   egress: EgressRules;
 }
 
 async function exchange(request: OutboundRequest, findRoute: () => Route): Promise<OutboundResponse> {
-  const { agent, url, egress } = findRoute();
+  const { agent, destination, egress } = findRoute();
+  const { url, origin, path } = destination;
   const method = checkMethod(request.method);
   const headers = prepareHeaders(request.headers ?? {});
   const firstByteTimeoutMs = checkTimeLimit(request.firstByteTimeoutMs);
   const idleTimeoutMs = checkTimeLimit(request.idleTimeoutMs);
 
-  const receiver = new ResponseReceiver({ signal: request.signal, origin: url.origin, idleTimeoutMs, bufferedBytes: pausedAtBytes });
+  const receiver = new ResponseReceiver({ signal: request.signal, origin, idleTimeoutMs, bufferedBytes: pausedAtBytes });
   const timer = setTimeout(() => {
-    receiver.fail(new OutboundError('timeout', `${url.origin} did not answer within ${firstByteTimeoutMs / 1000} s.`));
+    receiver.fail(new OutboundError('timeout', `${origin} did not answer within ${firstByteTimeoutMs / 1000} s.`));
   }, firstByteTimeoutMs);
 
   // Our own timers normally end the request first. The same for both, because undici would make a timer anew for each.
   const fallbackMs = checkTimeLimit(Math.max(firstByteTimeoutMs, idleTimeoutMs) + abandonedBodyMs);
   const dispatched: Dispatcher.DispatchOptions = {
-    origin: url.origin,
-    path: url.pathname + url.search,
+    origin,
+    path,
     method,
     headers: headers.flat,
     body: toBody(request.body),
@@ -155,8 +164,8 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
     receiver.fail(error);
     if (request.signal.aborted) throw request.signal.reason;
     if (error instanceof AddressRefused)
-      throw new OutboundError('denied', explainRefusal(url.origin, error.addressClass, { trust: request.trust, rules: egress }));
-    throw explainFailedRequest(error, url.origin);
+      throw new OutboundError('denied', explainRefusal(origin, error.addressClass, { trust: request.trust, rules: egress }));
+    throw explainFailedRequest(error, origin);
   } finally {
     clearTimeout(timer);
   }
