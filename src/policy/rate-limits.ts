@@ -100,6 +100,7 @@ export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOpt
 
   return {
     admit({ id, person, limits: own, totalLimits }) {
+      if (own === undefined && totalLimits === undefined) return releaseNothing;
       const who = person === undefined ? 'This key' : 'You';
       const rules = [
         { id, countedFor: id, who, allowed: own },
@@ -133,6 +134,10 @@ export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOpt
       messages.push(now());
     },
   };
+}
+
+function releaseNothing(): void {
+  // Nothing was counted.
 }
 
 function exceeded(message: string, seconds: number): GatewayError {
