@@ -94,11 +94,11 @@ export class BackendClient {
       const made = this.#toSent(sent);
       response = await this.#send({
         url: this.#urlOf(path),
-        ...(made instanceof Promise ? await made : made),
         trust: this.#trust,
         signal,
         firstByteTimeoutMs,
         idleTimeoutMs,
+        ...(made instanceof Promise ? await made : made),
       });
       if (response.status >= 400) throw await readErrorResponse(response, this.name, this.#mask);
       return await read(response);

@@ -208,7 +208,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
 
   return {
     begin({ id, callerId, model, mode }) {
-      return recorderOf(createRunRecord({ id, callerId, model, ...(mode !== undefined && { mode }), created: now() }));
+      return recorderOf(createRunRecord({ id, callerId, model, created: now(), ...(mode !== undefined && { mode }) }));
     },
 
     async resume(id) {

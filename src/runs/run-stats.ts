@@ -23,6 +23,8 @@ export class RunStats {
   readonly #options: RunStatsOptions;
   /** Where the calls under way are made, by call id. */
   readonly #servers = new Map<unknown, string>();
+  /** The client disconnected before the end of the answer. */
+  isCutOff = false;
   #ending: RunEnding | undefined;
   #repairedSelections = 0;
   readonly #began: number;
@@ -52,6 +54,7 @@ export class RunStats {
   end(ending: RunEnding): void {
     this.#ending = ending;
     const code = 'error' in ending ? ending.error.code : undefined;
+    const { usage, estimated } = this.#tokens.spent;
     this.#options.metrics?.countRun({
       caller: this.#options.caller,
       isResumed: this.#options.earlier !== undefined,
@@ -63,7 +66,8 @@ export class RunStats {
       firstTokenMs: this.#firstTokenMs,
       modelRequests: this.#rounds,
       repairedSelections: this.#repairedSelections,
-      ...this.#tokens.spent,
+      usage,
+      estimated,
     });
   }
 
@@ -139,9 +143,9 @@ export interface ChatLog {
   warn(fields: object, message: string): void;
 }
 
-/** Logs one line for a chat at its end. `isCutOff`: the client disconnected before the end of the answer. */
-export function logChat(log: ChatLog, stats: RunStats, { isCutOff = false, ...chat }: AnsweredChat & { isCutOff?: boolean }): void {
-  const { ending } = stats;
+/** Logs one line for a chat at its end. */
+export function logChat(log: ChatLog, stats: RunStats, chat: AnsweredChat): void {
+  const { ending, isCutOff } = stats;
   const { status } = chat;
   const fields = { ...chat, ...stats.fields() };
   const error = ending !== undefined && 'error' in ending ? { code: ending.error.code, error: ending.error.message } : {};

@@ -10,8 +10,16 @@ function textWithin(value: JsonValue | undefined, maxCharacters: number): number
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 0;
   let characters = 0;
-  for (const child of Array.isArray(value) ? value : Object.values(value)) {
-    characters += textWithin(child, maxCharacters - characters);
+  if (Array.isArray(value)) {
+    for (const child of value) {
+      characters += textWithin(child, maxCharacters - characters);
+      if (characters > maxCharacters) break;
+    }
+    return characters;
+  }
+  // Faster than `Object.values`.
+  for (const name in value) {
+    characters += textWithin(value[name], maxCharacters - characters);
     if (characters > maxCharacters) break;
   }
   return characters;

@@ -42,7 +42,7 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
     return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, body }, async (response) => {
       const kind = kindOf(response);
       if (kind === undefined) throw client.invalid('answers with neither JSON nor an event stream');
-      const reader = new CompletionReader({ ...expected, meter: new OutputLimit(client.name), isWhole: kind === 'json' });
+      const reader = new CompletionReader({ meter: new OutputLimit(client.name), isWhole: kind === 'json', ...expected });
       if (kind === 'events') return emitAnswer(new ChatStream(client, reader), { body: response.body, emit });
       const events = reader.read(toPayload(await client.readJson(response), client) ?? {});
       if (!reader.hasMessages) throw client.invalid('answers without a message');

@@ -11,15 +11,18 @@ const maxDepth = 3;
  */
 export function toUsage(value: JsonValue | undefined): Usage | undefined {
   if (!isJsonObject(value) || isDeeperThan(value, maxDepth)) return undefined;
-  const counts = cleanNumbers(value);
+  const usage: JsonObject = cleanNumbers(value);
   const prompt = toCount(value['prompt_tokens'] ?? value['input_tokens']);
   const completion = toCount(value['completion_tokens'] ?? value['output_tokens']);
   const total = toCount(value['total_tokens']);
-  return { ...counts, prompt_tokens: prompt, completion_tokens: completion, total_tokens: total === 0 ? prompt + completion : total };
+  const counts = { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total === 0 ? prompt + completion : total };
+  return Object.assign(usage, counts);
 }
 
 function cleanNumbers(object: JsonObject): JsonObject {
-  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, cleanNumber(value)]));
+  const clean = { ...object };
+  for (const key of Object.keys(clean)) clean[key] = cleanNumber(clean[key]);
+  return clean;
 }
 
 function cleanNumber(value: JsonValue | undefined): JsonValue | undefined {

@@ -44,7 +44,8 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
     reply.header('x-request-id', request.id);
     reply.raw.once('close', () => {
       const { statusCode: status, writableFinished: isComplete } = reply.raw;
-      logChat(request.log, stats, { run_id: run.runId, model, stream, status, isCutOff: !isComplete });
+      stats.isCutOff = !isComplete;
+      logChat(request.log, stats, { run_id: run.runId, model, stream, status });
       // After a complete answer there is nothing to abort.
       if (!isComplete) controller.abort(new DOMException('The client disconnected', 'AbortError'));
     });

@@ -15,9 +15,9 @@ export interface ModernBody {
  * @throws GatewayError `invalid_request`
  */
 export function fromLegacyFunctions(body: JsonObject): ModernBody {
-  const { functions, function_call: choice, ...rest } = body;
-  const isLegacy = isSet(functions) || isSet(choice);
+  const isLegacy = isSet(body['functions']) || isSet(body['function_call']);
   if (!isLegacy && !hasLegacyMessages(body['messages'])) return { body, isLegacy: false };
+  const { functions, function_call: choice, ...rest } = body;
   const modern: JsonObject = { ...rest };
   if (Array.isArray(rest['messages'])) modern['messages'] = toToolMessages(rest['messages']);
   if (isSet(functions)) {
