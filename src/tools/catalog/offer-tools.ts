@@ -60,7 +60,7 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
   const helpers = describer === undefined ? 0 : 1;
   const cut = describer && { describer };
   if (all.length <= capacity - helpers && tokensOf(all) <= limits.offeredTokens) {
-    await cutAhead(all.map(({ tool }) => tool));
+    if (describer !== undefined) await cutAhead(all.map(({ tool }) => tool));
     return { tools: byName(all), warnings, ...cut };
   }
 
