@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createRequestTurns } from './request-turns.ts';
 
 /** Requests of one connection that wait for the answer before them; clients that send ahead at all have some dozens on their way. */
@@ -19,9 +20,12 @@ export function createRequestOrder(): RequestOrder {
   // Closing takes a millisecond for every thirty requests that wait, because Node makes an error for each.
   const turns = createRequestTurns(1);
 
-  function close(socket: Socket): void {
+  async function close(socket: Socket): Promise<void> {
     socket.pause();
-    void Promise.resolve(turns.take()).then(() => socket.destroy());
+    // Node is still handing over the requests that it has read.
+    await nextTurn();
+    await turns.take();
+    socket.destroy();
   }
 
   return {
@@ -36,7 +40,7 @@ export function createRequestOrder(): RequestOrder {
       if (before.writableFinished || before.destroyed) return undefined;
       if (connection.waiting === maxWaiting) return new Promise(() => undefined);
       connection.waiting += 1;
-      if (connection.waiting === maxWaiting) close(socket);
+      if (connection.waiting === maxWaiting) void close(socket);
       return new Promise((resolve) => {
         before.once('close', () => {
           connection.waiting -= 1;
