@@ -990,9 +990,31 @@ function chunksCase(name: string, connections: number, chunks: string): StopCase
   };
 }
 
+/** So many requests on one connection, which reads nothing of their answers. */
+function aheadCase(name: string, path: string, count: number): StopCase {
+  const requests = (of: number): string => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`.repeat(of);
+  return {
+    name,
+    async prepare(stage) {
+      await sendTogether(stage, 1, requests(1));
+    },
+    async attack(stage) {
+      const socket = await openConnection(stage);
+      socket.pause();
+      socket.write(requests(count));
+      await pause(2_000);
+      socket.destroy();
+      return { said: 'sent' };
+    },
+  };
+}
+
 const crowds: StopCase[] = [
   crowdCase('1,000 requests to /mcp that arrive together', '/mcp', listTools),
   crowdCase('1,000 questions for all functions that arrive together', '/api/tools'),
+  crowdCase('1,000 requests for the page of the API that arrive together', '/docs'),
+  crowdCase('1,000 requests for the state that arrive together', '/health'),
+  aheadCase('1,000 requests that one connection sends ahead', '/docs', 1_000),
   rawSocketCase('200,000 empty fragments on each of four sockets', () =>
     Buffer.concat([frameOf(1, { isFinal: false }), ...repeated(frameOf(0, { isFinal: false }))]),
   ),
