@@ -5,11 +5,12 @@ const report = process.env['TEST_REPORT'];
 const reportTo: ['json', { outputFile: string }][] = report === undefined ? [] : [['json', { outputFile: report }]];
 
 /**
- * `quick` runs before every commit. `slow` is the rest: what starts processes or threads by the dozen, moves megabytes, waits for real time limits, or
- * goes through thousands of inputs. Such a file lies beside the others of its subject as `….slow.test.ts`, or in `test/slow` where its subject is the
- * whole program.
+ * `unit` runs before every commit. `gateway` asks whole gateways over HTTP, of which it starts two thousand. `slow` is what starts processes or threads
+ * by the dozen, moves megabytes, waits for real time limits, or goes through thousands of inputs: such a file lies beside the others of its subject as
+ * `….slow.test.ts`, or in `test/slow` where its subject is the whole program.
  */
 const slow = ['test/slow/**/*.test.ts', 'test/**/*.slow.test.ts'];
+const gateway = ['test/{http,people,requirements}/**/*.test.ts'];
 
 /** The console in Chromium: the files share the program, its imports and the browser. */
 const inChromium = ['test/console/**/*.slow.test.ts'];
@@ -31,7 +32,8 @@ export default defineConfig({
     // Node loads the sources as it does for the product: no module is mocked, so that nothing needs Vite's transform.
     experimental: { viteModuleRunner: false },
     projects: [
-      { extends: true, test: { name: 'quick', include: ['test/**/*.test.ts'], exclude: slow, isolate: false } },
+      { extends: true, test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...gateway, ...slow], isolate: false } },
+      { extends: true, test: { name: 'gateway', include: gateway, exclude: slow, isolate: false } },
       { extends: true, test: { name: 'slow', include: slow, exclude: [...bundle, ...inChromium] } },
       { extends: true, test: { name: 'console', include: inChromium, isolate: false } },
       {
