@@ -109,7 +109,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
   await metricsRoute(app, { metrics: parts.metrics });
   const conversations = createKeptConversations({
     store: storage.noteStores.conversation,
-    spare: storage.spareNotes,
+    fallback: storage.fallbackNotes,
     now,
     onFault: (error) => app.log.error({ err: error }, 'conversations over sockets cannot be stored at the moment; a restart loses them'),
   });

@@ -18,8 +18,8 @@ export interface LoginsOptions {
   client: OpenIdClient;
   callers: Pick<OidcCallers, 'isToken' | 'find'>;
   store: NoteStore;
-  /** Encrypts what a browser keeps while it is at the provider. `id` has to be the same for both. `open`: undefined if it was not sealed here. */
-  seal: { seal(text: string, id: string): string; open(sealed: string, id: string): string | undefined };
+  /** Encrypts what a browser keeps while it is at the provider. `id` has to be the same for both. `decrypt`: undefined if it was not encrypted here. */
+  cipher: { encrypt(text: string, id: string): string; decrypt(encrypted: string, id: string): string | undefined };
   /** Milliseconds since 1970. */
   now: () => number;
 }
@@ -32,7 +32,7 @@ interface BegunLogin extends PendingLogin {
 }
 
 /** What the store keeps. */
-interface KeptLogin {
+interface StoredLogin {
   callerId: string;
   tokens: LoginTokens;
   /** From then on the token is refreshed. Both in milliseconds since 1970. */
@@ -43,7 +43,7 @@ interface KeptLogin {
 /** States that were used, in this process: a code is good once at the provider as well. */
 const maxUsedStates = 10_000;
 
-export function createLogins({ audience, issuer, client, callers, store, seal, now }: LoginsOptions): Logins {
+export function createLogins({ audience, issuer, client, callers, store, cipher, now }: LoginsOptions): Logins {
   const bounds = { maxNotes: limits.logins, maxCharacters: limits.loginsCharacters };
   const used = new LRUCache<string, true>({ max: maxUsedStates });
   /** What goes on, by id: two tabs that ask at once would use a refresh token twice, which ends the whole sign-in at many providers. */
@@ -70,11 +70,11 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
     }
   }
 
-  async function keep(id: string, caller: Caller, kept: Pick<KeptLogin, 'tokens' | 'end'>): Promise<LoginToken> {
+  async function save(id: string, caller: Caller, kept: Pick<StoredLogin, 'tokens' | 'end'>): Promise<LoginToken> {
     const { expiresAt: expires = kept.end } = caller;
     const refreshFrom = expires - Math.min(limits.loginRefreshAheadMs, (expires - now()) / 2);
     const end = kept.tokens.refreshToken === undefined ? Math.min(kept.end, expires) : kept.end;
-    const value: KeptLogin = { callerId: caller.id, tokens: kept.tokens, refreshFrom, end };
+    const value: StoredLogin = { callerId: caller.id, tokens: kept.tokens, refreshFrom, end };
     await store.save({ id, callerId: caller.id, value: JSON.stringify(value), expires: end }, { ...bounds, time: now() });
     return tokenFor(caller, kept.tokens);
   }
@@ -85,9 +85,9 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
     return { accessToken, expires, caller: { ...caller, ...(shown && { person: shown }) } };
   }
 
-  async function find(id: string): Promise<KeptLogin | undefined> {
+  async function find(id: string): Promise<StoredLogin | undefined> {
     const note = await store.find(id, now());
-    return note === undefined ? undefined : (JSON.parse(note) as KeptLogin);
+    return note === undefined ? undefined : (JSON.parse(note) as StoredLogin);
   }
 
   /** Reads the login again, because it may have been refreshed since the caller has read it. */
@@ -108,7 +108,7 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
       await client.revoke(tokens);
       return undefined;
     }
-    return keep(id, caller, { tokens, end: kept.end });
+    return save(id, caller, { tokens, end: kept.end });
   }
 
   function sharedRefresh(id: string): Promise<LoginToken | undefined> {
@@ -118,7 +118,7 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
   }
 
   /** Undefined for a token that has ended, or is no longer accepted because the provider has changed its keys. */
-  async function stillGood({ tokens }: KeptLogin): Promise<LoginToken | undefined> {
+  async function stillGood({ tokens }: StoredLogin): Promise<LoginToken | undefined> {
     const caller = await callers.find(tokens.accessToken).catch((error: unknown) => {
       if (error instanceof GatewayError && error.status === 401) return undefined;
       throw error;
@@ -137,14 +137,14 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
       const begun: BegunLogin = { state, nonce, verifier, redirectUri, returnTo, expires: now() + limits.signInStateMs };
       return {
         location: authorizationUrl,
-        cookie: { name: cookieName(state, address), value: seal.seal(JSON.stringify(begun), digestOf(state)) },
+        cookie: { name: cookieName(state, address), value: cipher.encrypt(JSON.stringify(begun), digestOf(state)) },
       };
     },
 
     async finish(answer, { cookie, before }) {
       const state = stateIn(answer);
       if (state === undefined || cookie === undefined) throw notBegunHere();
-      const opened = seal.open(cookie, digestOf(state));
+      const opened = cipher.decrypt(cookie, digestOf(state));
       const begun = opened === undefined ? undefined : (JSON.parse(opened) as BegunLogin);
       if (begun === undefined || begun.expires <= now() || used.has(state)) throw notBegunHere();
       used.set(state, true);
@@ -154,7 +154,7 @@ export function createLogins({ audience, issuer, client, callers, store, seal, n
         throw error;
       });
       const login = newSecret();
-      await keep(digestOf(login), caller, { tokens, end: now() + limits.loginMs });
+      await save(digestOf(login), caller, { tokens, end: now() + limits.loginMs });
       // Not revoked: providers end all tokens of the same person and client with one.
       if (before !== undefined) await store.delete(digestOf(before));
       return { login, returnTo: begun.returnTo, caller };

@@ -15,7 +15,7 @@ export interface OwnedStores {
   waitingRuns: WaitingRunStore;
   noteStores: NoteStores;
   /** In memory, for continuations while the store cannot be written. */
-  spareNotes: NoteStore;
+  fallbackNotes: NoteStore;
   chats: ChatStore;
   responses: ResponseStore;
   credentials: CredentialStore;
@@ -49,8 +49,8 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
     ...store,
     save: async (note, bounds) => (isClosed(note.callerId) ? undefined : store.save(note, bounds)),
   });
-  const { runs, waitingRuns, noteStores, spareNotes, chats, responses, credentials, signIns, usage } = stores;
-  const allNotes = [...Object.values(noteStores), spareNotes];
+  const { runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage } = stores;
+  const allNotes = [...Object.values(noteStores), fallbackNotes];
 
   return {
     runs: { ...runs, save: (saved) => runs.save(saved.filter(({ callerId }) => !isClosed(callerId))) },
@@ -59,7 +59,7 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
       save: async (run, bounds) => (isClosed(run.callerId) ? { type: 'refused' } : waitingRuns.save(run, bounds)),
     },
     noteStores: Object.fromEntries(Object.entries(noteStores).map(([kind, store]) => [kind, notes(store)])) as unknown as NoteStores,
-    spareNotes: notes(spareNotes),
+    fallbackNotes: notes(fallbackNotes),
     chats: { ...chats, save: async (chat) => (isClosed(chat.callerId) ? undefined : chats.save(chat)) },
     responses: { ...responses, add: async (response) => (isClosed(response.callerId) ? undefined : responses.add(response)) },
     credentials: {

@@ -19,7 +19,7 @@ export const executed = (id: string, text = 'result'): ChatMessage[] => [
 export function memoryContinuations(options: Partial<ContinuationOptions> = {}): Continuations {
   return createContinuations({
     store: memoryNotes(),
-    spare: memoryNotes(),
+    fallback: memoryNotes(),
     now: () => 0,
     newCallId: () => 'own',
     onFault: (error) => {

@@ -10,7 +10,7 @@ const [ada, bob, adas] = [
   ['key_2', 'ada-lovelace'],
 ] as const;
 
-const ownersOf = (opened: ReturnType<typeof memoryStores>): Owners => withOwners({ ...opened, spareNotes: memoryNotes() }).owners;
+const ownersOf = (opened: ReturnType<typeof memoryStores>): Owners => withOwners({ ...opened, fallbackNotes: memoryNotes() }).owners;
 
 describe('everything that the database has of somebody', () => {
   test('goes with the person, and leaves the others alone', async () => {

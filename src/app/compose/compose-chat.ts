@@ -43,7 +43,7 @@ export function composeChat(
     }),
     continuations: createContinuations({
       store: storage.noteStores.continuation,
-      spare: storage.spareNotes,
+      fallback: storage.fallbackNotes,
       now,
       newCallId,
       onFault: (error) =>

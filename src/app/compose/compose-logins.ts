@@ -21,9 +21,9 @@ export function composeLogins(
     client: createOpenIdClient({ issuer, audience, client, send, now }),
     callers,
     store: storage.noteStores.login,
-    seal: {
-      seal: (text, id) => cipher.encrypt(text, { id, field: 'pending' }),
-      open: (sealed, id) => cipher.decrypt(sealed, { id, field: 'pending' }),
+    cipher: {
+      encrypt: (text, id) => cipher.encrypt(text, { id, field: 'pending' }),
+      decrypt: (encrypted, id) => cipher.decrypt(encrypted, { id, field: 'pending' }),
     },
     now,
   });

@@ -52,10 +52,10 @@ export function composeStorage({ config, now, newId }: AppContext, { send, ...op
   const registry = forgetWithServers(plainRegistry, [credentials, signIns]);
   const { runs = inProcess.runs, waitingRuns = inProcess.waitingRuns, chats = inProcess.chats, responses = inProcess.responses } = opened;
   const noteStores = { ...inProcess.noteStores, ...opened.noteStores };
-  const spareNotes = inProcess.noteStores.continuation;
+  const fallbackNotes = inProcess.noteStores.continuation;
   const { usage = inProcess.usage } = opened;
   return {
-    ...withOwners({ runs, waitingRuns, noteStores, spareNotes, chats, responses, credentials, signIns, usage }),
+    ...withOwners({ runs, waitingRuns, noteStores, fallbackNotes, chats, responses, credentials, signIns, usage }),
     registry,
     presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
     oauthClients: opened.oauthClients ?? inProcess.oauthClients,

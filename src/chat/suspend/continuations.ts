@@ -26,7 +26,7 @@ export interface ContinuationOptions {
   /** Stores turns for an hour, with a share for each caller. */
   store: NoteStore;
   /** In-memory fallback, for turns without results and while the store cannot be written: without a stored turn a model would repeat its calls. */
-  spare: NoteStore;
+  fallback: NoteStore;
   /** Milliseconds since 1970. */
   now: () => number;
   newCallId: () => string;
@@ -43,12 +43,12 @@ interface KeptTurn {
  * The caller's history has only the calls of its own functions. When it returns their results, the gateway's calls and results are restored around
  * them, so that the model sees the complete turn. Stored for an hour by caller and call ids, across restarts.
  */
-export function createContinuations({ store, spare, now, newCallId, onFault }: ContinuationOptions): Continuations {
+export function createContinuations({ store, fallback, now, newCallId, onFault }: ContinuationOptions): Continuations {
   /** Turns that are being stored: a second one with the same ids must not replace the first. */
   const arriving = new Set<string>();
 
   async function find(id: string): Promise<KeptTurn | undefined> {
-    const value = (await spare.find(id, now())) ?? (await findInStore(id));
+    const value = (await fallback.find(id, now())) ?? (await findInStore(id));
     return value === undefined ? undefined : (JSON.parse(value) as KeptTurn);
   }
 
@@ -66,12 +66,12 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
     const note = { id: idOf(caller, turn.calls), callerId: caller.id, value: JSON.stringify(turn), expires: time + limits.continuationMs };
     const bounds = { time, maxNotes: limits.continuations, maxCharacters: limits.continuationsCharacters };
     // If the gateway ran no calls in this turn, the model can safely repeat it, so it is not worth a database write.
-    if (!turn.messages.some(({ role }) => role === 'tool')) return spare.save(note, bounds);
+    if (!turn.messages.some(({ role }) => role === 'tool')) return fallback.save(note, bounds);
     try {
       await store.save(note, bounds);
     } catch (error) {
       onFault(error);
-      await spare.save(note, bounds);
+      await fallback.save(note, bounds);
     }
   }
 
@@ -104,7 +104,7 @@ export function createContinuations({ store, spare, now, newCallId, onFault }: C
 
     async keepDerived(caller, seed, { calls: callerCalls, messages }) {
       const calls = callerCalls.map((call, position) => ({ ...call, id: derivedCallId(seed, position, call) }));
-      await spare.delete(idOf(caller, calls));
+      await fallback.delete(idOf(caller, calls));
       await save(caller, { calls, messages: withCalls(messages, callerCalls, calls) });
       return calls;
     },

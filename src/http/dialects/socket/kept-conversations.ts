@@ -31,17 +31,17 @@ export interface KeptConversations {
 export interface KeptConversationsOptions {
   store: NoteStore;
   /** In memory, while the store cannot be written. */
-  spare: NoteStore;
+  fallback: NoteStore;
   /** Milliseconds since 1970. */
   now: () => number;
   onFault: (error: unknown) => void;
 }
 
-export function createKeptConversations({ store, spare, now, onFault }: KeptConversationsOptions): KeptConversations {
+export function createKeptConversations({ store, fallback, now, onFault }: KeptConversationsOptions): KeptConversations {
   return {
     async find(of, model) {
       const id = noteIdOf(of);
-      const value = (await spare.find(id, now())) ?? (await store.find(id, now()));
+      const value = (await fallback.find(id, now())) ?? (await store.find(id, now()));
       if (value === undefined) return [];
       const kept = JSON.parse(value) as { model: string; messages: ChatMessage[] };
       return kept.model === model ? kept.messages : forAnotherModel(kept.messages);
@@ -57,10 +57,10 @@ export function createKeptConversations({ store, spare, now, onFault }: KeptConv
       const bounds = { time, maxNotes: limits.conversations, maxCharacters: limits.conversationsCharacters };
       try {
         await store.save(note, bounds);
-        await spare.delete(id);
+        await fallback.delete(id);
       } catch (error) {
         onFault(error);
-        await spare.save(note, bounds);
+        await fallback.save(note, bounds);
       }
     },
   };

@@ -15,7 +15,7 @@ const ada: ConversationId = { callerId: 'ada', of: 'chat', id: 'c' };
 function keptConversations(options: Partial<KeptConversationsOptions> = {}): KeptConversations {
   return createKeptConversations({
     store: memoryNotes(),
-    spare: memoryNotes(),
+    fallback: memoryNotes(),
     now: () => 0,
     onFault: (error) => {
       throw error;
