@@ -2,11 +2,10 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { NoteStore, NoteBounds, NoteKind } from '../../core/stores/note-store.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { deleteInParts } from './delete-in-parts.ts';
-import { chooseLosses } from '../../shared/fair-shares.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectFirst } from './select.ts';
-import { sharesIn } from './sqlite-shares.ts';
+import { lossesIn } from './sqlite-shares.ts';
 
 /** Notes of one kind, encrypted one by one, on the registry's connection (see `createSqliteRuns`). */
 export function createSqliteNotes(connection: DatabaseConnection, secret: string, kind: NoteKind): NoteStore {
@@ -52,7 +51,7 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
 }
 
 function enforceBounds(database: DatabaseSync, kind: NoteKind, { maxNotes, maxCharacters }: NoteBounds): void {
-  const shares = sharesIn(database, { table: 'chat_memory', id: 'position', where: 'kind = ?', values: [kind], order: 'position' });
+  const shared = { table: 'chat_memory', id: 'position', where: 'kind = ?', values: [kind], order: 'position' } as const;
   const remove = database.prepare('DELETE FROM chat_memory WHERE position = ?');
-  for (const { id } of chooseLosses(shares, { entries: maxNotes, characters: maxCharacters })) remove.run(id);
+  for (const { id } of lossesIn(database, shared, { entries: maxNotes, characters: maxCharacters })) remove.run(id);
 }

@@ -4,13 +4,12 @@ import { limits } from '../../core/limits.ts';
 import { interrupted, isMeant, statusAfterInterruption } from '../../core/runs/run-log.ts';
 import type { LoggedEvent, LoggedRun, RunList, RunPage, RunStore, RunSummary } from '../../core/runs/run-log.ts';
 import type { RunStatus } from '../../core/runs/run.ts';
-import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { MostLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
-import { sharesIn } from './sqlite-shares.ts';
+import { lossesIn } from './sqlite-shares.ts';
 
 /**
  * Logs of runs, on the registry's connection. On a connection of its own, each saved run would look to the registry like a change by another process,
@@ -134,9 +133,9 @@ const removedPerTurn: MostLosses = { entries: 5_000, owners: 200 };
 
 /** Returns whether there may be more to remove. */
 function prune(database: DatabaseSync, { maxRuns, maxCharacters }: Parameters<RunStore['prune']>[0]): boolean {
-  const shares = sharesIn(database, { table: 'runs', id: 'id', where: 'finished IS NOT NULL', order: 'created, id' });
+  const shared = { table: 'runs', id: 'id', where: 'finished IS NOT NULL', order: 'created, id' } as const;
   const remove = database.prepare('DELETE FROM runs WHERE id = ?');
-  const losses = chooseLosses(shares, { entries: maxRuns, characters: maxCharacters }, removedPerTurn);
+  const losses = lossesIn(database, shared, { entries: maxRuns, characters: maxCharacters, most: removedPerTurn });
   for (const { id } of losses) remove.run(id);
   return losses.length === removedPerTurn.entries || new Set(losses.map(({ owner }) => owner)).size === removedPerTurn.owners;
 }

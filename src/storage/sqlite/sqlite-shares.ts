@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import type { Share, ShareBounds } from '../../shared/fair-shares.ts';
-import { selectAll } from './select.ts';
+import { chooseLosses } from '../../shared/fair-shares.ts';
+import type { Loss, MostLosses, Share, ShareBounds } from '../../shared/fair-shares.ts';
+import { selectAll, selectFirst } from './select.ts';
 
 /** A table with the columns `caller_id` and `characters`. All strings become part of the SQL, so none may come from a request. */
 export interface SharedTable {
@@ -12,6 +13,26 @@ export interface SharedTable {
   values?: readonly SQLInputValue[];
   /** The columns of ORDER BY, oldest row first. */
   order: string;
+}
+
+/** Whether the rows that count are within the bounds, which costs far less than the shares of all callers: with ten thousand of them 1 ms instead of 15. */
+export function areWithin(
+  database: DatabaseSync,
+  { table, where, values = [] }: SharedTable,
+  { entries, characters }: ShareBounds,
+): boolean {
+  const sql = `SELECT count(*) AS entries, total(characters) AS characters FROM ${table} WHERE ${where}`;
+  const all = selectFirst<{ entries: number; characters: number }>(database, sql, ...values);
+  return all === undefined || (all.entries <= entries && all.characters <= characters);
+}
+
+/** Which rows go, so that the others are within the bounds. `most`: at most so many of them. */
+export function lossesIn(
+  database: DatabaseSync,
+  shared: SharedTable,
+  { most, ...bounds }: ShareBounds & { most?: MostLosses },
+): Loss<string | number>[] {
+  return areWithin(database, shared, bounds) ? [] : chooseLosses(sharesIn(database, shared), bounds, most);
 }
 
 /** Small, because usually only one entry has to be removed. Each further page is as large as all before it, because rows are skipped one by one. */

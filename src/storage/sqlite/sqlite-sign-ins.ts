@@ -1,12 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { BegunSignIn, SignInBounds, SignInStore, StoredSignIn } from '../../core/stores/sign-in-store.ts';
-import { chooseLosses } from '../../shared/fair-shares.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectFirst } from './select.ts';
-import { sharesIn } from './sqlite-shares.ts';
+import { lossesIn } from './sqlite-shares.ts';
 
 interface SignInRow {
   id: string;
@@ -88,9 +87,9 @@ function enforceBounds(database: DatabaseSync, callerId: string, { maxOfCaller, 
       'DELETE FROM sign_ins WHERE position IN (SELECT position FROM sign_ins WHERE caller_id = ? ORDER BY position DESC LIMIT -1 OFFSET ?)',
     )
     .run(callerId, maxOfCaller);
-  const shares = sharesIn(database, { table: 'sign_ins', id: 'position', where: 'true', order: 'position' });
+  const shared = { table: 'sign_ins', id: 'position', where: 'true', order: 'position' } as const;
   const remove = database.prepare('DELETE FROM sign_ins WHERE position = ?');
-  for (const { id } of chooseLosses(shares, { entries: max, characters: maxCharacters })) remove.run(id);
+  for (const { id } of lossesIn(database, shared, { entries: max, characters: maxCharacters })) remove.run(id);
 }
 
 /** Bound to both, so that a row cannot be made another caller's. */

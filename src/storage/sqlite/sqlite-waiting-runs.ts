@@ -11,7 +11,7 @@ import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { SecretCipher, SecretField } from '../secrets/encrypt-secrets.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
-import { sharesIn } from './sqlite-shares.ts';
+import { areWithin, sharesIn } from './sqlite-shares.ts';
 
 /** How much of a run's JSON is encrypted, written or read in one turn of the event loop, in UTF-16 code units (up to three bytes each). */
 const partCharacters = 512 * 1024;
@@ -313,10 +313,14 @@ function chooseLossesFor(
   { characters, maxOfCaller, maxCharacters }: WaitingBounds & { characters: number },
 ): Loss<string | number>[] | undefined {
   const where = 'is_open = 1 AND id <> ?';
-  const shares = sharesIn(database, { table: 'waiting_runs', id: 'id', where, values: [id], order: 'expires, id' });
-  const ownShare = shares.find(({ owner }) => owner === callerId);
-  if (ownShare !== undefined && ownShare.entries >= maxOfCaller) return undefined;
-  return chooseLossesOfOthers({ owner: callerId, characters }, shares, { entries: Infinity, characters: maxCharacters });
+  const own = `SELECT count(*) AS entries FROM waiting_runs WHERE caller_id = ? AND ${where}`;
+  if ((selectFirst<{ entries: number }>(database, own, callerId, id)?.entries ?? 0) >= maxOfCaller) return undefined;
+  const shared = { table: 'waiting_runs', id: 'id', where, values: [id], order: 'expires, id' } as const;
+  if (areWithin(database, shared, { entries: Infinity, characters: maxCharacters - characters })) return [];
+  return chooseLossesOfOthers({ owner: callerId, characters }, sharesIn(database, shared), {
+    entries: Infinity,
+    characters: maxCharacters,
+  });
 }
 
 /** Binds a ciphertext to one part or decision of one suspension: it cannot be decrypted as another one, or in a later suspension of the same run. */
