@@ -34,8 +34,9 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // the most common mistake of clients; roles and limits follow the matched route, however it is spelled.
     routerOptions: { maxParamLength: 1_024, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     genReqId: () => newId(),
-    childLoggerFactory: (...[log, bindings, options, { method, url = '' }]) =>
-      log.child({ ...bindings, method, path: loggedPath(url) }, options),
+    // Without the options of the route, because none has any: Pino would look through them.
+    childLoggerFactory: (...[log, bindings, , { method, url = '' }]) =>
+      log.child(Object.assign(bindings, { method, path: loggedPath(url) })),
     // Fastify would log two lines for every request; a chat logs one at its end.
     logController: new LogController({ disableRequestLogging: true }),
     forceCloseConnections: true,
