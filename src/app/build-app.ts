@@ -126,9 +126,9 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   });
   const logins = composeLogins(context, { storage, callers: access.tokenCallers, send });
   const limiter = createRateLimiter({ now, tokensToday: usage.tokensToday });
-  const { bodyLimitBytes, corsOrigins } = config;
+  const { bodyLimitBytes, corsOrigins, clientStallTimeoutMs: stallMs } = config;
   const { authenticator } = access;
-  const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, now, newId });
+  const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId });
   metrics.observe({
     activeRuns: () => runs.runs.countRunning(),
     approvalsWaiting: () =>

@@ -17,6 +17,8 @@ export interface ServerOptions {
   metrics: Pick<Metrics, 'countRequest'>;
   bodyLimitBytes: number;
   corsOrigins: readonly string[];
+  /** How long a client may read nothing of its answer. */
+  stallMs: number;
   /** Milliseconds since 1970. */
   now: () => number;
   newId: () => string;
@@ -24,7 +26,7 @@ export interface ServerOptions {
 
 /** Creates Fastify with everything that runs before the routes: body limits, errors, CORS, and the guard, in this order. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
-  const { logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, now, newId } = options;
+  const { logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId } = options;
   const server = fastify({
     loggerInstance: logger,
     bodyLimit: bodyLimitBytes,
@@ -44,6 +46,10 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     clientErrorHandler: sendMalformedRequest,
   });
   server.server.headersTimeout = 30_000;
+  // Once an answer has ended, which a stream may take its time for. Node sets its own limit when all of it is sent.
+  server.server.prependListener('request', (_request, answer) => {
+    answer.once('prefinish', () => answer.socket?.setTimeout(stallMs));
+  });
   server.addHook('onResponse', (request, reply, done) => {
     const route = request.is404 ? undefined : request.routeOptions.url;
     metrics.countRequest({ method: request.method, route, status: reply.statusCode });

@@ -44,7 +44,10 @@ export function createRequestOrder(): RequestOrder {
       return new Promise((resolve) => {
         before.once('close', () => {
           connection.waiting -= 1;
-          if (!socket.destroyed) resolve();
+          if (socket.destroyed) return;
+          // That of the answer before, which Node lifts only where no request waits.
+          socket.setTimeout(0);
+          resolve();
         });
       });
     },
