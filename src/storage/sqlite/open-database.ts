@@ -49,9 +49,15 @@ export function openDatabase({ file, mustExist, maxBytes = maxDatabaseBytes }: O
   }
 }
 
+/** A migrated database without rows. To copy it takes a tenth of the time that the migrations take. */
+let emptyDatabase: Uint8Array | undefined;
+
 function openInMemory(maxBytes: number): OpenDatabase {
   const database = new DatabaseSync(inMemory);
+  if (emptyDatabase !== undefined) database.deserialize(emptyDatabase);
   prepare(database, { file: inMemory, maxBytes });
+  // Node.js 22 has no `serialize`.
+  if (emptyDatabase === undefined && 'serialize' in database) emptyDatabase = database.serialize();
   return { database, identity: inMemory, isImmutable: false };
 }
 

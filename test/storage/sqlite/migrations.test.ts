@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
 import { migrate, migrations, readPragma } from '../../../src/storage/sqlite/migrations.ts';
+import { openDatabase } from '../../../src/storage/sqlite/open-database.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { released } from './released-1.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
@@ -51,6 +52,25 @@ describe('migrating', () => {
     expect(count(database)).toBe(0);
     expect(readPragma(database, 'user_version')).toBe(1);
     database.close();
+  });
+});
+
+describe('a database in memory', () => {
+  const open = (): DatabaseSync => openDatabase({ file: ':memory:', mustExist: false }).database;
+  const schemaOf = (database: DatabaseSync): unknown => database.prepare('SELECT type, name, sql FROM sqlite_schema ORDER BY rowid').all();
+
+  it('has what the migrations make, and nothing of those before it', () => {
+    const migrated = new DatabaseSync(':memory:');
+    migrate(migrated, { file: 'f' });
+    const first = open();
+    first.exec("INSERT INTO facts VALUES ('name', 'value')");
+    const second = open();
+    for (const database of [first, second]) expect(schemaOf(database)).toEqual(schemaOf(migrated));
+    expect(second.prepare('SELECT * FROM facts').all()).toEqual([]);
+    expect(readPragma(second, 'user_version')).toBe(migrations.length);
+    second.exec("INSERT INTO facts VALUES ('name', 'another')");
+    expect(first.prepare('SELECT value FROM facts').all()).toEqual([{ value: 'value' }]);
+    for (const database of [migrated, first, second]) database.close();
   });
 });
 
