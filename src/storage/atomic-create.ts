@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, copyFileSync, fsyncSync, linkSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { closeSync, constants, copyFileSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { createFolder } from './create-folder.ts';
 import { errorCodeOf } from './storage-fault.ts';
 
 /** What `link` fails with on file systems without hard links (FAT, some network mounts). */
@@ -13,7 +14,7 @@ const noHardLinkCodes = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EM
  */
 export function createAtomically(file: string, write: (draft: string) => void): void {
   const folder = dirname(file);
-  mkdirSync(folder, { recursive: true });
+  createFolder(folder);
   const draft = `${file}.${randomBytes(6).toString('hex')}.new`;
   try {
     write(draft);

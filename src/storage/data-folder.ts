@@ -1,7 +1,8 @@
-import { chmodSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { chmodSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../core/errors.ts';
+import { createFolder } from './create-folder.ts';
 import { errorCodeOf, faultKindOf } from './storage-fault.ts';
 
 /** Stays empty; only the lock on it matters. */
@@ -24,7 +25,7 @@ export interface DataFolder {
  */
 export function openDataFolder(folder: string): DataFolder {
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    createFolder(folder, 0o700);
     const warning = restrictToOwner(folder);
     const database = takeLock(join(folder, lockFile));
     return { ...(warning !== undefined && { warning }), release: () => database.close() };

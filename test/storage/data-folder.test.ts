@@ -22,6 +22,10 @@ describe('the data folder', () => {
     release();
   });
 
+  test.skipIf(process.platform !== 'linux')('that cannot be made is an error, also where Node would try for ever', () => {
+    expect(() => openDataFolder('/proc/data/deeper')).toThrow('The data folder /proc/data/deeper cannot be used (ENOENT).');
+  });
+
   test('of an earlier release is closed to others', () => {
     mkdirSync(folder, { mode: 0o755 });
     for (const name of ['secret', 'toolwharf.db', 'toolwharf.db-wal']) writeFileSync(join(folder, name), '');
@@ -73,6 +77,6 @@ describe('the data folder', () => {
 
   test('that is a file is refused in one line', () => {
     writeFileSync(folder, '');
-    expect(() => openDataFolder(folder)).toThrow(/^The data folder .*data cannot be used \(EEXIST\)\. [^\n]*$/);
+    expect(() => openDataFolder(folder)).toThrow(/^The data folder .*data cannot be used \(ENOTDIR\)\. [^\n]*$/);
   });
 });
