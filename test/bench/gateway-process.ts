@@ -28,7 +28,7 @@ export interface Gateway extends Child {
   startedMs: number;
 }
 
-const giveUpMs = 20_000;
+const giveUpMs = 60_000;
 
 const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { scripts: { start: string } };
 /** What `npm start` and the image give to Node. */
