@@ -1,9 +1,9 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { listen } from '../../../_support/build-app.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
-import { gatewayOf } from '../../../requirements/gateway.ts';
+import { gatewayOf, sharedGateway } from '../../../requirements/gateway.ts';
 import type { Gateway } from '../../../requirements/gateway.ts';
 import type { DialectClient } from './chat.ts';
 import { servedClients } from './clients.ts';
@@ -13,8 +13,13 @@ import { waitFor } from '../../../_support/wait-for.ts';
 const adminKey = 'sk-tw-fixed-administrator';
 const plain = { turns: [{ role: 'user' as const, text: 'Hi!' }], fields: { tool_ids: [] } };
 
+const environment = { TOOLWHARF_ADMIN_KEY: adminKey };
+const shared = sharedGateway({ environment });
+afterAll(shared.close);
+
+/** One of its own, for a run that is left under way. */
 async function gatewayWithKeys(...turns: ScriptStep[][]): Promise<Gateway> {
-  const gateway = await gatewayOf({ turns, environment: { TOOLWHARF_ADMIN_KEY: adminKey } });
+  const gateway = await gatewayOf({ turns, environment });
   onTestFinished(() => gateway[Symbol.asyncDispose]());
   return gateway;
 }
@@ -40,19 +45,19 @@ async function keyWith({ app }: Gateway, fields: JsonObject): Promise<string> {
 
 describe.each(servedClients.map((client) => [client.name, client] as const))('through %s', (_name, client) => {
   test('a request without a key is refused in its own error body', async () => {
-    const gateway = await gatewayWithKeys();
+    const gateway = await shared.with();
     expect(await send(gateway, client)).toMatchObject({ status: 401, error: expect.stringContaining('No API key was sent') });
   });
 
   test('a key may use the models alone that it names', async () => {
-    const gateway = await gatewayWithKeys(says('Hello.'));
+    const gateway = await shared.with(says('Hello.'));
     const key = await keyWith(gateway, { models: ['another'] });
     expect(await send(gateway, client, key)).toMatchObject({ status: 403, error: expect.stringContaining('may not use') });
     expect(gateway.model.requests).toEqual([]);
   });
 
   test('the limits of a key hold', async () => {
-    const gateway = await gatewayWithKeys(says('One.'), says('Two.'));
+    const gateway = await shared.with(says('One.'), says('Two.'));
     const key = await keyWith(gateway, { limits: { requests_per_minute: 1 } });
     expect((await send(gateway, client, key)).status).toBe(200);
     const refused = await send(gateway, client, key);
@@ -61,7 +66,7 @@ describe.each(servedClients.map((client) => [client.name, client] as const))('th
   });
 
   test('a run is in the log, under the id in the header', async () => {
-    const gateway = await gatewayWithKeys(says('Hello.'));
+    const gateway = await shared.with(says('Hello.'));
     const { headers } = await send(gateway, client, adminKey);
     const run = await gateway.app.server.inject({
       url: `/api/runs/${String(headers['x-toolwharf-run-id'])}`,
