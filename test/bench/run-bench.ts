@@ -90,6 +90,11 @@ async function startTargets(backendUrl: string): Promise<Started[]> {
   return targets;
 }
 
+/** Makes what `npm start` makes after its first start, so that it is there. */
+function keepBundle(): void {
+  execFileSync(process.execPath, [here('../../src/packaging/keep-bundle.js')]);
+}
+
 type Measured = Omit<Results, 'goals' | 'machine'>;
 
 async function measureRound(targets: readonly Target[], results: Measured, isForth: boolean): Promise<void> {
@@ -133,8 +138,7 @@ async function measure(): Promise<Results> {
   if (cpuMicroseconds(backend.child.pid) === undefined) note('There is no /proc here: figures of CPU time and memory are left out.');
 
   if (isWanted('cold')) {
-    // What `npm start` makes after its first start, so that it is there.
-    execFileSync(process.execPath, [here('../../src/packaging/keep-bundle.js')]);
+    keepBundle();
     const programs = {
       sources: here('../../src/toolwharf.js'),
       'npm start': here('../../src/start.js'),
@@ -171,7 +175,10 @@ async function measure(): Promise<Results> {
   if (isWanted('many')) {
     // In fresh processes, so that the memory is that of the streams and not what earlier rounds left behind.
     await Promise.all(targets.map((target) => target.end()));
-    for (const target of await startTargets(backend.url)) {
+    keepBundle();
+    const bundled = await startGateway({ file: here('../../src/start.js'), backendUrl: backend.url, folder, environment: defaultTools });
+    const bundle: Started = { name: 'npm start', headers: { authorization: `Bearer ${adminKey}` }, ...bundled };
+    for (const target of [...(await startTargets(backend.url)), bundle]) {
       note(`1,000 streams: ${target.name}`);
       results.manyStreams[target.name] = await measureManyStreams(target, 1_000);
       await target.end();
