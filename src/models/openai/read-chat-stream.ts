@@ -19,7 +19,7 @@ export class ChatStream implements AnswerStream {
   readonly #client: BackendClient;
   readonly #reader: CompletionReader;
   readonly #lines = new ServerSentEventReader(limits.upstreamLineBytes);
-  readonly #form = new RepeatedForm();
+  readonly #form = new RepeatedForm((payload) => (isJsonObject(payload) ? this.#reader.textAloneIn(payload) : undefined));
   /** Nothing of an event has been read that has not ended. */
   #isBetweenEvents = true;
 
@@ -56,8 +56,7 @@ export class ChatStream implements AnswerStream {
     events.push(...this.#readBatch(this.#lines.read(piece)));
     if (this.isDone) return;
     if (this.#lines.isTooLong) this.fault ??= this.#client.lineTooLong();
-    if (this.#isBetweenEvents && this.fault === undefined)
-      this.#form.learn(piece, wasBetweenEvents, (payload) => (isJsonObject(payload) ? this.#reader.textAloneIn(payload) : undefined));
+    if (this.#isBetweenEvents && this.fault === undefined) this.#form.note(piece, wasBetweenEvents);
   }
 
   end(failure: unknown): ModelEvent[] {

@@ -4,9 +4,9 @@ const field = 'data:';
 const keyOfText = '"content":';
 const eventEnd = '\n\n';
 const [lineFeed, space, quote, backslash] = [0x0a, 0x20, 0x22, 0x5c];
-/** Learning a form costs as much as parsing a few chunks, so each has to serve this many. */
+/** Trusting a form costs as much as parsing a few chunks, so each has to serve this many. */
 const worthwhileChunks = 8;
-/** How many forms may fail to. The first chunk of an answer often has a form of its own. */
+/** How many forms may fail to. */
 const freeForms = 4;
 
 /** A chunk, and where the string literal of its text stands in it, without the quotes. */
@@ -21,40 +21,59 @@ interface Form {
  * the text is decoded and parsed.
  */
 export class RepeatedForm {
+  readonly #textIn: (payload: JsonValue) => string | undefined;
   #form: Form | undefined;
+  /** Of the last chunk; trusted only once another chunk has it, because the first and the last of an answer have forms of their own. */
+  #candidate: Form | undefined;
   #credit = freeForms * worthwhileChunks;
 
-  /**
-   * Remembers the form of the last event of a piece that ends with it; `isWhole`: the piece begins with an event. `textIn` gives the text of a payload
-   * that has nothing else.
-   */
-  learn(piece: Buffer, isWhole: boolean, textIn: (payload: JsonValue) => string | undefined): void {
-    if (this.#credit < worthwhileChunks) return;
+  /** `textIn` gives the text of a payload that has nothing else. */
+  constructor(textIn: (payload: JsonValue) => string | undefined) {
+    this.#textIn = textIn;
+  }
+
+  /** Notes the last event of a piece that ends with it, and has been read; `isWhole`: the piece begins with an event. */
+  note(piece: Buffer, isWhole: boolean): void {
     const before = piece.lastIndexOf(eventEnd, -eventEnd.length - 1);
     if (before === -1 && !isWhole) return;
-    this.#credit -= worthwhileChunks;
-    const form = formOf(Buffer.from(piece.subarray(before === -1 ? 0 : before + eventEnd.length)));
-    if (form !== undefined && standsFor(form, textIn)) this.#form = form;
+    this.#candidate = formOf(piece.subarray(before === -1 ? 0 : before + eventEnd.length));
   }
 
   /** The text of the chunk that begins at this position, and where the chunk ends; undefined if it has another form, or has not arrived as a whole. */
   readAt(piece: Buffer, start: number): { text: string; end: number } | undefined {
-    if (this.#form === undefined) return undefined;
-    const { chunk, textStart, textEnd } = this.#form;
-    const literalStart = start + textStart;
-    if (literalStart > piece.length || chunk.compare(piece, start, literalStart, 0, textStart) !== 0) return undefined;
-    const literalEnd = endOfLiteral(piece, literalStart);
-    const end = literalEnd + chunk.length - textEnd;
-    if (end > piece.length || chunk.compare(piece, literalEnd, end, textEnd) !== 0) return undefined;
-    const text = textOf(piece.toString('utf8', literalStart, literalEnd));
-    if (text === undefined) return undefined;
-    this.#credit = Math.min(this.#credit + 1, freeForms * worthwhileChunks);
-    return { text, end };
+    const read = this.#form && readAs(this.#form, piece, start);
+    if (read !== undefined) {
+      this.#credit = Math.min(this.#credit + 1, freeForms * worthwhileChunks);
+      return read;
+    }
+    const other = this.#candidate && readAs(this.#candidate, piece, start);
+    return other !== undefined && this.#trustsCandidate() ? other : undefined;
+  }
+
+  #trustsCandidate(): boolean {
+    const candidate = this.#candidate;
+    this.#candidate = undefined;
+    if (candidate === undefined || this.#credit < worthwhileChunks) return false;
+    this.#credit -= worthwhileChunks;
+    if (!standsFor(candidate, this.#textIn)) return false;
+    // The piece may be a part of something large.
+    this.#form = { ...candidate, chunk: Buffer.from(candidate.chunk) };
+    return true;
   }
 }
 
 export function endsEvent(bytes: Uint8Array): boolean {
   return bytes[bytes.length - 1] === lineFeed && bytes[bytes.length - 2] === lineFeed;
+}
+
+function readAs({ chunk, textStart, textEnd }: Form, piece: Buffer, start: number): { text: string; end: number } | undefined {
+  const literalStart = start + textStart;
+  if (literalStart > piece.length || chunk.compare(piece, start, literalStart, 0, textStart) !== 0) return undefined;
+  const literalEnd = endOfLiteral(piece, literalStart);
+  const end = literalEnd + chunk.length - textEnd;
+  if (end > piece.length || chunk.compare(piece, literalEnd, end, textEnd) !== 0) return undefined;
+  const text = textOf(piece.toString('utf8', literalStart, literalEnd));
+  return text === undefined ? undefined : { text, end };
 }
 
 function formOf(chunk: Buffer): Form | undefined {
