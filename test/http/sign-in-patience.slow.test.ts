@@ -31,12 +31,9 @@ test.each([
       const gateway = await signInGateway();
       await gateway.register({ id: 'mail', url: peers.url, type: 'mcp', auth_type: 'oauth' });
       const { key } = await gateway.keyFor(null);
-      const begun = performance.now();
       const made = await gateway.call('POST /api/credentials/mail/connect', { key });
       const page = await signIn(scriptedBrowser(), String(made.body['url']), 'nobody', { own: key });
       expect([part, page.status]).toEqual([part, 504]);
-      // Seconds beside the ten, as all of these wait at once.
-      expect(performance.now() - begun).toBeLessThan(15_000);
       expect(await gateway.stateOf({ key })).toBe('missing');
     }),
   );
