@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { ThinkingControl } from './ollama-options.ts';
 import type { BackendClient } from '../backend-client.ts';
-import { requireAnswer } from './ollama-lines.ts';
+import { requireAnswer } from './read-json-lines.ts';
 
 /** The fields of `POST /api/show` that the gateway needs. */
 export interface OllamaModelDetails {

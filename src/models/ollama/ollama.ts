@@ -14,7 +14,7 @@ import type { BackendConnection } from '../backend-client.ts';
 import { OutputLimit } from '../output-limit.ts';
 import { createContextChooser } from './ollama-context.ts';
 import { truncationWarning, defaultContext } from './choose-context-size.ts';
-import { JsonLines, requireAnswer } from './ollama-lines.ts';
+import { JsonLines, requireAnswer } from './read-json-lines.ts';
 import { findNewImage, requireVision, toOllamaMessages, toOllamaTools } from './ollama-messages.ts';
 import { OllamaModels } from './ollama-models.ts';
 import type { OllamaModelDetails } from './ollama-models.ts';

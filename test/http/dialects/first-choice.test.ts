@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import type { AnswerFormat } from '../../../src/http/dialects/answers/answer-format.ts';
 import { messageFormat } from '../../../src/http/dialects/messages/message-answer.ts';
-import { ollamaFormat } from '../../../src/http/dialects/ollama/ollama-lines.ts';
+import { ollamaFormat } from '../../../src/http/dialects/ollama/ollama-wire.ts';
 import { responseFormat } from '../../../src/http/dialects/responses/response-wire.ts';
 
 const events: ChatEvent[] = [

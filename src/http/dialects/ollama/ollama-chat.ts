@@ -8,7 +8,7 @@ import type { Dialect, ParsedRequest } from '../dialect.ts';
 import { chatSchema } from './ollama-body-schema.ts';
 import type { OllamaTool } from './ollama-body-schema.ts';
 import { ollamaErrors } from './ollama-error.ts';
-import { ollamaFormat } from './ollama-lines.ts';
+import { ollamaFormat } from './ollama-wire.ts';
 import { toLineOptions } from './line-options.ts';
 import { namedModel } from './named-model.ts';
 import { toMessages } from './to-messages.ts';

@@ -5,7 +5,7 @@ import type { Dialect, ParsedRequest } from '../dialect.ts';
 import { generateSchema } from './ollama-body-schema.ts';
 import type { GenerateBody } from './ollama-body-schema.ts';
 import { ollamaErrors } from './ollama-error.ts';
-import { ollamaFormat } from './ollama-lines.ts';
+import { ollamaFormat } from './ollama-wire.ts';
 import { toLineOptions } from './line-options.ts';
 import { namedModel } from './named-model.ts';
 import { toContent } from './to-messages.ts';

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { BackendClient } from '../../../src/models/backend-client.ts';
-import { JsonLines } from '../../../src/models/ollama/ollama-lines.ts';
+import { JsonLines } from '../../../src/models/ollama/read-json-lines.ts';
 
 const connection = { baseUrl: 'http://127.0.0.1', firstByteTimeoutMs: 1, idleTimeoutMs: 1 };
 const client = new BackendClient('ollama', connection, () => Promise.reject(new Error('Nothing is sent')));
