@@ -2,9 +2,7 @@ import { approvalPagePath } from '../../core/user-input/approval.ts';
 import { connectPagePath } from '../../core/user-input/connect.ts';
 import { textOf } from '../../core/chat/chat.ts';
 import type { ChatMessage, ContentPart, MessageContent } from '../../core/chat/chat.ts';
-
-/** Before the link in an answer, where it has a line of its own. */
-export const linkWords = 'Decide here: ';
+import { decideWords } from './waiting-words.ts';
 
 /** The path of a link to one of the pages, which ends in a secret. */
 const linkPath = new RegExp(
@@ -72,7 +70,7 @@ export function textWithoutLinks(text: string): string {
     let start = index;
     while (start > from && index - start < longestAddress && !notInAddress.test(text.charAt(start - 1))) start -= 1;
     const before = text.slice(from, start);
-    kept += before.endsWith(linkWords) ? before.slice(0, -linkWords.length).trimEnd() : `${before}[link]`;
+    kept += before.endsWith(decideWords) ? before.slice(0, -decideWords.length).trimEnd() : `${before}[link]`;
     from = index + path.length;
   }
   return kept + text.slice(from);

@@ -3,19 +3,19 @@ import { GatewayError } from '../../core/errors.ts';
 import { eventIdOf, withinOf } from './nested-call-ids.ts';
 import type { PendingApproval } from '../../core/user-input/approval.ts';
 import { serversOf } from '../../core/user-input/connect.ts';
-import type { ConnectingCall, PendingConnect, ServerToConnect } from '../../core/user-input/connect.ts';
+import type { ConnectingCall, PendingConnect } from '../../core/user-input/connect.ts';
 import type { RunEvent } from '../../core/runs/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import type { RunSuspension, SuspendedRound, WaitingCall } from '../../core/runs/suspended-run.ts';
+import type { RunSuspension, SuspendedRound } from '../../core/runs/suspended-run.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { Turn } from '../loop/request-model.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import { messagesOfRound } from '../loop/round-messages.ts';
 import { resultEvents, usageEvents } from '../tool-calls/run-round.ts';
 import type { TurnSeparator } from '../loop/separate-turns.ts';
-import { linkWords } from './links-in-messages.ts';
 import { amidRound, toConnectingCalls, toWaitingCalls } from './loop-checkpoint.ts';
 import type { LoopState } from './loop-checkpoint.ts';
+import { approvalLink, approvalWords, connectLinks, connectWords } from './waiting-words.ts';
 
 export interface RoundToSuspend {
   suspension: RunSuspension | undefined;
@@ -26,13 +26,6 @@ export interface RoundToSuspend {
   loop: LoopState;
   separator: TurnSeparator;
 }
-
-const noLink = 'There is no link to decide with, because the gateway does not know its own address: its operator has to set PUBLIC_URL.';
-const noConnectLink =
-  'There is no link to connect with, because the gateway does not know its own address: its operator has to set PUBLIC_URL.';
-
-/** Characters of arguments that the message shows; the approval shows all of them. */
-const shownCharacters = 200;
 
 /**
  * Suspends a run whose round has waiting calls, and emits that. If some need their caller to connect, that comes first: the others are asked about when the
@@ -54,7 +47,7 @@ async function suspendForApproval({ suspension, loop, separator, ...round }: Rou
   let approval: PendingApproval;
   try {
     if (suspension === undefined) throw new GatewayError('conflict', 'This run cannot wait.');
-    approval = await suspension.suspend(calls, amidRound(loop, round), { ...roundSoFar(round), said: announcement(calls) });
+    approval = await suspension.suspend(calls, amidRound(loop, round), { ...roundSoFar(round), said: approvalWords(calls) });
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     const responses = calls.map((call): RunEvent => {
@@ -65,14 +58,7 @@ async function suspendForApproval({ suspension, loop, separator, ...round }: Rou
     return false;
   }
   await emit(usageEvents(round.results));
-  // The link ends the text and has a line of its own, so that every frontend makes it one that can be clicked.
-  await separator.separate(emit)([
-    {
-      type: 'text',
-      text: `${announcement(calls)}\n\n${approval.url === undefined ? noLink : `${linkWords}${approval.url}`}`,
-      isNotice: true,
-    },
-  ]);
+  await separator.separate(emit)([{ type: 'text', text: `${approvalWords(calls)}\n\n${approvalLink(approval)}`, isNotice: true }]);
   await emit([
     { type: 'approval', approval },
     { type: 'finish', reason: 'stop' },
@@ -97,8 +83,7 @@ async function suspendToConnect(
     return false;
   }
   await emit(usageEvents(round.results));
-  const links = connect.servers.flatMap(({ name, url }) => (url === undefined ? [] : [`Connect to ${oneLine(name)}: ${url}`]));
-  await separator.separate(emit)([{ type: 'text', text: `${said}\n\n${links.length === 0 ? noConnectLink : links.join('\n\n')}` }]);
+  await separator.separate(emit)([{ type: 'text', text: `${said}\n\n${connectLinks(connect)}` }]);
   await emit([
     { type: 'connect', connect },
     { type: 'finish', reason: 'stop' },
@@ -117,25 +102,8 @@ export function connectResponse(call: ConnectingCall, outcome: 'connected' | 'un
   return { id: eventIdOf(call), tool: call.tool, server: call.server, outcome, ...withinOf(call) };
 }
 
-function connectWords(servers: readonly ServerToConnect[]): string {
-  const names = servers.map(({ name }) => oneLine(name)).join(' and ');
-  return `To go on, connect to ${names}. When that is done, the answer goes on here, or after your next message.`;
-}
-
-function oneLine(name: string): string {
-  return name.replaceAll(/\s+/g, ' ');
-}
-
 /** Blocked calls wait as well as those that need an approval. */
 function roundSoFar({ turn, calls, results }: Omit<RoundToSuspend, 'suspension' | 'loop' | 'separator'>): Omit<SuspendedRound, 'said'> {
   const messages = messagesOfRound(turn, calls, results);
   return { messages, open: results.flatMap(({ suspended }, index) => (suspended === undefined ? [] : [index + 1])) };
-}
-
-function announcement(calls: readonly WaitingCall[]): string {
-  const shown = calls.map(({ tool, args }) => {
-    const text = JSON.stringify(args);
-    return `${tool}(${text.length > shownCharacters ? `${text.slice(0, shownCharacters).toWellFormed()}…` : text})`;
-  });
-  return `Waiting for your approval: ${shown.join(', ')}.`;
 }
