@@ -11,7 +11,7 @@ import { responses } from '../http/dialects/responses/responses.ts';
 import { createResponseStorage } from '../http/dialects/responses/stored/response-storage.ts';
 import { createDefaultModel } from '../http/dialects/socket/default-model.ts';
 import { createKeptConversations } from '../http/dialects/socket/kept-conversations.ts';
-import { createBackgroundRuns, startSocketChat } from '../http/dialects/socket/start-socket-chat.ts';
+import { createSessionAnswers, startSocketChat } from '../http/dialects/socket/start-socket-chat.ts';
 import { approvalPageRoutes } from '../http/routes/runs/approval-page.ts';
 import { approvalRoutes } from '../http/routes/runs/approvals.ts';
 import { chatRoutes } from '../http/routes/chats/chat.ts';
@@ -128,7 +128,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     limiter,
     defaultModel: createDefaultModel(models),
   });
-  const runInBackground = createBackgroundRuns({ runs, relay, log: app.log });
+  const answerToSession = createSessionAnswers({ runs, relay, log: app.log });
   await chatRoutes(app, {
     publicUrl: config.publicUrl,
     startRun: runs.start,
@@ -138,7 +138,7 @@ export const allRoutes: FastifyPluginAsync<RouteParts> = async (app, parts) => {
     storages: { [responses.name]: createResponseStorage(parts.storedResponses) },
     interruptChat: parts.interruptChat,
     limiter,
-    runInBackground,
+    answerToSession,
     stallMs,
     now,
   });

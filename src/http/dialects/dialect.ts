@@ -31,7 +31,7 @@ export interface ParsedRequest {
   /** For `Dialect.format`. */
   options: JsonObject;
   /** The answer goes to the websocket session that the request names. */
-  isBackground?: boolean;
+  answersToSession?: boolean;
   /** The running chat of this `chat_id` is to be cancelled first. */
   isInterrupt?: boolean;
   /** Decisions on calls of a suspended run, which goes on instead of a new one. */

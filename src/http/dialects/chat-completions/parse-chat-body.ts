@@ -16,7 +16,7 @@ import type { CompletionOptions } from './openai-wire.ts';
 /** A chat request, and the options of the answer's wire format. */
 export interface ParsedChat extends ParsedRequest {
   options: CompletionOptions;
-  isBackground: boolean;
+  answersToSession: boolean;
   isInterrupt: boolean;
   /** The first message is the system prompt of `params`. */
   hasSystemParameter: boolean;
@@ -52,7 +52,7 @@ function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
   return {
     request,
     options: { includeUsage: options['include_usage'] === true, includeEvents: options['include_events'] === true },
-    isBackground: body.background ?? false,
+    answersToSession: body.background ?? false,
     isInterrupt: body.interrupt ?? false,
     hasSystemParameter: Boolean(body.params?.system),
   };

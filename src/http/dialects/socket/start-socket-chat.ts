@@ -56,7 +56,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
   };
 }
 
-export interface BackgroundRunsOptions {
+export interface SessionAnswersOptions {
   runs: ActiveRuns;
   relay: BrowserRelay;
   log: FastifyBaseLogger;
@@ -67,7 +67,7 @@ export interface BackgroundRunsOptions {
  * Resolves with the run's id once the session has accepted the first frame, or with undefined when there is no such session.
  * `release` is called at the end of the run.
  */
-export function createBackgroundRuns({ runs, relay, log }: BackgroundRunsOptions) {
+export function createSessionAnswers({ runs, relay, log }: SessionAnswersOptions) {
   return async (
     { request }: Pick<ParsedRequest, 'request'>,
     { caller, readHeader, address }: SocketCaller,

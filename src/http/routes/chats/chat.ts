@@ -35,7 +35,7 @@ export interface ChatRouteOptions extends AnswerOptions {
   interruptChat: InterruptChat;
   limiter: Pick<RateLimiter, 'admit'>;
   /** Streams the run to the caller's websocket session instead, calls `release` at its end, and resolves with the run's id. Undefined when there is no such session. */
-  runInBackground(
+  answerToSession(
     parsed: ParsedRequest,
     who: { caller: Caller; readHeader: ReadRequestHeader; address: () => string | undefined },
     release: Release,
@@ -77,7 +77,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
 
   function begin(exchange: Exchange, parsed: ParsedRequest): Promise<unknown> {
     const { request, dialect } = exchange;
-    if (parsed.isBackground === true) return startInBackground(request, parsed);
+    if (parsed.answersToSession === true) return startForSession(request, parsed);
     if (parsed.decisions !== undefined) return answerDecided(exchange, { ...parsed, decisions: parsed.decisions });
     const { model, stream } = parsed.request;
     const controller = new AbortController();
@@ -142,10 +142,10 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     return { ...parsed, request: { ...parsed.request, messages: insertInterrupted(messages, rounds), hasExecutedCalls: true } };
   }
 
-  async function startInBackground(request: FastifyRequest, parsed: ParsedRequest): Promise<unknown> {
+  async function startForSession(request: FastifyRequest, parsed: ParsedRequest): Promise<unknown> {
     if (parsed.request.sessionId === undefined)
       throw sessionNeeded('background: true requires the session_id of an open websocket session, which receives the answer.');
-    const runId = await options.runInBackground(
+    const runId = await options.answerToSession(
       parsed,
       {
         caller: request.caller,
