@@ -49,7 +49,7 @@ interface ReadAt {
   isBare: boolean;
 }
 
-const plain: Enclosure = { ...bare, allowsPlainCalls: true };
+const plain: Enclosure = { ...bare, allowsPythonicCalls: true };
 
 /** Budget for rereading after false starts: this many characters plus `rereadingShare` times the text. It keeps the work on hostile text linear. */
 const freeRereading = 64 * 1024;

@@ -100,7 +100,7 @@ export const noise = [
 
 export const thoughtEnds = thoughts.map(({ close }) => close);
 
-const marked: Enclosure = { isMarked: true, closes: [], allowsPlainCalls: true };
+const marked: Enclosure = { isMarked: true, closes: [], allowsPythonicCalls: true };
 
 export const marks: Mark[] = [
   ...blocks.map(([open, closes]): Mark => ({ kind: 'block', open, enclosure: { ...marked, open, closes }, keeps: 0 })),

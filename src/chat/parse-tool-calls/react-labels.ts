@@ -66,7 +66,7 @@ export function readAction(context: ReadContext, from: number): Action {
   if (next?.label === 'action input') return readInput(context, name, next.end);
   const follows = next && { next };
   if (/\w\(.*\)$/.test(name))
-    return { ...readCalls(context, { from, start, enclosure: { ...marked, allowsPlainCalls: true } }), ...follows };
+    return { ...readCalls(context, { from, start, enclosure: { ...marked, allowsPythonicCalls: true } }), ...follows };
   if (name === '' || /^(?:none|n\/a|final answer)$/i.test(name)) return { entries: [], end: from, ...follows };
   return { entries: [input.isCut && isLast ? damagedCall('truncated', text, name) : readCall(name, {}, text)], end: nameEnd, ...follows };
 }

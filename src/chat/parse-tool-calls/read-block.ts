@@ -90,18 +90,18 @@ export class BlockReader {
 /** The forms, told apart by their first characters. */
 function readInAnyForm(context: ReadContext, at: number, enclosure: Enclosure): Reading {
   const { input } = context;
-  const { isMarked, allowsPlainCalls, allowsPrint } = enclosure;
+  const { isMarked, allowsPythonicCalls, allowsPrint } = enclosure;
   const character = input.at(at);
   if (character === '{') return readJsonCalls(context, at, enclosure);
   if (character === '[') {
     const isPythonic = /[\p{L}_]/u.test(input.at(input.skipSpace(at + 1)));
     return isPythonic ? readPythonicList(context, at, enclosure) : readJsonCalls(context, at, enclosure);
   }
-  if (character === '"' && (isMarked || allowsPlainCalls === true)) return readQuotedJson(context, at, enclosure);
+  if (character === '"' && (isMarked || allowsPythonicCalls === true)) return readQuotedJson(context, at, enclosure);
   if (isMarked && character === '<' && input.firstOf(tagOpenings, at) !== undefined) return readTagCall(context, at);
   if (isMarked && (character !== '<' || input.firstOf(namedOpenings, at) !== undefined)) return readNamedCall(context, at, enclosure);
   if (allowsPrint === true && input.startsWith('print(', at)) return readPrintedCall(context, at, enclosure);
-  return allowsPlainCalls === true ? readPythonicCall(context, at, enclosure) : noCall(at);
+  return allowsPythonicCalls === true ? readPythonicCall(context, at, enclosure) : noCall(at);
 }
 
 /** Turns unreadable JSON between marks into a damaged call up to the closing mark, so that the next block is found. */

@@ -30,7 +30,7 @@ export interface Enclosure {
   /** Marks that end the block. */
   closes: readonly string[];
   /** `name(…)` counts as a call, as in a fence or a whole answer. */
-  allowsPlainCalls?: boolean;
+  allowsPythonicCalls?: boolean;
   /** Reject JSON at once if its first key is not one that calls have. */
   needsCallKey?: boolean;
   /** Lines that begin with `#` or `//` may stand between calls. */
