@@ -74,7 +74,7 @@ export const limits = {
   requestFunctions: 10_000,
   /** Response headers are sent after this time at the latest, so that proxies in front do not time out. */
   headersDelayMs: 10_000,
-  /** Interval of SSE comments while tools run or a model thinks. */
+  /** How often a stream is looked at: one that has sent nothing since the last look gets a comment, so that proxies in front keep it. */
   keepAliveMs: 15_000,
 
   // Presets

@@ -24,7 +24,7 @@ export function requestServerHeaders(
   return serverHeaders(server, server.headers, security);
 }
 
-/** All headers of a request to any tool server. Names are in lower case; later sets win. */
+/** The headers that a connection adds to a request, whatever the operation. Names are in lower case; later sets win. */
 function serverHeaders(
   connection: Credential,
   headers: Record<string, string>,

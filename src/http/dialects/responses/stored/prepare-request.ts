@@ -95,7 +95,7 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
     const own = itemsIn(body['input']);
     const previousId = typeof previous === 'string' ? previous : undefined;
     if (previousId !== undefined && !isStoring) throw notFound(`${noStore} ${wholeInput}`);
-    // As above.
+    // The schema says that the input is wrong.
     if (own === undefined) return { body, restored: 0 };
     const asked: Asked = { previousId, isStored, own };
     const isWhole = previousId === undefined && (!isStoring || own.every((item) => referenceIn(item) === undefined));
