@@ -14,6 +14,7 @@ import { startTimeServer } from '../demo/time-server.ts';
 import { isLoopbackName } from '../http/auth/authenticate.ts';
 import { openLogger } from '../observability/logger.ts';
 import { guardUserCode } from './guard-user-code.ts';
+import { shrinkAtRest } from './shrink-at-rest.ts';
 import { version } from '../app/version.ts';
 
 /** Every chat reads the registry. Changes by another process become visible after this delay. */
@@ -72,6 +73,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), `${config.host} can be reached from elsewhere`);
   else if (config.oidc !== undefined) showFirstKey(await app.createFirstKey(), 'a gateway with auth.oidc is never open');
 
+  shrinkAtRest();
   const skip = guardUserCode(config, logger);
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'uncaught error: the gateway exits');
