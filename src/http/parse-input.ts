@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
+import { parseToFirstIssue } from '../shared/parse-to-first-issue.ts';
 import { GatewayError, invalidField } from '../core/errors.ts';
 
 /**
@@ -7,9 +8,9 @@ import { GatewayError, invalidField } from '../core/errors.ts';
  * @throws GatewayError `invalid_request` with `param` set to the first field at fault
  */
 export function parseInput<Output>(schema: z.ZodType<Output>, value: unknown, expected = 'a JSON object'): Output {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
+  const parsed = parseToFirstIssue(schema, value);
+  if ('data' in parsed) return parsed.data;
+  const { issue } = parsed;
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
   const param = [...(issue?.path ?? []), ...unknown].join('.').slice(0, 200);
   if (param === '') throw new GatewayError('invalid_request', `The body must be ${expected}.`);

@@ -1,12 +1,13 @@
 import type { z } from 'zod';
 import { GatewayError, invalidField } from '../core/errors.ts';
 import { describeSchemaIssue } from '../shared/describe-schema-issue.ts';
+import { parseToFirstIssue } from '../shared/parse-to-first-issue.ts';
 
 /** Validates user input. `path` is where the value is in the request body or file. @throws GatewayError `invalid_request`, see `invalidAt` */
 export function parseRecord<Value>(schema: z.ZodType<Value>, value: unknown, path: readonly PropertyKey[] = []): Value {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
+  const parsed = parseToFirstIssue(schema, value);
+  if ('data' in parsed) return parsed.data;
+  const { issue } = parsed;
   throw invalidAt([...path, ...(issue?.path ?? [])], describeSchemaIssue(issue));
 }
 

@@ -101,6 +101,13 @@ const bodies: StopCase[] = [
     return `{"model":"mock","tool_ids":[],"messages":[${times(40, () => `{"role":"user","content":${content}}`)}]}`;
   }),
   bodyCase('a body of 3 million empty lists', chat, emptyLists),
+  bodyCase('a body of 490,000 numbers where parts of messages belong', chat, () => {
+    const content = `[${times(9_990, () => '1')}]`;
+    return `{"model":"mock","tool_ids":[],"messages":[${times(49, () => `{"role":"user","content":${content}}`)}]}`;
+  }),
+  bodyCase('a body of 490,000 numbers where calls belong', chat, () => {
+    return `{"model":"mock","tool_ids":[],"messages":[{"role":"assistant","content":"","tool_calls":[${times(490_000, () => '1')}]}]}`;
+  }),
   bodyCase('a body of 400,000 tools', chat, () => chatWith(`"tools":[${times(400_000, () => '{"type":"x"}')}]`)),
   bodyCase('specs of 128 functions with 3,000 parameters each', chat, () => {
     const parameters = `{"type":"object","properties":{${times(1_500, (index) => `"p${index}":{"type":"string"}`)}}}`;

@@ -4,6 +4,7 @@ import { limits } from '../../../core/limits.ts';
 import { describeSchemaIssue } from '../../../shared/describe-schema-issue.ts';
 import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { parseToFirstIssue } from '../../../shared/parse-to-first-issue.ts';
 
 /**
  * To be called before a body is parsed: each field is looked at several times, and may go to the backend.
@@ -23,9 +24,9 @@ export function requireBoundedBody(value: unknown, expected: string): JsonObject
 
 /** `path`: of the value within the body. @throws GatewayError `invalid_request` with `param` set to the first field at fault */
 export function parseFields<Output>(schema: z.ZodType<Output>, value: unknown, path?: string): Output {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
+  const parsed = parseToFirstIssue(schema, value);
+  if ('data' in parsed) return parsed.data;
+  const { issue } = parsed;
   const param = [...(path === undefined ? [] : [path]), ...(issue?.path ?? [])].join('.');
   const problem = describeSchemaIssue(issue);
   throw param === '' ? new GatewayError('invalid_request', `body: ${problem}`, { param }) : invalidField(param, problem);
