@@ -123,6 +123,7 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
       }),
 
     async replace(values, signal) {
+      requireFewEnough(values);
       const titles = await titlesFor(values, signal);
       return inTurn(async () => {
         const before = new KnownRecords(await registry.listToolServers('all'));
@@ -142,6 +143,12 @@ export function createToolServerAdmin(options: ToolServerAdminOptions): ToolServ
 
     delete: (id) => inTurn(() => registry.deleteToolServer(id)),
   };
+}
+
+/** Before anything is done for each of them. @throws GatewayError `invalid_request` */
+function requireFewEnough(values: unknown): void {
+  if (Array.isArray(values) && values.length > maxToolServers)
+    throw new GatewayError('invalid_request', `There may be at most ${maxToolServers} tool servers, and the list has ${values.length}.`);
 }
 
 /** Errors are ignored here; they are reported when the connection is created. */

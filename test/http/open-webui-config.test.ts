@@ -86,3 +86,17 @@ test.each<[string, unknown, RegExp]>([
   expect(body.detail).toMatch(reason);
   expect(body.error.message).toBe(body.detail);
 });
+
+test('a list of too many tool servers is refused before any of their documents is asked for', async () => {
+  await using app = await adminApp();
+  const entries = Array.from({ length: 1_001 }, (_, index) => ({ url: `http://maps.test/${index}` }));
+  for (const [method, url, body] of [
+    ['POST', path, { TOOL_SERVER_CONNECTIONS: entries }],
+    ['PUT', '/api/tool-servers', entries],
+  ] as const) {
+    const { status, body: refusal } = await app.ask(method, url, body);
+    expect(status).toBe(400);
+    expect(refusal.error).toMatchObject({ code: 'invalid_request', message: expect.stringContaining('at most 1000 tool servers') });
+  }
+  expect(app.script.requests).toEqual([]);
+});
