@@ -32,6 +32,21 @@ export function isDeeperThan(value: unknown, maxDepth: number): boolean {
   return false;
 }
 
+/** Counts lists, objects, and what is in them; stops at the first one too many. */
+export function hasMoreEntriesThan(value: unknown, maxEntries: number): boolean {
+  let entries = 0;
+  for (let level: object[] = isNested(value) ? [value] : []; level.length > 0;) {
+    const next: object[] = [];
+    for (const node of level) {
+      entries += Array.isArray(node) ? node.length : Object.keys(node).length;
+      if (entries > maxEntries) return true;
+      addNested(node, next);
+    }
+    level = next;
+  }
+  return false;
+}
+
 /** `for…in` is up to four times faster than `Object.values` on large objects; parsed JSON has no inherited enumerable properties. */
 function addNested(node: object, found: object[]): void {
   if (Array.isArray(node)) {

@@ -1,11 +1,16 @@
 import { z } from 'zod';
-import { isDeeperThan, isJsonObject } from '../shared/json.ts';
+import { hasMoreEntriesThan, isDeeperThan, isJsonObject } from '../shared/json.ts';
 import { longestTimerMs } from '../shared/timer-limits.ts';
 import { limits } from '../core/limits.ts';
 import { whyNotForwarded } from '../core/chat/request-headers.ts';
 
 /** Of a connection, of its `config` and of its `info`, each: every value may have to be encrypted separately. */
 const maxKeys = 1_000;
+
+/** Of all a connection says besides its document: two lists of ten thousand functions. All of it is compared and encrypted with each change. */
+const maxEntries = 25_000;
+/** Of ten thousand names, separated by commas. */
+const longestNames = 640_000;
 
 /** A token as in RFC 9110, section 5.6.2. */
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
@@ -83,7 +88,7 @@ const forwardedNames = z
 const document = z.union([z.string().max(limits.documentBytes), z.custom<object>(isJsonObject, 'must be a document or its text')]);
 
 const names = z
-  .union([z.string(), z.array(z.string())])
+  .union([z.string().max(longestNames), z.array(z.string())])
   .transform((value) => (Array.isArray(value) ? value : value.split(',')).map((name) => name.trim()).filter((name) => name !== ''));
 
 const config = z.looseObject({
@@ -152,6 +157,10 @@ export const connectionSchema = z
   .superRefine((connection, context) => {
     if ([connection, connection.config, connection.info].some((part) => Object.keys(part ?? {}).length > maxKeys)) {
       context.addIssue({ code: 'custom', message: `has more than ${maxKeys} keys in one place` });
+    }
+    const { spec: _document, ...rest } = connection;
+    if (hasMoreEntriesThan(rest, maxEntries)) {
+      context.addIssue({ code: 'custom', message: `has more than ${maxEntries} entries besides its document` });
     }
     if (isDeeperThan(connection, limits.documentDepth)) {
       context.addIssue({ code: 'custom', message: `is nested more than ${limits.documentDepth} levels deep` });

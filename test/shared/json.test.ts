@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isDeeperThan } from '../../src/shared/json.ts';
+import { hasMoreEntriesThan, isDeeperThan } from '../../src/shared/json.ts';
 
 function nested(levels: number, wrap: (value: unknown) => unknown): unknown {
   let value: unknown = 1;
@@ -25,4 +25,17 @@ test.each<[string, unknown, number, boolean]>([
   ['a key of every prototype', JSON.parse('{"__proto__":{"constructor":{}}}'), 2, true],
 ])('%s (%#)', (_name, value, maxDepth, expected) => {
   expect(isDeeperThan(value, maxDepth)).toBe(expected);
+});
+
+test.each<[string, unknown, number, boolean]>([
+  ['a number', 1, 0, false],
+  ['an empty list', [], 0, false],
+  ['numbers of a list', [1, 2, 3], 3, false],
+  ['one more', [1, 2, 3, 4], 3, true],
+  ['fields', { a: 1, b: null }, 1, true],
+  ['what lies in lists and objects', [{ a: [1, 2] }, 'text'], 5, false],
+  ['one more in them', [{ a: [1, 2, 3] }, 'text'], 5, true],
+  ['a million levels', nested(1_000_000, (value) => [value]), 1_000_000, false],
+])('entries: %s (%#)', (_name, value, maxEntries, expected) => {
+  expect(hasMoreEntriesThan(value, maxEntries)).toBe(expected);
 });

@@ -22,6 +22,22 @@ function refusalOf(run: () => unknown): GatewayError {
 }
 
 describe('a connection', () => {
+  it.each<[string, object, string]>([
+    ['lists of names', { config: { tags: Array.from({ length: 25_001 }, () => 'a') } }, 'entries'],
+    ['names in one text', { config: { function_name_filter_list: 'a,'.repeat(25_001) } }, 'entries'],
+    ['what nobody knows', { config: { other: Array.from({ length: 25_001 }, () => 1) } }, 'entries'],
+    ['a text of names that is longer than any list', { config: { function_name_filter_list: 'a'.repeat(640_001) } }, 'characters'],
+  ])('may not hold more than anybody reads, in %s', (_what, fields, problem) => {
+    expect(refusalOf(() => parse({ url: 'http://localhost:8000', ...fields })).message).toContain(problem);
+  });
+
+  it('may have a document of any number of values, and lists of as many functions as a document has', () => {
+    const names = Array.from({ length: 10_000 }, (_, index) => `function_${index}`);
+    const spec = { openapi: '3.1.0', paths: {}, 'x-rows': Array.from({ length: 30_000 }, () => 1) };
+    const config = { function_name_filter_list: names.join(), needs_approval: names };
+    expect(parse({ url: 'http://localhost:8000', spec, config })).toMatchObject({ extra: { config: { needs_approval: names } } });
+  });
+
   it('needs no more than its address', () => {
     expect(parse({ url: ' http://localhost:8000/ ' })).toEqual({
       id: 'localhost-8000',
