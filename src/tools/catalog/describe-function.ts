@@ -12,8 +12,6 @@ const partCharacters = (limits.functionTokens / 2) * charactersPerToken;
 const shownCharacters = 200;
 /** Names in an error. */
 const shownNames = 40;
-/** Of the names of thousands of functions, for the nearest one. */
-const comparedNames = 2_000;
 /** Of the function's own description, where no part is asked for. */
 const describedCharacters = 4_000;
 
@@ -66,7 +64,7 @@ function refusal(message: string): ToolOutcome {
 
 function unknownFunction(tools: ReadonlyMap<string, Tool>, name: string): string {
   const shown = name.slice(0, shownCharacters);
-  const names = [...tools.keys()].slice(0, comparedNames);
+  const names = [...tools.keys()];
   const nearest = names.length === 0 ? '' : ` The nearest is "${nearestWord(shown, names).word}".`;
   return `There is no function "${shown}".${nearest}`;
 }
