@@ -10,6 +10,7 @@ import type {
   ServerContext,
 } from '@modelcontextprotocol/server';
 import { GatewayError } from '../../core/errors.ts';
+import { limits } from '../../core/limits.ts';
 import { readChain } from '../../core/tools/gateway-chain.ts';
 import type { ContentsKind, ServerContents } from '../../core/tools/server-contents.ts';
 import { askerOf } from './mcp-request.ts';
@@ -37,7 +38,7 @@ export function handleContents(server: Server, contents: ServerContents): void {
   server.setRequestHandler('resources/read', async ({ params: { uri } }, context) => {
     const result = await translated(
       () => contents.read(uri, askerOf(context)),
-      () => new ResourceNotFoundError(uri),
+      () => new ResourceNotFoundError(uri.slice(0, limits.mcpUriCharacters)),
     );
     return result as unknown as ReadResourceResult;
   });

@@ -195,6 +195,24 @@ describe('resources of MCP servers through /mcp', () => {
     expect(peers.asked).toEqual([]);
   });
 
+  test('what is named by megabytes is not found, and not repeated', async () => {
+    const { peers, connect } = await doorTo({ one: { resources: manyResources(1), prompts: [{ name: 'ask' }], read: text } });
+    const client = await connect();
+    const long = 'a'.repeat(200_000);
+    const refusals = await Promise.all([
+      client.readResource({ uri: `toolwharf://one/${long}` }).catch((error: unknown) => error),
+      client.getPrompt({ name: `one/${long}` }).catch((error: unknown) => error),
+      client
+        .complete({ ref: { type: 'ref/prompt', name: `one/${long}` }, argument: { name: 'a', value: '' } })
+        .catch((error: unknown) => error),
+    ]);
+    for (const refusal of refusals) {
+      expect(refusal).toMatchObject({ code: -32602 });
+      expect(JSON.stringify(refusal).length + String(refusal).length).toBeLessThan(10_000);
+    }
+    expect(peers.asked).toEqual([]);
+  });
+
   test('the filter of a server holds for its contents: prompts by name, resources by URI or template', async () => {
     const peer = (): ContentsPeer => ({
       resources: [...manyResources(2), { uri: 'secret://1', name: 'Secret' }],

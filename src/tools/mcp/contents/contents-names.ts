@@ -1,5 +1,10 @@
+import { limits } from '../../../core/limits.ts';
+
 /** Before the URIs of resources: what follows is the server's id, a slash, and the resource's own URI, unchanged. */
 const scheme = 'toolwharf://';
+
+/** No list has a longer one: the scheme, a server's id and its own URI. A client may ask for megabytes. */
+const longest = limits.mcpUriCharacters + 100;
 
 const uriForm = /^toolwharf:\/\/(?<server>[a-z0-9_-]{1,64})\/(?<own>.+)$/s;
 const nameForm = /^(?<server>[a-z0-9_-]{1,64})\/(?<own>.+)$/s;
@@ -29,6 +34,7 @@ export function readName(name: string): OwnName | undefined {
 }
 
 function read(form: RegExp, text: string): OwnName | undefined {
+  if (text.length > longest) return undefined;
   const { server, own } = form.exec(text)?.groups ?? {};
   return server === undefined || own === undefined ? undefined : { server, own };
 }
