@@ -12,6 +12,7 @@ import { forAnotherModel } from '../chat/loop/round-messages.ts';
 import { runAsPreset } from '../chat/loop/run-as-preset.ts';
 import type { PresetServices } from '../chat/loop/run-as-preset.ts';
 import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
+import { requireBoundedCalls } from '../chat/loop/require-bounded-calls.ts';
 import { requireModels } from '../chat/loop/require-model.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
@@ -226,6 +227,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
   return {
     start(request, { caller, controller, readHeader, address }) {
       requireReady(caller, request);
+      requireBoundedCalls(request.messages);
       const { model, mode } = request;
       const runId = newRunId();
       const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });

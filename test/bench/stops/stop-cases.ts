@@ -170,6 +170,14 @@ const bodies: StopCase[] = [
       `{"role":"tool","tool_call_id":"c${index}","content":"Done."}`;
     return `{"model":"mock","tool_ids":[],"messages":[${times(2_490, pair)},{"role":"user","content":"Hello"}]}`;
   }),
+  bodyCase('arguments of a call in the messages that are 1.5 million lists', chat, () => {
+    const call = `{"id":"c","type":"function","function":{"name":"f","arguments":"{\\"a\\":[${times(1_500_000, () => '[]')}]}"}}`;
+    const answered = `{"role":"assistant","content":null,"tool_calls":[${call}]},{"role":"tool","tool_call_id":"c","content":"Done."}`;
+    return `{"model":"mock","tool_ids":[],"messages":[${answered},{"role":"user","content":"Hello"}]}`;
+  }),
+  bodyCase('a URI of 8 MB that is asked of /mcp', '/mcp', () => {
+    return `{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"${'a://'.repeat(2_000_000)}"}}`;
+  }),
   bodyCase('2,000 calls and results in the words of Messages', '/v1/messages', () => {
     const pair = (index: number): string =>
       `{"role":"assistant","content":[{"type":"tool_use","id":"c${index}","name":"f","input":{}}]},` +
