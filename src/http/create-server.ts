@@ -24,6 +24,16 @@ export interface ServerOptions {
   newId: () => string;
 }
 
+/** The longest id of a model, percent-encoded. */
+const longestPath = 4_096;
+
+/** No route has a longer path. Routing takes its time for each character, before it is known who asks, and a thousand requests may arrive together. */
+function withoutLongPath(url: string): string {
+  if (url.length <= longestPath) return url;
+  const end = url.indexOf('?');
+  return end === -1 || end > longestPath ? url.slice(0, longestPath) : url;
+}
+
 /** Creates Fastify with everything that runs before the routes: body limits, errors, CORS, and the guard, in this order. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId } = options;
@@ -35,6 +45,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     // Model ids contain slashes and digests; the default of 100 characters would refuse long ones with a 414. Base URLs with an extra slash are
     // the most common mistake of clients; roles and limits follow the matched route, however it is spelled.
     routerOptions: { maxParamLength: 1_024, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
+    rewriteUrl: ({ url = '/' }) => withoutLongPath(url),
     genReqId: () => newId(),
     // Without the options of the route, because none has any: Pino would look through them.
     childLoggerFactory: (...[log, bindings, , { method, url = '' }]) =>

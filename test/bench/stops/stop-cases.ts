@@ -1029,6 +1029,8 @@ const crowds: StopCase[] = [
   crowdCase('1,000 questions for all functions that arrive together', '/api/tools'),
   crowdCase('1,000 requests for the page of the API that arrive together', '/docs'),
   crowdCase('1,000 requests for the state that arrive together', '/health'),
+  crowdCase('1,000 paths of 14,000 slashes that arrive together', '/'.repeat(14_000)),
+  crowdCase('1,000 paths of 3,500 encoded parts that arrive together', `/console${'/%41'.repeat(3_500)}`),
   aheadCase('1,000 requests that one connection sends ahead', '/docs', 1_000),
   rawSocketCase('200,000 empty fragments on each of four sockets', () =>
     Buffer.concat([frameOf(1, { isFinal: false }), ...repeated(frameOf(0, { isFinal: false }))]),
