@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import { GatewayError, invalidField, unknownId } from '../core/errors.ts';
 import type { Origin, Registry, ToolServerRecord } from '../core/stores/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../core/tools/tool-server-report.ts';
-import { toDocumentUrl } from '../shared/document-url.ts';
+import { toDocumentUrl, withoutSlashesAtEnd } from '../shared/document-url.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { redactUrl, restoreUrl } from '../shared/secrets/secret-urls.ts';
@@ -233,5 +233,5 @@ class KnownRecords {
 
 /** Slashes between URL and path are ignored. */
 function documentOf(url: string, path: string): string {
-  return `${url.trim().replace(/\/+$/, '')} ${path.trim().replace(/^\/+/, '')}`;
+  return `${withoutSlashesAtEnd(url.trim())} ${path.trim().replace(/^\/+/, '')}`;
 }

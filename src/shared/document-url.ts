@@ -9,9 +9,10 @@ const documentFolder =
  * Documents without a file extension: of springdoc (`/v3/api-docs`, and `/v3/api-docs/<group>`; its folder is not part of the API) and of NestJS
  * (`/api-json` beside the page `/api`).
  */
-const documentWithoutExtension =
-  /^(?<folder>.*[^/])\/+(?<document>v\d+\/api-docs(?:\/[^/?#]+)?|(?:api|api-docs|docs|documentation|openapi|swagger)-(?:json|yaml))\/*$/i;
-const documentWithExtension = /^(?<folder>.*[^/])\/+(?<document>[^/?#]+\.(?:json|ya?ml))\/*$/i;
+const documentWithoutExtension = /^(?:v\d+\/api-docs(?:\/[^/?#]+)?|(?:api|api-docs|docs|documentation|openapi|swagger)-(?:json|yaml))$/i;
+const documentWithExtension = /^[^/?#]+\.(?:json|ya?ml)$/i;
+/** Parts of a path that the longest of these has. */
+const documentParts = 3;
 
 /**
  * The URL of a tool server and the path of its document. People often paste the URL of the document instead of the server's: then its last segment
@@ -21,14 +22,33 @@ const documentWithExtension = /^(?<folder>.*[^/])\/+(?<document>[^/?#]+\.(?:json
  */
 export function toDocumentUrl(url: string, path: string | null | undefined): { url: string; path: string } {
   const wanted = path || usualDocumentPath;
-  const pasted = wanted === usualDocumentPath ? (documentWithoutExtension.exec(url) ?? documentWithExtension.exec(url)) : null;
-  const { folder, document } = pasted?.groups ?? {};
-  if (folder === undefined || document === undefined || !isBelowHost(folder)) return { url, path: wanted };
+  const pasted = wanted === usualDocumentPath ? documentAtEnd(url) : undefined;
+  if (pasted === undefined || !isBelowHost(pasted.folder)) return { url, path: wanted };
+  const { folder, document } = pasted;
   const documents = documentFolder.exec(folder);
   const server = folder.slice(0, documents?.index);
   return documents === null || !isBelowHost(server)
     ? { url: folder, path: document }
     : { url: server, path: `${documents.groups?.['name']}/${document}` };
+}
+
+/** A pattern for all of it would go through a long run of slashes again from each of them. */
+function documentAtEnd(url: string): { folder: string; document: string } | undefined {
+  const whole = withoutSlashesAtEnd(url);
+  const places: number[] = [];
+  for (let at = whole.lastIndexOf('/'); at > 0 && places.length < documentParts; at = whole.lastIndexOf('/', at - 1)) places.push(at);
+  const endings = places.map((at) => ({ folder: withoutSlashesAtEnd(whole.slice(0, at)), document: whole.slice(at + 1) }));
+  return (
+    endings.find(({ document }) => documentWithoutExtension.test(document)) ??
+    endings.find(({ document }) => documentWithExtension.test(document))
+  );
+}
+
+/** In one pass, as `/\/+$/` is not: it begins anew at each slash. */
+export function withoutSlashesAtEnd(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '/') end -= 1;
+  return text.slice(0, end);
 }
 
 /** The origin of the document: that of `path` if it is a full URL, else that of `url`. Undefined for an invalid URL. */

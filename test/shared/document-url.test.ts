@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { toDocumentUrl } from '../../src/shared/document-url.ts';
+import { toDocumentUrl, withoutSlashesAtEnd } from '../../src/shared/document-url.ts';
 
 test.each<[string, string | undefined, string, string]>([
   ['http://a.test', undefined, 'http://a.test', 'openapi.json'],
@@ -33,4 +33,30 @@ test.each<[string, string | undefined, string, string]>([
   ['http://a.test/json', undefined, 'http://a.test/json', 'openapi.json'],
 ])('%s with the path %s is the server %s with the document %s', (url, path, server, document) => {
   expect(toDocumentUrl(url, path)).toEqual({ url: server, path: document });
+});
+
+// As a pattern that begins anew at each slash, each of these would take hours.
+test.each([
+  ['at the end', (slashes: string) => `http://a.test/v1${slashes}`, (slashes: string) => `http://a.test/v1${slashes}`, 'openapi.json'],
+  ['before a name', (slashes: string) => `http://a.test${slashes}x`, (slashes: string) => `http://a.test${slashes}x`, 'openapi.json'],
+  ['before a document', (slashes: string) => `http://a.test${slashes}docs.json`, () => 'http://a.test', 'docs.json'],
+  [
+    'within a folder',
+    (slashes: string) => `http://a.test/a${slashes}b/docs.json`,
+    (slashes: string) => `http://a.test/a${slashes}b`,
+    'docs.json',
+  ],
+])('a million slashes %s are passed once', (_where, toUrl, toServer, document) => {
+  const slashes = '/'.repeat(1_000_000);
+  expect(toDocumentUrl(toUrl(slashes), undefined)).toEqual({ url: toServer(slashes), path: document });
+});
+
+test.each([
+  ['http://a.test/', 'http://a.test'],
+  ['http://a.test//', 'http://a.test'],
+  ['a//b', 'a//b'],
+  ['//', ''],
+  ['', ''],
+])('%j without slashes at its end is %j', (text, expected) => {
+  expect(withoutSlashesAtEnd(text)).toBe(expected);
 });

@@ -145,6 +145,10 @@ const bodies: StopCase[] = [
       tool_servers: [{ url: 'http://127.0.0.1:9', openapi: documentOf({ type: 'object' }, schemas) }],
     });
   }),
+  bodyCase('64 servers of a request whose addresses are full of slashes', chat, () => {
+    const url = `http://127.0.0.1:9${'/'.repeat(2_000)}x`;
+    return JSON.stringify({ ...plainChat, tool_servers: Array.from({ length: 64 }, () => ({ url })) });
+  }),
   bodyCase('a picture of 9 MB', chat, () => {
     const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'iVBORw0KGgo'.repeat(820_000)}` } };
     return JSON.stringify({ ...plainChat, messages: [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }, picture] }] });

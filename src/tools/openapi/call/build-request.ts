@@ -1,3 +1,4 @@
+import { withoutSlashesAtEnd } from '../../../shared/document-url.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { PreparedRequest } from '../../../core/tools/browser-call.ts';
@@ -94,7 +95,7 @@ function buildUrl({ path, bindings }: Operation, values: readonly BoundValue[], 
   });
   const query = [fixedQuery, ...values.flatMap(queryParts)].filter((part) => part !== '').join('&');
   const base = new URL(baseUrl);
-  const prefix = base.pathname.replace(/\/+$/, '');
+  const prefix = withoutSlashesAtEnd(base.pathname);
   const url = new URL(`${base.origin}${prefix}${filled}${query === '' ? '' : `?${query}`}`);
   const isExpectedPath =
     url.origin === base.origin &&

@@ -5,6 +5,7 @@ import { readBytes, type OutboundResponse, type SendOutbound, type Trust } from 
 import type { FetchFile } from './gather-files.ts';
 import { openDocumentAside, type DocumentReader } from './open-document-aside.ts';
 import type { DocumentJob, OpenedDocument } from './open-document.ts';
+import { withoutSlashesAtEnd } from '../../../shared/document-url.ts';
 import { laterLimit } from '../../../shared/timer-limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 
@@ -28,7 +29,7 @@ const accept = 'application/json, application/yaml, text/yaml;q=0.9, */*;q=0.8';
 export function documentUrl(url: string, path: string): string {
   if (/^https?:\/\//i.test(path)) return path;
   const { origin, pathname } = new URL(url);
-  return `${origin}${pathname.replace(/\/+$/, '')}/${path.replace(/^\/+/, '')}`;
+  return `${origin}${withoutSlashesAtEnd(pathname)}/${path.replace(/^\/+/, '')}`;
 }
 
 /** What shows whether a document has changed since it was loaded. */
