@@ -28,7 +28,7 @@ export default defineConfig({
     // Ends what hangs. A busy machine must not reach it.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    expect: { poll: { timeout: 15_000 } },
+    expect: { poll: { timeout: 45_000, interval: 20 } },
     // Node loads the sources as it does for the product: no module is mocked, so that nothing needs Vite's transform.
     experimental: { viteModuleRunner: false },
     projects: [

@@ -102,7 +102,7 @@ async function watchedPage(url: string, options: BrowserContextOptions): Promise
     faults.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
-  page.setDefaultTimeout(10_000);
+  page.setDefaultTimeout(45_000);
   // The first page of a process waits until the console is made.
   page.setDefaultNavigationTimeout(30_000);
   return { page, faults, foreign, [Symbol.asyncDispose]: () => context.close() };

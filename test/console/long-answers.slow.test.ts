@@ -24,7 +24,7 @@ const wholeText = (page: Page): Promise<string> => page.evaluate(() => document.
 /** Long answers come on the screen over some frames. */
 async function untilShown(page: Page, last: string): Promise<void> {
   await page.locator('.chat-answer .chat-foot').waitFor();
-  await expect.poll(async () => (await wholeText(page)).includes(last), { timeout: 20_000 }).toBe(true);
+  await expect.poll(async () => (await wholeText(page)).includes(last)).toBe(true);
 }
 
 describeInChromium('a long answer', () => {
@@ -36,7 +36,7 @@ describeInChromium('a long answer', () => {
     await using it = await openPage(gateway.url);
     const { page } = it;
     await ask(page, 'Tell me more');
-    await expect.poll(async () => (await wholeText(page)).includes('Sentence 2999 of'), { timeout: 20_000 }).toBe(true);
+    await expect.poll(async () => (await wholeText(page)).includes('Sentence 2999 of')).toBe(true);
     const parts = await page.locator('.markdown-part').count();
     await page.evaluate(() => {
       const changed = new Set<Element>();

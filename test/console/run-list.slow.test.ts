@@ -24,7 +24,7 @@ async function busyGateway(): Promise<Gateway> {
 
 const rowsOf = (page: Page) => page.locator('.runs tbody tr');
 async function shows(page: Page, count: number): Promise<void> {
-  await expect.poll(() => rowsOf(page).count(), { timeout: 10_000 }).toBe(count);
+  await expect.poll(() => rowsOf(page).count()).toBe(count);
 }
 
 /** Runs as the gateway would list them, for what takes too long to bring about. */
@@ -147,9 +147,9 @@ describeInChromium('the list of runs', () => {
     await page.clock.runFor(60_000);
     expect(asked).toBe(0);
     await show('visible');
-    await expect.poll(() => asked, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => asked).toBe(1);
     await page.getByRole('button', { name: 'Pause' }).click();
-    await expect.poll(() => asked, { timeout: 10_000 }).toBe(2);
+    await expect.poll(() => asked).toBe(2);
     await page.clock.runFor(60_000);
     expect(asked).toBe(2);
   });

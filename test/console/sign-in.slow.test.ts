@@ -126,7 +126,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     await signInAt(page, 'ada');
     await page.getByRole('button', { name: question }).click();
     await page.locator('.chat-answer .chat-foot').waitFor();
-    await expect.poll(() => authorization.grants('refresh_token').length, { timeout: 20_000 }).toBeGreaterThanOrEqual(2);
+    await expect.poll(() => authorization.grants('refresh_token').length).toBeGreaterThanOrEqual(2);
     await page.getByRole('textbox').fill('And in Oslo?');
     await page.keyboard.press('Enter');
     await page.locator('.chat-answer .chat-foot').nth(1).waitFor();

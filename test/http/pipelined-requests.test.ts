@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import { says, ScriptedModel } from '../_support/scripted-model.ts';
+import { waitFor } from '../_support/wait-for.ts';
 
 async function gatewayWith(
   model: ScriptedModel,
@@ -41,11 +42,11 @@ test('requests that are sent ahead begin one after the other, and are answered i
   const { send, read } = await gatewayWith(model);
   send('/v1/chat/completions', ask('first'));
   send('/v1/chat/completions', ask('second'));
-  await vi.waitFor(() => expect(model.requests).toHaveLength(1));
+  await waitFor(() => expect(model.requests).toHaveLength(1));
   await someTurns();
   expect(model.requests).toHaveLength(1);
   gate.resolve();
-  await vi.waitFor(() => expect(read()).toMatch(/"one".*"two"/s));
+  await waitFor(() => expect(read()).toMatch(/"one".*"two"/s));
 });
 
 test('what was sent ahead never begins when the client has gone', async () => {
@@ -53,9 +54,9 @@ test('what was sent ahead never begins when the client has gone', async () => {
   const { socket, send } = await gatewayWith(model);
   send('/v1/chat/completions', ask('first'));
   send('/v1/chat/completions', ask('second'));
-  await vi.waitFor(() => expect(model.requests).toHaveLength(1));
+  await waitFor(() => expect(model.requests).toHaveLength(1));
   socket.destroy();
-  await vi.waitFor(() => expect(model.requests[0]?.signal.aborted).toBe(true));
+  await waitFor(() => expect(model.requests[0]?.signal.aborted).toBe(true));
   await someTurns();
   expect(model.requests).toHaveLength(1);
 });
@@ -64,10 +65,10 @@ test('a connection with hundreds of requests that wait is closed', async () => {
   const model = new ScriptedModel([new Promise(() => undefined)]);
   const { socket, send } = await gatewayWith(model);
   send('/v1/chat/completions', ask('first'));
-  await vi.waitFor(() => expect(model.requests).toHaveLength(1));
+  await waitFor(() => expect(model.requests).toHaveLength(1));
   const closed = once(socket, 'close');
   socket.on('error', () => undefined);
   for (let index = 0; index < 300; index += 1) send('/health');
   await closed;
-  await vi.waitFor(() => expect(model.requests[0]?.signal.aborted).toBe(true));
+  await waitFor(() => expect(model.requests[0]?.signal.aborted).toBe(true));
 });

@@ -130,6 +130,7 @@ describe('saving', () => {
     expect((await memory.list({ ...page, since: 0 })).runs.map(({ id }) => id)).toEqual(['b', 'a']);
     isFull = true;
     begin('c').end({ status: 'completed' });
+    await vi.advanceTimersByTimeAsync(1_000);
     // Between two writes to the database a turn of the event loop passes, which fake timers do not.
     await waitFor(() => expect(faults).toHaveLength(2));
   });

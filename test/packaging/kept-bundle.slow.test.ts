@@ -56,9 +56,9 @@ async function start(until: (url: string) => boolean | Promise<boolean> = () => 
   child.stdout?.on('data', (piece: string) => (output += piece));
   child.stderr?.on('data', (piece: string) => (errors += piece));
   try {
-    await expect.poll(() => (child.exitCode === null ? output : errors), { timeout: 20_000 }).toContain('listens on');
+    await expect.poll(() => (child.exitCode === null ? output : errors)).toContain('listens on');
     const url = /listens on ([^\s"]+)/.exec(output)?.[1] ?? '';
-    await expect.poll(() => until(url), { timeout: 40_000 }).toBe(true);
+    await expect.poll(() => until(url)).toBe(true);
   } finally {
     const exit = once(child, 'exit');
     child.kill();

@@ -37,15 +37,15 @@ test('the folder is loaded anew while fifty chats run: none fails, and each keep
   await using gateway = await functionGateway({ 'f.js': version('v0') }, { backends: [backendOf(callerAt(gate))] });
   await gateway.app.server.listen({ host: '127.0.0.1', port: 0 });
   const running = Promise.all(Array.from({ length: chats }, () => gateway.ask()));
-  await expect.poll(() => gate.arrived, { timeout: 10_000 }).toBe(chats);
+  await expect.poll(() => gate.arrived).toBe(chats);
   const loaded = (): number => gateway.app.logLines.filter((line) => line.includes('f.js is loaded')).length;
   // Another module is broken and mended, and comes and goes meanwhile.
   for (const [index, other] of ['export const a = ;', functionModule('g'), 'throw new Error("x");'].entries()) {
     gateway.folder.write({ 'f.js': version(`v${'+'.repeat(index + 1)}`), 'other.js': other });
-    await expect.poll(loaded, { timeout: 10_000 }).toBe(index + 2);
+    await expect.poll(loaded).toBe(index + 2);
   }
   gateway.folder.remove('f.js');
-  await expect.poll(async () => (await gateway.get('/api/tools')).body.includes('function:f'), { timeout: 10_000 }).toBe(false);
+  await expect.poll(async () => (await gateway.get('/api/tools')).body.includes('function:f')).toBe(false);
   open();
   const answers = await running;
   const expected = { status: 200, finish: ['stop'], text: 'v0 0,v0 1,v0 2' };

@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { waitFor } from '../_support/wait-for.ts';
 import { announcedPort, endAllChildren, startNode } from '../bench/child-process.ts';
 import { adminKey, startGateway } from '../bench/gateway-process.ts';
 import type { Gateway } from '../bench/gateway-process.ts';
@@ -37,7 +38,7 @@ afterAll(async () => {
 async function promisesSoFar(): Promise<number> {
   rmSync(promisesFile, { force: true });
   process.kill(gateway.pid, 'SIGWINCH');
-  await vi.waitFor(() => expect(existsSync(promisesFile) && readFileSync(promisesFile, 'utf8')).toMatch(/\d\n/), 5_000);
+  await waitFor(() => expect(existsSync(promisesFile) && readFileSync(promisesFile, 'utf8')).toMatch(/\d\n/));
   return Number(readFileSync(promisesFile, 'utf8'));
 }
 

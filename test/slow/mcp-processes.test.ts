@@ -48,7 +48,7 @@ test('the last words of a process that ends at its start are told, without its c
   expect(await refresh(app)).toMatch(words);
   expect(await chat(app)).toMatch(words);
   await listen(app);
-  await expect.poll(() => app.logLines.join(''), { timeout: 20_000 }).toMatch(words);
+  await expect.poll(() => app.logLines.join('')).toMatch(words);
   expect(app.logLines.join('')).not.toContain('horse');
 });
 
@@ -71,12 +71,12 @@ test('a process that hangs at its start holds up no chat until it gives up, is t
   );
   await listen(app);
   expect(await chat(app)).toContain('still being opened');
-  await expect.poll(() => app.logLines.join(''), { timeout: 5_000 }).toContain('is slow to open: chats run without its functions');
+  await expect.poll(() => app.logLines.join('')).toContain('is slow to open: chats run without its functions');
   writeFileSync(go, '');
   const isReady = async (): Promise<string> => (await app.server.inject({ url: '/ready', headers: { host } })).body;
-  await expect.poll(isReady, { timeout: 30_000 }).toContain('{"id":"peer","state":"ok"');
+  await expect.poll(isReady).toContain('{"id":"peer","state":"ok"');
   expect(await chat(app)).not.toContain('still being opened');
-  await expect.poll(() => app.logLines.join(''), { timeout: 20_000 }).toContain('is open now: chats can use its functions');
+  await expect.poll(() => app.logLines.join('')).toContain('is open now: chats can use its functions');
 });
 
 test('a process that ends by itself later is told with its last words', { timeout: 60_000 }, async () => {
@@ -84,7 +84,7 @@ test('a process that ends by itself later is told with its last words', { timeou
     `setTimeout(() => { console.error('out of paper'); process.exit(1); }, 4_000); process.argv[2] = 'stdio'; await import(${JSON.stringify(everything)})`,
   );
   expect(await refresh(app)).toContain('"ok":true');
-  await expect.poll(() => app.logLines.find((line) => line.includes('has exited')), { timeout: 20_000 }).toContain('out of paper');
+  await expect.poll(() => app.logLines.find((line) => line.includes('has exited'))).toContain('out of paper');
 });
 
 describe('a process that sends more notifications than are read', () => {

@@ -55,14 +55,14 @@ const notification = (index: number | string): string => `{"jsonrpc":"2.0","meth
 
 test('a line of more values than a message may have is not parsed, and ends the process', async () => {
   const received = await receiveFrom(saying(`'{"jsonrpc":"2.0","id":1,"result":{"lists":[' + '[],'.repeat(200_000) + '[]]}}\\n'`));
-  await expect.poll(() => received.isClosed, { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => received.isClosed).toBe(true);
   expect(received.messages).toEqual([]);
   expect(received.errors.join('')).toContain(`more than ${limits.mcpMessageValues} values`);
 });
 
 test('a line of more bytes than a message may have ends the process', async () => {
   const received = await receiveFrom(saying(`'{"jsonrpc":"2.0","id":1,"result":"' + 'x'.repeat(${limits.mcpMessageBytes}) + '"}\\n'`));
-  await expect.poll(() => received.isClosed, { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => received.isClosed).toBe(true);
   expect(received.messages).toEqual([]);
   expect(received.errors.join('')).toContain(`more than ${limits.mcpMessageBytes} bytes`);
 });
@@ -72,7 +72,7 @@ test('many messages in one piece come in several turns of the event loop, and no
   const received = await receiveFrom(
     `let all = ''; for (let i = 0; i < ${count}; i++) all += '${notification("' + i + '")}'; process.stdout.write(all);`,
   );
-  await expect.poll(() => received.isClosed, { timeout: 10_000 }).toBe(true);
+  await expect.poll(() => received.isClosed).toBe(true);
   expect(received.messages.map((message) => ('params' in message ? message.params?.['data'] : undefined))).toEqual(
     Array.from({ length: count }, (_, index) => index),
   );

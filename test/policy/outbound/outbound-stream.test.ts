@@ -93,7 +93,7 @@ describe('leaving', () => {
       expect(Buffer.from(piece).toString()).toBe('one');
       break;
     }
-    await expect.poll(() => peer.connections[0]?.destroyed, { interval: 2, timeout: 5_000 }).toBe(true);
+    await expect.poll(() => peer.connections[0]?.destroyed).toBe(true);
   });
 
   it.each(['connecting', 'waiting', 'reading', 'reading-not'] as const)(
@@ -113,7 +113,7 @@ describe('leaving', () => {
       })();
       setTimeout(() => abort.abort(reason), 30);
       await expect(reading).rejects.toBe(reason);
-      await expect.poll(() => peer.connections.every(({ destroyed }) => destroyed), { interval: 2, timeout: 5_000 }).toBe(true);
+      await expect.poll(() => peer.connections.every(({ destroyed }) => destroyed)).toBe(true);
     },
   );
 
@@ -200,7 +200,7 @@ describe('time', () => {
   it('ends for an answer that nobody reads', async () => {
     const peer = await startPeer((socket) => socket.write(chunkedHead + chunk('one')));
     const response = await openDoor().send({ url: peer.origin, idleTimeoutMs: 40 });
-    await expect.poll(() => peer.connections[0]?.destroyed, { interval: 5, timeout: 500 }).toBe(true);
+    await expect.poll(() => peer.connections[0]?.destroyed).toBe(true);
     await expect(textOf(response)).rejects.toMatchObject({ failure: 'timeout', message: expect.stringContaining('was not read for') });
   });
 

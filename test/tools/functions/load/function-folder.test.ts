@@ -186,7 +186,7 @@ test('a toolset whose setup takes its time holds up nobody, and joins the others
   expect(opened.told('warn')).toEqual(['the toolset "set": setup is still running after 2 s; the toolset is offered once it is done']);
   await opened.folder.reload(false);
   gate.resolve();
-  await vi.waitFor(async () => expect(await opened.names()).toEqual(['function:g', 'toolset:set/f']));
+  await expect.poll(() => opened.names()).toEqual(['function:g', 'toolset:set/f']);
   expect(listening.heard).toEqual(['one opens']);
 });
 
@@ -195,7 +195,7 @@ test('the folder itself tells that a file was changed', async () => {
   await opened.folder.registry();
   opened.folder.watch();
   opened.disk.write({ 'a.js': answering('renewed') });
-  await expect.poll(() => opened.told('info'), { timeout: 10_000 }).toHaveLength(2);
+  await expect.poll(() => opened.told('info')).toHaveLength(2);
   expect(await (await runner(opened)())()).toBe('renewed');
 });
 
@@ -235,16 +235,16 @@ test('a module that takes its time holds up the others for two seconds, and join
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const first = ids();
-  await vi.waitFor(() => expect(loads).toHaveLength(2));
+  await expect.poll(() => loads).toHaveLength(2);
   loads.find(({ name }) => name === 'b.js')?.go();
   // A module that is loaded leaves no timer behind.
-  await vi.waitUntil(() => vi.getTimerCount() === 2, { interval: 1 });
+  await expect.poll(() => vi.getTimerCount()).toBe(2);
   await vi.advanceTimersByTimeAsync(2_000);
   expect(await first).toEqual(['function:g']);
   expect(told).toContain(stillLoading);
 
   loads.find(({ name }) => name === 'a.js')?.go();
-  await vi.waitFor(async () => expect(await ids()).toEqual(['function:f', 'function:g']));
+  await expect.poll(() => ids()).toEqual(['function:f', 'function:g']);
   expect(loads).toHaveLength(2);
   await folder.close();
 });
@@ -256,22 +256,22 @@ test('a module that does not come to an end is given up, and holds up nothing ag
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const first = folder.reload();
-  await vi.waitFor(() => expect(loads).toHaveLength(1));
+  await expect.poll(() => loads).toHaveLength(1);
   await vi.advanceTimersByTimeAsync(2_000);
   await first;
   await vi.advanceTimersByTimeAsync(8_000);
-  await vi.waitFor(() => expect(told).toEqual([stillLoading, '/a.js: it took more than 10 s to load; do less at its top level']));
+  await expect.poll(() => told).toEqual([stillLoading, '/a.js: it took more than 10 s to load; do less at its top level']);
 
   disk.write({ 'b.js': answering('b') });
   const second = folder.reload();
-  await vi.waitFor(() => expect(loads.length).toBeGreaterThan(1));
+  await expect.poll(() => loads.length).toBeGreaterThan(1);
   expect(loads.map(({ name }) => name)).toEqual(['a.js', 'b.js']);
   loads[1]?.go();
   await second;
 
   disk.write({ 'a.js': `${answering('a')}// changed` });
   const third = folder.reload();
-  await vi.waitFor(() => expect(loads).toHaveLength(3));
+  await expect.poll(() => loads).toHaveLength(3);
   loads[2]?.go();
   await third;
   expect((await folder.registry()).functions).toHaveLength(1);
@@ -282,11 +282,11 @@ test('those who ask amid a look share the next one', async () => {
   using disk = toolsFolder({ 'a.js': 'broken(' });
   const { folder, loads } = openGated(disk);
   const first = folder.reload();
-  await vi.waitFor(() => expect(loads).toHaveLength(1));
+  await expect.poll(() => loads).toHaveLength(1);
   const others = [folder.reload(false), folder.reload(), folder.reload()];
   loads[0]?.go();
   await first;
-  await vi.waitFor(() => expect(loads).toHaveLength(2));
+  await expect.poll(() => loads).toHaveLength(2);
   loads[1]?.go();
   await Promise.all(others);
   expect(loads).toHaveLength(2);
