@@ -2,9 +2,11 @@ import { describe, expect, test } from 'vitest';
 import type { AnswerPiece } from '../../src/chat/parse-tool-calls/answer-pieces.ts';
 import { marks } from '../../src/chat/parse-tool-calls/marks.ts';
 import { createToolCallParser } from '../../src/chat/parse-tool-calls/tool-call-parser.ts';
+import { countSteps } from '../_support/count-steps.ts';
 import { specOf } from '../chat/parse-tool-calls/judge-output.ts';
 
-const megabyte = 1024 * 1024;
+/** Far more than a parser holds back. */
+const length = 64 * 1024;
 const tools = [specOf('A', { A: { type: 'string' } })];
 
 /** Beginnings of everything, again and again: what makes a careless parser look at the rest of the text each time. */
@@ -49,29 +51,30 @@ const texts = [
     marks
       .map((mark) => mark.open)
       .join('')
-      .repeat(Math.ceil(megabyte / marks.reduce((sum, mark) => sum + mark.open.length, 0))),
+      .repeat(Math.ceil(length / marks.reduce((sum, mark) => sum + mark.open.length, 0))),
   ] as [string, string],
   ...['<tool_call>', '<think>', '<tools>', '<|channel|>', '[TOOL_CALLS]', '<|end|>', '<tool_response>', 'functools['].map(
-    (mark): [string, string] => [mark, mark.repeat(megabyte / mark.length)],
+    (mark): [string, string] => [mark, mark.repeat(length / mark.length)],
   ),
-  ...repeated.map((part): [string, string] => [part, part.repeat(Math.ceil(megabyte / part.length))]),
-  ['a list of strings without commas', `[${'"a" "b" '.repeat(megabyte / 8)}`] as [string, string],
-  ['a call that never ends', `<tool_call>{"name": "A", "arguments": {"A": "${'x '.repeat(megabyte / 2)}`] as [string, string],
+  ...repeated.map((part): [string, string] => [part, part.repeat(Math.ceil(length / part.length))]),
+  ['a list of strings without commas', `[${'"a" "b" '.repeat(length / 8)}`] as [string, string],
+  ['a call that never ends', `<tool_call>{"name": "A", "arguments": {"A": "${'x '.repeat(length / 2)}`] as [string, string],
 ];
 
-/** Linear reading takes about a second for all three ways; reading the rest of the text at each beginning would take hours. */
-const timeout = 30_000;
-
-describe('a megabyte of hostile text is read in time, and nothing of it is given twice', () => {
-  test.each(texts)('%j', { timeout }, (_part, text) => {
+describe('hostile text is read without going back to the same words again and again, and nothing of it is given twice', () => {
+  test.each(texts)('%j', (_part, text) => {
     for (const options of [{}, { isNative: true, quotes: { isQuoted: () => false } }, { isReact: true }]) {
       const parser = createToolCallParser({ tools, ...options });
       let given = 0;
       const count = (pieces: readonly AnswerPiece[]): void => {
         for (const piece of pieces) given += 'text' in piece ? piece.text.length : 0;
       };
-      for (let at = 0; at < text.length; at += 64) count(parser.push(text.slice(at, at + 64)));
-      count(parser.flush({ isCut: false }));
+      const steps = countSteps(() => {
+        for (let at = 0; at < text.length; at += 64) count(parser.push(text.slice(at, at + 64)));
+        count(parser.flush({ isCut: false }));
+      });
+      // Whoever read the rest of the text at each beginning would take thousands.
+      expect(steps / text.length).toBeLessThan(60);
       expect(given).toBeLessThanOrEqual(text.length);
     }
   });

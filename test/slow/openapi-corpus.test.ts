@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { isJsonObject, type JsonObject } from '../../src/shared/json.ts';
 import { buildRequest } from '../../src/tools/openapi/call/build-request.ts';
 import { convertOperations, type Operation } from '../../src/tools/openapi/convert/convert-operations.ts';
@@ -9,6 +9,18 @@ import { describeUnless, missingVariable } from '../_support/missing.ts';
 import { corpusFiles, openCorpusDocument, readCorpusDocument } from '../_support/openapi-corpus.ts';
 
 const files = corpusFiles();
+
+const read = new Map<string, Promise<{ document: JsonObject; operations: readonly Operation[] }>>();
+/** A document with its functions, which is read and converted once for all tests of it. */
+function convertedDocument(name: string): Promise<{ document: JsonObject; operations: readonly Operation[] }> {
+  const known = read.get(name);
+  if (known !== undefined) return known;
+  // The next document begins: two large ones beside each other take much memory.
+  read.clear();
+  const reading = readCorpusDocument(name).then((document) => ({ document, operations: convertOperations(document).operations }));
+  read.set(name, reading);
+  return reading;
+}
 const methods = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace', 'query'];
 
 function declared(document: JsonObject): string[] {
@@ -25,6 +37,9 @@ function declared(document: JsonObject): string[] {
     return methods.filter((method) => isJsonObject(item) && isJsonObject(item[method])).map((method) => `${method.toUpperCase()} ${path}`);
   });
 }
+
+/** Of schemas themselves, whatever patterns they have. */
+const ajv = new Ajv2020({ strict: false, validateFormats: false, code: { regExp: Object.assign(() => /x/u, { code: 'any' }) } });
 
 /** A value of the right type for each required argument. */
 function someArguments({ spec, bindings, body }: Operation): JsonObject {
@@ -46,35 +61,35 @@ describeUnless(missingVariable('OPENAPI_CORPUS'), 'the documents of OPENAPI_CORP
     expect(files.length).toBeGreaterThan(0);
   });
 
-  it.each(files)('%s: every operation is a function or is reported', async (name) => {
-    const { operations, omitted } = (await openCorpusDocument(name)).conversion;
-    const document = await readCorpusDocument(name);
-    const before = JSON.stringify(document);
-    expect(convertOperations(document).operations).toEqual(operations);
-    expect(JSON.stringify(document)).toBe(before);
+  describe.each(files)('%s', (name) => {
+    it('has every operation as a function, or reports it', async () => {
+      const { operations, omitted } = (await openCorpusDocument(name)).conversion;
+      const { document, operations: here } = await convertedDocument(name);
+      expect(here).toEqual(operations);
+      expect(JSON.stringify(document), 'the document is not changed').toBe(JSON.stringify(await readCorpusDocument(name)));
 
-    const known = [...operations.map(({ method, path }) => `${method} ${path}`), ...omitted.map(({ operation }) => operation)];
-    expect(known.sort()).toEqual(declared(document).sort());
-    expect(operations.length).toBeGreaterThan(0);
-    const names = operations.map(({ spec }) => spec.name);
-    expect(new Set(names).size).toBe(names.length);
-    for (const functionName of names) expect(functionName).toMatch(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/);
-  });
+      const known = [...operations.map(({ method, path }) => `${method} ${path}`), ...omitted.map(({ operation }) => operation)];
+      expect(known.sort()).toEqual(declared(document).sort());
+      expect(operations.length).toBeGreaterThan(0);
+      const names = operations.map(({ spec }) => spec.name);
+      expect(new Set(names).size).toBe(names.length);
+      for (const functionName of names) expect(functionName).toMatch(/^[A-Za-z_][A-Za-z0-9_-]{0,63}$/);
+    });
 
-  it.each(files)('%s: no parameter, description, required field, type or choice is lost', async (name) => {
-    const document = await readCorpusDocument(name);
-    expect(convertOperations(document).operations.flatMap((operation) => findLosses(document, operation))).toEqual([]);
-  });
+    it('loses no parameter, description, required field, type or choice', async () => {
+      const { document, operations } = await convertedDocument(name);
+      expect(operations.flatMap((operation) => findLosses(document, operation))).toEqual([]);
+    });
 
-  it.each(files)('%s: every function is a JSON Schema, and its request stays on the server', async (name) => {
-    const document = await readCorpusDocument(name);
-    const base = createBaseUrls(document, 'http://tools.test:8000', undefined)({});
-    const ajv = new Ajv2020({ strict: false, validateFormats: false, code: { regExp: Object.assign(() => /x/u, { code: 'any' }) } });
-    for (const operation of convertOperations(document).operations) {
-      expect(ajv.validateSchema(operation.spec.parameters), `${operation.operationId}: ${ajv.errorsText()}`).toBe(true);
-      const request = buildRequest(operation, someArguments(operation), base);
-      expect(request.url.startsWith(`${base}/`)).toBe(true);
-      expect(request.url).not.toMatch(/[{}]/);
-    }
+    it('has functions that are JSON Schemas, and whose requests stay on the server', async () => {
+      const { document, operations } = await convertedDocument(name);
+      const base = createBaseUrls(document, 'http://tools.test:8000', undefined)({});
+      for (const operation of operations) {
+        expect(ajv.validateSchema(operation.spec.parameters), `${operation.operationId}: ${ajv.errorsText()}`).toBe(true);
+        const request = buildRequest(operation, someArguments(operation), base);
+        expect(request.url.startsWith(`${base}/`)).toBe(true);
+        expect(request.url).not.toMatch(/[{}]/);
+      }
+    });
   });
 });
