@@ -64,7 +64,6 @@ describe('a gateway that is killed while it writes', () => {
       if (!isDeepStrictEqual(found, acknowledged)) await runOperation(expected, next++);
       expect(found).toEqual(await contentOf(expected));
     }
-    expect(next).toBeGreaterThan(40);
   });
 
   it('starts again wherever its first start was cut off', async () => {

@@ -5,7 +5,7 @@ import { partForValue } from '../../src/validation/part-for-value.ts';
 import { anyValues, fitting, functionSchemas, samplesOf } from '../_support/arbitrary-schemas.ts';
 
 describe('the part of a schema for a value', () => {
-  it('takes and refuses the value as the whole does', { timeout: 300_000 }, () => {
+  it('takes and refuses the value as the whole does', () => {
     const seen = { taken: 0, refused: 0 };
     fc.assert(
       fc.property(functionSchemas, fc.array(anyValues, { maxLength: 5 }), (whole, given) => {
@@ -20,8 +20,8 @@ describe('the part of a schema for a value', () => {
           expect([value, fitting(part.schema)(value)]).toEqual([value, isTaken]);
         }
       }),
-      { numRuns: 1_000 },
+      { numRuns: 300 },
     );
-    expect(Math.min(seen.taken, seen.refused), 'enough of both to say something').toBeGreaterThan(500);
+    expect(Math.min(seen.taken, seen.refused), 'enough of both to say something').toBeGreaterThan(150);
   });
 });
