@@ -98,7 +98,7 @@ describe('the request as a command', () => {
           `b${body}`,
         ]);
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     );
   });
 });

@@ -88,7 +88,7 @@ describe('a schema that Ollama has no room for', () => {
   });
 
   test.each(['response_format', 'format'])('is refused in %s where that does not suffice, with a cure', (param) => {
-    const schema = fields(1_000, { type: 'string' });
+    const schema = fields(500, { type: 'string' });
     const parameters = param === 'format' ? { format: schema } : { response_format: { type: 'json_schema', json_schema: { schema } } };
     expect(() => toOllamaParameters(parameters, undefined)).toThrow(
       expect.objectContaining({ code: 'invalid_request', status: 400, param, message: expect.stringContaining('fewer properties') }),

@@ -82,7 +82,7 @@ test('chunks of a repeated form are read like all others, however they arrive', 
       expect(await readingOf(all)).toEqual(expected);
       expect(await readingOf(together)).toEqual(expected);
     }),
-    { numRuns: 100 },
+    { numRuns: 50 },
   );
 });
 

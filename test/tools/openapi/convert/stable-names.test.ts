@@ -79,16 +79,16 @@ describe('the names of functions', () => {
         expect(new Set(Object.values(names).map(({ name }) => name)).size).toBe(Object.keys(names).length);
         expect(namesOf(shuffledDocument(document, () => numbers.next().value ?? 0))).toEqual(names);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
-  it('are the same in a shuffled document of 1,000 operations', () => {
-    const document = largeDocument();
+  it('are the same in a shuffled document of many operations', () => {
+    const document = largeDocument(200);
     let seed = 1;
     const random = (): number => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
     const names = namesOf(document);
-    expect(Object.keys(names)).toHaveLength(1_000);
+    expect(Object.keys(names)).toHaveLength(200);
     expect(namesOf(shuffledDocument(document, random))).toEqual(names);
   });
 });
