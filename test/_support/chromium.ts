@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import type { Browser, BrowserContextOptions, ConsoleMessage, Page, Request } from 'playwright-core';
 import { describeUnless } from './missing.ts';
+import { waitFor } from './wait-for.ts';
 
 /** Where a Chromium is: nothing is looked for elsewhere, and nothing downloaded. */
 const path = process.env['CHROMIUM_PATH'];
@@ -60,6 +61,8 @@ export interface WatchedPage {
   faults: string[];
   /** Requests to others than the gateway. */
   foreign: string[];
+  /** Resolves when everything that was asked for is there and shown, and nothing was asked for because of it. */
+  settled(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
@@ -85,6 +88,7 @@ async function watchedPage(url: string, options: BrowserContextOptions): Promise
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const faults: string[] = [];
   const foreign: string[] = [];
+  const open = new Set<Request>();
   await context.addInitScript(() => {
     addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
       console.error(`policy: ${violatedDirective} ${blockedURI} ${sample}`),
@@ -96,17 +100,28 @@ async function watchedPage(url: string, options: BrowserContextOptions): Promise
   });
   page.on('pageerror', (error) => faults.push(error.stack ?? error.message));
   page.on('request', (request: Request) => {
+    open.add(request);
     if (!request.url().startsWith(url) && !/^(?:data|blob):/.test(request.url())) foreign.push(request.url());
   });
+  page.on('requestfinished', (request) => void open.delete(request));
+  page.on('requestfailed', (request) => void open.delete(request));
   page.on('dialog', (dialog) => {
     faults.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
   page.setDefaultTimeout(45_000);
-  // The first page of a process waits until the console is made.
-  page.setDefaultNavigationTimeout(30_000);
-  return { page, faults, foreign, [Symbol.asyncDispose]: () => context.close() };
+  const settled = (): Promise<void> =>
+    waitFor(async () => {
+      if (open.size === 0) await page.evaluate(threeFrames);
+      if (open.size > 0) throw new Error(`${[...open].map((request) => request.url()).join(', ')} is not answered`);
+    });
+  return { page, faults, foreign, settled, [Symbol.asyncDispose]: () => context.close() };
 }
+
+/** What an answer changes is shown by the first one, and what the page asks for then is under way after the second. */
+const threeFrames = async (): Promise<void> => {
+  for (let frame = 0; frame < 3; frame += 1) await new Promise((resolve) => void requestAnimationFrame(resolve));
+};
 
 /** Chromium logs each answer that is an error; what the page makes of it is another matter. */
 function isExpected(text: string): boolean {

@@ -103,7 +103,7 @@ describeInChromium('every page of the console', () => {
     });
     it.faults.length = 0;
     await it.page.goto(gateway.url + path);
-    await it.page.waitForLoadState('networkidle');
+    await it.settled();
     // The page itself, and not what stands there while it loads.
     await it.page.locator('main :is(h1, h2, [role=alert])').first().waitFor();
     expect(await findFaultsInAllLooks(it.page)).toEqual([]);

@@ -168,7 +168,7 @@ describeInChromium('hostile text in a chat', () => {
     }
     for (const path of ['tool-servers', 'tool-servers/desk', 'tool-servers/mail', 'accounts', 'presets', 'usage']) {
       await page.goto(`${gateway.url}/console/${path}`);
-      await page.waitForLoadState('networkidle');
+      await it.settled();
       await expectNothingButText(page, path);
     }
     expect(it.faults).toEqual([]);

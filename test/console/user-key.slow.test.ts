@@ -30,7 +30,7 @@ describeInChromium('a user’s key', () => {
 
     await using open = await freshGateway();
     await using it = await openPage(open.url);
-    await it.page.waitForLoadState('networkidle');
+    await it.settled();
     const all = it.page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     expect(await all.count()).toBe(pages.length);
   });
