@@ -246,7 +246,7 @@ describe('the steps of the image', () => {
     expect(compiled.map((path) => statSync(join(app, path)).mode & 0o222)).toEqual(compiled.map(() => 0));
   });
 
-  test('show a wrong setting as one line and end with 1', { timeout: 30_000 }, async () => {
+  test('show a wrong setting as one line and end with 1', async () => {
     const container = await startContainer({ FUNCTION_CALLING: 'perhaps' });
     const [code] = (await once(container.process, 'close')) as [number];
     expect([code, container.output().trim().split('\n')]).toEqual([1, [expect.stringMatching(/^toolwharf: FUNCTION_CALLING: /)]]);

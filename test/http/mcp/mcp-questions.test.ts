@@ -323,7 +323,7 @@ describe('a session', () => {
     expect(await call).toBe('ended');
   });
 
-  test('closes the stream of a call that is cancelled, which then counts no longer', { timeout: 10_000 }, async () => {
+  test('closes the stream of a call that is cancelled, which then counts no longer', async () => {
     const { app, url } = await mailDoor({ status: 'sent' }, { TOOLWHARF_ADMIN_KEY: adminKey });
     const own = { authorization: `Bearer ${await keyOf(app, 'ada', { concurrent_runs: 1 })}` };
     const headers = { ...own, 'mcp-session-id': await openSession(url, own) };
