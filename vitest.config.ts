@@ -14,7 +14,7 @@ process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache
  * `….slow.test.ts`, or in `test/slow` where its subject is the whole program.
  */
 const slow = ['test/slow/**/*.test.ts', 'test/**/*.slow.test.ts'];
-const gateway = ['test/{http,people,requirements}/**/*.test.ts'];
+const gateway = ['test/{client,http,people,public-surface,requirements}/**/*.test.ts'];
 
 /** The console in Chromium: the files share the program, its imports and the browser. */
 const inChromium = ['test/console/**/*.slow.test.ts'];
