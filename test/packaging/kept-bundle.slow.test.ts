@@ -9,7 +9,6 @@ import {
   readFileSync,
   readdirSync,
   rmSync,
-  statSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -106,14 +105,19 @@ const changes: [what: string, change: () => void][] = [
   ['another version of toolwharf', () => appendFileSync(join(checkout, 'package.json'), '\n')],
 ];
 
+/** A time that can be set again: the fractions of a millisecond that a file system knows cannot be. */
+function age(file: string): void {
+  utimesSync(file, 1, 1);
+}
+
 function editUnnoticed(file: string): void {
-  const { mtime, atime } = statSync(file);
   writeFileSync(file, readFileSync(file, 'utf8').replace("'0.", "'1."));
-  utimesSync(file, atime, mtime);
+  age(file);
 }
 
 test('no bundle runs that is older than what it is made of', async () => {
   skipBundling();
+  age(join(checkout, 'src/app/version.ts'));
   await keepBundle();
   expect(await runsBundle()).toBe(true);
   for (const [what, change] of changes) {
