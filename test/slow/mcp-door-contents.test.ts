@@ -1,13 +1,17 @@
 import { fileURLToPath } from 'node:url';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { listen, testApp } from '../_support/build-app.ts';
+import type { TestApp } from '../_support/build-app.ts';
 
 const entry = fileURLToPath(new URL('../../node_modules/@modelcontextprotocol/server-everything/dist/index.js', import.meta.url));
 
-/** An SDK client of a gateway before the reference server, which it starts twice: as `one` and as `two`. */
-async function clientBefore(options: ConstructorParameters<typeof Client>[1] = {}): Promise<Client> {
+/** Of a gateway before the reference server, which it starts twice: as `one` and as `two`. */
+let url = '';
+let app: TestApp | undefined;
+
+beforeAll(async () => {
   const started = { type: 'mcp', command: process.execPath, args: [entry, 'stdio'] };
   const toolServers = parseToolServerConnections(
     [
@@ -16,10 +20,16 @@ async function clientBefore(options: ConstructorParameters<typeof Client>[1] = {
     ],
     'file',
   );
-  const app = await testApp({ TOOLWHARF_DEMO: 'false', OLLAMA_BASE_URLS: 'http://127.0.0.1:9' }, { config: { toolServers } });
-  onTestFinished(() => app.close());
+  app = await testApp({ TOOLWHARF_DEMO: 'false', OLLAMA_BASE_URLS: 'http://127.0.0.1:9' }, { config: { toolServers } });
+  url = await listen(app);
+});
+
+afterAll(() => app?.close());
+
+/** A client of its own, by the SDK. */
+async function connect(options: ConstructorParameters<typeof Client>[1] = {}): Promise<Client> {
   const client = new Client({ name: 'tester', version: '1' }, options);
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${await listen(app)}/mcp`)));
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`)));
   onTestFinished(() => client.close());
   return client;
 }
@@ -29,7 +39,7 @@ describe.each([
   ['modern', { versionNegotiation: { mode: 'auto' as const } }],
 ] as const)('the reference server behind /mcp: %s era', (_era, options) => {
   test('has resources, templates, prompts and completions beside tools', { timeout: 60_000 }, async () => {
-    const client = await clientBefore(options);
+    const client = await connect(options);
     const { resources } = await client.listResources();
     const uris = resources.map(({ uri }) => uri);
     expect(uris).toEqual(expect.arrayContaining(['toolwharf://one/demo://resource/static/document/features.md']));
@@ -54,7 +64,7 @@ describe.each([
   });
 
   test('embedded resources of a prompt are named as they are read', { timeout: 60_000 }, async () => {
-    const client = await clientBefore(options);
+    const client = await connect(options);
     const { messages } = await client.getPrompt({ name: 'one/resource-prompt', arguments: { resourceType: 'Text', resourceId: '3' } });
     const embedded = messages.map(({ content }) => content).find((content) => content.type === 'resource');
     expect(embedded?.resource.uri).toMatch(/^toolwharf:\/\/one\/demo:\/\//);
@@ -62,7 +72,7 @@ describe.each([
   });
 
   test('asks the user of the client who calls', { timeout: 60_000 }, async () => {
-    const client = await clientBefore({ ...options, capabilities: { elicitation: { form: {} } } });
+    const client = await connect({ ...options, capabilities: { elicitation: { form: {} } } });
     const asked: string[] = [];
     client.setRequestHandler('elicitation/create', ({ params }) => {
       asked.push(params.message);
@@ -74,7 +84,7 @@ describe.each([
   });
 
   test('what does not exist is told as the protocol tells it', { timeout: 60_000 }, async () => {
-    const client = await clientBefore(options);
+    const client = await connect(options);
     for (const uri of ['toolwharf://three/demo://resource/static/document/features.md', 'demo://resource/static/document/features.md', 'x'])
       await expect(client.readResource({ uri })).rejects.toMatchObject({ message: expect.stringMatching(/not found/i) });
     await expect(client.readResource({ uri: 'toolwharf://one/demo://nothing' })).rejects.toMatchObject({
