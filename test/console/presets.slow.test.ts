@@ -56,8 +56,9 @@ describeInChromium('the page of presets', () => {
     await page.getByText('clerk is saved.').first().waitFor();
     expect(await read()).toMatchObject([{ ...made, tools: [] }]);
 
-    await page.goto(gateway.url);
-    await page.locator('select.chat-model').selectOption('clerk');
+    await page.getByRole('link', { name: 'Chat with clerk' }).click();
+    await page.locator('select.chat-model').getByText('The clerk').waitFor({ state: 'attached' });
+    expect(await page.locator('select.chat-model').inputValue()).toBe('clerk');
     await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
     await page.locator('.chat-answer .chat-foot').waitFor();
     expect(await page.locator('.call').count()).toBe(0);

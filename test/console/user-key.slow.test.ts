@@ -67,7 +67,9 @@ describeInChromium('a user’s key', () => {
     const { page } = await openAsUser('/console/presets');
     await page.getByRole('rowheader', { name: 'clerk' }).waitFor();
     await page.getByRole('button', { name: 'New preset' }).waitFor({ state: 'detached' });
-    expect(await page.getByRole('columnheader').allInnerTexts()).not.toContain('Actions');
     expect(await page.getByRole('main').getByRole('button').count()).toBe(0);
+    await page.getByRole('link', { name: 'Chat with clerk' }).click();
+    await page.locator('select.chat-model').getByText('clerk').waitFor({ state: 'attached' });
+    expect(await page.locator('select.chat-model').inputValue()).toBe('clerk');
   });
 });

@@ -13,6 +13,7 @@ import { branchOf } from './chat.ts';
 import type { Attachment, ChatSettings } from './chat.ts';
 import { Composer } from './composer.tsx';
 import { MessageView } from './message-view.tsx';
+import { keepModel, readModel } from './kept-chats.ts';
 import { newChat, openChat } from './open-chats.ts';
 import type { OpenChat } from './open-chats.ts';
 import { ownServers } from './own-servers.ts';
@@ -46,14 +47,19 @@ export function ChatPage({ params: { id } }: PageProps): JSX.Element {
 function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): JSX.Element {
   const [, go] = useLocation();
   const chat = open.chat.value;
-  const [settings, setSettings] = useState<ChatSettings>(chat.settings);
+  const [settings, setSettings] = useState<ChatSettings>(() => ({
+    ...(id === undefined && settingsIn(location.search)),
+    ...chat.settings,
+  }));
   const [isChoosing, setChoosing] = useState(false);
-  const models = useAnswer('GET /api/models');
+  const models = useAnswer('GET /api/models', { isKept: true });
   const isRunning = open.running.value !== undefined;
   const branch = branchOf(chat);
   const runId = open.running.value?.runId;
   const waiting = asks.value.filter(({ data }) => runId !== undefined && data['run_id'] === runId);
-  const model = settings.model ?? models.data?.data[0]?.id;
+  const listed = models.data?.data ?? [];
+  const last = listed.find(({ id: name }) => name === readModel());
+  const model = settings.model ?? (last ?? listed[0])?.id;
   const chosen = { ...settings, ...(model !== undefined && { model }) };
   const send = (text: string, attachments: readonly Attachment[] = []): void => {
     open.send({ text, attachments }, chosen);
@@ -85,13 +91,19 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
             class="chat-model"
             aria-label="Model"
             value={model ?? ''}
-            onChange={(event) => setSettings({ ...settings, model: event.currentTarget.value })}
+            onChange={({ currentTarget: { value } }) => {
+              setSettings({ ...settings, model: value });
+              keepModel(value);
+            }}
           >
-            {models.data?.data.map((entry) => (
+            {listed.map((entry) => (
               <option key={entry.id} value={entry.id}>
                 {entry.name}
               </option>
             ))}
+            {models.data !== undefined && model !== undefined && !listed.some(({ id: name }) => name === model) && (
+              <option value={model}>{`${model} (not there any more)`}</option>
+            )}
           </select>
           <Button kind="quiet" isSmall icon="tool" label="Tools and options" onClick={() => setChoosing(true)}>
             {toolsLabel(settings)}
@@ -101,6 +113,12 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
       {isChoosing && <ChatOptions settings={settings} onChange={setSettings} onClose={() => setChoosing(false)} />}
     </div>
   );
+}
+
+/** Of a new chat that was opened by a link, such as `/?model=clerk`. */
+function settingsIn(search: string): ChatSettings {
+  const model = new URLSearchParams(search).get('model');
+  return model === null ? {} : { model };
 }
 
 function toolsLabel({ toolIds }: ChatSettings): string {

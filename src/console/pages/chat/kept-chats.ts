@@ -138,3 +138,14 @@ export function keepDraft(id: string | undefined, text: string): void {
   if (text === '') localStorage.removeItem(draftPlace(id));
   else if (text.length <= maxDraftCharacters) localStorage.setItem(draftPlace(id), text);
 }
+
+const modelPlace = 'toolwharf.model';
+
+/** The model that was chosen last, for new chats. It may be gone by now. */
+export function readModel(): string | undefined {
+  return localStorage.getItem(modelPlace) ?? undefined;
+}
+
+export function keepModel(model: string): void {
+  localStorage.setItem(modelPlace, model);
+}

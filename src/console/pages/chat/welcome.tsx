@@ -12,7 +12,7 @@ const suggestions: readonly { question: string; needs?: RegExp }[] = [
 
 /** A new chat. */
 export function Welcome({ onAsk }: { onAsk: (question: string) => void }): JSX.Element {
-  const tools = useAnswer('GET /api/tools');
+  const tools = useAnswer('GET /api/tools', { isKept: true });
   const names = tools.data?.data.map(({ name }) => name) ?? [];
   const fitting = suggestions.filter(({ needs }) => needs === undefined || names.some((name) => needs.test(name)));
   return (

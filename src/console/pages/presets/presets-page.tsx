@@ -1,5 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
+import { Link } from 'wouter-preact';
 import { mayAdminister } from '../../api/access.ts';
 import type { AnswerOf, Preset } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
@@ -34,19 +35,22 @@ export function PresetsPage(): JSX.Element {
   const actions: Column<Listed> = {
     title: 'Actions',
     isActions: true,
-    cell: (preset) =>
-      preset.origin === 'file' ? (
-        <span class="soft small">toolwharf.yaml</span>
-      ) : (
-        preset.origin === 'database' && (
-          <span class="row">
+    cell: (preset) => (
+      <span class="row">
+        {mayChange && preset.origin === 'file' && <span class="soft small">toolwharf.yaml</span>}
+        <Link class="button plain small" href={`/?model=${encodeURIComponent(preset.id)}`} aria-label={`Chat with ${preset.id}`}>
+          Chat
+        </Link>
+        {mayChange && preset.origin === 'database' && (
+          <>
             <Button isSmall label={`Edit ${preset.id}`} onClick={() => setEdited(preset)}>
               Edit
             </Button>
             <Button isSmall kind="quiet" icon="trash" label={`Delete ${preset.id}`} onClick={() => void remove(preset).catch(sayProblem)} />
-          </span>
-        )
-      ),
+          </>
+        )}
+      </span>
+    ),
   };
   return (
     <div class="page presets">
@@ -62,8 +66,10 @@ export function PresetsPage(): JSX.Element {
         {({ data }) =>
           data.length === 0 ? (
             <Empty icon="preset" title="No presets yet">
-              <p>A preset is a model with a prompt and tools of its own: a clerk, a researcher, a translator without tools.</p>
-              <p>Chats and every client choose it like a model.</p>
+              <p>
+                A preset is a model with a prompt and tools of its own: a clerk, a researcher, a translator without tools. Chats and every
+                client choose it like a model.
+              </p>
             </Empty>
           ) : (
             <Table<Listed>
@@ -75,7 +81,7 @@ export function PresetsPage(): JSX.Element {
                 { title: 'Model', cell: ({ base_model: model }) => model },
                 ...(mayChange ? [{ title: 'Tools', isBelow: true, cell: toolsOf }] : []),
                 { title: 'About', isBelow: true, cell: ({ description }) => description ?? '' },
-                ...(mayChange ? [actions] : []),
+                actions,
               ]}
             />
           )
