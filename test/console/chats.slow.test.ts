@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { startTimeServer } from '../../src/demo/time-server.ts';
@@ -24,7 +24,34 @@ async function ask(page: Page, question: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
+/** Whether a click would meet it, without scrolling to it first. */
+function isInSight(control: Locator): Promise<boolean> {
+  return control.evaluate((element) => {
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return element.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+  });
+}
+
 describeInChromium('a chat', () => {
+  test('begins with the model that was chosen last, and names one that is gone', async () => {
+    const model = new ScriptedModel([textOf('Good day.'), ...end]);
+    await using gateway = await freshGateway({ TOOLWHARF_DEMO: 'false' }, { backends: [backendOf(model, ['one', 'two'])] });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    const choice = page.locator('select.chat-model');
+    await choice.locator('option').nth(1).waitFor({ state: 'attached' });
+    expect(await choice.inputValue()).toBe('one');
+    await choice.selectOption('two');
+    await ask(page, 'Hello');
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
+    expect(await choice.inputValue()).toBe('two');
+    await page.goto(`${gateway.url}/?model=three`);
+    await choice.getByText('three (not there any more)').waitFor({ state: 'attached' });
+    expect(await choice.inputValue()).toBe('three');
+  });
+
   test('goes on when its connection drops, and loses no text', async () => {
     const more = Promise.withResolvers<void>();
     const { parts } = scripted([textOf('One, '), more.promise, textOf('two, '), textOf('three.'), ...end]);
@@ -36,9 +63,12 @@ describeInChromium('a chat', () => {
     await it.page.getByText('One,').waitFor();
     for (const socket of sockets) socket.destroy();
     await it.page.getByText('The connection was lost').waitFor();
+    // Between two texts it says that more is to come.
+    await it.page.locator('.chat-answer .chat-thinking').waitFor();
     more.resolve();
     await it.page.getByText('One, two, three.').waitFor();
     await it.page.locator('.chat-answer .chat-foot').waitFor();
+    expect(await it.page.locator('.chat-thinking').count()).toBe(0);
     expect(it.faults).toEqual([]);
   });
 
@@ -203,9 +233,14 @@ describeInChromium('a chat', () => {
     await question.waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await question.getByRole('button', { name: 'Change arguments' }).click();
+    await page.setViewportSize({ width: 360, height: 500 });
+    const allow = question.getByRole('button', { name: 'Allow' });
+    expect(await question.evaluate(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight)).toBe(true);
+    expect(await isInSight(allow)).toBe(true);
+    await page.setViewportSize({ width: 1280, height: 800 });
     await question.getByRole('button', { name: 'Edit as JSON' }).click();
     await question.locator('textarea').fill('{"timezone": "Europe/Oslo"}');
-    await question.getByRole('button', { name: 'Allow' }).click();
+    await allow.click();
     await page.locator('.chat-answer .chat-foot').waitFor();
     await page.locator('.chat-sources .chip').click();
     await page.getByRole('dialog').getByText('Europe/Oslo').first().waitFor();

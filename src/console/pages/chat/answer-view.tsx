@@ -31,9 +31,8 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
         const { text, started, finished } = part;
         return <Reasoning key={index} text={text} started={started} finished={finished} />;
       })}
-      {isRunning && parts.at(-1)?.kind !== 'call' && parts.length === 0 && (
-        <span class="chat-thinking" role="status" aria-label="Waiting for the model" />
-      )}
+      {isRunning && parts.length === 0 && <span class="chat-thinking" role="status" aria-label="Waiting for the model" />}
+      {isRunning && parts.length > 0 && !showsItself(parts.at(-1)) && <span class="chat-thinking" aria-hidden="true" />}
       {error !== undefined && (
         <div class="problem" role="alert">
           <Icon name="alert" />
@@ -57,6 +56,12 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
   );
 }
 
+/** Of an answer under way: whether its last part says so itself. */
+function showsItself(last: Answer['parts'][number] | undefined): boolean {
+  if (last?.kind === 'call') return last.state === 'running' || last.state === 'waiting';
+  return last?.kind === 'reasoning' && last.finished === undefined;
+}
+
 type ReasoningProps = Pick<ReasoningPart, 'text' | 'started'> & { finished: number | undefined };
 
 function Reasoning({ text, started, finished }: ReasoningProps): JSX.Element {
@@ -78,11 +83,16 @@ function Reasoning({ text, started, finished }: ReasoningProps): JSX.Element {
 }
 
 function AnswerFoot({ answer, onRetry }: { answer: Answer; onRetry: (() => void) | undefined }): JSX.Element {
-  const { model, usage, started, finished, runId } = answer;
+  const { model, parts, usage, started, finished, runId, error } = answer;
   return (
     <div class="chat-foot">
-      <CopyButton text={() => textOf(answer)} label="Copy this answer" />
-      {onRetry !== undefined && <Button kind="quiet" isSmall icon="refresh" label="Answer again" onClick={onRetry} />}
+      {parts.some((part) => part.kind === 'text' && part.text !== '') && (
+        <CopyButton text={() => textOf(answer)} label="Copy this answer" />
+      )}
+      {/* An error has a button for it. */}
+      {onRetry !== undefined && error === undefined && (
+        <Button kind="quiet" isSmall icon="refresh" label="Answer again" onClick={onRetry} />
+      )}
       {runId !== undefined && (
         <Link class="button quiet small" href={`/console/runs/${runId}`} title="What happened, step by step">
           <Icon name="run" size={16} />

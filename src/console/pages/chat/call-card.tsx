@@ -44,19 +44,21 @@ export function CallCard({
               <Icon name="check" size={15} />
             ) : state === 'failed' ? (
               <Icon name="alert" size={15} />
+            ) : state === 'waiting' ? (
+              <Icon name="lock" size={15} />
             ) : (
               <span class="spinner" />
             )}
           </span>
-          <span class="call-name">
+          <span class="call-name cut">
             <VisibleText text={tool} isName />
           </span>
           <span class="call-brief cut">
             <VisibleText text={progress ?? briefOf(args)} />
           </span>
           {decision !== undefined && <span class="chip">{decisions[decision] ?? decision}</span>}
-          <span class="call-time">{state === 'waiting' ? 'waits' : isRunning ? '' : formatDuration(durationMs)}</span>
-          <span class="unseen">{state === 'done' ? 'done' : state === 'failed' ? 'failed' : 'running'}</span>
+          <span class="call-time">{state === 'waiting' ? 'waits for you' : isRunning ? '' : formatDuration(durationMs)}</span>
+          <span class="unseen">{{ done: 'done', failed: 'failed', waiting: 'waiting', running: 'running' }[state]}</span>
           <Icon name="down" size={15} />
         </summary>
         {isOpen && (

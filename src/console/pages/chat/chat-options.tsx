@@ -23,42 +23,44 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
     onChange(Object.fromEntries(Object.entries({ ...settings, ...changes }).filter(([, value]) => value !== undefined)));
   return (
     <Dialog title="Tools and options" kind="side" onClose={onClose}>
-      <section class="stack">
-        <h3>Tools</h3>
-        <Answered asked={tools}>
-          {({ data }) => <ToolChoice tools={data} chosen={settings.toolIds} onChange={(toolIds) => set({ toolIds })} />}
-        </Answered>
-      </section>
-      <BrowserTools />
-      <section class="stack">
-        <h3>
-          <label for="chat-mode">How the model uses tools</label>
-        </h3>
-        <select
-          id="chat-mode"
-          value={settings.mode ?? ''}
-          onChange={({ currentTarget: { value } }) => set({ mode: value === '' ? undefined : value })}
-        >
-          {modes.map(({ value, label }) => (
-            <option key={value} value={value}>
-              {label}
-            </option>
-          ))}
-        </select>
-        <p class="soft small">{whenToSetMode}</p>
-      </section>
-      <section class="stack">
-        <h3>
-          <label for="chat-system">Instructions for the model</label>
-        </h3>
-        <textarea
-          id="chat-system"
-          rows={4}
-          placeholder="Such as: answer in Dutch, and briefly."
-          value={settings.system ?? ''}
-          onInput={({ currentTarget: { value } }) => set({ system: value === '' ? undefined : value })}
-        />
-      </section>
+      <div class="chat-options">
+        <section class="stack">
+          <h3>Tools</h3>
+          <Answered asked={tools}>
+            {({ data }) => <ToolChoice tools={data} chosen={settings.toolIds} onChange={(toolIds) => set({ toolIds })} />}
+          </Answered>
+        </section>
+        <BrowserTools />
+        <section class="stack">
+          <h3>
+            <label for="chat-mode">How the model uses tools</label>
+          </h3>
+          <select
+            id="chat-mode"
+            value={settings.mode ?? ''}
+            onChange={({ currentTarget: { value } }) => set({ mode: value === '' ? undefined : value })}
+          >
+            {modes.map(({ value, label }) => (
+              <option key={value} value={value}>
+                {label}
+              </option>
+            ))}
+          </select>
+          <p class="soft small">{whenToSetMode}</p>
+        </section>
+        <section class="stack">
+          <h3>
+            <label for="chat-system">Instructions for the model</label>
+          </h3>
+          <textarea
+            id="chat-system"
+            rows={4}
+            placeholder="Such as: answer in Dutch, and briefly."
+            value={settings.system ?? ''}
+            onInput={({ currentTarget: { value } }) => set({ system: value === '' ? undefined : value })}
+          />
+        </section>
+      </div>
     </Dialog>
   );
 }

@@ -75,15 +75,15 @@ function Approval({ ask }: { ask: Ask }): JSX.Element {
           />
         </div>
       )}
-      <div class="row">
+      <div class="row question-actions">
         {reason === undefined ? (
           <>
             <Button kind="main" type="submit" icon="check">
               Allow
             </Button>
             <Button onClick={() => setReason('')}>Reject…</Button>
-            <Button kind="quiet" icon="edit" isPressed={isEditing} onClick={() => setEditing(!isEditing)}>
-              Change arguments
+            <Button kind="quiet" icon="edit" label="Change arguments" isPressed={isEditing} onClick={() => setEditing(!isEditing)}>
+              <span class="minor">Change arguments</span>
             </Button>
             <label class="question-remember">
               <input type="checkbox" checked={isRemembered} onChange={(event) => setRemembered(event.currentTarget.checked)} /> Do not ask
@@ -118,7 +118,7 @@ function Input({ ask }: { ask: Ask }): JSX.Element {
       </h2>
       <p>{textIn(ask, 'message')}</p>
       <SchemaForm schema={schema} value={value} onChange={setValue} />
-      <div class="row">
+      <div class="row question-actions">
         <Button kind="main" type="submit">
           Answer
         </Button>
