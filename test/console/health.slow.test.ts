@@ -91,6 +91,16 @@ describeInChromium('the page of the doctor', () => {
     expect(it.faults).toEqual([]);
   });
 
+  test('does not say that everything works where a note says otherwise', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url);
+    const note = { level: 'note', about: 'Models', message: 'ollama: Nothing listens there.', cure: 'Start Ollama.' };
+    await it.page.route('**/api/doctor', (route) => route.fulfill({ json: { ok: true, data: [note] } }));
+    await it.page.goto(`${gateway.url}/console/health#key=${gateway.app.startKey ?? ''}`);
+    await it.page.getByRole('heading', { name: 'Nothing is broken.' }).waitFor();
+    expect(await it.page.locator('.health-verdict').innerText()).toContain('1 note below.');
+  });
+
   test('says that it examines, for as long as it does', async () => {
     const answer = Promise.withResolvers<undefined>();
     const server = await startUpstream(() => [{ until: answer.promise }, ...respond(200, { object: 'list', data: [] })]);

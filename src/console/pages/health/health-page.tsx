@@ -31,7 +31,7 @@ export function HealthPage(): JSX.Element {
     <div class="page health">
       <header>
         <h1>Health</h1>
-        <Button kind="main" icon="refresh" isBusy={asked.isLoading} onClick={asked.reload}>
+        <Button icon="refresh" isBusy={asked.isLoading} onClick={asked.reload}>
           {asked.isLoading ? 'Examining…' : 'Examine again'}
         </Button>
       </header>
@@ -61,6 +61,8 @@ function verdictOf(findings: readonly Finding[]): { level: Level; text: string }
   const warnings = countOf(findings, 'warning');
   if (broken > 0) return { level: 'broken', text: broken === 1 ? 'One thing is broken.' : `${broken} things are broken.` };
   if (warnings > 0) return { level: 'warning', text: `Everything works; ${formatCount(warnings, 'warning')}.` };
+  // Such as no model backend yet, where none is needed for a first look.
+  if (countOf(findings, 'note') > 0) return { level: 'note', text: 'Nothing is broken.' };
   return { level: 'ok', text: 'Everything works.' };
 }
 
@@ -74,7 +76,11 @@ function Verdict({ findings, examinedAt }: { findings: readonly Finding[]; exami
       <div>
         <h2>{text}</h2>
         <p class="soft small">
-          {level === 'ok' ? 'Backends and tool servers have answered. ' : 'What to do about it stands below each. '}
+          {level === 'ok'
+            ? 'Backends and tool servers have answered. '
+            : level === 'note'
+              ? `${formatCount(countOf(findings, 'note'), 'note')} below. `
+              : 'What to do stands below each. '}
           {examinedAt !== undefined && `Examined at ${formatClock(examinedAt)}.`}
         </p>
       </div>
