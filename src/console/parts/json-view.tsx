@@ -22,9 +22,14 @@ export function JsonView({ value, openTo = 2, label = 'Value' }: JsonViewProps):
       <div class="json-copy">
         <CopyButton text={() => (typeof value === 'string' ? value : JSON.stringify(value, null, 2))} label="Copy as JSON" />
       </div>
-      <Node value={value} open={openTo} />
+      {openTo > 0 && isObject(value) ? <Entries value={value} open={openTo - 1} /> : <Node value={value} open={openTo} />}
     </div>
   );
+}
+
+/** The braces around all of it would say nothing. */
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
 }
 
 function Node({ name, value, open }: { name?: string; value: unknown; open: number }): JSX.Element {
@@ -43,7 +48,6 @@ function Node({ name, value, open }: { name?: string; value: unknown; open: numb
 
 function Branch({ name, value, open }: { name?: string; value: object; open: number }): JSX.Element {
   const [isOpen, setOpen] = useState(open > 0);
-  const [shown, setShown] = useState(pageSize);
   const isList = Array.isArray(value);
   const keys = Object.keys(value);
   if (keys.length === 0)
@@ -83,17 +87,27 @@ function Branch({ name, value, open }: { name?: string; value: object; open: num
       </summary>
       {isOpen && (
         <div class="json-entries">
-          {keys.slice(0, shown).map((entry) => (
-            <Node key={entry} name={entry} value={(value as Record<string, unknown>)[entry]} open={open - 1} />
-          ))}
-          {keys.length > shown && (
-            <button type="button" class="more" onClick={() => setShown(shown + pageSize * 4)}>
-              {keys.length - shown} more
-            </button>
-          )}
+          <Entries value={value} open={open - 1} />
         </div>
       )}
     </details>
+  );
+}
+
+function Entries({ value, open }: { value: object; open: number }): JSX.Element {
+  const [shown, setShown] = useState(pageSize);
+  const keys = Object.keys(value);
+  return (
+    <>
+      {keys.slice(0, shown).map((entry) => (
+        <Node key={entry} name={entry} value={(value as Record<string, unknown>)[entry]} open={open} />
+      ))}
+      {keys.length > shown && (
+        <button type="button" class="more" onClick={() => setShown(shown + pageSize * 4)}>
+          {keys.length - shown} more
+        </button>
+      )}
+    </>
   );
 }
 
