@@ -145,7 +145,7 @@ function PeopleFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: bool
     set({ from: other, ...(draft.header === idHeaders[from] && { header: idHeaders[other] }) });
   return (
     <fieldset class="field group">
-      <legend>Who is asking stands in</legend>
+      <legend>Who is asking is named by</legend>
       <label class="field flag">
         <input type="radio" name="from" checked={from === 'header'} onChange={() => choose('header')} />A header
         <span class="about">

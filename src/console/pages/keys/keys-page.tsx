@@ -53,8 +53,10 @@ export function KeysPage(): JSX.Element {
         {({ data }) =>
           data.length === 0 ? (
             <Empty icon="key" title="No keys yet">
-              <p>So the gateway answers to this machine alone, and anybody on it may chat.</p>
-              <p>The first key has to be an administrator’s.</p>
+              <p>
+                Without keys the gateway answers to this machine alone, and anybody on it may chat. The first key has to be an
+                administrator’s.
+              </p>
             </Empty>
           ) : (
             <Table<Key>

@@ -152,7 +152,7 @@ function PersonDialog({ person, behind, onClose, onDeleted }: PersonDialogProps)
       title={called}
       onClose={onClose}
       actions={
-        <Button kind="danger" icon="trash" onClick={() => void remove().catch(sayProblem)}>
+        <Button icon="trash" onClick={() => void remove().catch(sayProblem)}>
           Delete this person
         </Button>
       }

@@ -36,7 +36,7 @@ export function RunTable({ runs, onChanged }: { runs: readonly RunSummary[]; onC
     },
     { title: 'Time', isNumber: true, isMinor: true, cell: (run) => <span class="runs-when">{formatDuration(lengthOf(run))}</span> },
     { title: 'Calls', isNumber: true, isMinor: true, cell: (run) => <Calls run={run} /> },
-    { title: 'Tokens in, out', isNumber: true, isMinor: true, cell: ({ usage }) => <Tokens usage={usage} /> },
+    { title: 'Tokens in / out', isNumber: true, isMinor: true, cell: ({ usage }) => <Tokens usage={usage} /> },
     { title: 'Mode', isMinor: true, cell: ({ mode }) => <Mode mode={mode} /> },
     hasCallers && {
       title: 'Caller',
@@ -60,7 +60,7 @@ function Name({ run }: { run: RunSummary }): JSX.Element {
       {isUnderWay(run) ? (
         <span class="small runs-doing">{doingOf(run)}</span>
       ) : error !== undefined ? (
-        <span class={`small cut ${run.status === 'failed' ? 'bad' : 'soft'}`} title={error.message}>
+        <span class={`small runs-error ${run.status === 'failed' ? 'bad' : 'soft'}`} title={error.message}>
           {error.message}
         </span>
       ) : (
@@ -81,7 +81,7 @@ function Calls({ run: { calls, failed_calls: failed = 0 } }: { run: RunSummary }
 
 function Tokens({ usage }: Pick<RunSummary, 'usage'>): JSX.Element {
   const { prompt_tokens: sent, completion_tokens: got } = (usage ?? {}) as { prompt_tokens?: number; completion_tokens?: number };
-  return <span class="runs-when">{usage === null ? formatShort(undefined) : `${formatShort(sent)}, ${formatShort(got)}`}</span>;
+  return <span class="runs-when">{usage === null ? formatShort(undefined) : `${formatShort(sent)} / ${formatShort(got)}`}</span>;
 }
 
 function Mode({ mode }: Pick<RunSummary, 'mode'>): JSX.Element {

@@ -97,7 +97,7 @@ function Head({ run }: { run: Run }): JSX.Element {
       <h1 class="cut">{run.model === '' ? run.id : run.model}</h1>
       <Status status={run.status} />
       {isUnderWay(run) && (
-        <Button kind="danger" icon="stop" onClick={cancel}>
+        <Button icon="stop" onClick={cancel}>
           Cancel
         </Button>
       )}
@@ -157,13 +157,14 @@ function factsOf(run: Run, steps: readonly Step[]): [string, JSX.Element | strin
     ['Mode', mode === null ? undefined : <span title={known?.about}>{known?.word ?? mode}</span>],
     ['Requests to models', formatNumber(count('model.request'))],
     ['Calls', `${formatNumber(count('tool.call'))}${failed > 0 ? `, ${formatCount(failed, 'error')}` : ''}`],
-    ['Tokens in, out', usage === null ? undefined : `${formatNumber(usage.prompt_tokens)}, ${formatNumber(usage.completion_tokens)}`],
+    ['Tokens in / out', usage === null ? undefined : `${formatNumber(usage.prompt_tokens)} / ${formatNumber(usage.completion_tokens)}`],
     ['Caller', caller === undefined ? undefined : <span title={caller}>{nameOfCaller(caller)}</span>],
     [
       'Id',
-      <>
-        <span class="mono small">{id}</span> <CopyButton text={() => id} label="Copy the id" />
-      </>,
+      <span class="run-id">
+        <span class="mono">{id}</span>
+        <CopyButton text={() => id} label="Copy the id" />
+      </span>,
     ],
   ];
 }

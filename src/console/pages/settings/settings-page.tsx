@@ -66,7 +66,14 @@ function SettingTable({ settings, isSearch }: { settings: readonly Setting[]; is
       keyOf={({ name }) => name}
       columns={[
         { title: 'Setting', cell: Named },
-        { title: 'Value', cell: ({ value }) => <span class="mono small settings-value">{value ?? '–'}</span> },
+        {
+          title: 'Value',
+          cell: ({ value }) => (
+            <span class="mono small settings-value">
+              <Breakable text={value ?? '–'} />
+            </span>
+          ),
+        },
         {
           title: 'From',
           cell: ({ origin }) =>

@@ -21,7 +21,11 @@ export function UsageChart({ title, days, values, isBad = false }: UsageChartPro
   return (
     <figure class={`card usage-chart${isBad ? ' bad' : ''}`}>
       <figcaption>
-        <strong>{formatShort(total)}</strong> <span class="soft">{(total === 1 ? title.replace(/s$/, '') : title).toLowerCase()}</span>
+        <span>
+          <strong>{formatShort(total)}</strong> <span class="soft">{(total === 1 ? title.replace(/s$/, '') : title).toLowerCase()}</span>
+        </span>
+        {/* How high the highest bar is. */}
+        {total > 0 && days.length > 1 && <span class="soft small">up to {formatShort(highest)} a day</span>}
       </figcaption>
       <svg
         viewBox={`0 0 ${Math.max(1, days.length) * 10} ${height}`}
