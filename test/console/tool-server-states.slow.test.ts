@@ -75,11 +75,11 @@ describeInChromium('the state of a tool server', () => {
     expect(await page.getByRole('alert').textContent()).toContain('127.0.0.1');
     expect(await findBarriers(page)).toEqual([]);
     await on();
-    await page.getByRole('button', { name: 'Ask again' }).click();
+    await page.getByRole('button', { name: 'Refresh' }).click();
     await page.locator('header').getByText('ready').waitFor();
     await page.locator('.report-functions li', { hasText: 'shine' }).waitFor();
     await off();
-    await page.getByRole('button', { name: 'Ask again' }).click();
+    await page.getByRole('button', { name: 'Refresh' }).click();
     await page.getByText('down, its functions stay').waitFor();
     expect(await page.locator('.report-functions li').count()).toBe(1);
   });

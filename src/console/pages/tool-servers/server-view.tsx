@@ -97,7 +97,7 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
           isBusy={isBusy}
           onClick={() => void act(() => call('POST /api/tool-servers/:id/refresh', { params }), 'The server was asked again.')}
         >
-          Ask again
+          Refresh
         </Button>
         {isOwn && (
           <>
@@ -139,25 +139,26 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
       )}
       {report.next_try_ms !== undefined && isOn && (
         <p class="soft" role="status">
-          {`It is tried again by itself in ${formatDuration(Math.max(1_000, Math.round(report.next_try_ms / 1_000) * 1_000))}.`}
+          {`It is tried again by itself in ${formatWait(report.next_try_ms)}.`}
         </p>
       )}
       {isOwn && names.length > 1 && (
         <p class="row">
           <span class="soft grow">{approvalWords(approvals)}</span>
-          <Button
-            isSmall
-            icon="lock"
-            isPressed={approvals === true}
-            onClick={() =>
-              patch(
-                { needs_approval: approvals !== true },
-                approvals === true ? 'Its functions now run at once.' : 'All its functions now wait for a person, new ones too.',
-              )
-            }
-          >
+          <label class="row">
+            <input
+              type="checkbox"
+              checked={approvals === true}
+              disabled={isBusy}
+              onChange={() =>
+                patch(
+                  { needs_approval: approvals !== true },
+                  approvals === true ? 'Its functions now run at once.' : 'All its functions now wait for a person, new ones too.',
+                )
+              }
+            />
             All wait for approval
-          </Button>
+          </label>
         </p>
       )}
       {!(report.credential === 'own' || (report.credential === 'refused' && isOwn)) && (
@@ -196,6 +197,11 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
       {tried !== undefined && <TryFunction server={id} fn={tried} onClose={() => setTried(undefined)} />}
     </>
   );
+}
+
+function formatWait(milliseconds: number): string {
+  const seconds = Math.max(1, Math.round(milliseconds / 1_000));
+  return seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1_000);
 }
 
 function approvalWords(rule: unknown): string {

@@ -94,7 +94,7 @@ function PasteField({ onAddress }: { onAddress: (address: string) => void }): JS
         value={typed}
         onInput={(event) => setTyped(event.currentTarget.value)}
         aria-label="Paste the URL of an OpenAPI or MCP server"
-        placeholder="Paste the URL of an OpenAPI or MCP server"
+        placeholder="Paste an OpenAPI or MCP URL"
         autocomplete="off"
         spellcheck={false}
         inputMode="url"
