@@ -10,6 +10,27 @@ export interface Scene {
   isFilled?: true;
   /** Of the gateway. */
   environment?: NodeJS.ProcessEnv;
+  /** A model that answers by what it is asked, in the place of the demo model. */
+  hasMadeUpModel?: true;
+}
+
+async function ask(page: Page, question: string): Promise<void> {
+  await page.getByLabel('Your question').fill(question);
+  await page.keyboard.press('Enter');
+}
+
+async function waitForAnswer(page: Page): Promise<void> {
+  await page.locator('.chat-answer .chat-foot').waitFor();
+}
+
+/** Registers the time server once more, with functions that wait for a person. */
+async function haveCallsApproved(page: Page): Promise<void> {
+  const headers = { authorization: `Bearer ${await page.evaluate(() => localStorage.getItem('toolwharf.key'))}` };
+  const at = (path: string): string => new URL(path, page.url()).href;
+  const { data } = (await (await page.request.get(at('/api/tool-servers'), { headers })).json()) as { data: { id: string; url: string }[] };
+  if (data.length > 1) return;
+  const body = { id: 'clock', url: data[0]?.url, config: { needs_approval: true } };
+  await page.request.post(at('/api/tool-servers'), { headers, data: body });
 }
 
 /** As somebody with a user's key. */
@@ -19,6 +40,16 @@ async function useUserKey(page: Page): Promise<void> {
   await page.evaluate((key) => localStorage.setItem('toolwharf.key', key), ((await made.json()) as { key: string }).key);
   await page.reload();
   await page.getByRole('link', { name: 'Settings' }).waitFor({ state: 'detached' });
+}
+
+async function askForApproval(page: Page): Promise<void> {
+  await haveCallsApproved(page);
+  await page.reload();
+  await page.getByRole('button', { name: 'Tools and options' }).click();
+  await page.getByLabel('Only these').click();
+  await page.locator('.tool-choice label', { hasText: 'time' }).getByRole('checkbox').uncheck();
+  await page.keyboard.press('Escape');
+  await ask(page, 'When is nine o’clock in Osaka?');
 }
 
 async function askTheTime(page: Page): Promise<void> {
@@ -37,6 +68,102 @@ export const scenes: readonly Scene[] = [
       await askTheTime(page);
       await page.locator('.call summary').first().click();
     },
+  },
+  {
+    name: 'chat-rich',
+    path: '/',
+    hasMadeUpModel: true,
+    async prepare(page) {
+      await ask(page, 'Which train is there by noon?');
+      await waitForAnswer(page);
+      await page.locator('.chat-reasoning summary').click();
+      await page.locator('.chat-scroll').evaluate((element) => element.scrollTo(0, 0));
+    },
+  },
+  {
+    name: 'chat-failed',
+    path: '/',
+    hasMadeUpModel: true,
+    async prepare(page) {
+      await ask(page, 'What if you fail?');
+      await page.getByRole('alert').waitFor();
+    },
+  },
+  {
+    name: 'chat-busy',
+    path: '/',
+    hasMadeUpModel: true,
+    async prepare(page) {
+      await ask(page, 'Please wait');
+      await page.getByText('I look it up.').waitFor();
+    },
+  },
+  {
+    name: 'chat-call-failed',
+    path: '/',
+    hasMadeUpModel: true,
+    async prepare(page) {
+      await ask(page, 'What is the time at a wrong place?');
+      await waitForAnswer(page);
+      await page.locator('.call summary').first().click();
+    },
+  },
+  {
+    name: 'chat-approval',
+    path: '/',
+    hasMadeUpModel: true,
+    async prepare(page) {
+      await askForApproval(page);
+      await page.getByLabel('A question waits for you').waitFor();
+    },
+  },
+  {
+    name: 'chat-approval-edit',
+    path: '/',
+    hasMadeUpModel: true,
+    async prepare(page) {
+      await askForApproval(page);
+      await page.getByRole('button', { name: 'Change arguments' }).click();
+    },
+  },
+  {
+    name: 'menu',
+    path: '/console/runs',
+    prepare: async (page) => {
+      if ((page.viewportSize()?.width ?? 0) < 760) await page.getByRole('button', { name: 'Menu' }).click();
+    },
+  },
+  {
+    name: 'key',
+    path: '/console/keys',
+    async prepare(page) {
+      await page.evaluate(() => localStorage.clear());
+      await page.reload();
+      await page.evaluate(() => document.querySelector<HTMLElement>('.side-bar .side-end .button')?.click());
+      await page.getByRole('dialog').waitFor();
+    },
+  },
+  { name: 'runs-empty', path: '/console/runs', prepare: (page) => page.locator('.empty').waitFor() },
+  {
+    name: 'tool-server-own',
+    path: '/console/tool-servers',
+    async prepare(page) {
+      await haveCallsApproved(page);
+      await page.goto(new URL('/console/tool-servers/clock', page.url()).href);
+      await page.locator('.report-functions').waitFor();
+    },
+  },
+  {
+    name: 'tool-server-down',
+    path: '/console/tool-servers/time',
+    environment: { TOOL_SERVER_CONNECTIONS: '[{"id":"time","url":"http://127.0.0.1:9"}]' },
+    prepare: (page) => page.getByText('It is tried again by itself').waitFor(),
+  },
+  {
+    name: 'no-tool-servers',
+    path: '/console/tool-servers',
+    environment: { TOOL_SERVER_CONNECTIONS: '[]' },
+    prepare: (page) => page.getByText('No tool servers yet').waitFor(),
   },
   { name: 'tool-servers', path: '/console/tool-servers' },
   { name: 'tool-server', path: '/console/tool-servers/time' },

@@ -5,10 +5,12 @@
 import { mkdirSync } from 'node:fs';
 import { closeChromium, openPage } from '../../_support/chromium.ts';
 import { freshGateway } from '../../_support/fresh-gateway.ts';
+import { backendOf } from '../../_support/build-app.ts';
 import { listSettings } from '../../../src/app/config/read-settings.ts';
 import { fillGateway } from './fill-gateway.ts';
 import { scenes } from './scenes.ts';
 import type { Scene } from './scenes.ts';
+import { madeUpModel } from './made-up-model.ts';
 import { printSteps, timePerson } from './time-person.ts';
 
 const [folder = 'node_modules/.cache/screenshots', ...names] = process.argv.slice(2);
@@ -23,11 +25,15 @@ const looks = [
 ] as const;
 
 /** Each with a gateway of its own, so that no scene shows what another has left. */
-async function take({ name, path, prepare, isFilled, environment = {} }: Scene): Promise<void> {
+async function take({ name, path, prepare, isFilled, environment = {}, hasMadeUpModel }: Scene): Promise<void> {
   let ago = 0;
   const adminKey = 'sk-tw-screenshots';
   const whole = { ...environment, ...(isFilled && { TOOLWHARF_ADMIN_KEY: adminKey }) };
-  const parts = { now: () => Date.now() - ago, settings: listSettings(whole, undefined) };
+  const parts = {
+    now: () => Date.now() - ago,
+    settings: listSettings(whole, undefined),
+    ...(hasMadeUpModel === true && { backends: [backendOf(madeUpModel, ['gpt-oss:20b'])] }),
+  };
   await using gateway = await freshGateway(whole, parts);
   const key = isFilled === true ? adminKey : (gateway.app.startKey ?? '');
   if (isFilled === true) await fillGateway({ url: gateway.url, key, setDaysAgo: (days) => (ago = days * dayMs) });
