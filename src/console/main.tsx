@@ -9,4 +9,5 @@ takeKeyFromAddress();
 addEventListener('hashchange', takeKeyFromAddress);
 watchAccess();
 applyTheme();
+document.body.replaceChildren();
 render(<App />, document.body);

@@ -5,6 +5,23 @@ import { freshGateway } from '../_support/fresh-gateway.ts';
 afterAll(closePages);
 
 describeInChromium('the shell', () => {
+  test('shows its frame before its script is there, wide and narrow', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: '/docs' });
+    const { page } = it;
+    await page.route('**/console/assets/*.js', (route) => route.abort());
+    await page.goto(gateway.url);
+    const brand = page.locator('.brand').filter({ visible: true });
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 740 });
+      expect(await brand.allInnerTexts()).toEqual(['toolwharf']);
+    }
+    await page.unroute('**/console/assets/*.js');
+    await page.goto(gateway.url);
+    await page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
+    expect(await brand.allInnerTexts()).toEqual(['toolwharf']);
+  });
+
   test('keeps the key of the link of a start, and takes it out of the address', async () => {
     await using gateway = await freshGateway();
     const { startKey = '' } = gateway.app;
