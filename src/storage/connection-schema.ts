@@ -158,12 +158,12 @@ export const connectionSchema = z
     if ([connection, connection.config, connection.info].some((part) => Object.keys(part ?? {}).length > maxKeys)) {
       context.addIssue({ code: 'custom', message: `has more than ${maxKeys} keys in one place` });
     }
+    if (isDeeperThan(connection, limits.documentDepth)) {
+      context.addIssue({ code: 'custom', message: `is nested more than ${limits.documentDepth} levels deep` });
+    }
     const { spec: _document, ...rest } = connection;
     if (hasMoreEntriesThan(rest, maxEntries)) {
       context.addIssue({ code: 'custom', message: `has more than ${maxEntries} entries besides its document` });
-    }
-    if (isDeeperThan(connection, limits.documentDepth)) {
-      context.addIssue({ code: 'custom', message: `is nested more than ${limits.documentDepth} levels deep` });
     }
     if (connection.auth_type === 'basic' && connection.key && !connection.key.includes(':')) {
       context.addIssue({ code: 'custom', path: ['key'], message: 'must be user:password for auth_type "basic"' });
