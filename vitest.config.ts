@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -27,8 +28,8 @@ const onBundle = ['docs-commands', 'lost-log', 'one-process', 'own-functions', '
 export default defineConfig({
   test: {
     reporters: ['default', ...reportTo],
-    // Half of a small machine would stand idle otherwise.
-    maxWorkers: '100%',
+    // Many tests wait: for processes, for Chromium, for time limits that are real. Others compute meanwhile.
+    maxWorkers: 2 * availableParallelism(),
     // Ends what hangs. A busy machine must not reach it.
     testTimeout: 60_000,
     hookTimeout: 60_000,
