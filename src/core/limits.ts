@@ -373,7 +373,7 @@ export const limits = {
   socketBufferBytes: 4 * 1024 * 1024,
   /** A browser has one, an application a few; each holds a session with its calls. */
   socketsPerCaller: 16,
-  /** Of a key with all its people, who are as many as it says: a large team, with a page each. */
+  /** Of a key with all the people for whom it speaks: a large team, with a page each. */
   socketsPerKey: 1_024,
   /** Active chats of one session; more is a loop in the page. */
   chatsPerSession: 16,
