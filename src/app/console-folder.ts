@@ -10,16 +10,24 @@ import type { AppLog } from './app-context.ts';
 /** In a bundle it lies among the files of the console, finished; in the sources it is what the console is made of. */
 const shell = new URL('../console/shell.html', import.meta.url);
 const list = 'console-files.json';
+/** Looking at all sources of the console takes more than a millisecond, and a page asks for twenty files. */
+const lookEveryMs = 1_000;
 
 /**
  * Finds the console: in a bundle beside the program, otherwise in the folder where it is kept for these sources. Where it is missing there, it is made
- * in a process of its own, which takes a second or two; whoever asks meanwhile waits. A change of its sources shows with the next page.
+ * in a process of its own, which takes a second or two; whoever asks meanwhile waits. A change of its sources shows with the first page a second later.
  */
 export function createConsoleFolder(log: AppLog): () => Promise<ConsoleFolder> {
   const isBundled = existsSync(new URL(list, shell));
   let last: { href: string; folder: Promise<ConsoleFolder> } | undefined;
+  let looked: { at: number; url: Promise<URL> } | undefined;
+  const currentFolder = (): Promise<URL> => {
+    const now = performance.now();
+    if (looked === undefined || now - looked.at >= lookEveryMs) looked = { at: now, url: keptFolder() };
+    return looked.url;
+  };
   return async () => {
-    const url = isBundled ? new URL('./', shell) : await keptFolder();
+    const url = isBundled ? new URL('./', shell) : await currentFolder();
     if (last?.href !== url.href) {
       const folder = readOrMake(url, log);
       last = { href: url.href, folder };

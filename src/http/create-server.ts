@@ -24,8 +24,8 @@ export interface ServerOptions {
   newId: () => string;
 }
 
-/** Twice as long as the longest parameter: room for ids of models with characters that are percent-encoded. */
-const longestPath = 2_048;
+/** The longest parameter, and the route around it. */
+const longestPath = 1_200;
 
 /** No route has a longer path. Routing takes its time for each character, before it is known who asks, and a thousand requests may arrive together. */
 function withoutLongPath(url: string): string {

@@ -43,7 +43,10 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^(?:ajv|re2js)$/, files: /^src\/validation\/compile-schema\.ts$/ },
   { packages: /^@apidevtools\/swagger-parser$/, files: /^src\/tools\/openapi\/load\/check-document\.ts$/ },
   { packages: /^eventsource-parser$/, files: /^src\/models\/.+\.ts$/ },
-  { packages: /^zod$/, files: /^src\/(?:http\/.+|relay\/.+|app\/config\/.+|storage\/.+|tools\/functions\/.+|shared\/parse-to-first-issue)\.ts$/ },
+  {
+    packages: /^zod$/,
+    files: /^src\/(?:http\/.+|relay\/.+|app\/config\/.+|storage\/.+|tools\/functions\/.+|shared\/parse-to-first-issue)\.ts$/,
+  },
   { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/outbound\/classify-address|http\/auth\/authenticate)\.ts$/ },
   { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
   { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp\/.+\.ts$/ },
