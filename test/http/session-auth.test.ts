@@ -66,7 +66,8 @@ async function toolServer(): Promise<ToolServer> {
     refused,
     trust(address) {
       gateway = address;
-      jwks = createRemoteJWKSet(new URL(`${address}/.well-known/jwks.json`));
+      // A busy machine may need more than the five seconds that jose waits by default.
+      jwks = createRemoteJWKSet(new URL(`${address}/.well-known/jwks.json`), { timeoutDuration: 45_000 });
     },
     [Symbol.asyncDispose]: async () => void server.close(),
   };
