@@ -24,8 +24,8 @@ export interface ServerOptions {
   newId: () => string;
 }
 
-/** The longest parameter, and the route around it. */
-const longestPath = 1_200;
+/** The id of a person has up to 256 characters, each of which may be nine when it is percent-encoded; the rest is for the route around it. */
+const longestPath = 2_560;
 
 /** No route has a longer path. Routing takes its time for each character, before it is known who asks, and a thousand requests may arrive together. */
 function withoutLongPath(url: string): string {

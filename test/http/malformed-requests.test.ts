@@ -52,7 +52,7 @@ test('a path that is longer than any route is cut before it is routed, and a lon
     const { statusCode, raw } = await app.server.inject({ url, headers: { host: '127.0.0.1' } });
     return { status: statusCode, url: raw.req.url };
   };
-  expect(await routed(`/${'%41/'.repeat(3_500)}?a=b`)).toEqual({ status: 404, url: `/${'%41/'.repeat(3_500)}`.slice(0, 1_200) });
+  expect(await routed(`/${'%41/'.repeat(3_500)}?a=b`)).toEqual({ status: 404, url: `/${'%41/'.repeat(3_500)}`.slice(0, 2_560) });
   expect(await routed(`/health${'/'.repeat(14_000)}`)).toMatchObject({ status: 200 });
   const withQuery = `/health?${'a=b&'.repeat(2_000)}`;
   expect(await routed(withQuery)).toEqual({ status: 200, url: withQuery });
