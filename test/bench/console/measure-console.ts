@@ -10,7 +10,7 @@ import { answers, longText } from './answer-markdown.ts';
 import { largeResultQuestion, startConsoleBackend } from './console-backend.ts';
 import { measureFirstLoad } from './measure-first-load.ts';
 import type { FirstLoad } from './measure-first-load.ts';
-import { growTimeline, scrollTimeline } from './measure-timeline.ts';
+import { growTimeline, openTimeline, scrollTimeline } from './measure-timeline.ts';
 import { watchTasks } from './watch-tasks.ts';
 import type { Tasks } from './watch-tasks.ts';
 
@@ -63,16 +63,19 @@ export async function measureConsole(
   const openContext = (): Promise<BrowserContext> => browser.newContext({ viewport, locale: 'en-GB' });
   const at = (place: string): string => `${gateway.url}${place}#key=${adminKey}`;
   const cases: Record<string, Watched[]> = {};
-  const watch = async (name: string, place: string, work: (page: Page) => Promise<unknown>): Promise<void> => {
+  /** What is done on one page, one after the other; each is a case. */
+  const watch = async (place: string, steps: Record<string, (page: Page) => Promise<unknown>>): Promise<void> => {
     const context = await openContext();
     const page = await context.newPage();
     page.setDefaultTimeout(patienceMs);
     try {
       await page.goto(at(place));
       await page.locator('main h1').first().waitFor();
-      const tasks = await watchTasks(browser, page, () => work(page));
-      (cases[name] ??= []).push({ ...tasks, ...(await shapeOf(page)) });
-      note(`  ${name}: ${tasks.longestCpuMs.toFixed(0)} ms of computing, ${tasks.longestMs.toFixed(0)} ms in all`);
+      for (const [name, work] of Object.entries(steps)) {
+        const tasks = await watchTasks(browser, page, () => work(page));
+        (cases[name] ??= []).push({ ...tasks, ...(await shapeOf(page)) });
+        note(`  ${name}: ${tasks.longestCpuMs.toFixed(0)} ms of computing, ${tasks.longestMs.toFixed(0)} ms in all`);
+      }
     } finally {
       await context.close();
     }
@@ -85,11 +88,13 @@ export async function measureConsole(
     await pause(restMs);
     const gatewayMb = { before, after: residentMegabytes(gateway.pid) };
     for (const name of [...Object.keys(answers), largeResultQuestion].filter(isWanted))
-      for (let turn = 0; turn < repetitions; turn += 1) await watch(name, '/', (page) => followAnswer(page, name));
+      for (let turn = 0; turn < repetitions; turn += 1) await watch('/', { [name]: (page) => followAnswer(page, name) });
     for (let turn = 0; turn < repetitions; turn += 1) {
-      if (isWanted(keptChat)) await watch(keptChat, '/', openKeptChat);
-      if (isWanted('a timeline')) await watch('a timeline of 10,000 events, scrolled', '/console/runs', (page) => scrollTimeline(page));
-      if (isWanted('a timeline')) await watch('a timeline that grows to 10,000 events', '/console/runs', (page) => growTimeline(page));
+      if (isWanted(keptChat)) await watch('/', { [keptChat]: openKeptChat });
+      if (!isWanted('a timeline')) continue;
+      const long = 'a timeline of 10,000 events';
+      await watch('/console/runs', { [`${long}, opened`]: openTimeline, [`${long}, scrolled`]: scrollTimeline });
+      await watch('/console/runs', { 'a timeline that grows to 10,000 events': growTimeline });
     }
     const heapMb = isWanted('heap') ? await measureHeap(browser, at('/')) : undefined;
     return { firstLoad, cases, heapMb, gatewayMb };

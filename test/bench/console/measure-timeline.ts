@@ -21,14 +21,14 @@ function runOf(count: number, status: 'running' | 'completed'): string {
   return JSON.stringify({ id: 'long', status, model: 'mock', mode: 'native', created, finished, usage: null, events });
 }
 
-/** From the beginning to the end by the wheel, and back and forth by jumps. */
-export async function scrollTimeline(page: Page): Promise<void> {
+export async function openTimeline(page: Page): Promise<void> {
   const body = runOf(eventCount, 'completed');
   await page.route('**/api/runs/long', (route) => route.fulfill({ contentType: 'application/json', body }));
-  await openTimeline(page);
-  await page.locator('.run-step').first().waitFor();
-  await scroll(page, 6_000);
+  await showTimeline(page);
 }
+
+/** From the beginning to the end by the wheel, and back and forth by jumps. */
+export const scrollTimeline = (page: Page): Promise<void> => scroll(page, 6_000);
 
 /** Five hundred events more each time that the page asks, while it is scrolled. */
 export async function growTimeline(page: Page): Promise<void> {
@@ -37,19 +37,19 @@ export async function growTimeline(page: Page): Promise<void> {
     count = Math.min(count + 500, eventCount);
     return route.fulfill({ contentType: 'application/json', body: runOf(count, count < eventCount ? 'running' : 'completed') });
   });
-  await openTimeline(page);
-  await page.locator('.run-step').first().waitFor();
+  await showTimeline(page);
   const end = page.getByText('completed', { exact: true });
   while ((await end.count()) === 0) await scroll(page, 1_500);
   await page.locator('.run-steps').evaluate((list) => list.scrollTo({ top: list.scrollHeight }));
   await page.getByText(`tool_${eventCount / 2 - 1}`, { exact: true }).waitFor();
 }
 
-async function openTimeline(page: Page): Promise<void> {
+async function showTimeline(page: Page): Promise<void> {
   // Without a load, which is not what is measured here.
   await page.evaluate(() => {
     history.pushState(null, '', '/console/runs/long');
   });
+  await page.locator('.run-step').first().waitFor();
 }
 
 async function scroll(page: Page, pixels: number): Promise<void> {
