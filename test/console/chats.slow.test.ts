@@ -114,6 +114,21 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
+  test('gives way to a new one at once, so that what is typed and sent then is not lost', async () => {
+    const { parts } = scripted([textOf('One, '), new Promise(() => undefined)]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'First');
+    await page.getByText('One,').waitFor();
+    const shown = await page.getByRole('button', { name: 'New chat' }).evaluate(async (button) => {
+      (button as HTMLElement).click();
+      await new Promise((resolve) => void setTimeout(resolve));
+      return document.querySelector('main h1')?.textContent;
+    });
+    expect(shown).toBe('What would you like to know?');
+  });
+
   test('keeps all that had come when its page is closed, and offers another try', async () => {
     const { parts } = scripted([textOf('One, '), textOf('two'), new Promise(() => undefined)], [textOf('Three.'), ...end]);
     await using gateway = await freshGateway({}, parts);

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
 import { asks, connection } from '../../api/session.ts';
 import { useAnswer } from '../../api/use-answer.ts';
@@ -24,7 +24,8 @@ import { Welcome } from './welcome.tsx';
 /** Chats with the models of the gateway. */
 export function ChatPage({ params: { id } }: PageProps): JSX.Element {
   const [open, setOpen] = useState<OpenChat | 'missing'>();
-  useEffect(() => {
+  // Before anything is painted or typed: the chat of another address would take it.
+  useLayoutEffect(() => {
     let isCurrent = true;
     if (id === undefined) setOpen(newChat());
     else if (typeof open !== 'object' || open.chat.value.id !== id)
@@ -34,7 +35,8 @@ export function ChatPage({ params: { id } }: PageProps): JSX.Element {
       );
     return () => void (isCurrent = false);
   }, [id]);
-  if (open === undefined) return <Loading />;
+  const isOther = typeof open === 'object' && id !== undefined && open.chat.value.id !== id;
+  if (open === undefined || isOther) return <Loading />;
   if (open === 'missing')
     return (
       <Empty icon="chat" title="This chat is not in this browser">
