@@ -2,6 +2,7 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
+import { chunksByProgram } from './chunks-by-program.ts';
 import { makeConsole } from './make-console.ts';
 import { partsOfUndici } from './parts-of-undici.ts';
 import { writtenUrls } from './written-urls.ts';
@@ -34,6 +35,7 @@ const zodExports =
  */
 export async function makeBundle(folder: string): Promise<string[]> {
   mkdirSync(folder, { recursive: true });
+  const chunks = chunksByProgram(join(sources, 'cli/serve.ts'));
   const build = await rolldown({
     cwd: sources,
     platform: 'node',
@@ -42,15 +44,19 @@ export async function makeBundle(folder: string): Promise<string[]> {
     tsconfig: false,
     transform: { typescript: { onlyRemoveTypeImports: true } },
     input: Object.fromEntries(entries.map((name) => [name, join(sources, `${name}.ts`)])),
-    plugins: [writtenUrls(sources), partsOfUndici()],
+    plugins: [writtenUrls(sources), partsOfUndici(), chunks.plugin],
     logLevel: 'warn',
   });
+  const groups = [
+    { name: 'zod-exports', test: zodExports, priority: 1 },
+    { name: chunks.nameOf, debugName: 'by program' },
+  ];
   const { output } = await build.write({
     dir: folder,
     format: 'esm',
     entryFileNames: '[name].js',
     chunkFileNames: 'chunks/[name]-[hash].js',
-    codeSplitting: { includeDependenciesRecursively: false, groups: [{ name: 'zod-exports', test: zodExports }] },
+    codeSplitting: { includeDependenciesRecursively: false, groups },
     minify: { compress: { keepNames: { function: true, class: true } }, mangle: { keepNames: true } },
     comments: false,
     // One other character in a file, and V8 keeps two bytes for each of its characters.
