@@ -29,12 +29,14 @@ export interface Round {
   residentMb: number | undefined;
 }
 
+/** Opens the connections, and lets V8 compile the code, which it does on other threads whose time would count; itself not counted. */
+const warmUpMs = 2_000;
+
 /** Keeps `concurrency` questions going for the duration and counts those that were answered. */
 export async function measureLoad(target: Target, scenario: Scenario, durationMs: number): Promise<Round> {
   const client = createClient(target, scenario.concurrency, scenario.wire);
   try {
-    // Opens the connections and warms the code; not counted.
-    await askInParallel(client, scenario, performance.now() + Math.min(500, durationMs / 4));
+    await askInParallel(client, scenario, performance.now() + Math.min(warmUpMs, durationMs));
     const cpuBefore = target.pid === undefined ? undefined : cpuMicroseconds(target.pid);
     const started = performance.now();
     const times = await askInParallel(client, scenario, started + durationMs);
