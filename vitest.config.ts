@@ -17,7 +17,7 @@ process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache
 const slow = ['test/slow/**/*.test.ts', 'test/**/*.slow.test.ts'];
 const gateway = ['test/{client,http,people,public-surface,requirements}/**/*.test.ts'];
 
-/** The console in Chromium: the files share the program, its imports and the browser. */
+/** The console in Chromium: the files share the browser. */
 const inChromium = ['test/console/**/*.slow.test.ts'];
 
 /** What is true of the bundle alone. */
@@ -30,6 +30,8 @@ export default defineConfig({
     reporters: ['default', ...reportTo],
     // Many tests wait: for processes, for Chromium, for time limits that are real. Others compute meanwhile.
     maxWorkers: 2 * availableParallelism(),
+    // The files of a process share what they import. Each cleans up after itself.
+    isolate: false,
     // Ends what hangs. A busy machine must not reach it.
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -37,10 +39,10 @@ export default defineConfig({
     // Node loads the sources as it does for the product: no module is mocked, so that nothing needs Vite's transform.
     experimental: { viteModuleRunner: false },
     projects: [
-      { extends: true, test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...gateway, ...slow], isolate: false } },
-      { extends: true, test: { name: 'gateway', include: gateway, exclude: slow, isolate: false } },
+      { extends: true, test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...gateway, ...slow] } },
+      { extends: true, test: { name: 'gateway', include: gateway, exclude: slow } },
       { extends: true, test: { name: 'slow', include: slow, exclude: [...bundle, ...inChromium] } },
-      { extends: true, test: { name: 'console', include: inChromium, isolate: false } },
+      { extends: true, test: { name: 'console', include: inChromium } },
       {
         extends: true,
         test: { name: 'bundle', include: [...bundle, ...onBundle], globalSetup: 'test/_support/provide-bundle.ts' },
