@@ -1,6 +1,7 @@
 import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
+import { startTimeServer } from '../../src/demo/time-server.ts';
 import { authorizationServer, passwordOf } from '../_support/authorization-server.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
@@ -211,6 +212,59 @@ describeInChromium('a question of a function', () => {
     await page.getByRole('button', { name: 'Stop (Esc)' }).click();
     await page.locator('.chat-answer', { hasText: 'Stopped.' }).waitFor();
     expect(await page.getByLabel('A question waits for you').count()).toBe(0);
+  });
+});
+
+type Call = Parameters<typeof calls>[number];
+
+function convertTo(zone: string): Call {
+  return ['convert_time_convert_time_post', { timestamp: '2026-11-24T09:00:00', from_tz: 'UTC', to_tz: zone }];
+}
+
+/** With a time server whose calls all wait for a person; the model makes these at once. */
+async function gatewayApproving(...wanted: Call[]): Promise<FreshGateway & { model: ScriptedModel }> {
+  const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
+  const connections = JSON.stringify([{ id: 'clock', url: time.url, config: { needs_approval: true } }]);
+  const model = new ScriptedModel(calls(...wanted), says('It is done.'));
+  const { app, url, ...gateway } = await freshGateway({ TOOL_SERVER_CONNECTIONS: connections }, { backends: [backendOf(model)] });
+  return {
+    app,
+    url,
+    model,
+    async [Symbol.asyncDispose]() {
+      await gateway[Symbol.asyncDispose]();
+      await time.close();
+    },
+  };
+}
+
+describeInChromium('a call that waits for a person', () => {
+  test('is rejected, and not allowed, by the Enter key in the reason against it', async () => {
+    await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'));
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page);
+    await page.getByRole('button', { name: 'Reject…' }).click();
+    await page.getByLabel('What the model should know').fill('It is the wrong zone.');
+    await page.keyboard.press('Enter');
+    await page.getByText('It is done.').waitFor();
+    expect(await page.locator('.call .chip').allInnerTexts()).toEqual(['rejected']);
+    expect(String(gateway.model.requests.at(-1)?.messages.at(-1)?.content)).toContain('It is the wrong zone.');
+  });
+
+  test('is not allowed by the second half of a double click on the call before it', async () => {
+    await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'), convertTo('Europe/Paris'));
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page);
+    const questions = page.getByLabel('A question waits for you');
+    await questions.nth(1).waitFor();
+    const allow = questions.getByRole('button', { name: 'Allow' });
+    await allow.nth(1).dblclick();
+    await page.locator('.call .chip', { hasText: 'approved' }).first().waitFor();
+    expect(await questions.count()).toBe(1);
+    await allow.click();
+    await page.getByText('It is done.').waitFor();
   });
 });
 

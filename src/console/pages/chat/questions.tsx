@@ -21,14 +21,21 @@ export function Questions({ asks }: { asks: readonly Ask[] }): JSX.Element {
     if (asks.length > 0) announce('A question waits for you.');
   }, [asks.length]);
   return (
-    <>
+    <div class="questions" onClickCapture={takeNoSecondClick}>
       {asks.map((ask) => (
         <section key={ask.id} class="question" aria-label="A question waits for you">
           {ask.kind === 'confirmation' ? <Approval ask={ask} /> : ask.kind === 'input' ? <Input ask={ask} /> : <SignIn ask={ask} />}
         </section>
       ))}
-    </>
+    </div>
   );
+}
+
+/** When a question is answered, another one moves to its place: the second half of a double click is not meant for that. */
+function takeNoSecondClick(event: JSX.TargetedMouseEvent<HTMLElement>): void {
+  if (event.detail < 2 || !(event.target instanceof Element) || event.target.closest('.question-actions') === null) return;
+  event.preventDefault();
+  event.stopPropagation();
 }
 
 function textIn({ data }: Ask, name: string): string {
@@ -51,7 +58,8 @@ function Approval({ ask }: { ask: Ask }): JSX.Element {
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        approve();
+        if (reason === undefined) approve();
+        else reject();
       }}
     >
       <h2>
@@ -92,7 +100,7 @@ function Approval({ ask }: { ask: Ask }): JSX.Element {
           </>
         ) : (
           <>
-            <Button kind="danger" onClick={reject}>
+            <Button kind="danger" type="submit">
               Reject
             </Button>
             <Button onClick={() => setReason(undefined)}>Back</Button>
@@ -139,7 +147,7 @@ function SignIn({ ask }: { ask: Ask }): JSX.Element {
         <Icon name="key" /> {name} needs you to sign in
       </h2>
       <p class="soft">It opens in a tab of its own. The answer goes on by itself when you are through.</p>
-      <div class="row">
+      <div class="row question-actions">
         {isWeb && (
           <a class="button main" href={url.href} target="_blank" rel="noopener noreferrer">
             <Icon name="external" /> Sign in to {name}
