@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { authorizationServer, passwordOf } from '../_support/authorization-server.ts';
 import { backendOf } from '../_support/build-app.ts';
-import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, looks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import type { FreshGateway } from '../_support/fresh-gateway.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';
@@ -265,6 +265,22 @@ describeInChromium('a call that waits for a person', () => {
     expect(await questions.count()).toBe(1);
     await allow.click();
     await page.getByText('It is done.').waitFor();
+  });
+
+  test('leaves the chat and the way to stop it in sight, beside however many others it stands', async () => {
+    const zones = ['Asia/Tokyo', 'Europe/Paris', 'Africa/Accra', 'America/Lima'];
+    for (const { viewport } of looks.filter(({ colorScheme }) => colorScheme === 'light')) {
+      await using gateway = await gatewayApproving(...zones.map(convertTo));
+      await using it = await openPage(gateway.url, { viewport });
+      const { page } = it;
+      await ask(page);
+      await page.getByLabel('A question waits for you').nth(3).waitFor();
+      const chat = await page.locator('.chat-scroll').boundingBox();
+      expect(chat?.height).toBeGreaterThan(100);
+      const stop = await page.getByRole('button', { name: 'Stop (Esc)' }).boundingBox();
+      expect((stop?.y ?? 0) + (stop?.height ?? 0)).toBeLessThan(viewport.height);
+      expect(await findFaultsInAllLooks(page)).toEqual([]);
+    }
   });
 });
 

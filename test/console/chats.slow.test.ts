@@ -250,7 +250,7 @@ describeInChromium('a chat', () => {
     await question.getByRole('button', { name: 'Change arguments' }).click();
     await page.setViewportSize({ width: 360, height: 500 });
     const allow = question.getByRole('button', { name: 'Allow' });
-    expect(await question.evaluate(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight)).toBe(true);
+    expect(await page.locator('.questions').evaluate(({ scrollHeight, clientHeight }) => scrollHeight > clientHeight)).toBe(true);
     expect(await isInSight(allow)).toBe(true);
     await page.setViewportSize({ width: 1280, height: 800 });
     await question.getByRole('button', { name: 'Edit as JSON' }).click();
