@@ -233,4 +233,25 @@ describeInChromium('the page of keys and people', () => {
     await page.getByText('None.').waitFor();
     expect((await ask('GET /api/credentials', undefined, script)).data).toMatchObject([{ state: 'missing' }]);
   });
+
+  test('shows a new key until it is closed, also to who double-clicks', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: `/console/keys#key=${gateway.app.startKey}` });
+    const { page } = it;
+    const doubleClick = async (button: string, opened: string): Promise<void> => {
+      await page.getByRole('button', { name: button }).click();
+      const dialog = page.getByRole('dialog', { name: opened });
+      await dialog.waitFor();
+      await page.mouse.down({ clickCount: 2 });
+      await page.mouse.up({ clickCount: 2 });
+      await page.evaluate(() => new Promise((resolve) => void requestAnimationFrame(resolve)));
+      expect([button, await dialog.count()]).toEqual([button, 1]);
+    };
+    for (const name of ['the first', 'another']) {
+      await doubleClick('New key', 'New key');
+      await page.getByRole('textbox', { name: /^Name/ }).fill(name);
+      await doubleClick('Make it', 'Your new key');
+      await page.getByRole('button', { name: 'I have it' }).click();
+    }
+  });
 });

@@ -37,7 +37,8 @@ export function Dialog({ title, children, actions, onClose, kind = 'middle', isW
         event.preventDefault();
         onClose();
       }}
-      onMouseDown={(event) => event.target === element.current && onClose()}
+      // The second half of a double click is meant for what was there before.
+      onMouseDown={(event) => event.target === element.current && event.detail < 2 && onClose()}
     >
       <div class="dialog-frame">
         <header>
