@@ -191,6 +191,26 @@ describeInChromium('a chat', () => {
     expect(await toEnd.count()).toBe(0);
   });
 
+  test('tells screen readers of each answer that is complete', async () => {
+    const { parts } = scripted([textOf('First.'), ...end], [textOf('Second.'), ...end], [textOf('Third.'), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    const spoken = await page.evaluateHandle(() => {
+      const heard: (string | null)[] = [];
+      const region = document.querySelector('[aria-live]');
+      if (region !== null)
+        new MutationObserver(() => heard.push(region.textContent)).observe(region, { childList: true, characterData: true, subtree: true });
+      return heard;
+    });
+    for (const answer of ['First.', 'Second.', 'Third.']) {
+      await ask(page, 'And?');
+      await page.getByText(answer).waitFor();
+      await page.locator('.chat-answer', { hasText: answer }).locator('.chat-foot').waitFor();
+    }
+    await expect.poll(async () => (await spoken.jsonValue()).map((text) => text?.trim())).toEqual(Array(3).fill('The answer is complete.'));
+  });
+
   test('is stopped by Escape, and keeps what had come', async () => {
     const { parts } = scripted([textOf('A long story'), new Promise(() => undefined)]);
     await using gateway = await freshGateway({}, parts);

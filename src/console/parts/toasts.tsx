@@ -15,6 +15,8 @@ const maxToasts = 3;
 
 const toasts = signal<readonly Toast[]>([]);
 const announced = signal('');
+/** After a text that is said a second time: what stays as it was is not read. */
+const unheard = '\u00A0';
 let next = 0;
 
 /** Says that something is done, or what went wrong. Problems stay until they are closed. */
@@ -31,7 +33,7 @@ export function sayProblem(error: unknown): void {
 
 /** For screen readers alone. */
 export function announce(text: string): void {
-  announced.value = text;
+  announced.value = text === announced.value ? text + unheard : text;
 }
 
 function close(toast: Toast): void {
