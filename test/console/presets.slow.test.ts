@@ -73,4 +73,21 @@ describeInChromium('the page of presets', () => {
     expect(await read()).toEqual([]);
     expect(it.faults).toEqual([]);
   });
+
+  test('keeps the focus on the button of a change that was refused', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: `/console/presets#key=${gateway.app.startKey}` });
+    const { page } = it;
+    for (const _turn of ['made', 'refused']) {
+      await page.getByRole('button', { name: 'New preset' }).click();
+      await page.getByRole('textbox', { name: /^Id/ }).fill('clerk');
+      await page.getByRole('button', { name: 'Save' }).focus();
+      await page.keyboard.press('Enter');
+      await page
+        .getByText(/clerk is saved|There is a preset "clerk" already/)
+        .last()
+        .waitFor();
+    }
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Save');
+  });
 });

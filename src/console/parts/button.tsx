@@ -42,14 +42,16 @@ export function Button({
     <button
       type={type}
       class={classes}
-      disabled={isDisabled === true || isBusy === true}
+      disabled={isDisabled}
+      // Not `disabled`, which would take the focus from it.
+      aria-disabled={isBusy === true ? true : undefined}
       aria-busy={isBusy === true ? true : undefined}
       aria-pressed={isPressed}
       aria-label={label}
       title={label}
       form={form}
       autofocus={isFirst}
-      onClick={onClick}
+      onClick={isBusy === true ? (event) => event.preventDefault() : onClick}
     >
       {icon !== undefined && <Icon name={icon} size={isSmall === true ? 16 : 18} />}
       {children}
