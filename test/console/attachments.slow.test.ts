@@ -51,6 +51,16 @@ describeInChromium('files of a question', () => {
     expect(it.faults).toEqual([]);
   });
 
+  test('are eight at most, and whoever attaches more is told so', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await attach(page, ...Array.from({ length: 9 }, (_, index) => ({ ...notes, name: `${index}.txt` })));
+    await page.getByText('A question takes 8 files. Attach the others to the next one.').last().waitFor();
+    await page.getByRole('button', { name: 'Remove 7.txt' }).waitFor();
+    expect(await page.getByRole('button', { name: 'Remove 8.txt' }).count()).toBe(0);
+  });
+
   test('can be pasted, and a large picture is made smaller', async () => {
     const model = new ScriptedModel(says('Large.'));
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });

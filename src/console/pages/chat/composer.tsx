@@ -46,7 +46,10 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
     onSend(text.trim(), attachments);
   };
   const attach = async (files: FileList | null | undefined): Promise<void> => {
-    for (const file of files ?? [])
+    const given = Array.from(files ?? []);
+    const room = maxAttachments - attachments.length;
+    if (given.length > room) sayProblem(`A question takes ${maxAttachments} files. Attach the others to the next one.`);
+    for (const file of given.slice(0, room))
       try {
         const attachment = await readAttachment(file);
         setAttachments((before) => [...before, attachment].slice(0, maxAttachments));
