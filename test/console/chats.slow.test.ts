@@ -72,6 +72,21 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
+  test('can be stopped while it has no connection', async () => {
+    const { parts } = scripted([textOf('One, '), new Promise(() => undefined)]);
+    const gateway = await freshGateway({ DRAIN_TIMEOUT_MS: '0' }, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'Count');
+    await page.getByText('One,').waitFor();
+    await gateway[Symbol.asyncDispose]();
+    await page.getByText('The connection was lost').waitFor();
+    await page.getByRole('button', { name: 'Stop (Esc)' }).click();
+    await page.locator('.chat-answer', { hasText: 'Stopped.' }).waitFor();
+    await page.getByText('The connection was lost').waitFor({ state: 'detached' });
+    expect(await page.locator('.chat-answer').innerText()).toContain('One,');
+  });
+
   test('goes on when its page is loaded again, and loses no text', async () => {
     const more = Promise.withResolvers<void>();
     const { parts } = scripted([textOf('One, '), more.promise, textOf('two, '), textOf('three.'), ...end]);

@@ -3,7 +3,7 @@ import type { Signal } from '@preact/signals';
 import { key } from '../../api/key.ts';
 import { readyLogin } from '../../api/login.ts';
 import { call } from '../../api/request.ts';
-import { followChat, startChat } from '../../api/session.ts';
+import { connection, followChat, startChat } from '../../api/session.ts';
 import type { ChatListener } from '../../api/session.ts';
 import { announce, sayProblem } from '../../parts/toasts.tsx';
 import { branchOf, newId } from './chat.ts';
@@ -222,7 +222,13 @@ function open(first: Chat): OpenChat {
       chat.value = { ...chat.value, title };
       keep();
     },
-    cancel: () => cancel?.(),
+    cancel() {
+      cancel?.();
+      // Without a connection the gateway hears of it later.
+      if (running.value === undefined || connection.value === 'open') return;
+      cancelAnswer(running.value, Date.now());
+      finish(running.value);
+    },
   };
   opened.set(first.id, it);
   for (const message of Object.values(first.messages)) if (message.role === 'assistant' && message.state === 'running') takeUp(message);
