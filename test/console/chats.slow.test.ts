@@ -253,6 +253,26 @@ describeInChromium('a chat', () => {
     expect(await it.page.getByRole('link', { name: 'Remember this' }).count()).toBe(0);
   });
 
+  test('loses nothing of what is asked in two tabs', async () => {
+    const { parts } = scripted(...['First.', 'Second.', 'Third.'].map((text) => [textOf(text), ...end]));
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'One?');
+    await page.getByText('First.').waitFor();
+    const tab = await page.context().newPage();
+    await tab.goto(page.url());
+    await tab.getByText('First.').waitFor();
+    await ask(tab, 'Two?');
+    await tab.locator('.chat-answer', { hasText: 'Second.' }).locator('.chat-foot').waitFor();
+    await ask(page, 'Three?');
+    await page.locator('.chat-answer', { hasText: 'Third.' }).locator('.chat-foot').waitFor();
+    await page.reload();
+    await page.getByText('Third.').waitFor();
+    await page.getByRole('button', { name: 'Version before' }).click();
+    await page.getByText('Second.').waitFor();
+  });
+
   test('is answered again and asked differently, and shows each version with what followed it', async () => {
     const { model, parts } = scripted([textOf('First.'), ...end], [textOf('Second.'), ...end], [textOf('Third.'), ...end]);
     await using gateway = await freshGateway({}, parts);

@@ -60,7 +60,7 @@ export async function keepChat(chat: Chat): Promise<void> {
     (one, other) => other.updated - one.updated,
   );
   saveList(list.slice(0, maxChats));
-  await inStore('readwrite', (store) => store.put(chat));
+  await putChat(chat);
   for (const old of list.slice(maxChats)) await inStore('readwrite', (store) => store.delete(old.id));
 }
 
@@ -117,12 +117,24 @@ function openDatabase(): Promise<IDBDatabase> {
 }
 
 async function inStore(mode: IDBTransactionMode, ask: (store: IDBObjectStore) => IDBRequest): Promise<unknown> {
-  const database = await openDatabase();
+  return resultOf(ask((await openDatabase()).transaction('chats', mode).objectStore('chats')));
+}
+
+function resultOf(request: IDBRequest): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const request = ask(database.transaction('chats', mode).objectStore('chats'));
     request.addEventListener('success', () => resolve(request.result));
     request.addEventListener('error', () => reject(request.error ?? new Error('The browser keeps nothing for this page.')));
   });
+}
+
+/** With the messages that another tab has added; what is complete there stays so. */
+async function putChat(chat: Chat): Promise<void> {
+  const store = (await openDatabase()).transaction('chats', 'readwrite').objectStore('chats');
+  const kept = (await resultOf(store.get(chat.id))) as Chat | undefined;
+  const messages = { ...kept?.messages, ...chat.messages };
+  for (const message of Object.values(kept?.messages ?? {}))
+    if (message.role === 'assistant' && message.state === 'done') messages[message.id] = message;
+  await resultOf(store.put({ ...chat, messages }));
 }
 
 const draftPlace = (id: string | undefined): string => `toolwharf.draft.${id ?? 'new'}`;
