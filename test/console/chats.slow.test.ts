@@ -286,6 +286,9 @@ describeInChromium('a chat', () => {
     await page.getByText('First.').waitFor();
     await page.locator('.chat-message.user').hover();
     await page.getByRole('button', { name: 'Ask differently' }).click();
+    await page.keyboard.press('Escape');
+    expect(await page.locator('.chat-edit').count()).toBe(0);
+    await page.getByRole('button', { name: 'Ask differently' }).click();
     await page.getByRole('textbox', { name: 'Your question' }).first().fill('Say something else');
     await page.getByRole('button', { name: 'Ask', exact: true }).click();
     await page.getByText('Third.').waitFor();

@@ -79,6 +79,7 @@ function QuestionView({
         rows={3}
         ref={takeFocus}
         onInput={(event) => setDraft(event.currentTarget.value)}
+        onKeyDown={({ key }) => key === 'Escape' && close()}
       />
       <div class="row">
         <Button kind="main" isSmall type="submit">
