@@ -52,8 +52,17 @@ export async function call<Name extends Route>(route: Name, options: CallOptions
     if (second.status !== 401) return read(second);
   }
   const error = await readError(response);
-  if (!(await askForKey(error.message))) throw error;
+  // A change of an open gateway wants the key of its start, and the gateway says where that is.
+  const why = route.startsWith('GET ') ? whyKey(sent) : error.message;
+  if (!(await askForKey(why))) throw error;
   return read(await send(route, options));
+}
+
+/** The gateway's words tell programs how to send one. */
+function whyKey(sent: string | undefined): string {
+  return sent === undefined
+    ? 'This gateway answers to those who have a key. Whoever runs it gives you yours.'
+    : 'This gateway does not take the key that this browser has sent: it is wrong, has ended, or was deleted. Enter another one.';
 }
 
 async function hasOtherLogin(sent: string | undefined): Promise<boolean> {
