@@ -35,7 +35,16 @@ describeInChromium('the shell', () => {
     await using gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: 'sk-tw-secret' });
     await using it = await openPage(gateway.url);
     const { page } = it;
-    await page.getByLabel('Key', { exact: true }).fill('sk-tw-secret');
+    await page.getByText('Whoever runs it gives you yours.').waitFor();
+    const field = page.getByLabel('Key', { exact: true });
+    await field.fill('sk-tw-other');
+    await page.keyboard.press('Enter');
+    await page.getByText('does not take the key').waitFor();
+    // Copied from a text that has made quotes of its own.
+    await field.fill('“sk-tw-secret”');
+    await page.keyboard.press('Enter');
+    expect(await field.evaluate((input: HTMLInputElement) => input.validity.patternMismatch)).toBe(true);
+    await field.fill('sk-tw-secret');
     expect(await findBarriers(page)).toEqual([]);
     await page.getByRole('button', { name: 'Use this key' }).click();
     await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();

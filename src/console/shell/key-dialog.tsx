@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { keyQuestion } from '../api/key.ts';
+import { keyPattern, keyQuestion } from '../api/key.ts';
 import type { KeyQuestion } from '../api/key.ts';
 import { canSignIn, signIn } from '../api/login.ts';
 import { Button } from '../parts/button.tsx';
@@ -78,6 +78,8 @@ function KeyForm({ question, hasFocus = false }: { question: KeyQuestion; hasFoc
           name="key"
           type="password"
           required
+          pattern={keyPattern}
+          title="A key has letters, digits and signs of the English keyboard."
           autofocus={hasFocus}
           autoComplete="current-password"
           placeholder="sk-tw-…"
