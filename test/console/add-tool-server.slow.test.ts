@@ -175,6 +175,27 @@ describeInChromium('the preview of an address', () => {
     await page.getByRole('button', { name: 'Add anyway' }).waitFor();
   });
 
+  test('takes an address out of its quotes, and says of what is none that it is none', async () => {
+    const { page } = await desk();
+    const address = await page.locator('.tool-servers-url').first().textContent();
+    await page.getByRole('button', { name: 'Add a tool server' }).click();
+    const dialog = page.getByRole('dialog');
+    const field = dialog.getByLabel('Address');
+    for (const text of ['ftp://example.com', 'htp://127.0.0.1', 'npx -y some-server', 'my server', 'http://']) {
+      await field.fill(text);
+      await dialog.getByText('This is no address.').waitFor();
+      expect(await dialog.getByRole('button', { name: 'Add' }).isDisabled()).toBe(true);
+      await field.fill('');
+      await dialog.getByText('This is no address.').waitFor({ state: 'detached' });
+    }
+    for (const text of [`"${address}",`, `<${address}>`, ` ${address}\n`]) {
+      await field.fill(text);
+      await dialog.getByText('which cost a model').waitFor();
+      await field.fill('');
+      await dialog.getByText('which cost a model').waitFor({ state: 'detached' });
+    }
+  });
+
   test('asks for a key where the server wants one, and tells a wrong one', async () => {
     const openapi = documentWith('look');
     const site = await siteWith((path, { headers }) => {

@@ -131,7 +131,11 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
             autocomplete="off"
             spellcheck={false}
           />
-          <span class="about">Of the server, of its OpenAPI document, or of an MCP endpoint.</span>
+          <span class="about" role="status">
+            {address === undefined && url.trim() !== ''
+              ? 'This is no address. It is one of HTTP, without spaces, such as http://127.0.0.1:8000.'
+              : 'Of the server, of its OpenAPI document, or of an MCP endpoint.'}
+          </span>
         </label>
         {looked?.report.credential === 'refused' && !isLooking && (
           <div class="notice" role="status">
@@ -229,7 +233,9 @@ function Found({
 }
 
 export function addressOf(text: string): string | undefined {
-  const trimmed = text.trim();
+  // Quotes and the like come along from a file or a mail.
+  const trimmed = text.trim().replaceAll(/^["'`<]+|["'`>,]+$/g, '');
+  if (/\s/.test(trimmed)) return undefined;
   const whole = /^[a-z]+:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`;
   const { protocol, hostname } = URL.canParse(whole) ? new URL(whole) : { protocol: '', hostname: '' };
   return trimmed !== '' && hostname !== '' && (protocol === 'http:' || protocol === 'https:') ? whole : undefined;

@@ -100,7 +100,7 @@ function PasteField({ onAddress }: { onAddress: (address: string) => void }): JS
         inputMode="url"
         onPaste={(event) => {
           const pasted = event.clipboardData?.getData('text/plain').trim() ?? '';
-          if (addressOf(pasted) === undefined || /\s/.test(pasted)) return;
+          if (addressOf(pasted) === undefined) return;
           event.preventDefault();
           onAddress(pasted);
         }}
