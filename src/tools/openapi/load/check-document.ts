@@ -6,6 +6,8 @@ import { findReference, referenceOf } from './resolve-references.ts';
 const maxRemarks = 20;
 const remarkCharacters = 300;
 const heading = 'Swagger schema validation failed.';
+/** Of a document without `paths`: the validator names the file, which there is none of. */
+const noPaths = /^\[object Object\] is not a valid .*$/;
 /** Larger documents take a validator a second and more than a hundred megabytes, and their authors have checked them. */
 const checkedCharacters = 5_000_000;
 /**
@@ -40,7 +42,7 @@ export async function checkDocument(document: JsonObject, characters: number): P
 
 function remarksOf(error: unknown): string[] {
   const message = error instanceof Error ? error.message : String(error);
-  const lines = message.split('\n').map((line) => line.trim().slice(0, remarkCharacters));
+  const lines = message.split('\n').map((line) => line.trim().replace(noPaths, 'The document has no "paths".').slice(0, remarkCharacters));
   const remarks = lines.filter((line) => line !== '' && line !== heading);
   return [...new Set(remarks.length > 0 ? remarks : [heading])].slice(0, maxRemarks);
 }

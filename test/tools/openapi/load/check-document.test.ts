@@ -24,6 +24,10 @@ describe('checkDocument', () => {
     expect(remarks.join('\n')).toContain('version');
   });
 
+  it.each(['3.0.3', '3.1.0'])('says of a document of OpenAPI %s without paths what it lacks', async (openapi) => {
+    expect(await check({ openapi, info: { title: 'x', version: '1' } })).toEqual(['The document has no "paths".']);
+  });
+
   it('never rejects and never opens another file or address', async () => {
     const foreign = {
       openapi: '3.0.0',
