@@ -52,6 +52,26 @@ describeInChromium('a chat', () => {
     expect(await choice.inputValue()).toBe('three');
   });
 
+  test('is given one of many tool servers, which is found by its name', async () => {
+    const spec = { openapi: '3.1.0', info: { title: 'x', version: '1' }, paths: { '/a': { get: { operationId: 'read', responses: {} } } } };
+    const connections = Array.from({ length: 60 }, (_, index) => ({ id: `server-${index}`, url: 'http://127.0.0.1:9', spec }));
+    const { model, parts } = scripted([textOf('Fine.'), ...end]);
+    await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: JSON.stringify(connections) }, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await page.getByRole('button', { name: 'Tools and options' }).click();
+    const tools = page.getByRole('group', { name: 'Tools', exact: true });
+    await tools.getByLabel('Only these').check();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await tools.getByLabel('Search tools').fill('server-47');
+    await tools.getByRole('checkbox').check();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Tools and options' }).getByText('Tools: 1').waitFor();
+    await ask(page, 'How are you?');
+    await page.getByText('Fine.').waitFor();
+    expect(model.requests[0]?.tools).toHaveLength(1);
+  });
+
   test('goes on when its connection drops, and loses no text', async () => {
     const more = Promise.withResolvers<void>();
     const { parts } = scripted([textOf('One, '), more.promise, textOf('two, '), textOf('three.'), ...end]);

@@ -20,7 +20,6 @@ export type BodyOf<Name extends Route> = Routes[Name] extends { body: { schema: 
 
 export type Run = AnswerOf<'GET /api/runs/:id'>;
 export type RunSummary = AnswerOf<'GET /api/runs'>['data'][number];
-export type Tool = AnswerOf<'GET /api/tools'>['data'][number];
 export type ToolServer = AnswerOf<'GET /api/tool-servers/:id'>;
 export type Report = ToolServer['report'];
 export type Preset = AnswerOf<'GET /api/presets/:id'>;

@@ -66,7 +66,7 @@ async function askForApproval(page: Page): Promise<void> {
   await page.reload();
   await page.getByRole('button', { name: 'Tools and options' }).click();
   await page.getByLabel('Only these').click();
-  await page.locator('.tool-choice label', { hasText: 'time' }).getByRole('checkbox').uncheck();
+  await page.getByRole('group', { name: 'Tools' }).getByLabel('clock').check();
   await page.keyboard.press('Escape');
   await ask(page, 'When is nine o’clock in Osaka?');
 }

@@ -1,8 +1,8 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Tool } from '../../api/api-types.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { Button } from '../../parts/button.tsx';
+import { Choices, toolChoices } from '../../parts/choices.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatCount } from '../../parts/formats.ts';
 import { modes, whenToSetMode } from '../../parts/modes.ts';
@@ -24,12 +24,17 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
   return (
     <Dialog title="Tools and options" kind="side" onClose={onClose}>
       <div class="chat-options">
-        <section class="stack">
-          <h3>Tools</h3>
-          <Answered asked={tools}>
-            {({ data }) => <ToolChoice tools={data} chosen={settings.toolIds} onChange={(toolIds) => set({ toolIds })} />}
-          </Answered>
-        </section>
+        <Answered asked={tools}>
+          {({ data }) => (
+            <Choices
+              legend="Tools"
+              all="Those that are on by default"
+              choices={toolChoices(data)}
+              chosen={settings.toolIds}
+              onChange={(toolIds) => set({ toolIds })}
+            />
+          )}
+        </Answered>
         <BrowserTools />
         <section class="stack">
           <h3>
@@ -62,44 +67,6 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
         </section>
       </div>
     </Dialog>
-  );
-}
-
-interface ToolChoiceProps {
-  tools: readonly Tool[];
-  chosen: readonly string[] | undefined;
-  onChange: (chosen: readonly string[] | undefined) => void;
-}
-
-/** By server. Nothing chosen is another thing than the defaults. */
-function ToolChoice({ tools, chosen, onChange }: ToolChoiceProps): JSX.Element {
-  const servers = Map.groupBy(tools, ({ kind, server, id }) => (kind === 'function' || kind === 'preset' ? id : `server:${server}`));
-  return (
-    <div class="stack">
-      <label class="row">
-        <input type="radio" name="tool-choice" checked={chosen === undefined} onChange={() => onChange(undefined)} /> Those that are on by
-        default
-      </label>
-      <label class="row">
-        <input type="radio" name="tool-choice" checked={chosen !== undefined} onChange={() => onChange([...servers.keys()])} /> Only these
-      </label>
-      {chosen !== undefined && (
-        <div class="tool-choice">
-          {[...servers].map(([id, functions]) => (
-            <label key={id}>
-              <input
-                type="checkbox"
-                checked={chosen.includes(id)}
-                onChange={({ currentTarget: { checked } }) => onChange(checked ? [...chosen, id] : chosen.filter((other) => other !== id))}
-              />
-              <span class="grow">{id.replace(/^server:/, '')}</span>
-              {id.startsWith('server:') && <span class="soft small">{formatCount(functions.length, 'function')}</span>}
-            </label>
-          ))}
-          {servers.size === 0 && <p class="soft">There is none yet.</p>}
-        </div>
-      )}
-    </div>
   );
 }
 
