@@ -90,4 +90,19 @@ describeInChromium('the page of presets', () => {
     }
     expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Save');
   });
+
+  test('has the focus when what had it is deleted', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: `/console/presets#key=${gateway.app.startKey}` });
+    const { page } = it;
+    await page.getByRole('button', { name: 'New preset' }).click();
+    await page.getByRole('textbox', { name: /^Id/ }).fill('clerk');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Delete clerk' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('No presets yet').waitFor();
+    await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('MAIN');
+  });
 });

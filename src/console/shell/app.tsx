@@ -24,6 +24,7 @@ export function App(): JSX.Element {
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
     isFirst.current = false;
   }, [place]);
+  useEffect(() => keepFocusWithin(main), []);
   return (
     <>
       <a class="skip" href="#content" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
@@ -51,6 +52,25 @@ export function App(): JSX.Element {
       <Toasts />
     </>
   );
+}
+
+/** For a page to say itself where the focus goes when what had it is gone, in milliseconds. */
+const graceMs = 100;
+
+/** Gives the page the focus when what had it is gone, such as the row of something that was deleted. */
+function keepFocusWithin(main: { current: HTMLElement | null }): () => void {
+  let last: EventTarget | null = null;
+  const isLost = (): boolean => last instanceof Element && !last.isConnected && document.activeElement === document.body;
+  const remember = ({ target }: FocusEvent): void => void (last = target);
+  const observer = new MutationObserver(() => {
+    if (isLost()) setTimeout(() => isLost() && main.current?.focus({ preventScroll: true }), graceMs);
+  });
+  document.addEventListener('focusin', remember);
+  observer.observe(document.body, { childList: true, subtree: true });
+  return () => {
+    document.removeEventListener('focusin', remember);
+    observer.disconnect();
+  };
 }
 
 function Pages(): JSX.Element {
