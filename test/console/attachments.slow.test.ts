@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import { backendOf } from '../_support/build-app.ts';
-import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findFaultsInAllLooks, looks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { says, ScriptedModel } from '../_support/scripted-model.ts';
 
@@ -59,6 +59,13 @@ describeInChromium('files of a question', () => {
     await page.getByText('A question takes 8 files. Attach the others to the next one.').last().waitFor();
     await page.getByRole('button', { name: 'Remove 7.txt' }).waitFor();
     expect(await page.getByRole('button', { name: 'Remove 8.txt' }).count()).toBe(0);
+    // The message stays until it is closed, and must not be in the way of sending.
+    await page.getByLabel('Your question').fill('What is in them?');
+    for (const { viewport } of looks) {
+      await page.setViewportSize(viewport);
+      await page.getByRole('button', { name: 'Send (Enter)' }).click({ trial: true, timeout: 2_000 });
+    }
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 
   test('can be pasted, and a large picture is made smaller', async () => {
