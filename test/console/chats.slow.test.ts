@@ -416,7 +416,10 @@ describeInChromium('a chat', () => {
     await using it = await openPage(gateway.url);
     const { page } = it;
     await page.getByRole('button', { name: 'Tools and options' }).click();
-    await page.getByLabel('Address of the server').fill(time.url);
+    await page.getByLabel('Address of the server').fill('ftp://192.168.1.20');
+    await page.getByRole('button', { name: 'Add' }).click();
+    await page.getByText('This is no address.').waitFor();
+    await page.getByLabel('Address of the server').fill(` ${time.url.replace('http://', '')} `);
     await page.getByRole('button', { name: 'Add' }).click();
     await page.getByText(/\d+ functions/).waitFor();
     await page.getByRole('button', { name: 'Close' }).click();

@@ -107,7 +107,7 @@ function BrowserTools(): JSX.Element {
       >
         <label class="field">
           Address of the server
-          <input name="url" type="url" required placeholder="http://192.168.1.20:8000" />
+          <input name="url" inputMode="url" spellcheck={false} required placeholder="http://192.168.1.20:8000" />
         </label>
         <label class="field">
           Its key, where it needs one

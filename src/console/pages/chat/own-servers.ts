@@ -1,5 +1,6 @@
 import { effect, signal } from '@preact/signals';
 import { allowServers, readOwnDocument } from '../../api/session.ts';
+import { addressOf } from '../../parts/address.ts';
 
 /** A tool server whose calls this browser sends itself, with its own network; kept in this browser. */
 export interface BrowserServer {
@@ -35,9 +36,8 @@ effect(() => {
 
 /** @throws Error with the cure, when it cannot be read from here */
 export async function addOwnServer(address: string, key: string | undefined): Promise<void> {
-  const url = address.trim().replace(/\/(?:openapi\.json)?$/, '');
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new Error('Enter the whole address, such as http://192.168.1.20:8000.');
+  const url = addressOf(address)?.replace(/\/(?:openapi\.json)?$/, '');
+  if (url === undefined) throw new Error('This is no address. It is one of HTTP, without spaces, such as http://192.168.1.20:8000.');
   if (ownServers.value.length >= maxServers) throw new Error(`A browser keeps ${maxServers} servers; remove one first.`);
   const document = await readOwnDocument({ url, key });
   documents.set(url, document);

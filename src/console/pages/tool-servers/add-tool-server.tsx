@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { BodyOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
+import { addressOf } from '../../parts/address.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatCount } from '../../parts/formats.ts';
@@ -230,13 +231,4 @@ function Found({
       />
     </>
   );
-}
-
-export function addressOf(text: string): string | undefined {
-  // Quotes and the like come along from a file or a mail.
-  const trimmed = text.trim().replaceAll(/^["'`<]+|["'`>,]+$/g, '');
-  if (/\s/.test(trimmed)) return undefined;
-  const whole = /^[a-z]+:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`;
-  const { protocol, hostname } = URL.canParse(whole) ? new URL(whole) : { protocol: '', hostname: '' };
-  return trimmed !== '' && hostname !== '' && (protocol === 'http:' || protocol === 'https:') ? whole : undefined;
 }

@@ -4,12 +4,13 @@ import { Link, useLocation } from 'wouter-preact';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import type { PageProps } from '../../shell/page.ts';
+import { addressOf } from '../../parts/address.ts';
 import { Button } from '../../parts/button.tsx';
 import { formatShort } from '../../parts/formats.ts';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text-of.ts';
-import { AddToolServer, addressOf } from './add-tool-server.tsx';
+import { AddToolServer } from './add-tool-server.tsx';
 import { State } from './server-state.tsx';
 import { ServerView } from './server-view.tsx';
 
