@@ -33,10 +33,17 @@ describeInChromium('a chat that is kept in this browser', () => {
     await page.getByLabel('Title of this chat').fill('Well-being');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Well-being' }).waitFor();
+    await expect.poll(() => page.title()).toBe('Well-being – toolwharf');
     await page.reload();
     await page.getByRole('link', { name: 'Well-being' }).waitFor();
     await ask(page, 'And now?');
     await page.getByRole('heading', { name: 'Well-being' }).waitFor();
+    await expect.poll(() => page.title()).toBe('Well-being – toolwharf');
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await expect.poll(() => page.title()).toBe('Chat – toolwharf');
+    await page.goto(`${gateway.url}/console/chats/elsewhere`);
+    await page.getByRole('link', { name: 'Start a new chat' }).click();
+    await page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
     expect(it.faults).toEqual([]);
   });
 

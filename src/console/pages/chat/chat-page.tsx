@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
-import { useLayoutEffect, useState } from 'preact/hooks';
-import { useLocation } from 'wouter-preact';
+import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
+import { Link, useLocation } from 'wouter-preact';
 import { asks, connection } from '../../api/session.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import type { PageProps } from '../../shell/page.ts';
@@ -41,6 +41,9 @@ export function ChatPage({ params: { id } }: PageProps): JSX.Element {
     return (
       <Empty icon="chat" title="This chat is not in this browser">
         <p>Chats are kept where they were held, and deleted there.</p>
+        <p>
+          <Link href="/">Start a new chat</Link>
+        </p>
       </Empty>
     );
   return <OpenedChat key={open.chat.value.id} open={open} id={id} />;
@@ -59,6 +62,8 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
   const branch = branchOf(chat);
   const runId = open.running.value?.runId;
   const waiting = asks.value.filter(({ data }) => runId !== undefined && data['run_id'] === runId);
+  // What tells one tab from another, and an entry of the history.
+  useEffect(() => void (document.title = `${id === undefined ? 'Chat' : chat.title} – toolwharf`), [id, chat.title]);
   const listed = models.data?.data ?? [];
   const last = listed.find(({ id: name }) => name === readModel());
   const model = settings.model ?? (last ?? listed[0])?.id;
