@@ -92,19 +92,25 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('can be stopped while it has no connection', async () => {
-    const { parts } = scripted([textOf('One, '), new Promise(() => undefined)]);
-    const gateway = await freshGateway({ DRAIN_TIMEOUT_MS: '0' }, parts);
+  test('can be stopped while it has no connection, and ends at the gateway when there is one again', async () => {
+    const { model, parts } = scripted([textOf('One, '), new Promise(() => undefined)]);
+    await using gateway = await freshGateway({}, parts);
+    const sockets: Duplex[] = [];
+    gateway.app.server.server.on('upgrade', (_request, socket) => sockets.push(socket));
     await using it = await openPage(gateway.url);
     const { page } = it;
     await ask(page, 'Count');
     await page.getByText('One,').waitFor();
-    await gateway[Symbol.asyncDispose]();
+    await page.context().setOffline(true);
+    for (const socket of sockets) socket.destroy();
     await page.getByText('The connection was lost').waitFor();
     await page.getByRole('button', { name: 'Stop (Esc)' }).click();
     await page.locator('.chat-answer', { hasText: 'Stopped.' }).waitFor();
     await page.getByText('The connection was lost').waitFor({ state: 'detached' });
     expect(await page.locator('.chat-answer').innerText()).toContain('One,');
+    expect(model.requests[0]?.signal.aborted).toBe(false);
+    await page.context().setOffline(false);
+    await expect.poll(() => model.requests[0]?.signal.aborted).toBe(true);
   });
 
   test('goes on when its page is loaded again, and loses no text', async () => {

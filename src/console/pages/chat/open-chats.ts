@@ -157,7 +157,10 @@ function open(first: Chat): OpenChat {
         keptAt = Date.now();
         keep();
       },
-      onTakenUp: () => void catchUp(answer).then(draw, () => undefined),
+      onTakenUp() {
+        if (answer.state === 'cancelled') cancelRun(answer);
+        else void catchUp(answer).then(draw, () => undefined);
+      },
       onEnd(error) {
         if (drawing !== undefined) cancelAnimationFrame(drawing);
         if (error !== undefined) endWith(answer, error);
@@ -224,7 +227,7 @@ function open(first: Chat): OpenChat {
     },
     cancel() {
       cancel?.();
-      // Without a connection the gateway hears of it later.
+      // Without a connection the gateway hears of it when the session is taken up.
       if (running.value === undefined || connection.value === 'open') return;
       cancelAnswer(running.value, Date.now());
       finish(running.value);
@@ -249,6 +252,11 @@ function newAnswer(parent: string, model: string | undefined): Answer {
     warnings: [],
     started: Date.now(),
   };
+}
+
+/** One that was stopped while there was no connection. */
+function cancelRun({ runId }: Answer): void {
+  if (runId !== undefined) call('POST /api/runs/:id/cancel', { params: { id: runId } }).catch(sayProblem);
 }
 
 function endWith(answer: Answer, error: { code: string; message: string }): void {
