@@ -140,7 +140,8 @@ export function connect(options = {}) {
     const abort = new AbortController();
     calls.set(data.id, abort);
     const given = await attempt(() => options[type === 'input' ? 'input' : 'confirm']?.(data, abort.signal));
-    calls.delete(data.id);
+    // The connection may have dropped, and the question have come again.
+    if (calls.get(data.id) === abort) calls.delete(data.id);
     const decision = { decision: given === true ? 'approve' : 'reject', ...(typeof given === 'object' ? given : {}) };
     const answer = type === 'confirmation' ? decision : given === undefined ? { cancelled: true } : { value: given };
     if (!abort.signal.aborted) send(`${type}:result`, { id: data.id, ...answer });

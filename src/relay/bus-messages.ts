@@ -33,6 +33,8 @@ const sessionMessage = z.discriminatedUnion('type', [
     runId: id,
     timeoutMs: z.number().positive().max(longestTimerMs),
     elicitation: z.enum(['confirmation', 'input', 'connect']),
+    /** Whether it stays open while the browser is away. */
+    isPatient: z.boolean(),
     data: object,
   }),
   /** Cancel the call or elicitation `id`. */

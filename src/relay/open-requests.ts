@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 import type { ElicitationRequest } from '../core/user-input/elicitation.ts';
 import { limits } from '../core/limits.ts';
+import type { JsonObject } from '../shared/json.ts';
 import type { Reply } from './bus-messages.ts';
 
 /** How many ids are remembered: a bus may deliver twice or out of order, and a tool must not run twice because of that. */
@@ -12,9 +13,13 @@ export interface OpenRequest {
   id: string;
   /** The type of its frame. */
   type: 'execute:tool' | ElicitationRequest['type'];
+  /** Of its frame. */
+  data: JsonObject;
   timeoutMs: number;
   reply: (reply: Reply) => void;
-  /** The reply if the browser disconnects without an answer. */
+  /** Whether it stays open while the browser is away, and is sent again when that is back. Not a call: it may have run. */
+  isPatient: boolean;
+  /** The reply if the browser disconnects without an answer; where it is patient, if the session ends. */
   disconnected: Reply;
 }
 
@@ -27,8 +32,12 @@ export interface OpenRequests {
   settle(type: OpenRequest['type'], id: string, reply: Reply): boolean;
   /** Removes a request without a reply and returns its type; undefined if it is not open. */
   cancel(id: string): OpenRequest['type'] | undefined;
-  /** Settles every request, because the browser disconnected. */
+  /** Settles what is not patient, because the browser disconnected. */
+  disconnectImpatient(): void;
+  /** Settles every request, because the session has ended. */
   disconnectAll(): void;
+  /** Those that are open, in the order in which they were added. */
+  list(): OpenRequest[];
   countCalls(): number;
 }
 
@@ -44,6 +53,10 @@ export function createOpenRequests(now: () => number, onExpired: (request: OpenR
     clearTimeout(entry?.timer);
     open.delete(id);
     return entry?.request;
+  }
+
+  function disconnect(isMeant: (request: OpenRequest) => boolean): void {
+    for (const { request } of [...open.values()].filter((entry) => isMeant(entry.request))) take(request.id)?.reply(request.disconnected);
   }
 
   return {
@@ -76,11 +89,8 @@ export function createOpenRequests(now: () => number, onExpired: (request: OpenR
       return take(id)?.type;
     },
 
-    disconnectAll() {
-      for (const id of Array.from(open.keys())) {
-        const request = take(id);
-        request?.reply(request.disconnected);
-      }
-    },
+    disconnectImpatient: () => disconnect(({ isPatient }) => !isPatient),
+    disconnectAll: () => disconnect(() => true),
+    list: () => Array.from(open.values(), ({ request }) => request),
   };
 }

@@ -19,7 +19,19 @@ export function createSendElicitation({ rpc, replicaId, newId }: SendElicitation
       return run.askClient({ type, data }, { signal, timeoutMs: Math.min(Math.max(limitMs, 1), longestTimerMs) });
     if (sessionId === undefined) return { type: 'unavailable' };
     const timeoutMs = Math.min(Math.max(limitMs, 1), longestTimerMs);
-    const request = { id: newId(), sessionId, replyTo: replicaId, callerId: caller.id, runId, timeoutMs, elicitation: type, data };
+    // A run that can be suspended need not wait for a browser that has left: a human decides it elsewhere.
+    const isPatient = run.suspension === undefined;
+    const request = {
+      id: newId(),
+      sessionId,
+      replyTo: replicaId,
+      callerId: caller.id,
+      runId,
+      timeoutMs,
+      elicitation: type,
+      isPatient,
+      data,
+    };
     return toReply(await rpc.request({ type: 'elicit', ...request }, { timeoutMs, signal, lost: { type: 'unanswered', isThere: true } }));
   };
 }

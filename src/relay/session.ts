@@ -101,7 +101,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
   function goAway(): void {
     if (state.type !== 'connected') return;
     state = awayWith([]);
-    requests.disconnectAll();
+    requests.disconnectImpatient();
   }
 
   function deliver(frame: JsonObject): boolean {
@@ -123,14 +123,18 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     const name = typeof offered === 'string' ? offered : 'The function';
     if (!isConnectedTo(message.callerId)) return reply({ type: 'outcome', outcome: unavailable(name) });
     const gone: Reply = { type: 'outcome', outcome: disconnected(name) };
-    const isNew = requests.add({ id: callId, type: 'execute:tool', timeoutMs, reply, disconnected: gone });
-    if (isNew) send({ type: 'execute:tool', data: { ...data, id: callId, session_id: id, timeout_ms: timeoutMs } });
+    const sent = { ...data, id: callId, session_id: id, timeout_ms: timeoutMs };
+    const isNew = requests.add({ id: callId, type: 'execute:tool', data: sent, isPatient: false, timeoutMs, reply, disconnected: gone });
+    if (isNew) send({ type: 'execute:tool', data: sent });
   }
 
+  /** What is patient is asked as soon as the browser is there, and again when it has left without an answer, such as when its page is loaded again. */
   function elicit(message: Extract<SessionMessage, { type: 'elicit' }>, reply: (reply: Reply) => void): void {
-    const { id: elicitationId, elicitation: type, timeoutMs, data } = message;
-    const request = { id: elicitationId, type, timeoutMs, reply, disconnected: { type: 'unanswered', isThere: true } } as const;
-    if (isConnectedTo(message.callerId) && requests.add(request)) send({ type, data: { ...data, id: elicitationId } });
+    const { id: elicitationId, elicitation: type, timeoutMs, isPatient, callerId: by } = message;
+    const data = { ...message.data, id: elicitationId };
+    const disconnected: Reply = { type: 'unanswered', isThere: true };
+    const canBeAsked = isPatient ? canBeTaken(by) : isConnectedTo(by);
+    if (canBeAsked && requests.add({ id: elicitationId, type, data, isPatient, timeoutMs, reply, disconnected })) send({ type, data });
     else reply({ type: 'unanswered', isThere: false });
   }
 
@@ -154,7 +158,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
 
   function attach(socket: SessionSocket, resumed?: boolean): RelaySession {
     const last = state;
-    requests.disconnectAll();
+    requests.disconnectImpatient();
     // The session ended between its admission and here: the browser has to connect again.
     if (last.type === 'over') socket.close(1012, 'The session has moved.');
     else state = { type: 'connected', socket };
@@ -164,6 +168,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
       clearTimeout(last.timer);
       for (const frame of last.buffer.frames) deliver(frame);
     }
+    for (const { type, data } of requests.list()) send({ type, data });
     const isCurrent = (): boolean => state.type === 'connected' && state.socket === socket;
 
     return {

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
 import type { Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
@@ -265,6 +266,25 @@ describeInChromium('a call that waits for a person', () => {
     expect(await questions.count()).toBe(1);
     await allow.click();
     await page.getByText('It is done.').waitFor();
+  });
+
+  test('waits on while its page is loaded again or its connection drops, and is allowed then', async () => {
+    await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'));
+    const sockets: Duplex[] = [];
+    gateway.app.server.server.on('upgrade', (_request, socket) => sockets.push(socket));
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page);
+    const question = page.getByLabel('A question waits for you');
+    await question.waitFor();
+    await page.reload();
+    await question.waitFor();
+    for (const socket of sockets) socket.destroy();
+    await question.waitFor({ state: 'detached' });
+    await question.getByRole('button', { name: 'Allow' }).click();
+    await page.getByText('It is done.').waitFor();
+    expect(await page.locator('.call .chip').allInnerTexts()).toEqual(['approved']);
+    expect(await question.count()).toBe(0);
   });
 
   test('leaves the chat and the way to stop it in sight, beside however many others it stands', async () => {

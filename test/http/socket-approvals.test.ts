@@ -188,16 +188,18 @@ describe('a confirmation', () => {
     expect(pathsSent(gateway)).toHaveLength(2);
   });
 
-  test('does not wait for a browser that has gone amid a chat over the socket', async () => {
-    await using desk = await openDesk([pay(), says('Nobody there.')]);
+  test('is asked for again when the browser of a chat over the socket is back, such as after a reload', async () => {
+    await using desk = await openDesk([pay(), says('Paid.')]);
     desk.browser.send(message());
-    const { data } = await desk.browser.next('confirmation');
+    const asked = await desk.browser.next('confirmation');
     desk.browser.terminate();
-    await waitFor(async () => {
-      const { events } = await runOf(desk, data['run_id']);
-      expect(events.find(({ type }) => type === 'tool.result')?.data).toMatchObject({ error: { code: 'approval_required' } });
-    });
-    expect(desk.gateway.sent).toEqual([]);
+    const back = await connectFakeBrowser({ url: desk.url, auth: { session_id: desk.browser.sessionId() }, waitsForSession: false });
+    const again = await back.next('confirmation');
+    expect(again.data).toEqual(asked.data);
+    answer(back, again, { decision: 'approve' });
+    expect((await back.next('assistant_end')).data).toMatchObject({ content: 'Paid.' });
+    expect(pathsSent(desk.gateway)).toEqual(['/pay']);
+    back.terminate();
   });
 
   test('of a preset that is a tool within another run comes to the session of the outer one, whose events tell it [S2-17]', async () => {

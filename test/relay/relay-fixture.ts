@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { RunSuspension } from '../../src/core/runs/suspended-run.ts';
 import type { Caller } from '../../src/core/callers/caller.ts';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
 import type { BrowserCall } from '../../src/core/tools/browser-call.ts';
@@ -53,6 +54,7 @@ export interface InvocationOptions {
   timeoutMs?: number;
   signal?: AbortSignal;
   runSignal?: AbortSignal;
+  suspension?: RunSuspension;
 }
 
 export function invocation(options: InvocationOptions): ToolInvocation {
@@ -64,6 +66,7 @@ export function invocation(options: InvocationOptions): ToolInvocation {
     messageId: undefined,
     sessionId: options.sessionId,
     signal: options.runSignal ?? never,
+    suspension: options.suspension,
   };
   return { callId: 'call_1', args: {}, run, signal: options.signal ?? never, timeoutMs: options.timeoutMs ?? 5_000 };
 }

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { SendElicitation } from '../../src/core/user-input/send-elicitation.ts';
+import type { RunSuspension } from '../../src/core/runs/suspended-run.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';
@@ -57,14 +58,49 @@ describe.each([
     expect(socket.dataOf('input')).toEqual([]);
   });
 
-  it('ends when the browser goes, and a later socket cannot answer it', async () => {
+  it('waits for a browser that goes, which is asked again when it is back', async () => {
     const { home, socket, session, ask } = await openRelays(isFar);
     const reply = ask();
     const id = await asked(socket);
     session.disconnected();
+    const later = recordingSocket();
+    const back = await home.open({ caller: ada, socket: later, resume: session.id });
+    expect(later.dataOf('input')).toEqual([{ title: 'Where?', id }]);
+    session.answerElicitation('input', id, { value: 1 });
+    back.answerElicitation('input', id, { value: 2 });
+    expect(await reply).toEqual({ type: 'answered', data: { value: 2 } });
+    expect(home.counts().ignoredAnswers).toBe(1);
+  });
+
+  it('is put to a browser that was away, once it is back', async () => {
+    const { home, session, ask } = await openRelays(isFar);
+    session.disconnected();
+    const reply = ask();
+    const later = recordingSocket();
+    const back = await home.open({ caller: ada, socket: later, resume: session.id });
+    back.answerElicitation('input', await asked(later), { value: 1 });
+    expect(await reply).toEqual({ type: 'answered', data: { value: 1 } });
+    expect(later.dataOf('input')).toHaveLength(1);
+  });
+
+  it('ends when the browser does not come back', async () => {
+    const { socket, session, ask } = await openRelays(isFar);
+    const reply = ask();
+    await asked(socket);
+    session.disconnected();
     expect(await reply).toEqual({ type: 'disconnected' });
-    const back = await home.open({ caller: ada, socket: recordingSocket(), resume: session.id });
+  });
+
+  it('ends when the browser goes, and a later socket cannot answer it, where the run can be suspended', async () => {
+    const { home, socket, session, ask } = await openRelays(isFar);
+    const reply = ask({ suspension: {} as RunSuspension });
+    const id = await asked(socket);
+    session.disconnected();
+    expect(await reply).toEqual({ type: 'disconnected' });
+    const later = recordingSocket();
+    const back = await home.open({ caller: ada, socket: later, resume: session.id });
     back.answerElicitation('input', id, { value: 1 });
+    expect(later.dataOf('input')).toEqual([]);
     expect(home.counts().ignoredAnswers).toBe(1);
   });
 
