@@ -125,6 +125,14 @@ describe('a preset as a tool', () => {
     expect(seen.sources).toMatchObject([{ source: { name: 'TOOL:preset/map-expert' } }]);
   });
 
+  it('has the words with which its model declines as the result', async () => {
+    const refusal: ScriptStep = { type: 'extra', level: 'delta', fields: { refusal: 'I will not.' } };
+    const turns = [calls(['map-expert', { request: 'x' }]), [refusal, { type: 'finish', reason: 'stop' } as const], says('It will not.')];
+    await using gateway = await gatewayWith([helper, chief], turns);
+    await gateway.ask({ model: 'chief' });
+    expect(gateway.model.requests[2]?.messages.at(-1)).toMatchObject({ role: 'tool', content: 'I will not.' });
+  });
+
   it('can be asked for by a request, and an unknown one is refused with the known ones', async () => {
     await using gateway = await gatewayWith([helper], [says('hello')]);
     await gateway.ask({ tool_ids: ['preset:map-expert', 'server:time'] });

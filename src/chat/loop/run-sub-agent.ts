@@ -3,6 +3,7 @@ import type { ChatEvent, ChatRequest, Usage } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { plainRequest } from '../../core/chat/plain-request.ts';
+import { refusalAsText } from '../../core/chat/refusal.ts';
 import type { PresetRecord } from '../../core/models/preset.ts';
 import type { ModelRequestLog } from '../../core/models/model-request-log.ts';
 import type { CallRegistry, RunContext } from '../../core/runs/run.ts';
@@ -141,7 +142,7 @@ function forwardEvents(output: NestedOutput, { callId, context, thinking, now }:
 
   return (events) => {
     const runEvents: RunEvent[] = [];
-    for (const event of events) {
+    for (const event of events.map(refusalAsText)) {
       if (event.type === 'text' && !isSuspended()) output.text += event.text;
       else if (event.type === 'usage') output.usage = addUsage(output.usage, event.usage);
       else if (event.type === 'run-event') runEvents.push(event.event);

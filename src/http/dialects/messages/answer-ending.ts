@@ -1,4 +1,5 @@
 import type { ChatEvent, FinishReason, Usage } from '../../../core/chat/chat.ts';
+import { refusalIn } from '../../../core/chat/refusal.ts';
 import { addUsage, usageDetail } from '../../../core/chat/usage.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
@@ -51,12 +52,6 @@ export function createAnswerEnding(stopSequences: readonly string[]): AnswerEndi
 /** vLLM and SGLang say at which sequence an answer has stopped; others do not. */
 function matchedSequence(fields: JsonObject, stopSequences: readonly string[]): string | undefined {
   return stopSequences.find((wanted) => wanted === fields['stop_reason'] || wanted === fields['matched_stop']);
-}
-
-/** The words with which a model of OpenAI declines; empty for every other event. */
-export function refusalIn(event: Extract<ChatEvent, { type: 'extra' }>): string {
-  const { refusal } = event.fields;
-  return event.level === 'delta' && typeof refusal === 'string' ? refusal : '';
 }
 
 /** Anthropic's `input_tokens` are those that were not read from a cache. Without a report of the backend, nothing is known. */

@@ -1,10 +1,11 @@
+import { refusalIn } from '../../../core/chat/refusal.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
 import { isOfFurtherChoice } from '../answers/first-choice.ts';
 import { serverSentEvents } from '../answers/server-sent-events.ts';
 import { blockOf, inputTextOf, openingOf } from './answer-blocks.ts';
 import type { ShownBlocks } from './answer-blocks.ts';
-import { createAnswerEnding, refusalIn, toUsage } from './answer-ending.ts';
+import { createAnswerEnding, toUsage } from './answer-ending.ts';
 import { messagesErrorBody } from './messages-errors.ts';
 import { signThinking } from './thinking-signature.ts';
 

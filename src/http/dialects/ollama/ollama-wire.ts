@@ -1,5 +1,6 @@
 import { argumentsAsObject } from '../../../core/tools/call-arguments.ts';
 import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat/chat.ts';
+import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { addUsage } from '../../../core/chat/usage.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
@@ -73,8 +74,9 @@ function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncod
   return {
     contentType: 'application/x-ndjson',
     keepAlive: () => piece(lines.text('')),
-    encode(event) {
-      if (isOfFurtherChoice(event)) return '';
+    encode(given) {
+      if (isOfFurtherChoice(given)) return '';
+      const event = refusalAsText(given);
       ending.note(event);
       if (event.type === 'text') return event.text === '' ? '' : `${prefix}${timeText(clock())}",${lines.textJson(event.text)}\n`;
       if (event.type === 'reasoning') return showsThinking && event.text !== '' ? piece(lines.thinking(event.text)) : '';
@@ -95,8 +97,9 @@ function createCollector({ model }: AnswerHead, writing: Writing): AnswerCollect
   let text = '';
   let thinking = '';
   return {
-    add(event) {
-      if (isOfFurtherChoice(event)) return;
+    add(given) {
+      if (isOfFurtherChoice(given)) return;
+      const event = refusalAsText(given);
       ending.note(event);
       if (event.type === 'text') text += event.text;
       else if (event.type === 'reasoning' && showsThinking) thinking += event.text;

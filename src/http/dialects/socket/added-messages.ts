@@ -1,4 +1,5 @@
 import type { AssistantMessage, ChatEvent, ChatMessage, ToolCall } from '../../../core/chat/chat.ts';
+import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { limits } from '../../../core/limits.ts';
 
 /** Follows the events of a run, for what it adds to its conversation. */
@@ -19,7 +20,7 @@ export function createAddedMessages(): AddedMessages {
 
   return {
     note(events) {
-      for (const event of events) {
+      for (const event of events.map(refusalAsText)) {
         if (event.type === 'text' && (event.choice ?? 0) === 0 && text.length <= limits.socketFrameBytes) text += event.text;
         else if (event.type === 'tool-call' && (event.choice ?? 0) === 0) calls.push(event.call);
         // Text before calls is in their message.

@@ -5,6 +5,7 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
+import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { addUsage } from '../../../core/chat/usage.ts';
 import { textOfResult } from '../answers/answer-format.ts';
 import { toWireCall } from '../chat-completions/openai-wire.ts';
@@ -68,7 +69,8 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
   return {
     start: () => flatFrame('assistant_start', { run_id: runId, model, chat_id: chatId ?? null, message_id: messageId ?? null }),
     pendingCalls,
-    of(event) {
+    of(given) {
+      const event = refusalAsText(given);
       switch (event.type) {
         case 'text':
           if (isOtherChoice(event)) return [];

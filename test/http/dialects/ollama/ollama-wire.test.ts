@@ -67,6 +67,16 @@ test('the probabilities of tokens have the place that Ollama gives them', () => 
   expect(collector.body()).toMatchObject({ logprobs: content });
 });
 
+test.each(['chat', 'generate'] as const)('the words with which a model declines are the text of %s', (kind) => {
+  const event: ChatEvent = { type: 'extra', level: 'delta', fields: { refusal: 'I will not.' } };
+  const answer = kind === 'chat' ? { message: { role: 'assistant', content: 'I will not.' } } : { response: 'I will not.' };
+  expect(lineOf(ollamaFormat(kind, {}).stream(head).encode(event))).toMatchObject({ ...answer, done: false });
+  const collector = ollamaFormat(kind, {}).collect(head);
+  collector.add(event);
+  collector.add({ ...event, choice: 1 });
+  expect(collector.body()).toMatchObject({ ...answer, done: true });
+});
+
 test('a failure is a line with the error, and what has run before it', () => {
   const error = new GatewayError('upstream_error', 'It broke.', { progress: { run_id: 'r' } });
   expect(lineOf(ollamaFormat('chat', {}).stream(head).failure(error))).toEqual({ error: 'It broke.', run_id: 'r' });

@@ -37,6 +37,14 @@ describe('the frames of a run', () => {
     expect(results).toEqual(['text', '{\n  "a": 1\n}', '[\n  1\n]', 'null', 'null']);
   });
 
+  it('have the words with which a model declines as text, those of the first choice', () => {
+    const refusal: ChatEvent = { type: 'extra', level: 'delta', fields: { refusal: 'I will not.' } };
+    const frames = createChatFrames(head);
+    expect(frames.of(refusal)).toMatchObject([{ type: 'assistant_chunk', data: { content: 'I will not.' } }]);
+    expect(frames.of({ ...refusal, choice: 1 })).toEqual([]);
+    expect(frames.end()).toMatchObject({ data: { content: 'I will not.' } });
+  });
+
   it('leave the whole text out where it would not fit into a frame', () => {
     const frames = createChatFrames(head);
     frames.of({ type: 'text', text: 'x'.repeat(1024 * 1024) });
