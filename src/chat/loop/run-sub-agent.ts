@@ -13,7 +13,7 @@ import { addUsage } from '../../core/chat/usage.ts';
 import { runAsPreset } from './run-as-preset.ts';
 import type { PresetServices } from './run-as-preset.ts';
 import type { Emit } from '../../shared/emit.ts';
-import { asSentence } from './as-sentence.ts';
+import { asSentence } from '../../shared/as-sentence.ts';
 import { nestedSuspension } from '../suspend/nested-suspension.ts';
 
 /** The interval of progress events, which keep the outer call's idle limit from expiring. */

@@ -4,6 +4,7 @@ import type { RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tools/tool.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
+import { asSentence } from '../../shared/as-sentence.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 export type Warning = ToolOffer['warnings'][number];
@@ -51,7 +52,7 @@ export interface ToolSource {
   list(caller: Caller, signal: AbortSignal): Promise<Candidate[]>;
 }
 
-/** Always one sentence, even if the reason already ends with a full stop. */
+/** Always ends as a sentence does, whether or not the reason already does. */
 export function leftOutWarning(code: string, what: string, reason: string): Warning {
-  return { code, message: `${what} is left out: ${reason.replace(/\.$/, '')}.` };
+  return { code, message: `${what} is left out: ${asSentence(reason)}` };
 }

@@ -1,4 +1,5 @@
 import type { Tool } from '../../core/tools/tool.ts';
+import { asSentence } from '../../shared/as-sentence.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import type { Operation } from '../openapi/operation.ts';
 import type { OpenedServer, Opening, OpeningOptions } from '../servers/open-registered-server.ts';
@@ -62,15 +63,15 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
         return { type: 'opened', server: toOpenedServer(session, listing, { changed, gatewayId, isChecked, whyWithheld, toTool }) };
       } catch (error) {
         const { kind, message, status, isOther } = explainMcpFailure(error);
-        const cure = isOther === true && peer.process === undefined ? `. ${otherCure(peer.url)}` : '';
-        const reason = peer.mask.text(message + cure).replace(/\.$/, '');
+        const cure = isOther === true && peer.process === undefined ? otherCure(peer.url) : undefined;
+        const reason = peer.mask.text(cure === undefined ? message : `${asSentence(message)} ${cure}`);
         // Start the next attempt with a new connection, whatever state this one is in.
         await connection.drop();
         const stderr = connection.errorLines().slice(-linesInReason);
-        const stderrNote = stderr.length === 0 ? '' : `. On stderr it wrote: ${stderr.join(' | ')}`;
+        const whole = stderr.length === 0 ? reason : `${asSentence(reason)} On stderr it wrote: ${stderr.join(' | ')}`;
         return {
           type: 'unreachable',
-          reason: `Connecting to the MCP server failed: ${reason}${stderrNote}`,
+          reason: `Connecting to the MCP server failed: ${whole}`,
           ...(kind === 'denied' && { isDenied: true }),
           ...(kind === 'refused' && { isRefused: true }),
           ...(status === 401 && { isUnauthorized: true }),

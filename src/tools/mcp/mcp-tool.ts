@@ -2,6 +2,7 @@ import type { CallToolResult, Tool as McpDefinition } from '@modelcontextprotoco
 import { readChain } from '../../core/tools/gateway-chain.ts';
 import { limits } from '../../core/limits.ts';
 import type { CallState, Tool, ToolContext, ToolErrorCode, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
+import { asSentence } from '../../shared/as-sentence.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
@@ -127,20 +128,20 @@ function failedOutcome(
   { server: { peer }, offeredName }: Target,
   { isReady, mask }: { isReady: boolean; mask: SecretMask },
 ): ToolOutcome {
-  const reason = mask.text(failure.message).replace(/\.$/, '');
+  const reason = asSentence(mask.text(failure.message));
   const named = `The MCP server "${peer.id}"`;
   if (failure.kind === 'denied') return failed('egress_denied', reason, 'not_started');
   if (!isReady || failure.kind === 'never-sent')
-    return failed('mcp_unavailable', `${named} cannot be reached: ${reason}. The call was not executed.`, 'not_started');
+    return failed('mcp_unavailable', `${named} cannot be reached: ${reason} The call was not executed.`, 'not_started');
   switch (failure.kind) {
     case 'answered':
-      return failed('tool_error', `${named} refuses the call: ${reason}.`);
+      return failed('tool_error', `${named} refuses the call: ${reason}`);
     case 'refused':
-      return failed('mcp_unavailable', `${named} refuses the connection: ${reason}. The call was not executed.`, 'not_started');
+      return failed('mcp_unavailable', `${named} refuses the connection: ${reason} The call was not executed.`, 'not_started');
     case 'timeout':
-      return failed('tool_timeout', `Tool '${offeredName}' timed out: ${reason}.`, 'outcome_unknown');
+      return failed('tool_timeout', `Tool '${offeredName}' timed out: ${reason}`, 'outcome_unknown');
     case 'maybe-sent': {
-      const message = `${named} was lost during the call (${reason}). It is not known whether the call took effect; check that before repeating it.`;
+      const message = `${named} was lost during the call: ${reason} It is not known whether the call took effect; check that before repeating it.`;
       return failed('outcome_unknown', message, 'outcome_unknown');
     }
   }

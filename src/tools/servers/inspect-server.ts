@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../core/tools/tool-server-report.ts';
+import { asSentence } from '../../shared/as-sentence.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { estimateFunctionTokens, parametersOnce } from '../catalog/lazy-spec.ts';
 import type { McpServers } from '../mcp/mcp-servers.ts';
@@ -121,7 +122,7 @@ function toOpenedReport(server: OpenedServer, record: ToolServerRecord, failure:
   });
   return {
     ok: failure === undefined,
-    ...withoutUndefined({ error: failure && `${failure.replace(/\.$/, '')}. Its previous functions stay in use.`, info, version }),
+    ...withoutUndefined({ error: failure && `${asSentence(failure)} Its previous functions stay in use.`, info, version }),
     functions: listed,
     renamed: conversion.renamed,
     omitted: [...conversion.omitted, ...withheld],

@@ -7,6 +7,7 @@ import type { RunContext } from '../../../src/core/runs/run.ts';
 import type { ToolOffer } from '../../../src/core/tools/tool.ts';
 import { memoryRegistry, memoryStores } from '../../_support/memory-stores.ts';
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
+import { leftOutWarning } from '../../../src/tools/catalog/tool-source.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
@@ -123,6 +124,14 @@ describe('a registered server that cannot serve', () => {
     expect(given.warnings).toEqual([
       { code: 'tool_server_unreachable', message: expect.stringMatching(/"maps" is left out: .*10\.0\.0\.1/) },
     ]);
+  });
+
+  it.each([
+    ['it is switched off', 'it is switched off.'],
+    ['It is switched off.', 'It is switched off.'],
+    ['Nothing listens. Is the port right?', 'Nothing listens. Is the port right?'],
+  ])('is said in whole sentences: %s', (reason, said) => {
+    expect(leftOutWarning('x', 'The tool server "maps"', reason).message).toBe(`The tool server "maps" is left out: ${said}`);
   });
 
   it('is named to users without its address', async () => {

@@ -6,6 +6,7 @@ import { limits } from '../../../core/limits.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import type { ContentsAsker, ContentsKind, ServerContents } from '../../../core/tools/server-contents.ts';
+import { asSentence } from '../../../shared/as-sentence.ts';
 import { isDeeperThan } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
@@ -62,8 +63,7 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
         signal.throwIfAborted();
         const failure = explainMcpFailure(error);
         const mayHelp = failure.kind === 'never-sent' || failure.kind === 'maybe-sent';
-        if (!mayHelp || attempt >= attempts)
-          throw toGatewayError(record, failure, session.peer.mask.text(failure.message).replace(/\.$/, ''));
+        if (!mayHelp || attempt >= attempts) throw toGatewayError(record, failure, asSentence(session.peer.mask.text(failure.message)));
         await session.connection.drop();
       }
     }
@@ -189,11 +189,11 @@ function charactersOf(value: JsonValue): number {
 function toGatewayError(record: ToolServerRecord, { kind }: McpFailure, reason: string): GatewayError {
   switch (kind) {
     case 'answered':
-      return new GatewayError('upstream_rejected', `The MCP server "${record.id}" refuses the request: ${reason}.`);
+      return new GatewayError('upstream_rejected', `The MCP server "${record.id}" refuses the request: ${reason}`);
     case 'denied':
       return new GatewayError('egress_denied', reason);
     case 'timeout':
-      return new GatewayError('upstream_timeout', `The MCP server "${record.id}" took too long: ${reason}.`);
+      return new GatewayError('upstream_timeout', `The MCP server "${record.id}" took too long: ${reason}`);
     case 'never-sent':
     case 'maybe-sent':
     case 'refused':
@@ -201,8 +201,8 @@ function toGatewayError(record: ToolServerRecord, { kind }: McpFailure, reason: 
   }
 }
 
-function unreachable({ id }: ToolServerRecord, reason = ' at the moment'): GatewayError {
-  return new GatewayError('upstream_unreachable', `The MCP server "${id}" cannot be reached${reason}.`);
+function unreachable({ id }: ToolServerRecord, reason = ' at the moment.'): GatewayError {
+  return new GatewayError('upstream_unreachable', `The MCP server "${id}" cannot be reached${reason}`);
 }
 
 function notFound(what: string): GatewayError {

@@ -1,4 +1,5 @@
 import pLimit from 'p-limit';
+import { asSentence } from '../../../shared/as-sentence.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
@@ -59,7 +60,7 @@ export async function gatherFiles(
     } catch (error) {
       delete files[key];
       const reason = error instanceof Error ? error.message : String(error);
-      warnings.push(`${shownName(target)} could not be used: ${reason.replace(/\.$/, '')}.`);
+      warnings.push(`${shownName(target)} could not be used: ${asSentence(reason)}`);
       return [];
     }
   };

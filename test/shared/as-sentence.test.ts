@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { asSentence } from '../../../src/chat/loop/as-sentence.ts';
+import { asSentence } from '../../src/shared/as-sentence.ts';
 
 test.each([
   ['down', 'down.'],
