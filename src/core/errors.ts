@@ -48,6 +48,8 @@ const errorTable = {
   upstream_rate_limited: { status: 429, type: 'rate_limit_error' },
   /** The backend refused the request (4xx); its status and message are passed on. */
   upstream_rejected: { status: 400, type: 'invalid_request_error' },
+  /** The conversation is too long for the model, says the backend. Agents know this code of OpenAI's, and shorten the conversation. */
+  context_length_exceeded: { status: 400, type: 'invalid_request_error' },
   /** The backend reports that the model or server has no native tool calls; mode `auto` falls back to `default`. */
   tools_unsupported: { status: 400, type: 'invalid_request_error' },
   upstream_unreachable: { status: 502, type: 'server_error' },

@@ -1,10 +1,11 @@
 import { GatewayError, OutboundError } from '../core/errors.ts';
-import type { OutboundFailure } from '../core/errors.ts';
+import type { ErrorCode, OutboundFailure } from '../core/errors.ts';
 import { limits } from '../core/limits.ts';
 import { readText } from '../core/outbound.ts';
 import type { OutboundResponse } from '../core/outbound.ts';
 import { findToolsRefusal } from '../shared/tools-refusal.ts';
 import type { SecretMask } from '../shared/secrets/secret-mask.ts';
+import { isContextOverflow } from './context-overflow.ts';
 import { isJsonObject, parseJson } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
 
@@ -96,7 +97,8 @@ function toGatewayError(report: ErrorReport, { backendName, retryAfter }: FaultC
     return new GatewayError('upstream_rate_limited', message ?? `${backend} gets too many requests. Try again later.`, details);
   if (status !== undefined && status < 500) {
     const param = report.param === undefined ? {} : { param: report.param };
-    return new GatewayError('upstream_rejected', message ?? `${backend} refused the request (HTTP ${status}).`, { ...details, ...param });
+    const code: ErrorCode = isContextOverflow(message ?? '', report.words ?? '') ? 'context_length_exceeded' : 'upstream_rejected';
+    return new GatewayError(code, message ?? `${backend} refused the request (HTTP ${status}).`, { ...details, ...param });
   }
   if (message !== undefined && report.isJson) return new GatewayError('upstream_error', message, details);
   return new GatewayError('upstream_error', `${backend} failed${report.status === undefined ? '' : ` (HTTP ${report.status})`}.`);
@@ -136,6 +138,8 @@ interface ErrorReport {
   message?: string | undefined;
   /** An HTTP status of 400 to 599. */
   status?: number | undefined;
+  /** Its code, type and status, as far as they are words. */
+  words?: string | undefined;
   /** The parameter at fault. */
   param?: string | undefined;
   /** Whether it was JSON, not plain text. */
@@ -159,6 +163,7 @@ function parseErrorReport(body: unknown, contentType: string): ErrorReport {
   return {
     message: message === undefined ? undefined : message + rawCause(error),
     status: toStatus(error),
+    words: wordsOf(error),
     isJson: true,
     param: typeof error['param'] === 'string' && error['param'] !== '' ? error['param'] : undefined,
   };
@@ -200,9 +205,13 @@ function toStatus(error: JsonObject): number | undefined {
     const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value;
     if (typeof status === 'number' && Number.isInteger(status) && status >= 400 && status < 600) return status;
   }
-  const words = [error['type'], error['code'], error['status']].filter((value) => typeof value === 'string').join(' ');
+  const words = wordsOf(error);
   if (/rate_?limit|too_many_requests|resource_exhausted/i.test(words)) return 429;
   if (/authentication|permission|invalid_api_key|unauthorized|unauthenticated/i.test(words)) return 401;
   if (/invalid_?request|bad_?request|context_length|invalid_argument|badrequest/i.test(words)) return 400;
   return undefined;
+}
+
+function wordsOf(error: JsonObject): string {
+  return [error['type'], error['code'], error['status']].filter((value) => typeof value === 'string').join(' ');
 }

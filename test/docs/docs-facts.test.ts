@@ -71,6 +71,7 @@ const errorCodes: Record<ErrorCode, true> = {
   rate_limit_exceeded: true,
   upstream_rate_limited: true,
   upstream_rejected: true,
+  context_length_exceeded: true,
   tools_unsupported: true,
   upstream_unreachable: true,
   upstream_auth_failed: true,

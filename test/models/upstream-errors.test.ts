@@ -174,11 +174,42 @@ describe('readErrorResponse', () => {
   });
 });
 
+describe('a conversation that is too long for the model', () => {
+  it.each([
+    [400, { code: 'context_length_exceeded', message: 'm' }],
+    [400, { type: 'exceed_context_size_error', code: 400, message: 'm' }],
+    [400, { message: "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens." }],
+    [400, { message: 'Your input exceeds the context window of this model. Please adjust your input and try again.' }],
+    [400, { message: 'the request exceeds the available context size, try increasing it' }],
+    [400, { message: 'request (5000 tokens) exceeds the available context size (4096 tokens), try increasing it' }],
+    [400, { message: 'the input length exceeds the context length' }],
+    [400, { message: "The input (5000 tokens) is longer than the model's context length (4096 tokens)." }],
+    [400, { message: 'prompt is too long: 205000 tokens > 200000 maximum' }],
+    [400, { message: 'Input is too long for requested model.' }],
+    [400, { message: 'The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).' }],
+    [413, { message: "This endpoint's maximum context length is 4096 tokens." }],
+  ])('is known whatever the backend calls it: %i %j', async (status, error) => {
+    expect(await readErrorResponse(answer(status, { error }), 'lab', noSecrets)).toMatchObject({
+      code: 'context_length_exceeded',
+      status,
+      message: error.message,
+    });
+  });
+
+  it.each([
+    [400, { message: 'max_tokens is too large: 9000' }],
+    [400, { message: 'Unknown parameter: context_length' }],
+    [413, { message: 'The body is too large.' }],
+  ])('is not every refusal: %i %j', async (status, error) => {
+    expect(await readErrorResponse(answer(status, { error }), 'lab', noSecrets)).toMatchObject({ code: 'upstream_rejected' });
+  });
+});
+
 describe('toReportedError', () => {
   it.each([
     [{ error: { message: 'm', code: 429 } }, 'upstream_rate_limited', 429],
     [{ error: { message: 'm', type: 'rate_limit_exceeded' } }, 'upstream_rate_limited', 429],
-    [{ error: { message: 'm', code: 'context_length_exceeded' } }, 'upstream_rejected', 400],
+    [{ error: { message: 'm', code: 'context_length_exceeded' } }, 'context_length_exceeded', 400],
     [{ error: { message: 'm', code: '404' } }, 'upstream_rejected', 404],
     [{ error: { message: 'm', code: 401 } }, 'upstream_auth_failed', 502],
     [{ error: { message: 'm', code: 503 } }, 'upstream_error', 503],

@@ -26,11 +26,18 @@ const codeByParam: ReadonlyMap<string | null, string> = new Map([['thread', 'thr
 
 /** Anthropic's error body; further fields say what a run did before the error. Their SDKs show `error_code`. */
 export function messagesErrorBody(error: GatewayError, requestId: string | undefined): JsonObject {
-  const { code, message, param, progress } = error;
+  const { code, param, progress } = error;
   const status = statusOf(error);
   const type = typeByStatus[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
   const details = { error_code: codeByParam.get(param) ?? code, ...(param !== null && { param }) };
-  return { type: 'error', error: { type, message, details }, request_id: requestId ?? null, ...progress };
+  return { type: 'error', error: { type, message: wordsForClients(error), details }, request_id: requestId ?? null, ...progress };
+}
+
+/** By these words Claude Code and Anthropic's SDKs know that the conversation has to be shortened; they look at no code. */
+const promptTooLong = 'prompt is too long';
+
+function wordsForClients({ code, message }: GatewayError): string {
+  return code === 'context_length_exceeded' && !message.includes(promptTooLong) ? `${promptTooLong}: ${message}` : message;
 }
 
 export const messagesErrors: ErrorFormat = {

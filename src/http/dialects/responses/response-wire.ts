@@ -233,8 +233,9 @@ export function failedResponse(begun: JsonObject, error: GatewayError): JsonObje
 }
 
 /** One of OpenAI's codes: the message says what happened. */
-function toResponseError({ message, status, type, param }: GatewayError): JsonObject {
-  return { code: status === 429 ? 'rate_limit_exceeded' : 'server_error', message, type, param };
+function toResponseError({ code, message, status, type, param }: GatewayError): JsonObject {
+  const known = code === 'context_length_exceeded' ? code : status === 429 ? 'rate_limit_exceeded' : 'server_error';
+  return { code: known, message, type, param };
 }
 
 function toResponseUsage(usage: Usage): JsonObject {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { messageFormat } from '../../../../src/http/dialects/messages/message-answer.ts';
+import { messagesErrorBody } from '../../../../src/http/dialects/messages/messages-errors.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 
 const head = { runId: 'r', requestId: 'q', created: 0, model: 'm' };
@@ -142,5 +143,15 @@ test('a stream is kept alive by a comment and a ping, and fails by an error even
     type: 'error',
     error: { type: 'overloaded_error', message: 'Too much.', details: { error_code: 'overloaded' } },
     request_id: 'q',
+  });
+});
+
+test.each([
+  ['The maximum context length is 10 tokens.', 'prompt is too long: The maximum context length is 10 tokens.'],
+  ['prompt is too long: 11 tokens > 10 maximum', 'prompt is too long: 11 tokens > 10 maximum'],
+])('a conversation that is too long is told in the words that clients look for: %s', (message, told) => {
+  const body = messagesErrorBody(new GatewayError('context_length_exceeded', message), 'q');
+  expect(body).toMatchObject({
+    error: { type: 'invalid_request_error', message: told, details: { error_code: 'context_length_exceeded' } },
   });
 });

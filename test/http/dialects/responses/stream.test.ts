@@ -165,6 +165,13 @@ test('an answer that is cut is incomplete', async () => {
   });
 });
 
+test('a conversation that has grown too long for the model fails the response with the code on which agents shorten it', async () => {
+  const fault = new GatewayError('context_length_exceeded', 'Too long.');
+  const gateway = await gatewayWith(calls(['weather', { city: 'Rome' }]), [fault]);
+  const { response } = await streamOf(gateway, { tool_ids: ['server:town'] });
+  expect(response).toMatchObject({ status: 'failed', error: { code: 'context_length_exceeded', message: 'Too long.' } });
+});
+
 test('a fault amid the answer fails the response', async () => {
   const fault = new GatewayError('upstream_incomplete', 'The backend went away.');
   const gateway = await gatewayWith(calls(['weather', { city: 'Rome' }]), [{ type: 'text', text: 'Sun' }, fault]);
