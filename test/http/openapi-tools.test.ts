@@ -88,6 +88,7 @@ describe('the document of the functions', () => {
         properties: { a: { $ref: '#/$defs/None' }, b: { $ref: 'https://example.test/b' }, c: { $ref: '#anchor' } },
       },
       optional: { type: 'object', properties: { a: { type: 'string' } } },
+      extended: { type: 'object', properties: { 'x-result': { type: 'integer', 'x-unit': 'm' } }, 'x-fastmcp-wrap-result': true },
       nothing: { $schema: 'x', type: 'object', properties: {}, required: [], additionalProperties: false },
     };
     const listed = Object.entries(schemas).map(([name, parameters]) => toolNamed(name, { parameters, output: parameters }));
@@ -125,6 +126,10 @@ describe('the document of the functions', () => {
     });
     expect(schemaOf('dangling')).toEqual({ type: 'object', properties: { a: {}, b: {}, c: {} } });
     expect(document.paths['/api/tools/optional/call']?.post.requestBody.required).toBe(false);
+    expect(document.paths['/api/tools/extended/call']?.post.responses['200']?.content['application/json'].schema).toEqual({
+      type: 'object',
+      properties: { 'x-result': { type: 'integer' } },
+    });
     // Open WebUI refuses to call an operation with a body without any argument.
     expect(document.paths['/api/tools/nothing/call']?.post).not.toHaveProperty('requestBody');
   });

@@ -8,6 +8,8 @@ const schemaMaps = new Set(['properties', 'patternProperties', '$defs', 'definit
 const dataKeywords = new Set(['const', 'enum', 'default', 'example', 'examples', 'required', 'dependentRequired']);
 /** They say where a schema lies and which dialect it is in, and both are the document's now. */
 const placeKeywords = new Set(['$schema', '$id', '$anchor', '$dynamicAnchor', '$dynamicRef', '$vocabulary']);
+/** They speak to clients of where the schema comes from: by `x-fastmcp-wrap-result` FastMCP expects another form of the result than this one. */
+const extension = /^x-/iu;
 
 export interface MovableSchema {
   /** Whether it refers to parts of itself, so that it has to lie where `moveSchema` was told. */
@@ -27,7 +29,7 @@ export function moveSchema(root: JsonObject, place: string): MovableSchema {
     if (!isJsonObject(value)) return value;
     const moved: JsonObject = {};
     for (const [key, entry] of Object.entries(value)) {
-      if (placeKeywords.has(key) || entry === undefined) continue;
+      if (placeKeywords.has(key) || extension.test(key) || entry === undefined) continue;
       if (dataKeywords.has(key)) moved[key] = entry;
       else if (schemaMaps.has(key) && isJsonObject(entry)) moved[key] = moveMembers(entry);
       else if (key === '$ref') Object.assign(moved, moveReference(entry));
