@@ -27,7 +27,10 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
   const tools = mergedTools([parseTools((body.tools ?? []) as JsonObject[], 'tools'), ...input.tools]);
   const toolChoice = toToolChoice((body.tool_choice as JsonValue | undefined) ?? undefined);
   const messages = withOneSystemPrompt([...instructionsOf(body), ...input.messages]);
-  if (messages.length === 0 && input.decisions.length === 0) throw invalidField('input', 'must not be empty');
+  if (messages.length === 0 && input.decisions.length === 0) {
+    const isMissing = body.input === undefined || body.input === null;
+    throw invalidField('input', isMissing ? 'is missing; it must be text or a list of items' : 'must not be empty');
+  }
   const warnings = [...tools.warnings, ...leftOutFields(wire), ...leftOutBeside(input.besideDecisions)];
   const request: ChatRequest = {
     ...toGatewayPart(body),

@@ -78,6 +78,11 @@ describe('the fields of a request', () => {
   ])('at fault are named: %s', (param, body) => {
     expect(refusalOf(body)).toMatchObject({ code: 'invalid_request', param });
   });
+
+  test('that are missing are not said to be empty', () => {
+    expect(refusalOf({ input: null }).message).toBe('input: is missing; it must be text or a list of items');
+    expect(refusalOf({ input: [] }).message).toBe('input: must not be empty');
+  });
 });
 
 describe('the items of a conversation', () => {
