@@ -85,7 +85,10 @@ describe('/mcp', () => {
     const wrong = await client.callTool({ name: 'get_time', arguments: {} });
     expect(wrong).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/^args_invalid: .*city/) }] });
     expect(await client.callTool({ name: 'fail', arguments: {} })).toMatchObject({ isError: true });
-    await expect(client.callTool({ name: 'nothing', arguments: {} })).rejects.toMatchObject({ code: -32602 });
+    await expect(client.callTool({ name: 'nothing', arguments: {} })).rejects.toMatchObject({
+      code: -32602,
+      message: expect.stringContaining('There is no tool "nothing". tools/list names those you may use.'),
+    });
   });
 
   test('gives an image within the JSON of a tool server as an image [S4-34]', async () => {

@@ -1,6 +1,6 @@
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
 import type { CallToolResult, InputRequiredResult, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError, shownId } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { handleContents } from './mcp-contents-handlers.ts';
@@ -117,8 +117,11 @@ async function callFunction(
     return toMcpResult(connect === undefined ? outcome : withLinks(outcome, connect));
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    const isUnknown = error.code === 'not_found' || error.code === 'forbidden';
-    throw new ProtocolError(isUnknown ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError, error.message);
+    if (error.code === 'not_found') {
+      const message = `There is no tool "${shownId(call.idOrName)}". tools/list names those you may use.`;
+      throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
+    }
+    throw new ProtocolError(error.code === 'forbidden' ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError, error.message);
   }
 }
 
