@@ -170,6 +170,29 @@ describeInChromium('a chat', () => {
     expect(shown).toBe('What would you like to know?');
   });
 
+  test('gives way to another one that is still being read, so that nothing is sent in the wrong chat', async () => {
+    const { parts } = scripted([textOf('One.'), ...end], [textOf('Two.'), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'First');
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    await page.getByRole('button', { name: 'New chat' }).click();
+    await ask(page, 'Second');
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    // Only the chat of the address is open then.
+    await page.reload();
+    await page.getByText('Two.').waitFor();
+    const shown = await page.getByRole('link', { name: 'First' }).evaluate(async (link) => {
+      (link as HTMLElement).click();
+      await Promise.resolve();
+      await Promise.resolve();
+      return document.querySelector('main h1')?.textContent;
+    });
+    expect(shown).not.toBe('Second');
+    await page.getByText('One.').waitFor();
+  });
+
   test('keeps all that had come when its page is closed, and offers another try', async () => {
     const { parts } = scripted([textOf('One, '), textOf('two'), new Promise(() => undefined)], [textOf('Three.'), ...end]);
     await using gateway = await freshGateway({}, parts);
