@@ -1,4 +1,5 @@
 import type { Config } from './config/config.ts';
+import { cureOfUnknownVariable } from './config/unknown-variables.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelFinder } from '../core/models/model.ts';
 import type { ModelCatalog } from '../models/model-catalog.ts';
@@ -29,6 +30,10 @@ export async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<
       { setting, model: id },
       `${setting}: no backend lists the model "${id}" at the moment; until one does, the chat's own model selects tools`,
     );
+}
+
+export function warnOfUnknownVariables(names: readonly string[], log: LeveledLog): void {
+  for (const name of names) log.warn({ setting: name }, `${name} is no setting and has no effect. ${cureOfUnknownVariable(name)}`);
 }
 
 /** Warns at each start, because users may not know. */

@@ -2,7 +2,8 @@ import { addEnvFile, readConfig, readConfigFile, readTextFile } from '../app/con
 import type { Config, ReadFile } from '../app/config/config.ts';
 import { sections } from '../app/config/config-file.ts';
 import { localUrl } from '../app/config/local-url.ts';
-import { findUnknownVariables, listSettings } from '../app/config/read-settings.ts';
+import { listSettings } from '../app/config/read-settings.ts';
+import { findUnknownVariables } from '../app/config/unknown-variables.ts';
 import { nameInFile } from '../app/config/settings.ts';
 import { isInContainer } from '../app/doctor/container-loopback.ts';
 import { examineFunctions } from '../app/doctor/examine-functions.ts';

@@ -1,7 +1,8 @@
 import closeWithGrace from 'close-with-grace';
 import { buildApp } from '../app/build-app.ts';
 import { addEnvFile, ConfigError, readConfig, readConfigFile, readTextFile } from '../app/config/config.ts';
-import { findUnknownVariables, listSettings } from '../app/config/read-settings.ts';
+import { listSettings } from '../app/config/read-settings.ts';
+import { findUnknownVariables } from '../app/config/unknown-variables.ts';
 import { openBundledTimeServer } from '../app/bundled-time-server.ts';
 import { createLayeredRegistry } from '../storage/layered-registry.ts';
 import { lockDatabase, openDataFolder } from '../storage/data-folder.ts';

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
+import { findUnknownVariables } from '../../src/app/config/unknown-variables.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
@@ -68,6 +69,26 @@ test.each([
   const app = await start(environment, []);
   await expect.poll(() => warnings(app).length).toBe(expected.length);
   expect(warnings(app)).toMatchObject(expected);
+});
+
+test('a start warns of variables with the prefix that are no settings, which change nothing', async () => {
+  const unknownVariables = findUnknownVariables({
+    TOOLWHARF_TOOLS_DIR: './tools',
+    TOOLWHARF_PORT: '80',
+    TOOLWHARF_ADMINKEY: 'CANARY',
+    PORT: '80',
+  });
+  const app = await testApp({}, { unknownVariables, backends: [] });
+  onTestFinished(() => app.close());
+  await listen(app);
+  await expect
+    .poll(() => warnings(app))
+    .toMatchObject([
+      { setting: 'TOOLWHARF_TOOLS_DIR', msg: expect.stringMatching(/no effect\. Put tools_dir into toolwharf\.yaml/) },
+      { setting: 'TOOLWHARF_PORT', msg: expect.stringContaining('Did you mean PORT?') },
+      { setting: 'TOOLWHARF_ADMINKEY', msg: expect.stringContaining('Did you mean TOOLWHARF_ADMIN_KEY?') },
+    ]);
+  expect(app.logLines.join('')).not.toContain('CANARY');
 });
 
 test('a start says of each backend in one line what came of it', async () => {

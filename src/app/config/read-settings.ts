@@ -110,9 +110,3 @@ function show(value: unknown): string {
   if (/\bsk-/.test(written)) return 'set';
   return written.length > maxShownCharacters ? `${written.slice(0, maxShownCharacters)}… (${written.length} characters)` : written;
 }
-
-/** Unknown variables with the gateway's prefix: most likely misspelled, without effect. */
-export function findUnknownVariables(environment: NodeJS.ProcessEnv): string[] {
-  const known = new Set<string>(settingNames());
-  return Object.keys(environment).filter((name) => name.startsWith('TOOLWHARF_') && !known.has(name));
-}

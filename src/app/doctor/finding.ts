@@ -1,3 +1,4 @@
+import { cureOfUnknownVariable } from '../config/unknown-variables.ts';
 import type { Finding, Level, Section } from '../../core/finding.ts';
 
 export const ok = (text: string): Finding => ({ level: 'ok', text });
@@ -33,5 +34,4 @@ export function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
-export const unknownVariable = (name: string): Finding =>
-  warning(`${name} is no setting and has no effect`, 'Correct its name; docs/configuration.md lists them all.');
+export const unknownVariable = (name: string): Finding => warning(`${name} is no setting and has no effect`, cureOfUnknownVariable(name));

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readConfigFile } from '../../../src/app/config/config.ts';
-import { findUnknownVariables, listSettings } from '../../../src/app/config/read-settings.ts';
+import { listSettings } from '../../../src/app/config/read-settings.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { startTimeServer } from '../../../src/demo/time-server.ts';
 import { examineInstallation } from '../../../src/cli/doctor.ts';
@@ -365,10 +365,6 @@ describe('settings in force', () => {
     const listed = listSettings({ RAG_TEMPLATE: `{{CONTEXT}}\n${'word '.repeat(100)}`, TASK_MODEL: 'sk-live-123' }, undefined);
     const shown = listed.filter(({ origin }) => origin !== 'default');
     expect(shown).toMatchObject([{ value: 'set' }, { value: expect.stringMatching(/^\{\{CONTEXT\}\} word .*… \(\d+ characters\)$/) }]);
-  });
-
-  test('finds variables that are misspelt', () => {
-    expect(findUnknownVariables({ TOOLWHARF_ADMINKEY: 'x', TOOLWHARF_DEMO: 'true', PATH: '' })).toEqual(['TOOLWHARF_ADMINKEY']);
   });
 
   test('ends with the one line of a wrong value', async () => {
