@@ -221,7 +221,7 @@ function stateOf(run: LoggedRun | undefined): { title: string; message: string; 
     case 'completed':
       return {
         title: 'Decided',
-        message: 'The chat has gone on. With your next message there, the model learns what came of it.',
+        message: 'The chat has gone on. If its answer does not appear there, send another message: the model then knows what came of it.',
         ...ended,
       };
     case 'cancelled':
