@@ -27,6 +27,11 @@ export function readTools({ tools, tool_choice: choice }: Pick<CountedBody, 'too
   for (const [index, tool] of (tools ?? []).entries()) {
     if (tool['type'] === toolsetType) continue;
     if (isOwn(tool)) callerFunctions.push(toFunction(tool, index));
+    else if (tool['type'] === 'function')
+      throw invalidField(
+        `tools.${index}.type`,
+        'this is the form of OpenAI. Send a function as {"name", "description", "input_schema"}, without a type.',
+      );
     else {
       const type = JSON.stringify(tool['type']).slice(0, 100);
       if (typeof tool['name'] === 'string') leftOut.add(tool['name']);

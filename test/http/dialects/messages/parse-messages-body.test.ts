@@ -304,6 +304,7 @@ test.each<[JsonObject, string]>([
   [{ messages: [{ role: 'assistant', content: [{ type: 'tool_use', name: 'f' }] }] }, 'messages.0.content.0.id'],
   [{ system: 7 }, 'system'],
   [{ tools: [{ name: 'f' }] }, 'tools.0.input_schema'],
+  [{ tools: [{ type: 'function', function: { name: 'f', parameters: {} } }] }, 'tools.0.type'],
   [{ tool_choice: 'auto' }, 'tool_choice'],
   [{ tool_choice: { type: 'tool' } }, 'tool_choice.name'],
   [{ thinking: { type: 'some' } }, 'thinking.type'],
