@@ -79,12 +79,10 @@ export function sendNotFound(app: FastifyInstance, request: FastifyRequest, repl
   const path = tidyPath(request.url.split('?', 1)[0] ?? '/');
   const allowed = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) => app.findRoute({ url: path, method }) !== null);
   const shown = loggedPath(path);
-  if (allowed.length === 0)
-    return sendError(
-      new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${notFoundHint(shown)}`),
-      request,
-      reply,
-    );
+  const hint = notFoundHint(shown);
+  // A path with a hint is not meant as an id, even where ids have routes.
+  if (allowed.length === 0 || hint !== '')
+    return sendError(new GatewayError('not_found', `There is nothing at ${request.method} ${shown}.${hint}`), request, reply);
   reply.header('allow', allowed.join(', '));
   const message = `${request.method} is not allowed here. Use ${allowed.join(' or ')}.`;
   return sendError(new GatewayError('method_not_allowed', message), request, reply);

@@ -1,4 +1,4 @@
-/** Paths that clients request by mistake, mostly because of a wrong base URL, and what to do instead. */
+/** Paths that clients request by mistake, mostly because of a wrong base URL, or that OpenAI alone has, and what to do instead. */
 const hints: [path: RegExp, cure: string][] = [
   [/^\/v1\/v1\//, 'The base URL of this client names /v1 twice.'],
   [/\/chat\/completions\/[a-z/]+$/, 'The base URL of a client ends with /v1: it adds the rest of the path itself.'],
@@ -6,6 +6,8 @@ const hints: [path: RegExp, cure: string][] = [
     /^\/(?:chat\/completions|completions|models|embeddings|responses|messages(?:\/count_tokens)?)$/,
     'The base URL of a client ends with /v1.',
   ],
+  [/^\/v1\/responses\/input_tokens$/, 'Tokens are counted by POST /v1/messages/count_tokens, as an estimate.'],
+  [/^\/v1\/responses\/compact$/, 'Conversations are not shortened here: ask a model for a summary.'],
   [/^\/(?:v1|api)\/api\//, 'The base URL of a client of Ollama has no path: it adds /api itself.'],
 ];
 
