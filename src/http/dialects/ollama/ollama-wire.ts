@@ -70,6 +70,8 @@ function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncod
   const prefix = `{"model":${JSON.stringify(model)},"created_at":"`;
   const line = (fields: JsonObject): string => `${prefix}${timeText(clock())}",${JSON.stringify(fields).slice(1)}\n`;
   const piece = (fields: JsonObject): string => line({ ...fields, done: false });
+  // In one line: some clients take the first call of each line for the same one.
+  const calls: JsonObject[] = [];
 
   return {
     contentType: 'application/x-ndjson',
@@ -80,11 +82,11 @@ function createLineEncoder({ model }: AnswerHead, writing: Writing): StreamEncod
       ending.note(event);
       if (event.type === 'text') return event.text === '' ? '' : `${prefix}${timeText(clock())}",${lines.textJson(event.text)}\n`;
       if (event.type === 'reasoning') return showsThinking && event.text !== '' ? piece(lines.thinking(event.text)) : '';
-      if (event.type === 'tool-call') return piece(lines.calls([ending.toWireCall(event.call)]));
+      if (event.type === 'tool-call') calls.push(ending.toWireCall(event.call));
       const logprobs = event.type === 'extra' ? logprobsIn(event) : undefined;
       return logprobs === undefined ? '' : piece({ ...lines.text(''), logprobs });
     },
-    end: () => line({ ...lines.text(''), ...ending.fields() }),
+    end: () => (calls.length === 0 ? '' : piece(lines.calls(calls))) + line({ ...lines.text(''), ...ending.fields() }),
     failure: (error) => `${JSON.stringify(ollamaError(error))}\n`,
   };
 }

@@ -50,6 +50,17 @@ test('an answer without any output still has durations that can be divided by', 
   });
 });
 
+test('the calls of a turn are one line of a stream, because LiteLLM takes those of several lines for one call', () => {
+  const encoder = ollamaFormat('chat', {}).stream(head);
+  const calls = ['a', 'b'].map((id) => encoder.encode({ type: 'tool-call', call: { id, name: 'f', arguments: '{}' } }));
+  expect(calls).toEqual(['', '']);
+  const [line = '', last = '', ...more] = encoder.end().split('\n');
+  const called = (id: string, index: number): JsonObject => ({ id, function: { index, name: 'f', arguments: {} } });
+  expect(JSON.parse(line)).toMatchObject({ message: { tool_calls: [called('a', 0), called('b', 1)] }, done: false });
+  expect(JSON.parse(last)).toMatchObject({ done: true });
+  expect(more).toEqual(['']);
+});
+
 test('arguments that are no object are left out', () => {
   const collector = ollamaFormat('chat', {}).collect(head);
   for (const args of ['{"a":', '[1]', '['.repeat(10_000)])
