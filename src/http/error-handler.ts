@@ -68,6 +68,17 @@ export function forbidRetry(reply: FastifyReply): void {
   reply.header('x-should-retry', 'false');
 }
 
+/**
+ * In seconds. A longer `Retry-After` is ignored by OpenAI's SDK for Node, which then retries at once, and slept through by Anthropic's SDKs, for hours
+ * where the tokens of a day are used up.
+ */
+const longestRetrySeconds = 60;
+
+function isTooLongToWait(retryAfter: string): boolean {
+  const seconds = /^\d+$/.test(retryAfter) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1_000;
+  return seconds > longestRetrySeconds;
+}
+
 /** Turns errors into HTTP answers. The codes and their statuses are in `core/errors.ts`. */
 export function installErrorHandling(app: FastifyInstance): void {
   app.setErrorHandler(sendError);
@@ -95,7 +106,10 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
   // A retry by the SDK would start a run again that somebody has cancelled.
   if (shown.code === 'run_cancelled') forbidRetry(reply);
   leaveBodyUnread(request, reply);
-  if (shown.retryAfter !== undefined) reply.header('retry-after', shown.retryAfter);
+  if (shown.retryAfter !== undefined) {
+    reply.header('retry-after', shown.retryAfter);
+    if (isTooLongToWait(shown.retryAfter)) forbidRetry(reply);
+  }
   if (shown.challenge !== undefined) reply.header('www-authenticate', shown.challenge);
   const format = request.routeOptions.config.errors ?? openAiErrors;
   if (format.headers !== undefined) reply.headers(format.headers(request));

@@ -342,3 +342,11 @@ describe('the AI SDK', () => {
     expect((await stream.usage).inputTokens).toBe(12);
   });
 });
+
+test('the SDK does not wait for a limit that ends in hours', async () => {
+  const limited = () => [new GatewayError('rate_limit_exceeded', 'Too many tokens.', { retryAfter: '36000' })];
+  const { gateway, url } = await begin([limited(), limited()]);
+  const retrying = new Anthropic({ baseURL: url, apiKey: 'any', maxRetries: 1 });
+  await expect(ask(retrying, false)).rejects.toBeInstanceOf(RateLimitError);
+  expect(gateway.model.requests).toHaveLength(1);
+});

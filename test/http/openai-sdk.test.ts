@@ -97,3 +97,16 @@ test('a cancelled run is not begun again, a refused question is asked again', as
   expect((await post()).headers['x-should-retry']).toBe('false');
   expect((await post()).headers['x-should-retry']).toBeUndefined();
 });
+
+test.each<[end: string, retryAfter: string, requests: number]>([
+  ['soon: asked again', '1', 2],
+  ['in hours: not asked again', '36000', 1],
+  ['at a date of tomorrow: not asked again', new Date(Date.now() + 86_400_000).toUTCString(), 1],
+])('a limit that ends %s by the SDK', async (_end, retryAfter, requests) => {
+  const limited = () => [new GatewayError('rate_limit_exceeded', 'Too many questions.', { retryAfter })];
+  await using gateway = await gatewayOf({ servers: [], turns: [limited(), limited()] });
+  const retrying = new OpenAI({ baseURL: `${await listen(gateway.app)}/v1`, apiKey: 'any', maxRetries: 1 });
+  const asked = retrying.chat.completions.create({ model: 'model', messages: [{ role: 'user', content: 'Go' }] });
+  await expect(asked).rejects.toMatchObject({ status: 429 });
+  expect(gateway.model.requests).toHaveLength(requests);
+});
