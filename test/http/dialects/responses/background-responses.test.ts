@@ -1,7 +1,8 @@
 import type { OpenAI } from 'openai';
-import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
-import { describe, expect, test } from 'vitest';
+import type { Response, ResponseCreateParams, ResponseStreamEvent } from 'openai/resources/responses/responses';
+import { describe, expect, test, vi } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
+import type { JsonObject } from '../../../../src/shared/json.ts';
 import { memoryStores } from '../../../_support/memory-stores.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
@@ -84,6 +85,30 @@ describe('a response in the background', () => {
     await expect(client.responses.create({ model: 'model', previous_response_id: id, input: 'And?' })).rejects.toMatchObject({
       status: 400,
     });
+  });
+
+  test.each<[what: string, fields: JsonObject, refusal: JsonObject]>([
+    ['an unknown model', { model: 'nope' }, { status: 404, code: 'model_not_found' }],
+    ['an unknown tool', { tool_ids: ['server:nope'] }, { status: 400, param: 'tool_ids' }],
+    [
+      'a choice of a function that is not there',
+      { tool_choice: { type: 'function', name: 'nope' } },
+      { status: 400, param: 'tool_choice' },
+    ],
+    ['a tool in a wrong form', { tools: [{ type: 'function', name: 7 }] }, { status: 400, param: 'tools.0.name' }],
+  ])('is refused at once for %s, streamed or not, and not stored', async (_what, fields, refusal) => {
+    const { responses } = memoryStores();
+    const added = vi.spyOn(responses, 'add');
+    const { client, gateway, newKey, clientOf } = await openOffice({ turns: [says('Here.')], responses });
+    for (const stream of [false, true]) {
+      const asked = client.responses.create({ ...question, ...fields, stream } as ResponseCreateParams);
+      await expect(asked).rejects.toMatchObject(refusal);
+    }
+    expect(gateway.model.requests).toEqual([]);
+    expect(added).not.toHaveBeenCalled();
+    const { key } = await newKey({ limits: { concurrent_runs: 1 } });
+    await expect(clientOf(key).responses.create({ ...question, ...fields } as ResponseCreateParams)).rejects.toMatchObject(refusal);
+    await ended(clientOf(key), (await clientOf(key).responses.create(question)).id);
   });
 
   test('counts against the limits of its key while it runs', async () => {

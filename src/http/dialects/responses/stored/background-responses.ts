@@ -35,8 +35,8 @@ export interface BackgroundResponses {
   /** @throws GatewayError `rate_limit_exceeded` when the caller, or its key with all its people, has as many as it may */
   requireRoom(caller: Caller): void;
   /**
-   * Runs on after it has resolved. `controller`: of the run. `release` is called at its end.
-   * @throws GatewayError `storage_unavailable`; the run is then cancelled
+   * Resolves when the run has begun, which goes on. `controller`: of the run. `release` is called at its end.
+   * @throws what ended the run before its first event, such as GatewayError `model_not_found`; GatewayError `storage_unavailable`
    */
   begin(
     started: StartedRun,
@@ -60,6 +60,9 @@ interface Running {
   stored: StoredResponse;
   events: EventLog | undefined;
   encoder: StreamEncoder | undefined;
+  /** Resolves when it is stored, which it is once its run has begun. */
+  begun: PromiseWithResolvers<void>;
+  isStored: boolean;
   /** Set by the first that ends it. */
   ending?: Promise<void>;
 }
@@ -90,6 +93,16 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
     }
   }
 
+  async function keep(each: Running): Promise<void> {
+    const fitting = withinBounds(each.stored);
+    if (fitting === undefined) throw inputTooLarge();
+    each.stored = fitting;
+    await store.add(fitting);
+    each.isStored = true;
+    if (each.events !== undefined) logs.set(fitting.id, { callerId: fitting.callerId, events: each.events });
+    each.begun.resolve();
+  }
+
   async function run(each: Running): Promise<void> {
     const { started, controller, bounded, events, encoder, stored, answer } = each;
     let last: string | undefined;
@@ -97,12 +110,14 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
       await started.stream((batch) => {
         bounded.add(batch);
         if (encoder !== undefined) events?.append(batch.map((event) => encoder.encode(event)).join(''));
-        return undefined;
+        return each.isStored ? undefined : keep(each);
       });
       last = encoder?.end();
       await end(each, bounded.isTooLarge() ? tooLarge(stored.response) : bounded.collector.body());
     } catch (error) {
-      const shown = toGatewayError(controller.signal.aborted ? controller.signal.reason : error, started.run.runId);
+      const reason: unknown = controller.signal.aborted ? controller.signal.reason : error;
+      if (!each.isStored) return refuse(each, reason);
+      const shown = toGatewayError(reason, started.run.runId);
       logInternalError(log, error, shown);
       last = encoder?.failure(shown);
       await end(each, bounded.collector.failure(shown));
@@ -116,6 +131,12 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
     const { caller, model } = answer;
     logChat(log, stats, { ...loggedCaller(caller), run_id: runId, model, stream: events !== undefined, over: 'background' });
     if (events !== undefined) setTimeout(() => forget(stored.id, events), limits.backgroundEventsMs).unref();
+  }
+
+  function refuse({ stored, events, begun }: Running, reason: unknown): void {
+    running.delete(stored.id);
+    events?.forget();
+    begun.reject(reason);
   }
 
   function forget(id: string, events: EventLog): void {
@@ -148,22 +169,11 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
       const { id } = stored;
       const events = stream ? new EventLog(memory, { owner: caller.id, id }) : undefined;
       const encoder = stream ? format.stream(head) : undefined;
-      const each: Running = { answer, started, controller, bounded, stored, events, encoder };
+      const begun = Promise.withResolvers<void>();
+      const each: Running = { answer, started, controller, bounded, stored, events, encoder, begun, isStored: false };
       running.set(id, each);
-      try {
-        const fitting = withinBounds(stored);
-        if (fitting === undefined) throw inputTooLarge();
-        each.stored = fitting;
-        await store.add(fitting);
-      } catch (error) {
-        running.delete(id);
-        controller.abort(error);
-        // Every started run has to be streamed.
-        started.stream(() => undefined).catch(() => undefined);
-        throw error;
-      }
-      if (events !== undefined) logs.set(id, { callerId: caller.id, events });
       void run(each);
+      await begun.promise;
       return { response, ...(events !== undefined && { events }) };
     },
 
