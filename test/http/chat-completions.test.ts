@@ -47,6 +47,21 @@ test('an answer of megabytes comes whole, with the headers of a short one', asyn
   expect(response.headers['content-length']).toBe(String(Buffer.byteLength(response.body)));
 });
 
+test('the words with which a model declines stand beside no content, streamed and not', async () => {
+  const words: ScriptStep[] = ['I will ', 'not.'].map((refusal) => ({ type: 'extra', level: 'delta', fields: { refusal } }));
+  const turns: ScriptStep[][] = [[...words, { type: 'finish', reason: 'stop' }]];
+  const whole = await ask({ model: 'model', messages }, turns);
+  expect(whole.response.json().choices[0].message).toEqual({ role: 'assistant', content: null, refusal: 'I will not.' });
+  const streamed = await ask({ model: 'model', messages, stream: true }, turns);
+  expect(readChunks(streamed.response.body)).toMatchObject([
+    { choices: [{ delta: { role: 'assistant', content: null } }] },
+    { choices: [{ delta: { refusal: 'I will ' } }] },
+    { choices: [{ delta: { refusal: 'not.' } }] },
+    { choices: [{ delta: {}, finish_reason: 'stop' }] },
+    '[DONE]',
+  ]);
+});
+
 test('a stream is a sequence of chunks that ends with [DONE] and gives the same answer', async () => {
   const turn = (): ScriptStep[] => [{ type: 'reasoning', text: 'Hm.' }, { type: 'text', text: 'Hel' }, ...says('lo.')];
   const { response } = await ask({ model: 'model', messages, stream: true }, [turn()]);

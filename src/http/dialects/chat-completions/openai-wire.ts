@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ChatEvent, FinishReason, ToolCall, Usage } from '../../../core/chat/chat.ts';
 import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
+import { refusalIn } from '../../../core/chat/refusal.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { addUsage, noUsage } from '../../../core/chat/usage.ts';
@@ -53,10 +54,10 @@ function createChunkEncoder(
   const warnings = new CallerWarnings();
   let usage: Usage | undefined;
 
-  const begin = (choice: number): string => {
+  const begin = (choice: number, content: '' | null = ''): string => {
     if (started.has(choice)) return '';
     started.add(choice);
-    return choiceChunk(choice, { delta: { role: 'assistant', content: '' } });
+    return choiceChunk(choice, { delta: { role: 'assistant', content } });
   };
   const deltaChunk = (delta: JsonObject, choice: number): string => begin(choice) + choiceChunk(choice, { delta });
   const runEventChunk = (event: RunEvent): string => {
@@ -108,6 +109,7 @@ function createChunkEncoder(
         case 'connect':
           return begin(0) + choiceChunk(0, {}, { connect: { ...event.connect } });
         case 'extra':
+          if (refusalIn(event) !== '') return begin(choice, null) + choiceChunk(choice, { delta: event.fields });
           if (event.level === 'delta') return deltaChunk(event.fields, choice);
           return event.level === 'choice' ? choiceChunk(choice, event.fields) : choiceChunk(0, {}, event.fields);
         case 'usage':
@@ -139,6 +141,7 @@ function toWireReason(reason: FinishReason, { isLegacy }: CompletionOptions, has
 interface CollectedChoice {
   text: string;
   reasoning: string;
+  refusal: string;
   toolCalls: ToolCall[];
   finishReason: FinishReason;
   delta: JsonObject;
@@ -151,7 +154,7 @@ function createCompletionCollector({ runId, created, model }: AnswerHead, option
   const choiceAt = (index = 0): CollectedChoice => {
     const known = choices.get(index);
     if (known !== undefined) return known;
-    const fresh: CollectedChoice = { text: '', reasoning: '', toolCalls: [], finishReason: 'stop', delta: {}, fields: {} };
+    const fresh: CollectedChoice = { text: '', reasoning: '', refusal: '', toolCalls: [], finishReason: 'stop', delta: {}, fields: {} };
     choices.set(index, fresh);
     return fresh;
   };
@@ -165,9 +168,11 @@ function createCompletionCollector({ runId, created, model }: AnswerHead, option
     else if (event.type === 'tool-call') choiceAt(event.choice).toolCalls.push(event.call);
     else if (event.type === 'finish') choiceAt(event.choice).finishReason = event.reason;
     else if (event.type === 'usage') usage = addUsage(usage, event.usage);
-    else if (event.type === 'thought' || (event.type === 'extra' && event.level === 'delta'))
-      Object.assign(choiceAt(event.choice).delta, event.fields);
-    else if (event.type === 'extra' && event.level === 'choice') Object.assign(choiceAt(event.choice).fields, event.fields);
+    else if (event.type === 'thought' || (event.type === 'extra' && event.level === 'delta')) {
+      const choice = choiceAt(event.choice);
+      Object.assign(choice.delta, event.fields);
+      choice.refusal += refusalIn(event);
+    } else if (event.type === 'extra' && event.level === 'choice') Object.assign(choiceAt(event.choice).fields, event.fields);
     else if (event.type === 'extra') response = { ...response, ...event.fields };
     else own.note(event);
   }
@@ -190,15 +195,16 @@ function createCompletionCollector({ runId, created, model }: AnswerHead, option
 }
 
 function completedChoice(index: number, choice: CollectedChoice, options: CompletionOptions): JsonObject {
-  const { text, reasoning, toolCalls, delta, fields, finishReason } = choice;
+  const { text, reasoning, refusal, toolCalls, delta, fields, finishReason } = choice;
   const [first] = toolCalls;
   const calls = options.isLegacy === true && first !== undefined ? toFunctionCall(first) : { tool_calls: toolCalls.map(toWireCall) };
   const message: JsonObject = {
     role: 'assistant',
-    content: text === '' && first !== undefined ? null : text,
+    content: text === '' && (first !== undefined || refusal !== '') ? null : text,
     ...(reasoning === '' ? {} : { reasoning_content: reasoning }),
     ...(first !== undefined && calls),
     ...delta,
+    ...(refusal !== '' && { refusal }),
   };
   return { index, message, logprobs: null, finish_reason: toWireReason(finishReason, options, first !== undefined), ...fields };
 }
