@@ -53,9 +53,13 @@ function fileText(part: JsonObject, path: string): string {
   if (typeof data !== 'string') throw cannotLoad(`${path}.${typeof part['file_url'] === 'string' ? 'file_url' : 'file_id'}`, cure);
   const text = decoded(data);
   if (text === undefined)
-    throw new GatewayError('invalid_request', `${path}.file_data: must be base64 of a text. Convert other files to text first.`, {
-      param: `${path}.file_data`,
-    });
+    throw new GatewayError(
+      'invalid_request',
+      `${path}.file_data: must be base64 of a text. Convert other files, such as PDFs, to text first.`,
+      {
+        param: `${path}.file_data`,
+      },
+    );
   const name = typeof filename === 'string' && filename !== '' ? filename.slice(0, 256) : 'document';
   return `File ${JSON.stringify(name)}:\n\n${text}`;
 }
@@ -68,7 +72,8 @@ function decoded(data: string): string | undefined {
       head !== undefined && !/;base64,$/iu.test(head)
         ? decodeURIComponent(body)
         : new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(body, 'base64'));
-    return text.includes('\0') ? undefined : text;
+    // A PDF can consist of ASCII alone.
+    return text.includes('\0') || text.startsWith('%PDF-') ? undefined : text;
   } catch {
     return undefined;
   }

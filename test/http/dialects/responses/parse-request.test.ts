@@ -72,6 +72,11 @@ describe('the fields of a request', () => {
     ['input.0.content.0.file_id', { input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] }],
     ['input.0.content.0.file_url', { input: [{ role: 'user', content: [{ type: 'input_file', file_url: 'http://a' }] }] }],
     ['input.0.content.0.file_data', { input: [{ role: 'user', content: [{ type: 'input_file', file_data: 'AP8A/w==' }] }] }],
+    // A PDF of letters alone, which would be a text.
+    [
+      'input.0.content.0.file_data',
+      { input: [{ role: 'user', content: [{ type: 'input_file', file_data: base64('%PDF-1.4\n1 0 obj\nendobj\n%%EOF') }] }] },
+    ],
     ['input.1.id', { input: [question, { type: 'item_reference', id: 'msg_1' }] }],
     ['conversation', { conversation: 'conv_1' }],
     ['prompt', { prompt: { id: 'p' } }],
