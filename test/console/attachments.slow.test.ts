@@ -95,6 +95,8 @@ describeInChromium('files of a question', () => {
     const { page } = it;
     await attach(page, { name: 'program.bin', mimeType: 'application/octet-stream', buffer: Buffer.from([0xff, 0xfe, 0xfd]) });
     await page.getByText('program.bin is no text.').first().waitFor();
+    await attach(page, { name: 'plain.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\n1 0 obj\nendobj\n%%EOF') });
+    await page.getByText('plain.pdf is no text.').first().waitFor();
     await attach(page, { ...notes, buffer: Buffer.alloc(400_000, 'x') });
     await page.getByText('notes.txt is too large').first().waitFor();
     const large = { ...notes, buffer: Buffer.alloc(290_000, 'x') };

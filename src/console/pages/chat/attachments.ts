@@ -13,10 +13,18 @@ export async function readAttachment(file: File): Promise<Attachment> {
   if (/^image\/(?:png|jpeg|gif|webp|avif)$/.test(type)) return { kind: 'picture', name, url: await readPicture(file) };
   if (size > maxTextBytes)
     throw new Error(`${name} is too large: a text may have ${maxTextBytes / 1_000} kB. Attach the part that matters.`);
+  const content = await readText(file);
+  if (content === undefined) throw new Error(`${name} is no text. Pictures can be attached, and files of plain text.`);
+  return { kind: 'text', name, content };
+}
+
+async function readText(file: File): Promise<string | undefined> {
   try {
-    return { kind: 'text', name, content: new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer()) };
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
+    // A PDF can consist of ASCII alone.
+    return text.startsWith('%PDF-') ? undefined : text;
   } catch {
-    throw new Error(`${name} is no text. Pictures can be attached, and files of plain text.`);
+    return undefined;
   }
 }
 
