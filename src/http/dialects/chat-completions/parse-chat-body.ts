@@ -1,9 +1,10 @@
 import type { z } from 'zod';
 import type { ChatMessage, ChatRequest, ContentPart, MessageContent, RequestMcpServer } from '../../../core/chat/chat.ts';
-import { GatewayError } from '../../../core/errors.ts';
+import { invalidField } from '../../../core/errors.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { ParsedRequest } from '../dialect.ts';
+import { nestedFunctionForm } from '../requests/function-form.ts';
 import { namesTools, openParameters, toGatewayPart, withSystemParam } from '../requests/gateway-fields.ts';
 import { parseFields, requireBoundedBody } from '../requests/parse-fields.ts';
 import { isHiddenTask } from '../requests/is-hidden-task.ts';
@@ -83,10 +84,7 @@ function sortTools(tools: readonly JsonObject[]): SortedTools {
     if (wire['type'] === 'mcp') mcpServers.push(parseMcpTool(wire, `tools.${index}`));
     else if (wire['type'] !== 'function' && wire['type'] !== undefined) hosted.push(wire);
     else if (isJsonObject(definition) && typeof definition['name'] === 'string') functions.push({ name: definition['name'], wire });
-    else
-      throw new GatewayError('invalid_request', `tools.${index}.function: must be an object with a name`, {
-        param: `tools.${index}.function`,
-      });
+    else throw invalidField(`tools.${index}.function`, `must be an object with a name. ${nestedFunctionForm}`);
   });
   return { functions, hosted, mcpServers };
 }

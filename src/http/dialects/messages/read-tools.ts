@@ -2,16 +2,17 @@ import { z } from 'zod';
 import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
 import type { CallerFunction, ChatRequest } from '../../../core/chat/chat.ts';
 import { invalidField } from '../../../core/errors.ts';
+import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { jsonObject } from '../requests/gateway-fields.ts';
 import { parseFields } from '../requests/parse-fields.ts';
 import type { CountedBody } from './messages-body-schema.ts';
 import { toolsetType } from './read-mcp-servers.ts';
 
+const functionForm = 'Send a function as {"name", "description", "input_schema"}.';
 const functionSchema = z.looseObject({
   name: z.string().min(1).max(256),
   description: z.string().nullish(),
-  input_schema: jsonObject,
+  input_schema: z.custom<JsonObject>(isJsonObject, `must be a JSON Schema. ${functionForm}`),
 });
 
 export type ReadTools = Pick<ChatRequest, 'callerFunctions' | 'toolChoice' | 'parallelToolCalls'> & { warnings: CallerWarning[] };
@@ -27,11 +28,7 @@ export function readTools({ tools, tool_choice: choice }: Pick<CountedBody, 'too
   for (const [index, tool] of (tools ?? []).entries()) {
     if (tool['type'] === toolsetType) continue;
     if (isOwn(tool)) callerFunctions.push(toFunction(tool, index));
-    else if (tool['type'] === 'function')
-      throw invalidField(
-        `tools.${index}.type`,
-        'this is the form of OpenAI. Send a function as {"name", "description", "input_schema"}, without a type.',
-      );
+    else if (tool['type'] === 'function') throw invalidField(`tools.${index}.type`, `this is the form of OpenAI. ${functionForm}`);
     else {
       const type = JSON.stringify(tool['type']).slice(0, 100);
       if (typeof tool['name'] === 'string') leftOut.add(tool['name']);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../../../core/limits.ts';
+import { nestedFunctionForm } from '../requests/function-form.ts';
 import { gatewayFields, jsonObject } from '../requests/gateway-fields.ts';
 
 const modelName = z.string().max(256);
@@ -28,7 +29,10 @@ export const messageSchema = z.looseObject({
   name: z.string().nullish(),
   tool_call_id: z.string().nullish(),
 });
-const toolSchema = z.looseObject({ type: z.string().nullish(), function: z.looseObject({ name: z.string().min(1) }) });
+const toolSchema = z.looseObject({
+  type: z.string().nullish(),
+  function: z.looseObject({ name: z.string().min(1) }, `must be an object with a name. ${nestedFunctionForm}`),
+});
 export type OllamaTool = z.infer<typeof toolSchema>;
 
 /** What a chat and a completion have in common. */

@@ -51,8 +51,17 @@ export const itemSchemas = {
 } as const;
 
 const namedTool = z.looseObject({ type: z.string(), name: z.string().min(1).max(256), description: z.string().nullish() });
-export const functionSchema = namedTool.extend({ parameters: jsonObject.nullish(), strict: z.boolean().nullish() });
-export const customSchema = namedTool.extend({ format: jsonObject.nullish() });
+const functionForm = 'Send a function as {"type": "function", "name", "description", "parameters"}.';
+const toolSchema = z.looseObject({ type: z.string(`must name the type of the tool. ${functionForm}`) });
+export const functionSchema = namedTool.extend({
+  name: z.string(`must name the function. ${functionForm}`).min(1).max(256),
+  parameters: jsonObject.nullish(),
+  strict: z.boolean().nullish(),
+});
+export const customSchema = namedTool.extend({
+  format: jsonObject.nullish(),
+  input_schema: z.never(`is Anthropic's, and a custom tool takes text. ${functionForm}`).optional(),
+});
 export const toolSearchSchema = z.looseObject({ description: z.string().nullish(), parameters: jsonObject.nullish() });
 export const namespaceSchema = namedTool.extend({ tools: z.array(typed).max(limits.toolsPerRequest) });
 
@@ -82,7 +91,7 @@ export const bodySchema = gatewayFields.extend({
   store: z.boolean().nullish(),
   background: z.boolean().nullish(),
   previous_response_id: z.string().max(256).nullish(),
-  tools: z.array(typed).max(limits.toolsPerRequest).nullish(),
+  tools: z.array(toolSchema).max(limits.toolsPerRequest).nullish(),
   tool_choice: z
     .union([z.enum(['none', 'auto', 'required']), typed], 'must be "none", "auto", "required" or an object with a type')
     .nullish(),
