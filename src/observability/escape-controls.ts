@@ -1,3 +1,5 @@
+import { escapeCharacter } from '../shared/visible-text.ts';
+
 /** DEL and C1 control characters, which JSON does not escape, Unicode line separators, and characters that change the text direction. */
 const controlCharacter = /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/;
 const controlCharacters = new RegExp(controlCharacter, 'g');
@@ -5,8 +7,4 @@ const controlCharacters = new RegExp(controlCharacter, 'g');
 /** Foreign text must not control the terminal that shows the log. The line stays valid JSON. */
 export function escapeControls(line: string): string {
   return controlCharacter.test(line) ? line.replaceAll(controlCharacters, escapeCharacter) : line;
-}
-
-export function escapeCharacter(character: string): string {
-  return `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
 }

@@ -1,7 +1,8 @@
 import { destination as openDestination } from 'pino';
 import type { DestinationStream } from 'pino';
 import { isColorSupported, prettyFactory } from 'pino-pretty';
-import { escapeCharacter, escapeControls } from './escape-controls.ts';
+import { escapeCharacter } from '../shared/visible-text.ts';
+import { escapeControls } from './escape-controls.ts';
 
 /** Turns lines of JSON into lines for people at a terminal. Default: standard output, in color where it can show it. */
 export function prettyLines(output?: DestinationStream): DestinationStream {

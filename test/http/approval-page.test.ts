@@ -48,6 +48,25 @@ describe('the page of an approval', () => {
     expect(gateway.sent).toEqual([]);
   });
 
+  test('shows in arguments, and before the link, what would hide in them, and runs the call with it as it is', async () => {
+    const note = 'to x\u202ecod.exe\u200b\u{e0041}';
+    const shown = String.raw`to x\u202ecod.exe\u200b\udb40\udc41`;
+    const schema = { type: 'object', properties: { note: { type: 'string' } } };
+    const servers = [serverOf('bank', documentOf({ pay: schema }), { extra: { config: { needs_approval: true } } })];
+    await using gateway = await bankGateway({ servers, turns: [calls(['pay', { note }]), says('Paid.')] });
+    const asked = await askPlainly(gateway);
+    expect(asked.choices[0]?.message.content).toContain(`pay({"note":"${shown}"})`);
+    const page = await visit(gateway, linkOf(asked));
+    expect(textOfPage(page)).toContain(shown);
+    expect(page.body).not.toMatch(/[\u202e\u200b]|\u{e0041}/u);
+    const form = { call: asked.approval.calls[0]?.id ?? '', decision: 'approve', arguments: `{"note": "${shown}"}` };
+    expect((await visit(gateway, linkOf(asked), { form })).statusCode).toBe(303);
+    await ended(gateway, asked);
+    const { events } = await readRun(gateway, asked);
+    expect(events.find(({ type }) => type === 'approval.response')?.data).not.toHaveProperty('edited');
+    expect(gateway.sent.map(({ body }) => body)).toEqual([JSON.stringify({ note })]);
+  });
+
   test('loads and runs nothing, is framed and stored by nobody, and gives its address to nobody', async () => {
     await using gateway = await bankGateway({ turns: [pay] });
     const { headers, body } = await visit(gateway, linkOf(await askPlainly(gateway)));

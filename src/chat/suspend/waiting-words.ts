@@ -1,6 +1,7 @@
 import type { PendingApproval } from '../../core/user-input/approval.ts';
 import type { PendingConnect, ServerToConnect } from '../../core/user-input/connect.ts';
 import type { WaitingCall } from '../../core/runs/suspended-run.ts';
+import { visibleText } from '../../shared/visible-text.ts';
 
 // What a person reads at the end of an answer whose run waits for them.
 
@@ -13,7 +14,7 @@ const shownCharacters = 200;
 /** Which calls wait for an approval. */
 export function approvalWords(calls: readonly WaitingCall[]): string {
   const shown = calls.map(({ tool, args }) => {
-    const text = JSON.stringify(args);
+    const text = visibleText(JSON.stringify(args));
     return `${tool}(${text.length > shownCharacters ? `${text.slice(0, shownCharacters).toWellFormed()}…` : text})`;
   });
   return `Waiting for your approval: ${shown.join(', ')}.`;

@@ -5,6 +5,7 @@ import { limits } from '../../core/limits.ts';
 import type { ElicitationReply, ElicitationRequest } from '../../core/user-input/elicitation.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { visibleText } from '../../shared/visible-text.ts';
 
 /** Whether a client answers forms. Who names no mode means forms (MCP specification, client/elicitation). */
 function answersForms(capabilities: ClientCapabilities | undefined): boolean {
@@ -83,19 +84,13 @@ function answerData({ type, data: { schema } }: ElicitationRequest, { action, co
   return value === undefined ? { cancelled: true } : { value };
 }
 
-/** What would hide or turn around what a person is to decide on. */
-// eslint-disable-next-line no-control-regex -- they are what is replaced
-const unseen = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 /** A dialog shows no more; the number of what it does not show is part of what is decided on. */
 const shownCharacters = 16_000;
 
 function visible(text: string): string {
   const more = text.length - shownCharacters;
   const shown = text.slice(0, shownCharacters).toWellFormed();
-  return (more > 0 ? `${shown}\n… and ${more} more characters` : shown).replaceAll(
-    unseen,
-    (character) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`,
-  );
+  return visibleText(more > 0 ? `${shown}\n… and ${more} more characters` : shown);
 }
 
 function wrapped(schema: JsonValue | undefined): JsonObject {

@@ -6,6 +6,7 @@ import type { LoggedRun } from '../../core/runs/run-log.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/runs/suspended-run.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { visibleText } from '../../shared/visible-text.ts';
 import { html } from './html.ts';
 import type { Html } from './html.ts';
 import type { Page } from './page.ts';
@@ -63,7 +64,7 @@ async function failedAnswerPage(decided: readonly DecidedCall[], message: string
       ({ call: { tool, args }, answer }, index) =>
         html`<section class="card" aria-labelledby="call-${index + 1}">
           <h2 id="call-${index + 1}"><code>${tool}</code></h2>
-          ${argumentsShown(index + 1, JSON.stringify(args, null, 2))} ${decisionShown(answer)}
+          ${argumentsShown(index + 1, shownArguments(args))} ${decisionShown(answer)}
         </section>`,
     )}`;
   return { title, body };
@@ -97,7 +98,7 @@ function callCard(call: WaitingCall, { index, answer, canRemember, refused }: Ca
     ...(endpoint === undefined ? [] : [['Sends', html`<code>${withoutOrigin(endpoint)}</code>`] satisfies [string, Html]]),
     ...(within === undefined ? [] : [['Within', html`a call of another assistant`] satisfies [string, Html]]),
   ];
-  const text = JSON.stringify(args, null, 2);
+  const text = shownArguments(args);
   const refusal = refused?.callId === id ? refused : undefined;
   const isEditable = encodeURIComponent(text).length <= editableCharacters;
   const number = index + 1;
@@ -275,13 +276,18 @@ function decidedCard({ tool, args, decision, result }: LoggedCall, index: number
     <h2 id="call-${number}"><code>${tool}</code></h2>
     <p class="state ${isApproved ? 'good' : 'bad'}">${said}${state}</p>
     <p id="shown-${number}">Arguments${decision?.['edited'] === true && ', before they were changed'}</p>
-    <pre role="group" tabindex="0" aria-labelledby="shown-${number}">${shownValue(args)}</pre>
+    <pre role="group" tabindex="0" aria-labelledby="shown-${number}">${shownArguments(args)}</pre>
     ${
       outcome !== undefined &&
       html`<p id="result-${number}">Result</p>
         <pre role="group" tabindex="0" aria-labelledby="result-${number}">${outcome}</pre>`
     }
   </section>`;
+}
+
+/** JSON of the same value, in which nothing hides. */
+function shownArguments(args: JsonValue | undefined): string {
+  return visibleText(shownValue(args));
 }
 
 function shownValue(value: JsonValue | undefined): string {
