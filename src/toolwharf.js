@@ -69,8 +69,15 @@ function lineFor(error) {
   if (error?.name === 'ConfigError' || error?.name === 'GatewayError') return `toolwharf: ${error.message}`;
   if (error?.code === 'EADDRINUSE') return `toolwharf: port ${error.port} is taken; set PORT to another one, or end what listens there.`;
   if (error?.code === 'EACCES') return `toolwharf: port ${error.port} needs more rights; set PORT to one above 1023.`;
-  if (error?.code === 'EADDRNOTAVAIL') return `toolwharf: ${error.address} is no address of this machine; correct HOST.`;
+  if (error?.code === 'EADDRNOTAVAIL') return noAddress(error.address);
+  // A name that nobody knows, and a link-local address, which needs the name of its network card.
+  if (error?.syscall === 'getaddrinfo') return noAddress(error.hostname);
+  if (error?.syscall === 'listen' && error.code === 'EINVAL') return noAddress(error.address);
   return undefined;
+}
+
+function noAddress(host) {
+  return `toolwharf: ${host} is no address of this machine; correct HOST, for example to 127.0.0.1.`;
 }
 
 /** A bug shows where it is in the sources. */

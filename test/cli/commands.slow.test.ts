@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { temporaryFolders } from '../storage/temporary-folder.ts';
 
 const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
 
@@ -23,4 +24,14 @@ test.each([
 ])('%j ends with an error that says what to do', (args, message) => {
   const { code, text } = run(...args);
   expect([code !== 0, text.split('\n')[0]]).toEqual([true, expect.stringContaining(message)]);
+});
+
+const newFolder = temporaryFolders();
+
+// A name that nobody has (RFC 6761), a link-local address without a network card, and one of the block for documentation (RFC 5737).
+test.each(['nobody.invalid', 'fe80::1', '192.0.2.1'])('a start at %s ends with one line that names HOST', (host) => {
+  const folder = newFolder();
+  const env = { ...process.env, HOST: host, PORT: '0', TOOLWHARF_DATA_DIR: folder, TOOLWHARF_ADMIN_KEY: 'sk-tw-long-enough' };
+  const { status, stderr } = spawnSync(process.execPath, [program, 'serve'], { encoding: 'utf8', cwd: folder, env });
+  expect([status, stderr]).toEqual([1, `toolwharf: ${host} is no address of this machine; correct HOST, for example to 127.0.0.1.\n`]);
 });
