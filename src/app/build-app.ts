@@ -30,7 +30,7 @@ import { composeTools } from './compose/compose-tools.ts';
 import type { Config } from './config/config.ts';
 import { createExaminer } from './doctor/create-examiner.ts';
 import { allRoutes } from './register-routes.ts';
-import { logBackends, warnOfRecordedPrompts, warnOfUnknownVariables, warnOfUnlistedTaskModels } from './startup-warnings.ts';
+import { logBackends, warnOfRecordedPrompts, warnOfUnknownVariables, warnOfUnlistedTaskModels, warnOfWeakAdminKey } from './startup-warnings.ts';
 
 /** The opened stores, and what tests replace; everything else follows from the configuration. */
 export interface AppParts extends OpenedStores {
@@ -177,6 +177,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     extensions.start();
     warnOfUnknownVariables(unknownVariables, logger);
     warnOfRecordedPrompts(config, logger);
+    warnOfWeakAdminKey(config, logger);
     // Also deletes what became too old while the gateway did not run.
     void runLog.flush();
     void usage.load();

@@ -36,6 +36,23 @@ export function warnOfUnknownVariables(names: readonly string[], log: LeveledLog
   for (const name of names) log.warn({ setting: name }, `${name} is no setting and has no effect. ${cureOfUnknownVariable(name)}`);
 }
 
+/** Nothing slows down whoever tries keys, so a shorter one is found. */
+const guessableCharacters = 16;
+
+/** What is wrong with `TOOLWHARF_ADMIN_KEY`, and the cure. Undefined if nothing is. */
+export function weakAdminKey({ adminKey }: Pick<Config, 'adminKey'>): { problem: string; cure: string } | undefined {
+  if (adminKey === undefined || adminKey.length >= guessableCharacters) return undefined;
+  return {
+    problem: `TOOLWHARF_ADMIN_KEY has only ${adminKey.length} characters, so whoever reaches the gateway can find it by trying`,
+    cure: 'Set it to the output of `openssl rand -hex 24`.',
+  };
+}
+
+export function warnOfWeakAdminKey(config: Pick<Config, 'adminKey'>, log: LeveledLog): void {
+  const weak = weakAdminKey(config);
+  if (weak !== undefined) log.warn({ setting: 'TOOLWHARF_ADMIN_KEY', cure: weak.cure }, weak.problem);
+}
+
 /** Warns at each start, because users may not know. */
 export function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPrompts'>, log: LeveledLog): void {
   if (!recordPrompts) return;

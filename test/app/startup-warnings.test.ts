@@ -120,3 +120,10 @@ test('a start says of each backend in one line what came of it', async () => {
   );
   expect(app.logLines.join('')).not.toContain('CANARY');
 });
+
+test('a start warns of an administrator key that can be guessed, without showing it', async () => {
+  const app = await start({ TOOLWHARF_ADMIN_KEY: 'changeme' }, []);
+  expect(warnings(app)).toMatchObject([{ setting: 'TOOLWHARF_ADMIN_KEY', cure: expect.stringContaining('openssl') }]);
+  expect(app.logLines.join('')).not.toContain('changeme');
+  expect(warnings(await start({ TOOLWHARF_ADMIN_KEY: 'sk-tw-long-enough' }, []))).toEqual([]);
+});

@@ -6,6 +6,7 @@ import type { CatalogBackend } from '../../models/model-catalog.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { historyToolId } from '../../tools/catalog/history-tool.ts';
 import type { Config } from '../config/config.ts';
+import { weakAdminKey } from '../startup-warnings.ts';
 import type { FunctionExamination } from './examine-functions.ts';
 import { examineIssuer } from './examine-issuer.ts';
 import { examineFolder, examineNode } from './examine-machine.ts';
@@ -86,6 +87,8 @@ function createPatience(signal: AbortSignal): InTime {
 }
 
 function examineAccess(config: Config, keys: number): Finding {
+  const weak = weakAdminKey(config);
+  if (weak !== undefined) return warning(weak.problem, weak.cure);
   if (config.adminKey !== undefined) return ok('A key is needed: TOOLWHARF_ADMIN_KEY is set');
   if (keys > 0) return ok(`A key is needed: ${keys} ${keys === 1 ? 'is' : 'are'} stored`);
   if (config.oidc !== undefined)

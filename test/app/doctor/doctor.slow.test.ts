@@ -324,9 +324,17 @@ describe('access', () => {
     expect(await accessOf({ HOST: '0.0.0.0' })).toMatchObject({ level: 'warning', cure: expect.stringContaining('TOOLWHARF_ADMIN_KEY') });
   });
 
+  test('warns of a configured key that can be guessed', async () => {
+    expect(await accessOf({ TOOLWHARF_ADMIN_KEY: 'changeme' })).toMatchObject({
+      level: 'warning',
+      text: expect.stringContaining('TOOLWHARF_ADMIN_KEY has only 8 characters'),
+      cure: expect.stringContaining('openssl'),
+    });
+  });
+
   test('is content with a loopback address, a configured key, or a stored one', async () => {
     expect(await accessOf({})).toMatchObject({ level: 'ok', text: expect.stringContaining('Open to this machine') });
-    expect(await accessOf({ HOST: '0.0.0.0', TOOLWHARF_ADMIN_KEY: 'a-key' })).toMatchObject({ level: 'ok' });
+    expect(await accessOf({ HOST: '0.0.0.0', TOOLWHARF_ADMIN_KEY: 'sk-tw-long-enough' })).toMatchObject({ level: 'ok' });
     const openRegistry = async () => {
       const registry = memoryRegistry([]);
       await registry.createKey({ id: 'first', name: 'first', role: 'admin', hash: 'f0', createdAt: 0 });
