@@ -16,6 +16,15 @@ export function markOf(pepper: string): string {
   return createHmac('sha256', pepper).update('mark of this pepper').digest('hex').slice(0, 16);
 }
 
+/** Those that nobody can use, because they were made with another secret. `secret`: undefined if there is none. */
+export function keysOfAnotherSecret<Key extends { secretMark?: string | undefined }>(
+  keys: readonly Key[],
+  secret: string | undefined,
+): Key[] {
+  const mark = secret === undefined ? undefined : markOf(derivePepper(secret));
+  return keys.filter(({ secretMark }) => secretMark !== undefined && secretMark !== mark);
+}
+
 /** A new key: 256 random bits as base64url after `sk-tw-`. */
 export function createKeyText(): string {
   return `sk-tw-${randomBytes(32).toString('base64url')}`;

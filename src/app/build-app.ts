@@ -30,7 +30,14 @@ import { composeTools } from './compose/compose-tools.ts';
 import type { Config } from './config/config.ts';
 import { createExaminer } from './doctor/create-examiner.ts';
 import { allRoutes } from './register-routes.ts';
-import { logBackends, warnOfRecordedPrompts, warnOfUnknownVariables, warnOfUnlistedTaskModels, warnOfWeakAdminKey } from './startup-warnings.ts';
+import {
+  logBackends,
+  warnOfRecordedPrompts,
+  warnOfUnknownVariables,
+  warnOfUnlistedTaskModels,
+  warnOfUselessKeys,
+  warnOfWeakAdminKey,
+} from './startup-warnings.ts';
 
 /** The opened stores, and what tests replace; everything else follows from the configuration. */
 export interface AppParts extends OpenedStores {
@@ -178,6 +185,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     warnOfUnknownVariables(unknownVariables, logger);
     warnOfRecordedPrompts(config, logger);
     warnOfWeakAdminKey(config, logger);
+    void warnOfUselessKeys(config, registry, logger);
     // Also deletes what became too old while the gateway did not run.
     void runLog.flush();
     void usage.load();

@@ -1,7 +1,9 @@
 import type { Config } from './config/config.ts';
 import { cureOfUnknownVariable } from './config/unknown-variables.ts';
+import { keysOfAnotherSecret } from '../admin/derive-key-hash.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelFinder } from '../core/models/model.ts';
+import type { Registry } from '../core/stores/registry.ts';
 import type { ModelCatalog } from '../models/model-catalog.ts';
 
 /** A log with levels; pino's is one. */
@@ -51,6 +53,22 @@ export function weakAdminKey({ adminKey }: Pick<Config, 'adminKey'>): { problem:
 export function warnOfWeakAdminKey(config: Pick<Config, 'adminKey'>, log: LeveledLog): void {
   const weak = weakAdminKey(config);
   if (weak !== undefined) log.warn({ setting: 'TOOLWHARF_ADMIN_KEY', cure: weak.cure }, weak.problem);
+}
+
+/** Without this line nobody would see why every client is refused, after a restore without the secret for example. Never rejects. */
+export async function warnOfUselessKeys(
+  { secret }: Pick<Config, 'secret'>,
+  registry: Pick<Registry, 'listKeys'>,
+  log: LeveledLog,
+): Promise<void> {
+  const keys = await registry.listKeys().catch(() => []);
+  const useless = keysOfAnotherSecret(keys, secret);
+  if (useless.length === 0) return;
+  log.warn(
+    { setting: 'TOOLWHARF_SECRET' },
+    `${useless.length} of ${keys.length} stored keys were made with another secret and are refused: restore the file "secret" of the data folder or ` +
+      'TOOLWHARF_SECRET as it was, or make new keys with TOOLWHARF_ADMIN_KEY',
+  );
 }
 
 /** Warns at each start, because users may not know. */

@@ -1,13 +1,18 @@
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
 import { findUnknownVariables } from '../../src/app/config/unknown-variables.ts';
+import { openStores } from '../../src/storage/open-stores.ts';
+import { temporaryFolders } from '../storage/temporary-folder.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import type { TestApp } from '../_support/build-app.ts';
 import { ScriptedModel } from '../_support/scripted-model.ts';
 import { documentWith, jsonResponse, neverAnswers, scriptedSend } from '../tools/scripted-send.ts';
+
+const newFolder = temporaryFolders();
 
 async function start(environment: NodeJS.ProcessEnv, connections: object[]): Promise<TestApp> {
   const listening = Promise.withResolvers<void>();
@@ -126,4 +131,20 @@ test('a start warns of an administrator key that can be guessed, without showing
   expect(warnings(app)).toMatchObject([{ setting: 'TOOLWHARF_ADMIN_KEY', cure: expect.stringContaining('openssl') }]);
   expect(app.logLines.join('')).not.toContain('changeme');
   expect(warnings(await start({ TOOLWHARF_ADMIN_KEY: 'sk-tw-long-enough' }, []))).toEqual([]);
+});
+
+test('a start warns of keys that were made with another secret', async () => {
+  const file = join(newFolder(), 'toolwharf.db');
+  const open = (secret: string) => openStores({ file, secret }).registry;
+  const config = (secret: string) => ({ config: { secret }, registry: open(secret), backends: [] });
+  await using before = await testApp({}, config('the secret as it was'));
+  await before.createFirstKey();
+  await using app = await testApp({}, config('another secret here'));
+  await listen(app);
+  await expect
+    .poll(() => warnings(app))
+    .toMatchObject([{ setting: 'TOOLWHARF_SECRET', msg: expect.stringMatching(/^1 of 1 .*TOOLWHARF_ADMIN_KEY/) }]);
+  await using same = await testApp({}, config('the secret as it was'));
+  await listen(same);
+  expect(warnings(same)).toEqual([]);
 });

@@ -6,7 +6,7 @@ import type { PresetRecord } from '../../core/models/preset.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { broken, count, note } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
-import { derivePepper, markOf } from '../../admin/derive-key-hash.ts';
+import { keysOfAnotherSecret } from '../../admin/derive-key-hash.ts';
 import { createLayeredRegistry } from '../../storage/layered-registry.ts';
 import { openStores } from '../../storage/open-stores.ts';
 import { databaseFile } from '../../storage/sqlite/open-database.ts';
@@ -74,9 +74,7 @@ type StoredKeys = Awaited<ReturnType<Registry['listKeys']>>;
 
 function examineKeys(config: Config, keys: StoredKeys): Finding[] {
   if (keys.length === 0) return [];
-  const secret = findSecret(config.dataDir, config.secret);
-  const mark = secret === undefined ? undefined : markOf(derivePepper(secret));
-  const useless = keys.filter(({ secretMark }) => secretMark !== undefined && secretMark !== mark);
+  const useless = keysOfAnotherSecret(keys, findSecret(config.dataDir, config.secret));
   const expired = keys.filter(({ expiresAt }) => expiresAt !== undefined && expiresAt <= Date.now());
   const cure =
     'Set the secret they were made with; or delete them (GET and DELETE /api/keys, with TOOLWHARF_ADMIN_KEY where no key works) and make new ones.';
