@@ -30,14 +30,7 @@ import { composeTools } from './compose/compose-tools.ts';
 import type { Config } from './config/config.ts';
 import { createExaminer } from './doctor/create-examiner.ts';
 import { allRoutes } from './register-routes.ts';
-import {
-  logBackends,
-  warnOfRecordedPrompts,
-  warnOfUnknownVariables,
-  warnOfUnlistedTaskModels,
-  warnOfUselessKeys,
-  warnOfWeakAdminKey,
-} from './startup-warnings.ts';
+import { warnAtStart } from './startup-warnings.ts';
 
 /** The opened stores, and what tests replace; everything else follows from the configuration. */
 export interface AppParts extends OpenedStores {
@@ -182,15 +175,10 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   server.addHook('onListen', async () => {
     tools.start();
     extensions.start();
-    warnOfUnknownVariables(unknownVariables, logger);
-    warnOfRecordedPrompts(config, logger);
-    warnOfWeakAdminKey(config, logger);
-    void warnOfUselessKeys(config, registry, logger);
+    warnAtStart({ config, unknownVariables, registry, models }, logger);
     // Also deletes what became too old while the gateway did not run.
     void runLog.flush();
     void usage.load();
-    void logBackends(config, models, logger);
-    void warnOfUnlistedTaskModels(config, models, logger);
   });
 
   return {

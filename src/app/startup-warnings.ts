@@ -12,6 +12,23 @@ export interface LeveledLog {
   warn: (fields: object, message: string) => void;
 }
 
+export interface StartedGateway {
+  config: Config;
+  unknownVariables: readonly string[];
+  registry: Pick<Registry, 'listKeys'>;
+  models: ModelCatalog;
+}
+
+/** Says what an operator should know of a start, and waits for nothing. */
+export function warnAtStart({ config, unknownVariables, registry, models }: StartedGateway, log: LeveledLog): void {
+  warnOfUnknownVariables(unknownVariables, log);
+  warnOfRecordedPrompts(config, log);
+  warnOfWeakAdminKey(config, log);
+  void warnOfUselessKeys(config, registry, log);
+  void logBackends(config, models, log);
+  void warnOfUnlistedTaskModels(config, models, log);
+}
+
 type TaskModels = Pick<Config, 'taskModel' | 'taskModelExternal'>;
 
 /** Settings that name a model which no backend lists. Ollama lists a model without a tag as `:latest`. */
@@ -23,7 +40,7 @@ export function findUnlistedTaskModels(config: TaskModels, ids: ReadonlySet<stri
 }
 
 /** Warns at the start about task models that no backend lists. Never rejects; takes as long as the slowest list of models. */
-export async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<ModelFinder, 'list'>, log: LeveledLog): Promise<void> {
+async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<ModelFinder, 'list'>, log: LeveledLog): Promise<void> {
   if (config.taskModel === undefined && config.taskModelExternal === undefined) return;
   const listed = await models.list(AbortSignal.timeout(2 * limits.modelListTimeoutMs)).catch(() => undefined);
   if (listed === undefined) return;
@@ -34,7 +51,7 @@ export async function warnOfUnlistedTaskModels(config: TaskModels, models: Pick<
     );
 }
 
-export function warnOfUnknownVariables(names: readonly string[], log: LeveledLog): void {
+function warnOfUnknownVariables(names: readonly string[], log: LeveledLog): void {
   for (const name of names) log.warn({ setting: name }, `${name} is no setting and has no effect. ${cureOfUnknownVariable(name)}`);
 }
 
@@ -50,17 +67,13 @@ export function weakAdminKey({ adminKey }: Pick<Config, 'adminKey'>): { problem:
   };
 }
 
-export function warnOfWeakAdminKey(config: Pick<Config, 'adminKey'>, log: LeveledLog): void {
+function warnOfWeakAdminKey(config: Pick<Config, 'adminKey'>, log: LeveledLog): void {
   const weak = weakAdminKey(config);
   if (weak !== undefined) log.warn({ setting: 'TOOLWHARF_ADMIN_KEY', cure: weak.cure }, weak.problem);
 }
 
 /** Without this line nobody would see why every client is refused, after a restore without the secret for example. Never rejects. */
-export async function warnOfUselessKeys(
-  { secret }: Pick<Config, 'secret'>,
-  registry: Pick<Registry, 'listKeys'>,
-  log: LeveledLog,
-): Promise<void> {
+async function warnOfUselessKeys({ secret }: Pick<Config, 'secret'>, registry: Pick<Registry, 'listKeys'>, log: LeveledLog): Promise<void> {
   const keys = await registry.listKeys().catch(() => []);
   const useless = keysOfAnotherSecret(keys, secret);
   if (useless.length === 0) return;
@@ -72,7 +85,7 @@ export async function warnOfUselessKeys(
 }
 
 /** Warns at each start, because users may not know. */
-export function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPrompts'>, log: LeveledLog): void {
+function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPrompts'>, log: LeveledLog): void {
   if (!recordPrompts) return;
   const message =
     'RECORD_PROMPTS is on: what users ask and models answer is recorded word by word for 24 hours, and administrators can read it at GET /api/runs/{id}';
@@ -83,7 +96,7 @@ export function warnOfRecordedPrompts({ recordPrompts }: Pick<Config, 'recordPro
  * Logs one line for each backend: whether it answers, and with how many models. Never rejects; takes as long as the slowest list. If there is no
  * Ollama at the default address, that is no warning.
  */
-export async function logBackends(
+async function logBackends(
   { backends: configured }: Pick<Config, 'backends'>,
   models: Pick<ModelCatalog, 'backends'>,
   log: LeveledLog,
