@@ -1,4 +1,6 @@
 import { onTestFinished } from 'vitest';
+// Loaded at the first connection otherwise, which on a busy machine takes longer than a chat waits for its servers.
+import '../../../src/tools/mcp/mcp-session.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/stores/registry.ts';
