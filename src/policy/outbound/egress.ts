@@ -114,12 +114,14 @@ export function reachFrom(classes: readonly AddressClass[]): Reach {
 
 /**
  * Ports of other protocols, some of which would execute lines of an HTTP request as commands, for example to send mail in the gateway's name.
- * "Bad ports" of the WHATWG Fetch standard, section "Port blocking", which every browser refuses.
+ * "Bad ports" of the WHATWG Fetch standard, section "Port blocking", which every browser refuses. Behind them databases, caches and queues, which
+ * browsers leave to firewalls that do not stand between them and the gateway.
  */
 const blockedPorts = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117,
   119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636,
   989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+  1433, 1521, 3306, 4222, 5432, 5672, 6379, 9042, 11211, 11300, 27017,
 ]);
 
 function isBlockedPort(url: URL): boolean {

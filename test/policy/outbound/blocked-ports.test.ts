@@ -5,7 +5,7 @@ const requested = { kind: 'request', mayReachPrivate: true } as const;
 const rules = { mode: 'any', allow: [] } as const;
 
 describe('a port of another protocol', () => {
-  it.each([22, 25, 110, 143, 465, 587, 2049, 5060, 6667, 10080])(
+  it.each([22, 25, 110, 143, 465, 587, 2049, 5060, 6667, 10080, 3306, 5432, 6379, 11211, 27017])(
     '%d is refused to servers of a request, with the line that allows it',
     (port) => {
       const decision = decideEgress(new URL(`https://mail.test:${port}/x`), requested, rules);
