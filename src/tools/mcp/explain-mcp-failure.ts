@@ -1,14 +1,16 @@
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelcontextprotocol/client';
 import { OutboundError } from '../../core/errors.ts';
+import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
+import type { SchemaIssue } from '../../shared/describe-schema-issue.ts';
 import { withoutExcerpt } from '../../shared/without-excerpt.ts';
 
 /**
  * What is known of a request that failed. `never-sent`: it was not executed. `maybe-sent`: it may have taken effect. `answered`: the server returned
- * an error. `refused`: the HTTP status is an error that a retry would not change. `denied`: the address is not allowed. `timeout`: the outcome is
+ * an error. `invalid`: it executed the request, and its result is none of MCP. `refused`: the HTTP status is an error that a retry would not change. `denied`: the address is not allowed. `timeout`: the outcome is
  * unknown.
  */
 export interface McpFailure {
-  kind: 'never-sent' | 'maybe-sent' | 'answered' | 'refused' | 'denied' | 'timeout';
+  kind: 'never-sent' | 'maybe-sent' | 'answered' | 'invalid' | 'refused' | 'denied' | 'timeout';
   message: string;
   /** The HTTP status of its answer, where that was the failure. */
   status?: number;
@@ -32,6 +34,7 @@ const withoutConnection = new Set([
 const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405, 406, 410, 415, 422, 501]);
 /** How many nested causes are examined. */
 const maxCauses = 8;
+const maxShownCharacters = 500;
 
 /** The response stream ended without the answer. */
 export class AnswerCutOff extends Error {
@@ -64,7 +67,24 @@ export function explainMcpFailure(error: unknown): McpFailure {
   if (other !== undefined) return { kind: 'never-sent', message: `it answered ${other}`, isOther: true };
   const sdk = chain.find((entry) => entry instanceof SdkError);
   if (sdk?.code === SdkErrorCode.RequestTimeout) return { kind: 'timeout', message: describeTimeout(sdk.data) };
+  if (sdk?.code === SdkErrorCode.InvalidResult) return { kind: 'invalid', message: describeInvalidResult(message) };
   return { kind: kindOfSdkError(sdk?.code), message };
+}
+
+/** The message of the SDK ends in all that zod found, as JSON of up to many kilobytes. The first of it is enough. */
+function describeInvalidResult(message: string): string {
+  const [, text = ''] = /^Invalid result for [^:]*: (.*)$/s.exec(message) ?? [];
+  const [issue] = issuesIn(text);
+  return issue === undefined ? text.slice(0, maxShownCharacters) : `${issue.path.join('.')} ${describeSchemaIssue(issue)}`.trim();
+}
+
+function issuesIn(text: string): SchemaIssue[] {
+  try {
+    const issues: unknown = JSON.parse(text);
+    return Array.isArray(issues) ? (issues as SchemaIssue[]) : [];
+  } catch {
+    return [];
+  }
 }
 
 function describeTimeout(data: unknown): string {
@@ -100,7 +120,6 @@ function kindOfSdkError(code: unknown): McpFailure['kind'] {
     case SdkErrorCode.NotInitialized:
     case SdkErrorCode.EraNegotiationFailed:
       return 'never-sent';
-    case SdkErrorCode.InvalidResult:
     case SdkErrorCode.UnsupportedResultType:
     case SdkErrorCode.InputRequiredRoundsExceeded:
     case SdkErrorCode.CapabilityNotSupported:

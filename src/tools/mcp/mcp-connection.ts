@@ -250,5 +250,5 @@ export function createMcpConnection(peer: McpPeer, options: McpConnectionOptions
 /** A server of 2024 does not accept a POST at this URL (MCP specification, transports, backwards compatibility). */
 function mayNeedOtherTransport(error: unknown): boolean {
   const { kind, message } = explainMcpFailure(error);
-  return kind === 'answered' || /\b(?:400|404|405|406|415)\b/.test(message);
+  return kind === 'answered' || kind === 'invalid' || /\b(?:400|404|405|406|415)\b/.test(message);
 }

@@ -136,6 +136,11 @@ function failedOutcome(
   switch (failure.kind) {
     case 'answered':
       return failed('tool_error', `${named} refuses the call: ${reason}`);
+    case 'invalid':
+      return failed(
+        'tool_error',
+        `${named} executed the call, but its result cannot be used: ${reason} Check what it did before repeating it.`,
+      );
     case 'refused':
       return failed('mcp_unavailable', `${named} refuses the connection: ${reason} The call was not executed.`, 'not_started');
     case 'timeout':

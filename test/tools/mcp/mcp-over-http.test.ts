@@ -149,6 +149,19 @@ describe('an MCP server over HTTP', () => {
     expect(methods.filter((method) => method === 'tools/call')).toHaveLength(calls);
   });
 
+  test('that gives a result which is none has run the call, and what is wrong is told in few words', async () => {
+    const picture = { type: 'image', data: '!', mimeType: 'image/png' };
+    const content = [{ type: 'text', text: 'Paid.' }, ...Array.from({ length: 100 }, () => picture)];
+    const { outcome, methods } = await callOn(({ id = 0 }) => jsonResponse({ jsonrpc: '2.0', id, result: { content } }));
+    expect(outcome).toEqual({
+      type: 'error',
+      code: 'tool_error',
+      message:
+        'The MCP server "peer" executed the call, but its result cannot be used: content.1.data Invalid Base64 string. Check what it did before repeating it.',
+    });
+    expect(methods.filter((method) => method === 'tools/call')).toHaveLength(1);
+  });
+
   test('that says the key again says it to nobody', async () => {
     const onCall: Script = ({ id = 0 }) => jsonResponse({ jsonrpc: '2.0', id, error: { code: -32000, message: 'top-secret is wrong' } });
     const tool = await echoOf(legacyServer(onCall).send, { authType: 'bearer', key: 'top-secret' });

@@ -190,6 +190,8 @@ function toGatewayError(record: ToolServerRecord, { kind }: McpFailure, reason: 
   switch (kind) {
     case 'answered':
       return new GatewayError('upstream_rejected', `The MCP server "${record.id}" refuses the request: ${reason}`);
+    case 'invalid':
+      return new GatewayError('upstream_invalid_response', `The MCP server "${record.id}" gave an answer that is none of MCP: ${reason}`);
     case 'denied':
       return new GatewayError('egress_denied', reason);
     case 'timeout':
