@@ -54,7 +54,7 @@ export async function call<Name extends Route>(route: Name, options: CallOptions
   const error = await readError(response);
   // A change of an open gateway wants the key of its start, and the gateway says where that is.
   const why = route.startsWith('GET ') ? whyKey(sent) : error.message;
-  if (!(await askForKey(why))) throw error;
+  if (!(await askForKey(why))) throw new ApiError(why, error);
   return read(await send(route, options));
 }
 

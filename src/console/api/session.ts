@@ -2,6 +2,7 @@ import { signal } from '@preact/signals';
 import { credential, identity } from './credential.ts';
 import { key } from './key.ts';
 import { askForLogin } from './login.ts';
+import { ApiError, call } from './request.ts';
 import type { Frame, FromSession, OwnServer, ToSession } from './session-messages.ts';
 
 /** What the gateway asks during a chat. */
@@ -44,6 +45,16 @@ export function startChat(id: string, fields: Readonly<Record<string, unknown>>,
   chats.set(id, listener);
   send(worker, { type: 'chat', id, fields: { ...fields, id } });
   return () => send(worker, { type: 'cancel', id });
+}
+
+/**
+ * Why the gateway takes no key of this person, who was asked for another one, as by any request: a socket that is refused cannot do that. Undefined also while
+ * the gateway does not answer, as a session waits for that.
+ */
+export async function findRefusal(): Promise<{ code: string; message: string } | undefined> {
+  if (isUsable()) return undefined;
+  const error: unknown = await call('GET /api/version').catch((failed: unknown) => failed);
+  return error instanceof ApiError && error.status === 401 ? { code: error.code, message: error.message } : undefined;
 }
 
 interface LeftSession {
@@ -102,8 +113,12 @@ export async function readOwnDocument(server: OwnServer): Promise<unknown> {
 }
 
 /** A session is bound to whoever opened it. */
+function isUsable(): boolean {
+  return session !== undefined && session.of === identity.value && connection.value !== 'closed';
+}
+
 function openSession(): Worker {
-  if (session !== undefined && session.of === identity.value && connection.value !== 'closed') return session.worker;
+  if (session !== undefined && isUsable()) return session.worker;
   session?.worker.terminate();
   endAll('The session was opened anew.');
   const worker = createWorker();

@@ -118,6 +118,19 @@ export const scenes: readonly Scene[] = [
     },
   },
   {
+    name: 'chat-key',
+    path: '/',
+    isFilled: true,
+    async prepare(page) {
+      await page.evaluate(() => localStorage.clear());
+      await page.reload();
+      await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+      await ask(page, 'What time is it in Osaka?');
+      await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+      await page.locator('.chat-answer .problem').waitFor();
+    },
+  },
+  {
     name: 'chat-call-failed',
     path: '/',
     hasMadeUpModel: true,

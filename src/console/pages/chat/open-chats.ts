@@ -3,7 +3,7 @@ import type { Signal } from '@preact/signals';
 import { key } from '../../api/key.ts';
 import { readyLogin } from '../../api/login.ts';
 import { call } from '../../api/request.ts';
-import { connection, followChat, startChat } from '../../api/session.ts';
+import { connection, findRefusal, followChat, startChat } from '../../api/session.ts';
 import type { ChatListener } from '../../api/session.ts';
 import { announce, sayProblem } from '../../parts/toasts.tsx';
 import { branchOf, newId } from './chat.ts';
@@ -120,6 +120,7 @@ function open(first: Chat): OpenChat {
     add(answer);
     running.value = answer;
     keep();
+    const refusal = await findRefusal();
     const own = await ownToolServers();
     answer.warnings.push(...own.missing.map((name) => `${name} does not answer this browser, so its functions are not here.`));
     // Another question may have come meanwhile.
@@ -133,11 +134,12 @@ function open(first: Chat): OpenChat {
       ...(own.servers.length > 0 && { tool_servers: own.servers }),
       ...(files.length > 0 && { files }),
     };
-    if (new Blob([JSON.stringify(fields)]).size <= maxMessageBytes) {
+    const error = refusal ?? (new Blob([JSON.stringify(fields)]).size > maxMessageBytes ? tooLarge : undefined);
+    if (error === undefined) {
       cancel = startChat(answer.id, fields, listenerOf(answer));
       return;
     }
-    failAnswer(answer, tooLarge, Date.now());
+    failAnswer(answer, error, Date.now());
     finish(answer);
   }
 
@@ -165,6 +167,7 @@ function open(first: Chat): OpenChat {
         if (drawing !== undefined) cancelAnimationFrame(drawing);
         if (error !== undefined) endWith(answer, error);
         finish(answer);
+        void findRefusal();
       },
     };
   }
