@@ -221,6 +221,51 @@ describeInChromium('the preview of an address', () => {
     expect(await page.content()).not.toContain('right-key');
   });
 
+  test('sends a key to the server that it was entered for, and to no other that is typed after it', async () => {
+    const sent: string[] = [];
+    const wanting = (name: string): Promise<string> =>
+      siteWith((_path, { headers: { authorization } }) => {
+        if (authorization !== undefined) sent.push(`${name} ${authorization}`);
+        return authorization === undefined ? { status: 401, body: { error: 'who are you?' } } : { body: documentWith('look') };
+      });
+    const [one, other] = [await wanting('one'), await wanting('other')];
+    const { page } = await desk();
+    await paste(page, one);
+    const field = dialog(page).getByRole('textbox', { name: 'Key' });
+    await field.fill('key-of-one');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Add 1 function' }).waitFor();
+    const address = dialog(page).getByLabel('Address');
+    await address.fill(`${one}/openapi.json`);
+    await page.getByRole('button', { name: 'Add 1 function' }).waitFor();
+    await address.fill(other);
+    await page.getByText('It shows its functions to nobody without a credential.').waitFor();
+    expect(await field.inputValue()).toBe('');
+    // One that wants none is not given one.
+    const open = await siteWith((path, { headers: { authorization } }) => {
+      if (authorization !== undefined) sent.push(`open ${authorization}`);
+      return path === '/openapi.json' ? { body: documentWith('look') } : undefined;
+    });
+    await field.fill('key-of-other');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Add 1 function' }).waitFor();
+    await address.fill(open);
+    await page.getByRole('button', { name: 'Add 1 function' }).waitFor();
+    expect(await dialog(page).getByLabel('Credential').inputValue()).toBe('none');
+    await page.getByRole('button', { name: 'Add 1 function' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
+    expect([...new Set(sent)].toSorted()).toEqual(['one Bearer key-of-one', 'other Bearer key-of-other']);
+  });
+
+  test('says of a document without operations that there are none, and does not offer them', async () => {
+    const site = await siteWith((path) => (path === '/openapi.json' ? { body: documentWith() } : undefined));
+    const { page } = await desk();
+    await paste(page, site);
+    await page.getByText('Clocks has no functions.').waitFor();
+    await page.getByRole('button', { name: 'Add anyway' }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
+  });
+
   test('takes a server at which people sign in, and leads on to its page to connect', async () => {
     const mcp = await protectedMcpServer(await authorizationServer());
     const { page } = await desk();

@@ -259,6 +259,11 @@ export const scenes: readonly Scene[] = [
     },
   },
   {
+    name: 'add-tool-server-new',
+    path: '/console/tool-servers',
+    prepare: (page) => page.getByRole('button', { name: 'Add a tool server' }).click(),
+  },
+  {
     name: 'add-tool-server',
     path: '/console/tool-servers',
     async prepare(page) {

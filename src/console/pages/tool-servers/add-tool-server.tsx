@@ -28,14 +28,17 @@ interface AddToolServerProps {
 /** Paste an address, see what it becomes, choose, and add it. */
 export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServerProps): JSX.Element {
   const [url, setUrl] = useState(pasted);
-  const [credential, setCredential] = useState<CredentialKind>('none');
-  const [key, setKey] = useState('');
+  const [given, setGiven] = useState<{ origin: string | undefined; credential: CredentialKind; key: string }>();
   const [looked, setLooked] = useState<Looked>();
   const [error, setError] = useState<unknown>();
   const [isLooking, setLooking] = useState(false);
   const [isAdding, setAdding] = useState(false);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
   const address = addressOf(url);
+  const origin = address === undefined ? undefined : new URL(address).origin;
+  // While another address is typed, parts of it are addresses too, of servers that are not to get the key.
+  const { credential, key } = given !== undefined && given.origin === origin ? given : { credential: 'none' as const, key: '' };
+  const setCredential = (chosen: CredentialKind): void => setGiven({ origin, credential: chosen, key: '' });
   const lacksKey = credential === 'bearer' && key === '';
   const auth = lacksKey ? {} : authOf(credential, key);
   const question = JSON.stringify([address, auth]);
@@ -94,12 +97,12 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
     }
   };
   const action =
-    looked?.report.ok === true
+    looked?.report.ok === true && names.length > 0
       ? `Add ${formatCount(chosen.length, 'function')}`
       : looked?.report.credential === 'own'
         ? 'Add it'
         : 'Add anyway';
-  const hasNothing = looked?.report.ok === true && names.length > 0 && chosen.length === 0;
+  const hasNothing = names.length > 0 && chosen.length === 0;
 
   return (
     <Dialog
@@ -150,7 +153,11 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
         )}
         <label class="field">
           Credential
-          <select value={credential} onChange={(event) => setCredential(event.currentTarget.value as CredentialKind)}>
+          <select
+            value={credential}
+            disabled={address === undefined}
+            onChange={(event) => setCredential(event.currentTarget.value as CredentialKind)}
+          >
             {credentialKinds.map(([value, label]) => (
               <option key={value} value={value}>
                 {label}
@@ -158,7 +165,13 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
             ))}
           </select>
         </label>
-        {credential === 'bearer' && <KeyField action={key === '' ? 'Use this key' : 'Use another key'} onKey={setKey} />}
+        {credential === 'bearer' && (
+          <KeyField
+            key={origin}
+            action={key === '' ? 'Use this key' : 'Use another key'}
+            onKey={(entered) => setGiven({ origin, credential, key: entered })}
+          />
+        )}
         <div aria-live="polite">
           {isLooking && <Loading label="Looking at the server" />}
           {error !== undefined && <Problem error={error} />}

@@ -28,7 +28,9 @@ export function ReportView({ report, choosing, actions, problem }: ReportViewPro
           <strong>
             <VisibleText text={title ?? 'This server'} />
           </strong>{' '}
-          has {formatCount(functions.length, 'function')}, which cost a model about {formatNumber(tokens)} tokens.
+          {functions.length === 0
+            ? 'has no functions.'
+            : `has ${formatCount(functions.length, 'function')}, which cost a model about ${formatNumber(tokens)} tokens.`}
           {version !== null && <span class="soft"> {/^\d/.test(version) ? `OpenAPI ${version}` : version}</span>}
         </p>
       ) : (
