@@ -223,10 +223,13 @@ function convertTo(zone: string): Call {
 }
 
 /** With a time server whose calls all wait for a person; the model makes these at once. */
-async function gatewayApproving(...wanted: Call[]): Promise<FreshGateway & { model: ScriptedModel }> {
+function gatewayApproving(...wanted: Call[]): Promise<FreshGateway & { model: ScriptedModel }> {
+  return gatewayApprovingFor(new ScriptedModel(calls(...wanted), says('It is done.')));
+}
+
+async function gatewayApprovingFor(model: ScriptedModel): Promise<FreshGateway & { model: ScriptedModel }> {
   const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
   const connections = JSON.stringify([{ id: 'clock', url: time.url, config: { needs_approval: true } }]);
-  const model = new ScriptedModel(calls(...wanted), says('It is done.'));
   const { app, url, ...gateway } = await freshGateway({ TOOL_SERVER_CONNECTIONS: connections }, { backends: [backendOf(model)] });
   return {
     app,
@@ -285,6 +288,59 @@ describeInChromium('a call that waits for a person', () => {
     await page.getByText('It is done.').waitFor();
     expect(await page.locator('.call .chip').allInnerTexts()).toEqual(['approved']);
     expect(await question.count()).toBe(0);
+  });
+
+  test('is led to from every other page, and from the title of the tab', async () => {
+    await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'), convertTo('Europe/Paris'));
+    await using it = await openPage(gateway.url, { reducedMotion: 'reduce' });
+    const { page } = it;
+    await page.getByRole('link', { name: 'Settings' }).waitFor();
+    await ask(page);
+    const questions = page.getByLabel('A question waits for you');
+    await questions.nth(1).waitFor();
+    expect(await page.title()).toBe('(2) Book it – toolwharf');
+    const mark = page.getByRole('link', { name: '2 questions wait' }).filter({ visible: true });
+    expect(await mark.count()).toBe(0);
+    for (const { viewport, colorScheme } of looks) {
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
+      if (viewport.width === 360) await page.getByRole('button', { name: 'Menu' }).click();
+      await page.getByRole('link', { name: 'Presets' }).filter({ visible: true }).click();
+      await page.getByRole('heading', { name: 'Presets', level: 1 }).waitFor();
+      expect(await page.title()).toBe('(2) Presets – toolwharf');
+      expect(await mark.count()).toBe(1);
+      expect(await findFaultsInAllLooks(page)).toEqual([]);
+      await page.setViewportSize(viewport);
+      await mark.click();
+      await questions.nth(1).waitFor();
+    }
+    await page.getByRole('link', { name: 'Presets' }).click();
+    await page.getByRole('heading', { name: 'Presets', level: 1 }).waitFor();
+    await mark.click();
+    await questions.first().getByRole('button', { name: 'Allow' }).click();
+    await page.getByRole('link', { name: 'Presets' }).click();
+    await page.getByRole('link', { name: 'A question waits' }).filter({ visible: true }).click();
+    await questions.first().getByRole('button', { name: 'Allow' }).click();
+    await page.getByText('It is done.').waitFor();
+    await expect.poll(() => page.title()).toBe('Book it – toolwharf');
+    expect(it.faults).toEqual([]);
+  });
+
+  test('is told when it comes while another page is shown', async () => {
+    const more = Promise.withResolvers<void>();
+    const model = new ScriptedModel([more.promise, ...calls(convertTo('Asia/Tokyo'))], says('It is done.'));
+    await using gateway = await gatewayApprovingFor(model);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page);
+    await page.getByRole('button', { name: 'Stop (Esc)' }).waitFor();
+    await page.getByRole('link', { name: 'Presets' }).click();
+    await page.getByRole('heading', { name: 'Presets', level: 1 }).waitFor();
+    more.resolve();
+    await page.getByRole('status').getByText('A question waits for you.').waitFor({ state: 'attached' });
+    await page.getByRole('link', { name: 'A question waits' }).filter({ visible: true }).click();
+    await page.getByLabel('A question waits for you').getByRole('button', { name: 'Allow' }).click();
+    await page.getByText('It is done.').waitFor();
   });
 
   test('leaves the chat and the way to stop it in sight, beside however many others it stands', async () => {

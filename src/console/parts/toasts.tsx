@@ -33,7 +33,7 @@ export function sayProblem(error: unknown): void {
 
 /** For screen readers alone. */
 export function announce(text: string): void {
-  announced.value = text === announced.value ? text + unheard : text;
+  announced.value = text === announced.peek() ? text + unheard : text;
 }
 
 function close(toast: Toast): void {

@@ -10,7 +10,8 @@ import { Button } from '../parts/button.tsx';
 import { Empty, ErrorBoundary, Loading, Problem } from '../parts/states.tsx';
 import { announce, Toasts } from '../parts/toasts.tsx';
 import { KeyDialog } from './key-dialog.tsx';
-import { Brand, Navigation } from './navigation.tsx';
+import { Brand, Navigation, WaitingChats } from './navigation.tsx';
+import { setTitle } from './title.ts';
 
 /** The frame around all pages. */
 export function App(): JSX.Element {
@@ -34,6 +35,7 @@ export function App(): JSX.Element {
         <div class="top-bar">
           <Button kind="quiet" icon="menu" label="Menu" onClick={() => drawer.current?.showModal()} />
           <Brand />
+          <WaitingChats />
         </div>
         <aside class="side-bar">
           <Navigation />
@@ -106,7 +108,7 @@ function LoadedPage({ page, params }: { page: ConsolePage; params: PageProps['pa
   const [error, setError] = useState<unknown>();
   const Page = loaded.get(page.path);
   useEffect(() => {
-    document.title = `${page.title} – toolwharf`;
+    setTitle(page.title);
     announce(page.title);
   }, [page]);
   const load = (): void => {

@@ -8,6 +8,7 @@ import type { Login } from '../api/login.ts';
 import { pages } from '../pages.ts';
 import type { ConsolePage } from './page.ts';
 import { RecentChats } from '../pages/chat/recent-chats.tsx';
+import { waitingChats } from '../pages/chat/waiting-chats.ts';
 import { askFirst } from '../parts/ask-first.tsx';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icon.tsx';
@@ -33,6 +34,7 @@ export function Navigation(): JSX.Element {
   return (
     <>
       <Brand />
+      <WaitingChats />
       <nav aria-label="Pages">
         {groups.map((group, index) => (
           <ul key={index}>
@@ -50,6 +52,20 @@ export function Navigation(): JSX.Element {
         <ThemeButton />
       </div>
     </>
+  );
+}
+
+/** Leads to a question of a chat that is not shown at the moment. */
+export function WaitingChats(): JSX.Element | null {
+  const [place] = useLocation();
+  const paths = waitingChats.value.map((id) => `/console/chats/${id}`).filter((path) => path !== place);
+  const [first] = paths;
+  if (first === undefined) return null;
+  return (
+    <Link href={first} class="page-link waiting-chats">
+      <Icon name="chat" />
+      {paths.length === 1 ? 'A question waits' : `${paths.length} questions wait`}
+    </Link>
   );
 }
 

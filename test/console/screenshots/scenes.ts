@@ -150,6 +150,18 @@ export const scenes: readonly Scene[] = [
     },
   },
   {
+    name: 'question-elsewhere',
+    path: '/',
+    hasMadeUpModel: true,
+    async prepare(page) {
+      await askForApproval(page);
+      await page.getByLabel('A question waits for you').waitFor();
+      if ((page.viewportSize()?.width ?? 0) < 760) await page.getByRole('button', { name: 'Menu' }).click();
+      await page.getByRole('link', { name: 'Runs' }).filter({ visible: true }).click();
+      await page.locator('tbody a').first().waitFor();
+    },
+  },
+  {
     name: 'chat-approval-edit',
     path: '/',
     hasMadeUpModel: true,

@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter-preact';
 import { asks, connection } from '../../api/session.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import type { PageProps } from '../../shell/page.ts';
+import { setTitle } from '../../shell/title.ts';
 import { Button } from '../../parts/button.tsx';
 import { Empty, Loading } from '../../parts/states.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
@@ -63,7 +64,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
   const runId = open.running.value?.runId;
   const waiting = asks.value.filter(({ data }) => runId !== undefined && data['run_id'] === runId);
   // What tells one tab from another, and an entry of the history.
-  useEffect(() => void (document.title = `${id === undefined ? 'Chat' : chat.title} – toolwharf`), [id, chat.title]);
+  useEffect(() => setTitle(id === undefined ? 'Chat' : chat.title), [id, chat.title]);
   const listed = models.data?.data ?? [];
   const last = listed.find(({ id: name }) => name === readModel());
   const model = settings.model ?? (last ?? listed[0])?.id;

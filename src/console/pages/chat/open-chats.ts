@@ -1,9 +1,9 @@
-import { signal } from '@preact/signals';
+import { effect, signal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
 import { key } from '../../api/key.ts';
 import { readyLogin } from '../../api/login.ts';
 import { call } from '../../api/request.ts';
-import { connection, findRefusal, followChat, startChat } from '../../api/session.ts';
+import { asks, connection, findRefusal, followChat, startChat } from '../../api/session.ts';
 import type { ChatListener } from '../../api/session.ts';
 import { announce, sayProblem } from '../../parts/toasts.tsx';
 import { branchOf, newId } from './chat.ts';
@@ -12,6 +12,7 @@ import { keepChat, leaveAnswer, leftChats, loadChat, takeLeftAnswer } from './ke
 import { toFiles, toModelMessages } from './model-messages.ts';
 import { ownToolServers } from './own-servers.ts';
 import { addFrame, addMissed, cancelAnswer, failAnswer } from './read-frames.ts';
+import { waitingChats } from './waiting-chats.ts';
 
 /** What a question consists of. */
 type Asked = Pick<Question, 'text' | 'attachments'>;
@@ -50,6 +51,14 @@ const lateFramesMs = 2_000;
 const maxOpen = 8;
 
 const opened = new Map<string, OpenChat>();
+
+effect(() => {
+  const before = waitingChats.peek().length;
+  waitingChats.value = asks.value.flatMap(({ data }) =>
+    [...opened.values()].filter(({ running }) => running.value?.runId === data['run_id']).map(({ chat }) => chat.peek().id),
+  );
+  if (waitingChats.peek().length > before) announce('A question waits for you.');
+});
 
 /** A new chat; it is kept with its first message. */
 export function newChat(): OpenChat {

@@ -9,7 +9,6 @@ import type { JsonSchema } from '../../parts/json-schema.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { SchemaForm } from '../../parts/schema-form.tsx';
 import { takeFocus } from '../../parts/take-focus.ts';
-import { announce } from '../../parts/toasts.tsx';
 import { focusQuestion } from './composer.tsx';
 
 /** What the gateway wants to know before a call goes on. */
@@ -18,7 +17,6 @@ export function Questions({ asks }: { asks: readonly Ask[] }): JSX.Element {
   useEffect(() => {
     if (asks.length < before.current && document.activeElement === document.body) focusQuestion();
     before.current = asks.length;
-    if (asks.length > 0) announce('A question waits for you.');
   }, [asks.length]);
   return (
     <div class="questions" onClickCapture={takeNoSecondClick}>
