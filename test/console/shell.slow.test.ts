@@ -1,8 +1,14 @@
 import { afterAll, expect, test } from 'vitest';
-import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
+import { closePages, describeInChromium, findBarriers, findFaultsInAllLooks, looks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
 afterAll(closePages);
+
+/** Whether it is on top of all else, and no dialog beside it keeps it from being used. */
+function isUsable(element: Element): boolean {
+  const { x, y, width, height } = element.getBoundingClientRect();
+  return element.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+}
 
 describeInChromium('the shell', () => {
   test('shows its frame before its script is there, wide and narrow', async () => {
@@ -100,6 +106,36 @@ describeInChromium('the shell', () => {
     await focusOn('.call summary');
     await page.keyboard.press('Enter');
     await page.locator('.call-content').waitFor();
+  });
+
+  test('shows and tells messages where they can be read and closed, also while a dialog or the menu is open', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { reducedMotion: 'reduce' });
+    const { page } = it;
+    await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+    await page.locator('.chat-sources .chip').first().click();
+    const dialog = page.getByRole('dialog');
+    const copy = dialog.getByRole('button', { name: 'Copy as JSON' }).first();
+    await copy.click();
+    await dialog.getByRole('status').getByText('Copied').waitFor({ state: 'attached' });
+    await page.evaluate(() => (navigator.clipboard.writeText = () => Promise.reject(new Error('The clipboard is closed.'))));
+    await copy.click();
+    const message = page.locator('.toast', { hasText: 'The clipboard is closed.' });
+    await message.waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    for (const { viewport } of looks) {
+      await page.setViewportSize(viewport);
+      expect(await message.evaluate(isUsable)).toBe(true);
+    }
+    await page.keyboard.press('Escape');
+    expect(await message.evaluate(isUsable)).toBe(true);
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.getByRole('button', { name: 'Menu' }).click();
+    expect(await message.evaluate(isUsable)).toBe(true);
+    await page.keyboard.press('Escape');
+    await message.getByRole('button', { name: 'Close this message' }).click();
+    await message.waitFor({ state: 'detached' });
+    expect(it.faults).toEqual([]);
   });
 
   test('shows an unknown page as such, and lets every address be opened directly', async () => {

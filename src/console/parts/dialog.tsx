@@ -1,6 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Button } from './button.tsx';
+import { showToastsIn, Toasts } from './toasts.tsx';
 
 export interface DialogProps {
   title: string;
@@ -22,7 +23,9 @@ export function Dialog({ title, children, actions, onClose, kind = 'middle', isW
     const before = document.activeElement;
     const dialog = element.current;
     dialog?.showModal();
+    const endToasts = showToastsIn(id);
     return () => {
+      endToasts();
       // Nothing behind an open modal dialog can have the focus.
       dialog?.close();
       if (before instanceof HTMLElement) before.focus();
@@ -48,6 +51,7 @@ export function Dialog({ title, children, actions, onClose, kind = 'middle', isW
         <div class="dialog-content">{children}</div>
         {actions !== undefined && <footer>{actions}</footer>}
       </div>
+      <Toasts dialog={id} />
     </dialog>
   );
 }

@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals';
 import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
 import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
 
@@ -18,6 +19,14 @@ const announced = signal('');
 /** After a text that is said a second time: what stays as it was is not read. */
 const unheard = '\u00A0';
 let next = 0;
+/** The modal dialogs that are open, the topmost last: whatever is outside of that can neither be used nor is it read out. */
+const dialogs = signal<readonly string[]>([]);
+
+/** For a modal dialog, which has `Toasts` of its own. @returns what is to be called when it closes */
+export function showToastsIn(dialog: string): () => void {
+  dialogs.value = [...dialogs.value, dialog];
+  return () => void (dialogs.value = dialogs.value.filter((other) => other !== dialog));
+}
 
 /** Says that something is done, or what went wrong. Problems stay until they are closed. */
 export function say(text: string, kind: Toast['kind'] = 'done'): void {
@@ -40,22 +49,25 @@ function close(toast: Toast): void {
   toasts.value = toasts.value.filter((other) => other !== toast);
 }
 
-/** Stands once, in the shell. */
-export function Toasts(): JSX.Element {
+/** Stands in the shell, and in each modal dialog. */
+export function Toasts({ dialog }: { dialog?: string }): JSX.Element {
+  const [before] = useState(announced.peek());
   return (
     <>
       <div class="unseen" role="status" aria-live="polite">
-        {announced.value}
+        {announced.value === before ? '' : announced.value}
       </div>
-      <div class="toasts">
-        {toasts.value.map((toast) => (
-          <div key={toast.id} class={`toast ${toast.kind}`}>
-            <Icon name={toast.kind === 'done' ? 'check' : 'alert'} />
-            <span>{toast.text}</span>
-            <Button kind="quiet" icon="close" label="Close this message" isSmall onClick={() => close(toast)} />
-          </div>
-        ))}
-      </div>
+      {dialogs.value.at(-1) === dialog && (
+        <div class="toasts">
+          {toasts.value.map((toast) => (
+            <div key={toast.id} class={`toast ${toast.kind}`}>
+              <Icon name={toast.kind === 'done' ? 'check' : 'alert'} />
+              <span>{toast.text}</span>
+              <Button kind="quiet" icon="close" label="Close this message" isSmall onClick={() => close(toast)} />
+            </div>
+          ))}
+        </div>
+      )}
     </>
   );
 }

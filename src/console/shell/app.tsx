@@ -8,7 +8,7 @@ import type { ConsolePage, PageProps } from './page.ts';
 import { AskedFirst } from '../parts/ask-first.tsx';
 import { Button } from '../parts/button.tsx';
 import { Empty, ErrorBoundary, Loading, Problem } from '../parts/states.tsx';
-import { announce, Toasts } from '../parts/toasts.tsx';
+import { announce, showToastsIn, Toasts } from '../parts/toasts.tsx';
 import { KeyDialog } from './key-dialog.tsx';
 import { Brand, Navigation, WaitingChats } from './navigation.tsx';
 import { setTitle } from './title.ts';
@@ -19,6 +19,7 @@ export function App(): JSX.Element {
   const main = useRef<HTMLElement>(null);
   const drawer = useRef<HTMLDialogElement>(null);
   const isFirst = useRef(true);
+  const [isMenuOpen, setMenuOpen] = useState(false);
   // A page that was opened by a link is told to screen readers, and read from its start.
   useEffect(() => {
     drawer.current?.close();
@@ -26,6 +27,7 @@ export function App(): JSX.Element {
     isFirst.current = false;
   }, [place]);
   useEffect(() => keepFocusWithin(main), []);
+  useEffect(() => (isMenuOpen ? showToastsIn('menu') : undefined), [isMenuOpen]);
   return (
     <>
       <a class="skip" href="#content" onClick={(event) => (event.preventDefault(), main.current?.focus())}>
@@ -33,7 +35,7 @@ export function App(): JSX.Element {
       </a>
       <div class="frame">
         <div class="top-bar">
-          <Button kind="quiet" icon="menu" label="Menu" onClick={() => drawer.current?.showModal()} />
+          <Button kind="quiet" icon="menu" label="Menu" onClick={() => (drawer.current?.showModal(), setMenuOpen(true))} />
           <Brand />
           <WaitingChats />
         </div>
@@ -46,8 +48,15 @@ export function App(): JSX.Element {
           </ErrorBoundary>
         </main>
       </div>
-      <dialog ref={drawer} class="drawer" aria-label="Menu" onClick={(event) => event.target === drawer.current && drawer.current?.close()}>
+      <dialog
+        ref={drawer}
+        class="drawer"
+        aria-label="Menu"
+        onClose={() => setMenuOpen(false)}
+        onClick={(event) => event.target === drawer.current && drawer.current?.close()}
+      >
         <Navigation />
+        {isMenuOpen && <Toasts dialog="menu" />}
       </dialog>
       <KeyDialog />
       <AskedFirst />

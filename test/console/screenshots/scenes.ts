@@ -187,6 +187,21 @@ export const scenes: readonly Scene[] = [
       await page.getByRole('dialog').waitFor();
     },
   },
+  {
+    name: 'message-in-dialog',
+    path: '/console/keys',
+    isFilled: true,
+    async prepare(page) {
+      await page.evaluate(
+        () => (navigator.clipboard.writeText = () => Promise.reject(new Error('This browser lets pages copy over HTTPS.'))),
+      );
+      await page.getByRole('button', { name: 'New key' }).click();
+      await page.getByLabel('Name', { exact: false }).first().fill('curl');
+      await page.getByRole('button', { name: 'Make it' }).click();
+      await page.getByRole('button', { name: 'Copy the key' }).click();
+      await page.locator('.toast').waitFor();
+    },
+  },
   { name: 'runs-empty', path: '/console/runs', prepare: (page) => page.locator('.empty').waitFor() },
   {
     name: 'tool-server-own',
