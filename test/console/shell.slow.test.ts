@@ -138,6 +138,47 @@ describeInChromium('the shell', () => {
     expect(it.faults).toEqual([]);
   });
 
+  test('asks before a form that was begun is left by accident, and leaves one that was not', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: `/console/presets#key=${gateway.app.startKey ?? ''}`, reducedMotion: 'reduce' });
+    const { page } = it;
+    const form = page.getByRole('dialog', { name: 'New preset' });
+    const question = page.getByRole('dialog', { name: 'Discard what you have entered?' });
+    const open = async (): Promise<void> => {
+      await page.getByRole('button', { name: 'New preset' }).click();
+      await form.getByLabel('Model', { exact: false }).first().waitFor();
+    };
+    const leave = [
+      () => page.keyboard.press('Escape'),
+      () => page.mouse.click(5, 5),
+      () => form.getByRole('button', { name: 'Close' }).click(),
+    ];
+    for (const way of leave) {
+      await open();
+      await way();
+      await form.waitFor({ state: 'detached' });
+    }
+    await open();
+    await form.getByLabel('System prompt').fill('You are a clerk.');
+    for (const way of leave) {
+      await way();
+      await question.waitFor();
+      expect(await findBarriers(page)).toEqual([]);
+      await page.keyboard.press('Escape');
+      await question.waitFor({ state: 'detached' });
+      expect(await form.getByLabel('System prompt').inputValue()).toBe('You are a clerk.');
+    }
+    await page.keyboard.press('Escape');
+    await question.getByRole('button', { name: 'Discard' }).click();
+    await form.waitFor({ state: 'detached' });
+    await open();
+    await form.getByLabel('System prompt').fill('You are a clerk.');
+    await form.getByRole('button', { name: 'Cancel' }).click();
+    await form.waitFor({ state: 'detached' });
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    expect(it.faults).toEqual([]);
+  });
+
   test('shows an unknown page as such, and lets every address be opened directly', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: '/console/nowhere' });

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
+import { askFirst } from './ask-first.ts';
 import { Button } from './button.tsx';
 import { showToastsIn, Toasts } from './toasts.tsx';
 
@@ -13,12 +14,26 @@ export interface DialogProps {
   /** `side`: on the right edge, for what is looked at beside the page. */
   kind?: 'middle' | 'side';
   isWide?: boolean;
+  /** What is entered in it is lost when it closes, so that it asks first where something was. */
+  isForm?: true;
 }
 
 /** A modal dialog for as long as it is rendered. Focus goes to `autofocus`, else to its first control, and back when it closes. */
-export function Dialog({ title, children, actions, onClose, kind = 'middle', isWide }: DialogProps): JSX.Element {
+export function Dialog({ title, children, actions, onClose, kind = 'middle', isWide, isForm }: DialogProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
+  const isBegun = useRef(false);
+  const close = async (): Promise<void> => {
+    const isMeant =
+      !isBegun.current ||
+      (await askFirst({
+        title: 'Discard what you have entered?',
+        text: 'It is not saved, and cannot be brought back.',
+        action: 'Discard',
+        isDangerous: true,
+      }));
+    if (isMeant) onClose();
+  };
   useEffect(() => {
     const before = document.activeElement;
     const dialog = element.current;
@@ -38,15 +53,16 @@ export function Dialog({ title, children, actions, onClose, kind = 'middle', isW
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        void close();
       }}
+      onInput={() => (isBegun.current = isForm === true)}
       // The second half of a double click is meant for what was there before.
-      onMouseDown={(event) => event.target === element.current && event.detail < 2 && onClose()}
+      onMouseDown={(event) => event.target === element.current && event.detail < 2 && void close()}
     >
       <div class="dialog-frame">
         <header>
           <h2 id={id}>{title}</h2>
-          <Button kind="quiet" icon="close" label="Close" onClick={onClose} />
+          <Button kind="quiet" icon="close" label="Close" onClick={() => void close()} />
         </header>
         <div class="dialog-content">{children}</div>
         {actions !== undefined && <footer>{actions}</footer>}

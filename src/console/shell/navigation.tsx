@@ -9,7 +9,7 @@ import { pages } from '../pages.ts';
 import type { ConsolePage } from './page.ts';
 import { RecentChats } from '../pages/chat/recent-chats.tsx';
 import { waitingChats } from '../pages/chat/waiting-chats.ts';
-import { askFirst } from '../parts/ask-first.tsx';
+import { askFirst } from '../parts/ask-first.ts';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { sayProblem } from '../parts/toasts.tsx';

@@ -396,6 +396,17 @@ export const scenes: readonly Scene[] = [
     },
   },
   {
+    name: 'leave-form',
+    path: '/console/presets',
+    isFilled: true,
+    async prepare(page) {
+      await page.getByRole('button', { name: 'Edit translator' }).click();
+      await page.getByLabel('System prompt').fill('You translate from Dutch.');
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Discard' }).waitFor();
+    },
+  },
+  {
     name: 'keys-filled',
     path: '/console/keys',
     isFilled: true,

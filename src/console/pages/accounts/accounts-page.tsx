@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
-import { askFirst } from '../../parts/ask-first.tsx';
+import { askFirst } from '../../parts/ask-first.ts';
 import { Button } from '../../parts/button.tsx';
 import { openConnectPage } from '../../parts/open-connect-page.ts';
 import { Answered, Empty } from '../../parts/states.tsx';

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
-import { askFirst } from '../../parts/ask-first.tsx';
+import { askFirst } from '../../parts/ask-first.ts';
 import { Button } from '../../parts/button.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
 import { focusQuestion } from './composer.tsx';

@@ -58,6 +58,7 @@ export function KeyDialog({ edited, isFirst, onClose, onSaved }: KeyDialogProps)
   return (
     <Dialog
       title={edited === undefined ? 'New key' : `Edit ${edited.name}`}
+      isForm
       onClose={onClose}
       actions={
         <>

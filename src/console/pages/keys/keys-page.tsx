@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
-import { askFirst } from '../../parts/ask-first.tsx';
+import { askFirst } from '../../parts/ask-first.ts';
 import { Breakable } from '../../parts/breakable.tsx';
 import { Button } from '../../parts/button.tsx';
 import { formatCount, formatDate, formatShort } from '../../parts/formats.ts';

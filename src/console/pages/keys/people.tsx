@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
-import { askFirst } from '../../parts/ask-first.tsx';
+import { askFirst } from '../../parts/ask-first.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatAgo, formatDateTime } from '../../parts/formats.ts';

@@ -51,6 +51,7 @@ export function PresetDialog({ preset, onClose, onSaved }: PresetDialogProps): J
     <Dialog
       title={isNew ? 'New preset' : `Edit ${preset.name ?? draft.id}`}
       isWide
+      isForm
       onClose={onClose}
       actions={
         <>

@@ -5,7 +5,7 @@ import { mayAdminister } from '../../api/access.ts';
 import type { AnswerOf, Preset } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
-import { askFirst } from '../../parts/ask-first.tsx';
+import { askFirst } from '../../parts/ask-first.ts';
 import { Button } from '../../parts/button.tsx';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';

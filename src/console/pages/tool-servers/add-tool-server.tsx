@@ -108,6 +108,7 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
     <Dialog
       title="Add a tool server"
       isWide
+      isForm
       onClose={onClose}
       actions={
         <>

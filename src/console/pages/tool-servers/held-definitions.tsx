@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { ToolServer } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { askFirst } from '../../parts/ask-first.tsx';
+import { askFirst } from '../../parts/ask-first.ts';
 import { Button } from '../../parts/button.tsx';
 import { formatCount } from '../../parts/formats.ts';
 import { VisibleText } from '../../parts/visible-text.tsx';

@@ -4,7 +4,7 @@ import { Link, useLocation } from 'wouter-preact';
 import type { ToolServer } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
-import { askFirst } from '../../parts/ask-first.tsx';
+import { askFirst } from '../../parts/ask-first.ts';
 import { Button } from '../../parts/button.tsx';
 import { formatCount, formatDuration } from '../../parts/formats.ts';
 import { Answered } from '../../parts/states.tsx';
