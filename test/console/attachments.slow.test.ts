@@ -51,6 +51,32 @@ describeInChromium('files of a question', () => {
     expect(it.faults).toEqual([]);
   });
 
+  test('are a question without words, too, which is asked differently as any other', async () => {
+    const model = new ScriptedModel(says('A red dot.'), says('At six.'), says('Nothing else.'));
+    await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    const send = page.getByRole('button', { name: 'Send (Enter)' });
+    expect(await send.isDisabled()).toBe(true);
+    await attach(page, picture);
+    await page.getByRole('button', { name: 'Remove red.png' }).waitFor();
+    await send.click();
+    await page.getByText('A red dot.').waitFor();
+    await page.getByRole('heading', { name: 'red.png', level: 1 }).waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    expect(model.requests[0]?.messages.at(-1)?.content).toMatchObject([{ type: 'image_url' }]);
+    await attach(page, notes);
+    await page.getByRole('button', { name: 'Remove notes.txt' }).waitFor();
+    await page.getByLabel('Your question').press('Enter');
+    await page.getByText('At six.').waitFor();
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain('The harbour opens at six.');
+    expect(await page.locator('.chat-question').count()).toBe(0);
+    await page.getByRole('button', { name: 'Ask differently' }).last().click();
+    await page.getByRole('button', { name: 'Ask', exact: true }).click();
+    await page.getByText('Nothing else.').waitFor();
+    expect(it.faults).toEqual([]);
+  });
+
   test('are eight at most, and whoever attaches more is told so', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);

@@ -118,6 +118,17 @@ export const scenes: readonly Scene[] = [
     },
   },
   {
+    name: 'chat-files',
+    path: '/',
+    async prepare(page) {
+      const choosing = page.waitForEvent('filechooser');
+      await page.getByRole('button', { name: 'Attach a picture or a text' }).click();
+      await (await choosing).setFiles({ name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('The harbour opens at six.') });
+      await page.getByRole('button', { name: 'Send (Enter)' }).click();
+      await waitForAnswer(page);
+    },
+  },
+  {
     name: 'chat-key',
     path: '/',
     isFilled: true,

@@ -39,8 +39,9 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
     setText(changed);
     keepDraft(chatId, changed);
   };
+  const isEmpty = text.trim() === '' && attachments.length === 0;
   const send = (): void => {
-    if (text.trim() === '' || isRunning) return;
+    if (isEmpty || isRunning) return;
     change('');
     setAttachments([]);
     onSend(text.trim(), attachments);
@@ -109,7 +110,7 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
         {isRunning ? (
           <Button kind="main" icon="stop" label="Stop (Esc)" onClick={() => (onCancel(), focusQuestion())} />
         ) : (
-          <Button kind="main" type="submit" icon="arrowUp" label="Send (Enter)" isDisabled={text.trim() === ''} />
+          <Button kind="main" type="submit" icon="arrowUp" label="Send (Enter)" isDisabled={isEmpty} />
         )}
       </div>
     </form>

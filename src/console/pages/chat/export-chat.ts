@@ -16,7 +16,10 @@ function toMarkdown(chat: Chat): string {
 }
 
 function messageLines(message: Message): string[] {
-  if (message.role === 'user') return ['## Question', message.text];
+  if (message.role === 'user')
+    return ['## Question', ...(message.attachments ?? []).map(({ name }) => `Attached: ${name}`), message.text].filter(
+      (line) => line !== '',
+    );
   const { model, parts, error } = message;
   return [
     `## Answer${model === undefined ? '' : ` of ${model}`}`,

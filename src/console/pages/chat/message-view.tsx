@@ -57,9 +57,9 @@ function QuestionView({
     return (
       <>
         <AttachedFiles files={question.attachments ?? []} />
-        <QuestionText text={question.text} />
+        {question.text !== '' && <QuestionText text={question.text} />}
         <div class="chat-foot">
-          <CopyButton text={() => question.text} label="Copy this question" />
+          {question.text !== '' && <CopyButton text={() => question.text} label="Copy this question" />}
           {!isRunning && <Button kind="quiet" isSmall icon="edit" label="Ask differently" onClick={() => setDraft(question.text)} />}
         </div>
       </>
@@ -70,7 +70,7 @@ function QuestionView({
       onSubmit={(event) => {
         event.preventDefault();
         close();
-        if (draft.trim() !== '') open.edit(question, draft, settings);
+        if (draft.trim() !== '' || question.attachments !== undefined) open.edit(question, draft.trim(), settings);
       }}
     >
       <textarea

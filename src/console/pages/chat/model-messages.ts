@@ -16,7 +16,7 @@ export function toModelMessages(branch: readonly Message[], system: string | und
 
 function questionMessage({ text, attachments = [] }: Question): ModelMessage {
   const pictures = attachments.flatMap((file) => (file.kind === 'picture' ? [{ type: 'image_url', image_url: { url: file.url } }] : []));
-  return { role: 'user', content: pictures.length === 0 ? text : [...pictures, { type: 'text', text }] };
+  return { role: 'user', content: pictures.length === 0 ? text : [...pictures, ...(text === '' ? [] : [{ type: 'text', text }])] };
 }
 
 /** The texts that were attached to the questions of a branch, as the gateway takes documents. */

@@ -113,7 +113,8 @@ function open(first: Chat): OpenChat {
   }
 
   function ask({ text, attachments = [] }: Asked, parent: string | undefined, settings: ChatSettings): void {
-    if (chat.value.leaf === undefined) chat.value = { ...chat.value, title: titleOf(text) };
+    if (chat.value.leaf === undefined)
+      chat.value = { ...chat.value, title: titleOf(text.trim() === '' ? (attachments[0]?.name ?? '') : text) };
     const question: Question = { id: newId(), parent, role: 'user', text, ...(attachments.length > 0 && { attachments }) };
     add(question);
     void answerTo(question.id, settings);
