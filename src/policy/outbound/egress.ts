@@ -114,8 +114,8 @@ export function reachFrom(classes: readonly AddressClass[]): Reach {
 
 /**
  * Ports of other protocols, some of which would execute lines of an HTTP request as commands, for example to send mail in the gateway's name.
- * "Bad ports" of the WHATWG Fetch standard, section "Port blocking", which every browser refuses. Behind them databases, caches and queues, which
- * browsers leave to firewalls that do not stand between them and the gateway.
+ * The "bad ports" of the WHATWG Fetch standard, section "Port blocking", which every browser refuses, and in the last line those of databases, caches
+ * and queues, which it lacks: a firewall that keeps browsers from them lets the gateway pass.
  */
 const blockedPorts = new Set([
   1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110, 111, 113, 115, 117,
