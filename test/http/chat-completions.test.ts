@@ -209,6 +209,18 @@ describe('with a registered tool server', () => {
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { total_tokens: 32 } });
   });
 
+  test.each<[first: string, fields: object, headers: Record<string, string>]>([
+    ['sources', {}, {}],
+    ['events', { stream_options: { include_events: true } }, {}],
+    ['a warning', { tool_servers: [{ url: 'http://nowhere.test' }] }, {}],
+    ['a status line', {}, { 'user-agent': 'Python/3.12 aiohttp/3.12' }],
+  ])('the first chunk of a stream names the role, whatever else comes first: %s', async (_first, fields, headers) => {
+    const [first, second] = readChunks((await askWithTool({ stream: true, ...fields }, headers)).body);
+    expect(first).toMatchObject({ choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }] });
+    expect(second).toMatchObject({ choices: [{ index: 0, delta: {}, finish_reason: null }] });
+    expect(JSON.stringify(second)).toMatch(/"(?:sources|event|warnings)":/);
+  });
+
   test('without asking for events a stream has none', async () => {
     expect((await askWithTool({ stream: true })).body).not.toContain('"event"');
   });

@@ -60,6 +60,8 @@ function createChunkEncoder(
     return choiceChunk(choice, { delta: { role: 'assistant', content } });
   };
   const deltaChunk = (delta: JsonObject, choice: number): string => begin(choice) + choiceChunk(choice, { delta });
+  /** After the role, without which LangChain.js takes the whole answer for no answer of an assistant. */
+  const extensionChunk = (fields: JsonObject): string => begin(0) + choiceChunk(0, {}, fields);
   const runEventChunk = (event: RunEvent): string => {
     const warning = warnings.add(event);
     if (warning === undefined && options.includeEvents !== true) return '';
@@ -67,10 +69,10 @@ function createChunkEncoder(
       ...(warning !== undefined && { warnings: [{ ...warning }] }),
       ...(options.includeEvents === true && { event: { ...event } }),
     };
-    return choiceChunk(0, {}, shown);
+    return extensionChunk(shown);
   };
   const partChunks = (parts: readonly OpenWebUiPart[]): string =>
-    parts.map((part) => ('event' in part ? choiceChunk(0, {}, part) : choiceChunk(0, { delta: part }))).join('');
+    parts.map((part) => ('event' in part ? extensionChunk(part) : deltaChunk(part, 0))).join('');
   const lastParts = (): string => (openWebUi === undefined ? '' : partChunks(openWebUi.end()));
   const callChunk = (call: ToolCall, choice: number): string => {
     const index = callCounts.get(choice) ?? 0;
@@ -100,18 +102,18 @@ function createChunkEncoder(
         case 'source': {
           const source = event.source as unknown as JsonObject;
           // Open WebUI shows only the `sources` of the first chunk that has some, and stores none; those that come as events it shows and stores.
-          return choiceChunk(0, {}, { sources: [source], ...(openWebUi && { event: { type: 'source', data: source } }) });
+          return extensionChunk({ sources: [source], ...(openWebUi && { event: { type: 'source', data: source } }) });
         }
         case 'run-event':
           return runEventChunk(event.event);
         case 'approval':
-          return begin(0) + choiceChunk(0, {}, { approval: { ...event.approval } });
+          return extensionChunk({ approval: { ...event.approval } });
         case 'connect':
-          return begin(0) + choiceChunk(0, {}, { connect: { ...event.connect } });
+          return extensionChunk({ connect: { ...event.connect } });
         case 'extra':
           if (refusalIn(event) !== '') return begin(choice, null) + choiceChunk(choice, { delta: event.fields });
           if (event.level === 'delta') return deltaChunk(event.fields, choice);
-          return event.level === 'choice' ? choiceChunk(choice, event.fields) : choiceChunk(0, {}, event.fields);
+          return event.level === 'choice' ? begin(choice) + choiceChunk(choice, event.fields) : extensionChunk(event.fields);
         case 'usage':
           usage = addUsage(usage, event.usage);
           return '';
