@@ -71,7 +71,11 @@ export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: Bo
     const now = performance.now();
     const firstByte = socket.bytesRead;
     arriving.set(raw, { request, response, socket, startedAt: now, firstByte, windowByte: firstByte, windowAt: now });
-    const forget = (): void => void arriving.delete(raw);
+    const forget = (): void => {
+      arriving.delete(raw);
+      // Otherwise a connection that is used again would keep each of its bodies in memory until it closes.
+      socket.off('close', forget);
+    };
     raw.once('end', forget);
     raw.once('close', forget);
     socket.once('close', forget);

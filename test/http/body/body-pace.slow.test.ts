@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import fastify from 'fastify';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -7,8 +11,9 @@ import { installErrorHandling } from '../../../src/http/error-handler.ts';
 import type { BodyPace } from '../../../src/http/body/body-pace.ts';
 import { installJsonBodies } from '../../../src/http/body/json-bodies.ts';
 
-async function gateway(pace: Partial<BodyPace>) {
+async function gateway(pace: Partial<BodyPace>, onConnection: (socket: Socket) => void = () => undefined) {
   const app = fastify();
+  app.server.on('connection', onConnection);
   installErrorHandling(app);
   installJsonBodies(app, { pace, ownerOf: (request) => String(request.headers['owner'] ?? '') });
   app.post('/', (request) => JSON.stringify(request.body).length);
@@ -70,6 +75,24 @@ describe('a body that trickles is given up', () => {
 });
 
 describe('bodies on their way', () => {
+  test('leave nothing on their connection, which the next request uses again', async () => {
+    const connections: Socket[] = [];
+    const url = await gateway({}, (socket) => void connections.push(socket));
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    onTestFinished(() => agent.destroy());
+    const listeners: (number | undefined)[] = [];
+    for (let times = 0; times < 3; times += 1) {
+      const sent = request(url, { agent, method: 'POST', headers: { 'content-type': 'application/json' } });
+      sent.write('"');
+      await pause(50);
+      sent.end('x"');
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+      expect(await text(answer)).toBe('3');
+      listeners.push(connections[0]?.listenerCount('close'));
+    }
+    expect([connections.length, new Set(listeners).size]).toEqual([1, 1]);
+  });
+
   test('are limited for each caller: the slowest is given up', async () => {
     const url = await gateway({ perCaller: 3, withinMs: 60_000 });
     const [slow, ...others] = Array.from({ length: 3 }, () => begin(url, { length: 400_002 }));
