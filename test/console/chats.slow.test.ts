@@ -52,6 +52,39 @@ describeInChromium('a chat', () => {
     expect(await choice.inputValue()).toBe('three');
   });
 
+  test('is answered by one of many models, which is found by words of its name', async () => {
+    const model = new ScriptedModel([textOf('Fine.'), ...end]);
+    const models = Array.from({ length: 300 }, (_, index) => `maker-${index % 7}/model-${index}`);
+    await using gateway = await freshGateway({ TOOLWHARF_DEMO: 'false' }, { backends: [backendOf(model, models)] });
+    await using it = await openPage(gateway.url, { path: `/#key=${gateway.app.startKey ?? ''}` });
+    const { page } = it;
+    await page.getByRole('button', { name: 'Model: maker-0/model-0' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Model' });
+    await dialog.getByRole('button', { name: 'maker-0/model-0' }).waitFor();
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.keyboard.type('277 MAKER');
+    expect(await dialog.locator('.model-list button').allInnerTexts()).toEqual(['maker-4/model-277']);
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Model: maker-4/model-277' }).waitFor();
+    await ask(page, 'How are you?');
+    await page.locator('.chat-foot', { hasText: 'maker-4/model-277' }).waitFor();
+    await page.getByRole('button', { name: 'Model: maker-4/model-277' }).click();
+    expect(await dialog.getByRole('button', { name: 'maker-4/model-277' }).getAttribute('aria-current')).toBe('true');
+    await dialog.getByLabel('Search models').fill('nobody');
+    await dialog.getByText('No model has these words.').waitFor();
+    await dialog.getByLabel('Search models').fill('model-12');
+    await dialog.getByRole('button', { name: 'maker-0/model-126' }).click();
+    await page.getByRole('button', { name: 'Model: maker-0/model-126' }).waitFor();
+    // A preset's model is chosen in the same way.
+    await page.getByRole('link', { name: 'Presets' }).click();
+    await page.getByRole('button', { name: 'New preset' }).click();
+    await page.getByRole('button', { name: 'Model: maker-0/model-0' }).click();
+    await page.keyboard.type('model-298');
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: 'Model: maker-4/model-298' }).waitFor();
+    expect(it.faults).toEqual([]);
+  });
+
   test('is given one of many tool servers, which is found by its name', async () => {
     const spec = { openapi: '3.1.0', info: { title: 'x', version: '1' }, paths: { '/a': { get: { operationId: 'read', responses: {} } } } };
     const connections = Array.from({ length: 60 }, (_, index) => ({ id: `server-${index}`, url: 'http://127.0.0.1:9', spec }));

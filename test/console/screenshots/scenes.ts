@@ -129,6 +129,21 @@ export const scenes: readonly Scene[] = [
     },
   },
   {
+    name: 'many-models',
+    path: '/',
+    async prepare(page) {
+      await page.route('**/api/models', async (route) => {
+        const answer = await route.fetch();
+        const { data } = (await answer.json()) as { data: { id: string; name: string }[] };
+        const made = Array.from({ length: 300 }, (_, index) => ({ ...data[0], id: `maker/model-${index}`, name: `maker/model-${index}` }));
+        await route.fulfill({ json: { data: made } });
+      });
+      await page.reload();
+      await page.getByRole('button', { name: 'Model: maker/model-0' }).click();
+      await page.keyboard.type('27');
+    },
+  },
+  {
     name: 'chat-key',
     path: '/',
     isFilled: true,

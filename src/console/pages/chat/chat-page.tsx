@@ -6,6 +6,7 @@ import { useAnswer } from '../../api/use-answer.ts';
 import type { PageProps } from '../../shell/page.ts';
 import { setTitle } from '../../shell/title.ts';
 import { Button } from '../../parts/button.tsx';
+import { ModelChoice } from '../../parts/model-choice.tsx';
 import { Empty, Loading } from '../../parts/states.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
 import { ChatHead } from './chat-head.tsx';
@@ -95,24 +96,15 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
         )}
         <Questions asks={waiting} />
         <Composer chatId={id} isRunning={isRunning} onSend={send} onCancel={() => open.cancel()}>
-          <select
+          <ModelChoice
             class="chat-model"
-            aria-label="Model"
-            value={model ?? ''}
-            onChange={({ currentTarget: { value } }) => {
-              setSettings({ ...settings, model: value });
-              keepModel(value);
+            models={models.data?.data}
+            model={model}
+            onChange={(chosenModel) => {
+              setSettings({ ...settings, model: chosenModel });
+              keepModel(chosenModel);
             }}
-          >
-            {listed.map((entry) => (
-              <option key={entry.id} value={entry.id}>
-                {entry.name}
-              </option>
-            ))}
-            {models.data !== undefined && model !== undefined && !listed.some(({ id: name }) => name === model) && (
-              <option value={model}>{`${model} (not there any more)`}</option>
-            )}
-          </select>
+          />
           <Button kind="quiet" isSmall icon="tool" label="Tools and options" onClick={() => setChoosing(true)}>
             {toolsLabel(settings)}
           </Button>

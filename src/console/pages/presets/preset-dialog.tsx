@@ -7,6 +7,7 @@ import { Button } from '../../parts/button.tsx';
 import { Choices, toolChoices } from '../../parts/choices.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { MoreFields } from '../../parts/more-fields.tsx';
+import { ModelChoice } from '../../parts/model-choice.tsx';
 import { modes, whenToSetMode } from '../../parts/modes.ts';
 import { Loading, Problem } from '../../parts/states.tsx';
 import { say } from '../../parts/toasts.tsx';
@@ -101,18 +102,15 @@ export function PresetDialog({ preset, onClose, onSaved }: PresetDialogProps): J
             />
             <span class="about">As people see it in a list.</span>
           </label>
-          <label class="field">
-            Model
-            <select value={model} onChange={(event) => set({ model: event.currentTarget.value })}>
-              {model !== '' && !choices.some(({ id }) => id === model) && <option value={model}>{model} (not here now)</option>}
-              {choices.map(({ id, name }) => (
-                <option key={id} value={id}>
-                  {name}
-                </option>
-              ))}
-            </select>
+          <div class="field">
+            <span class="label">Model</span>
+            <ModelChoice
+              models={models.data && choices}
+              model={model === '' ? undefined : model}
+              onChange={(chosen) => set({ model: chosen })}
+            />
             <span class="about">What answers. It may be another preset.</span>
-          </label>
+          </div>
         </div>
         <label class="field">
           System prompt
