@@ -179,6 +179,32 @@ describeInChromium('the shell', () => {
     expect(it.faults).toEqual([]);
   });
 
+  test('has one heading of the first level where there is nothing to show, and a title that says so', async () => {
+    await using gateway = await freshGateway();
+    await using it = await openPage(gateway.url, { path: '/', reducedMotion: 'reduce' });
+    const { page } = it;
+    await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    const places: [path: string, heading: string, title: string][] = [
+      ['/console/chats/none', 'This chat is not in this browser', 'No such chat'],
+      ['/console/nowhere', 'There is no such page', 'No such page'],
+      ['/console/tool-servers/none', 'none', 'Tool servers'],
+      ['/console/runs/none', 'Run', 'Runs'],
+    ];
+    for (const [path, heading, title] of places) {
+      await page.evaluate((to) => history.pushState(null, '', to), path);
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+      expect(await page.locator('h1').count()).toBe(1);
+      expect(await page.title()).toBe(`${title} – toolwharf`);
+      expect(await findFaultsInAllLooks(page)).toEqual([]);
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.route('**/console/assets/*.js', (route) => route.abort());
+    await page.getByRole('link', { name: 'Usage' }).click();
+    await page.getByText('This page cannot be loaded').waitFor();
+    expect(await page.locator('h1').allInnerTexts()).toEqual(['Usage']);
+  });
+
   test('shows an unknown page as such, and lets every address be opened directly', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: '/console/nowhere' });

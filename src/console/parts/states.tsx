@@ -18,14 +18,22 @@ export function Loading({ label = 'Loading' }: { label?: string }): JSX.Element 
 }
 
 /** Where nothing is yet: what would be here, and how it gets here. */
-export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ComponentChildren }): JSX.Element {
+export function Empty({ icon, title, isPage, children }: EmptyProps): JSX.Element {
   return (
     <div class="empty">
       <Icon name={icon} size={28} />
-      <h2>{title}</h2>
+      {isPage === true ? <h1>{title}</h1> : <h2>{title}</h2>}
       {children}
     </div>
   );
+}
+
+interface EmptyProps {
+  icon: IconName;
+  title: string;
+  /** It is all that the page has. */
+  isPage?: true;
+  children?: ComponentChildren;
 }
 
 /** What is wrong and what to do about it, in the gateway's words. */
@@ -58,6 +66,18 @@ export function Answered<Value>({ asked, children }: { asked: Asked<Value>; chil
   );
 }
 
+/** What stands in the place of a page. */
+export function SubstitutePage({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
+  return (
+    <div class="page">
+      <header>
+        <h1>{title}</h1>
+      </header>
+      {children}
+    </div>
+  );
+}
+
 /** Keeps a fault of one page from taking the others along. */
 export class ErrorBoundary extends Component<
   { children: ComponentChildren; /** Another one tries again. */ place: string },
@@ -73,6 +93,11 @@ export class ErrorBoundary extends Component<
 
   override render(): ComponentChildren {
     const { error } = this.state;
-    return error === undefined ? this.props.children : <Problem error={error} retry={() => this.setState({ error: undefined })} />;
+    if (error === undefined) return this.props.children;
+    return (
+      <SubstitutePage title="This page does not work">
+        <Problem error={error} retry={() => this.setState({ error: undefined })} />
+      </SubstitutePage>
+    );
   }
 }

@@ -6,7 +6,7 @@ import { askForKey } from '../api/key.ts';
 import { pages } from '../pages.ts';
 import type { ConsolePage, PageProps } from './page.ts';
 import { Button } from '../parts/button.tsx';
-import { Empty, ErrorBoundary, Loading, Problem } from '../parts/states.tsx';
+import { Empty, ErrorBoundary, SubstitutePage, Loading, Problem } from '../parts/states.tsx';
 import { announce, showToastsIn, Toasts } from '../parts/toasts.tsx';
 import { AskedFirst } from './asked-first.tsx';
 import { KeyDialog } from './key-dialog.tsx';
@@ -93,13 +93,20 @@ function Pages(): JSX.Element {
         </Route>
       ))}
       <Route>
-        <Empty icon="search" title="There is no such page">
-          <p>
-            <a href="/">Start a chat</a>
-          </p>
-        </Empty>
+        <NoSuchPage />
       </Route>
     </Switch>
+  );
+}
+
+function NoSuchPage(): JSX.Element {
+  useEffect(() => setTitle('No such page'), []);
+  return (
+    <Empty icon="search" title="There is no such page" isPage>
+      <p>
+        <a href="/">Start a chat</a>
+      </p>
+    </Empty>
   );
 }
 
@@ -139,19 +146,21 @@ function LoadedPage({ page, params }: { page: ConsolePage; params: PageProps['pa
   if (page.isForAdministrators === true && mayAdminister.value !== true)
     return mayAdminister.value === undefined ? <Loading /> : <ForAdministrators title={page.title} />;
   if (Page !== undefined) return <Page params={params} />;
-  return error === undefined ? <Loading /> : <Problem error={error} retry={() => location.reload()} />;
+  if (error === undefined) return <Loading />;
+  return (
+    <SubstitutePage title={page.title}>
+      <Problem error={error} retry={() => location.reload()} />
+    </SubstitutePage>
+  );
 }
 
 function ForAdministrators({ title }: { title: string }): JSX.Element {
   return (
-    <div class="page">
-      <header>
-        <h1>{title}</h1>
-      </header>
+    <SubstitutePage title={title}>
       <Empty icon="lock" title="This page is for administrators">
         <p>You are here as a user. Ask whoever runs this gateway for what you miss, or for the key of an administrator.</p>
         <Button onClick={() => void askForKey('Enter the key of an administrator.')}>Use another key</Button>
       </Empty>
-    </div>
+    </SubstitutePage>
   );
 }

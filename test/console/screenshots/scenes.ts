@@ -397,6 +397,8 @@ export const scenes: readonly Scene[] = [
       await page.getByLabel('Only these').click();
     },
   },
+  { name: 'no-such-chat', path: '/console/chats/none' },
+  { name: 'no-such-tool-server', path: '/console/tool-servers/none', prepare: (page) => page.getByRole('alert').waitFor() },
   { name: 'accounts', path: '/console/accounts' },
   { name: 'presets', path: '/console/presets' },
   { name: 'keys', path: '/console/keys' },

@@ -39,16 +39,20 @@ export function ChatPage({ params: { id } }: PageProps): JSX.Element {
   }, [id]);
   const isOther = typeof open === 'object' && id !== undefined && open.chat.value.id !== id;
   if (open === undefined || isOther) return <Loading />;
-  if (open === 'missing')
-    return (
-      <Empty icon="chat" title="This chat is not in this browser">
-        <p>Chats are kept where they were held, and deleted there.</p>
-        <p>
-          <Link href="/">Start a new chat</Link>
-        </p>
-      </Empty>
-    );
+  if (open === 'missing') return <NoSuchChat />;
   return <OpenedChat key={open.chat.value.id} open={open} id={id} />;
+}
+
+function NoSuchChat(): JSX.Element {
+  useEffect(() => setTitle('No such chat'), []);
+  return (
+    <Empty icon="chat" title="This chat is not in this browser" isPage>
+      <p>Chats are kept where they were held, and deleted there.</p>
+      <p>
+        <Link href="/">Start a new chat</Link>
+      </p>
+    </Empty>
+  );
 }
 
 function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): JSX.Element {

@@ -32,8 +32,22 @@ export function ServerView({ id }: { id: string }): JSX.Element {
   );
   return (
     <div class="page tool-server">
+      {asked.data === undefined && (
+        <header>
+          <Back />
+          <h1 class="cut">{id}</h1>
+        </header>
+      )}
       <Answered asked={asked}>{(server) => <Server server={server} onChanged={asked.reload} />}</Answered>
     </div>
+  );
+}
+
+function Back(): JSX.Element {
+  return (
+    <Link href="/console/tool-servers" class="trail">
+      Tool servers
+    </Link>
   );
 }
 
@@ -87,9 +101,7 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
   return (
     <>
       <header>
-        <Link href="/console/tool-servers" class="trail">
-          Tool servers
-        </Link>
+        <Back />
         <h1 class="cut">{textOf(info['name']) || id}</h1>
         <State server={server} />
         <Button
