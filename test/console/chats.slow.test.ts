@@ -8,6 +8,7 @@ import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
+import { documentWith } from '../tools/scripted-send.ts';
 
 afterAll(closePages);
 
@@ -83,6 +84,35 @@ describeInChromium('a chat', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Model: maker-4/model-298' }).waitFor();
     expect(it.faults).toEqual([]);
+  });
+
+  test('is told where to choose among too many functions, and of a server that is gone, in words of this page', async () => {
+    const spec = documentWith(...Array.from({ length: 300 }, (_, index) => `function_${index}`));
+    const connections = JSON.stringify([{ id: 'many', url: 'http://127.0.0.1:9', spec }]);
+    const { parts } = scripted([textOf('Fine.'), ...end]);
+    await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: connections }, parts);
+    const headers = { authorization: `Bearer ${gateway.app.startKey ?? ''}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ id: 'short-lived', url: 'http://127.0.0.1:9', spec: documentWith('look') });
+    await fetch(`${gateway.url}/api/tool-servers`, { method: 'POST', headers, body });
+    await using it = await openPage(gateway.url, { reducedMotion: 'reduce' });
+    const { page } = it;
+    await ask(page, 'How are you?');
+    const warning = page.locator('.chat-warning');
+    await warning.getByText('of 301 functions are offered').waitFor();
+    await page.getByText('Fine.').waitFor();
+    expect(await warning.allInnerTexts()).toEqual([expect.stringContaining('To choose them yourself, open Tools below.')]);
+    expect(await page.locator('.chat-answer').innerText()).not.toContain('tool_ids');
+    expect(await findFaultsInAllLooks(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Tools and options' }).click();
+    await page.getByRole('group', { name: 'Tools', exact: true }).getByLabel('Only these').check();
+    await page.getByRole('group', { name: 'Tools', exact: true }).getByLabel('short-lived').check();
+    await page.keyboard.press('Escape');
+    await fetch(`${gateway.url}/api/tool-servers/short-lived`, { method: 'DELETE', headers: { authorization: headers.authorization } });
+    await ask(page, 'And now?');
+    const problem = page.locator('.chat-answer .problem');
+    await problem.waitFor();
+    expect(await problem.innerText()).toContain('Tools: "server:short-lived"');
+    expect(await problem.innerText()).not.toContain('tool_ids');
   });
 
   test('is given one of many tool servers, which is found by its name', async () => {

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core';
+import { documentWith } from '../../tools/scripted-send.ts';
 import { showMadeUpRuns } from './made-up-runs.ts';
 
 /** A picture of the console: where it is, and what is done there first. */
@@ -141,6 +142,19 @@ export const scenes: readonly Scene[] = [
       await page.reload();
       await page.getByRole('button', { name: 'Model: maker/model-0' }).click();
       await page.keyboard.type('27');
+    },
+  },
+  {
+    name: 'chat-warning',
+    path: '/',
+    environment: {
+      TOOL_SERVER_CONNECTIONS: JSON.stringify([
+        { id: 'many', url: 'http://127.0.0.1:9', spec: documentWith(...Array.from({ length: 300 }, (_, index) => `function_${index}`)) },
+      ]),
+    },
+    async prepare(page) {
+      await ask(page, 'What can you do for me?');
+      await waitForAnswer(page);
     },
   },
   {

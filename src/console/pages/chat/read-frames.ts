@@ -8,6 +8,17 @@ const maxCalls = 500;
 
 type Data = Readonly<Record<string, unknown>>;
 
+/** What the gateway says to programs, in the words of this page. */
+const ownWords: readonly [said: RegExp, shown: string][] = [
+  [/To choose them yourself, use tool_ids.*$/, 'To choose them yourself, open Tools below.'],
+  [/choose it with tool_ids/, 'choose it in Tools below'],
+  [/^tool_ids: /, 'Tools: '],
+];
+
+function inOwnWords(message: string): string {
+  return ownWords.reduce((text, [said, shown]) => text.replace(said, shown), message);
+}
+
 /** Adds what a frame says to the answer. `now`: milliseconds since 1970. */
 export function addFrame(answer: Answer, { type, data }: Frame, now: number): void {
   if (type === 'assistant_start') {
@@ -31,7 +42,7 @@ export function addMissed(answer: Answer, events: readonly Frame[], now: number)
 /** Nothing more comes. */
 export function failAnswer(answer: Answer, error: { code: string; message: string }, now: number): void {
   answer.state = 'failed';
-  answer.error = error;
+  answer.error = { ...error, message: inOwnWords(error.message) };
   close(answer, now);
 }
 
@@ -63,7 +74,7 @@ function endReasoning({ parts }: Answer, now: number): void {
 
 function addEvent(answer: Answer, { type, data }: Frame, now: number): void {
   if (type === 'tool.call') addCall(answer, data, now);
-  else if (type === 'warning') answer.warnings.push(textIn(data, 'message') ?? '');
+  else if (type === 'warning') answer.warnings.push(inOwnWords(textIn(data, 'message') ?? ''));
   else {
     const id = textIn(data, 'id');
     const call = answer.parts.find((part) => part.kind === 'call' && part.id === id) as CallPart | undefined;
@@ -137,7 +148,9 @@ function end(answer: Answer, data: Data, now: number): void {
   if (Array.isArray(data['sources'])) answer.sources = data['sources'] as Source[];
   if (typeof data['usage'] === 'object' && data['usage'] !== null) answer.usage = data['usage'];
   const warnings = Array.isArray(data['warnings']) ? (data['warnings'] as { message?: string }[]) : [];
-  answer.warnings = [...new Set([...answer.warnings, ...warnings.map(({ message = '' }) => message)])].filter((text) => text !== '');
+  answer.warnings = [...new Set([...answer.warnings, ...warnings.map(({ message = '' }) => inOwnWords(message))])].filter(
+    (text) => text !== '',
+  );
   close(answer, now);
 }
 
