@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
-import type { Browser, BrowserContextOptions, ConsoleMessage, Page, Request } from 'playwright-core';
+import type { Browser, BrowserContext, BrowserContextOptions, ConsoleMessage, Page, Request } from 'playwright-core';
 import { describeUnless } from './missing.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -38,21 +38,60 @@ const disabledFeatures = [
 
 let browser: Promise<Browser> | undefined;
 
-/** One process for all files that a worker tests; each page has a profile of its own. */
+/** One process for all files that a worker tests. */
 function launch(): Promise<Browser> {
   if (!isThere) throw new Error('These tests need a Chromium: set CHROMIUM_PATH to its program, such as /usr/bin/chromium.');
-  browser ??= chromium.launch({ executablePath: path, args: ['--no-sandbox', `--disable-features=${disabledFeatures.join(',')}`] });
+  // The pages of a profile have one renderer.
+  const args = ['--no-sandbox', '--renderer-process-limit=1', `--disable-features=${disabledFeatures.join(',')}`];
+  browser ??= chromium.launch({ executablePath: path, args });
   return browser;
 }
 
-/** After the tests of a file. The process serves the next file of the worker, and ends with the worker. */
+/** What a page has for itself while it is open. */
+interface Profile {
+  context: BrowserContext;
+  /** Keeps the renderer of the profile, which would end with its last page. */
+  home: Page;
+}
+
+/**
+ * Profiles without a page, by their options. A new one costs as much as everything else that it takes to open a page: a renderer is started, and the
+ * console loaded and compiled.
+ */
+const free = new Map<string, Profile[]>();
+
+async function takeProfile(url: string, options: BrowserContextOptions): Promise<Profile> {
+  const found = free.get(JSON.stringify(options))?.pop();
+  if (found !== undefined) return found;
+  const context = await newContext(options);
+  const home = await context.newPage();
+  // Any page of the origin that runs nothing.
+  await home.goto(`${url}/console/assets/none`);
+  return { context, home };
+}
+
+/** Forgets all that pages can keep, and what a test has set. */
+async function leaveProfile({ context, home }: Profile, url: string, options: BrowserContextOptions): Promise<void> {
+  for (const page of context.pages()) if (page !== home) await page.close();
+  const session = await context.newCDPSession(home);
+  await session.send('Storage.clearDataForOrigin', { origin: url, storageTypes: 'all' });
+  await session.detach();
+  await context.clearCookies();
+  await context.setOffline(false);
+  const key = JSON.stringify(options);
+  free.set(key, [...(free.get(key) ?? []), { context, home }]);
+}
+
+/** After the tests of a file: closes what these have left open. The process serves the next file of the worker, and ends with the worker. */
 export async function closePages(): Promise<void> {
-  for (const context of (await browser)?.contexts() ?? []) await context.close();
+  const kept = new Set([...free.values()].flat().map(({ context }) => context));
+  for (const context of (await browser)?.contexts() ?? []) if (!kept.has(context)) await context.close();
 }
 
 export async function closeChromium(): Promise<void> {
   await (await browser)?.close();
   browser = undefined;
+  free.clear();
 }
 
 export interface WatchedPage {
@@ -66,34 +105,39 @@ export interface WatchedPage {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** A page of a new profile at `url`, the address of a gateway. */
+/** A page at `url`, the address of a gateway, in a profile that knows nothing of it. */
 export async function openPage(
   url: string,
   { path: at = '/', ...options }: BrowserContextOptions & { path?: string } = {},
 ): Promise<WatchedPage> {
-  const watched = await watchedPage(url, options);
+  const profile = await takeProfile(url, options);
+  const watched = await watchedPage(url, profile.context, () => leaveProfile(profile, url, options));
   await watched.page.goto(url + at);
   return watched;
 }
 
 /** A page without content, without a policy, and without a network; requests are counted all the same. */
 export async function openBarePage(): Promise<WatchedPage> {
-  const watched = await watchedPage('about:', {});
-  await watched.page.context().setOffline(true);
-  return watched;
+  const context = await newContext({});
+  await context.setOffline(true);
+  return watchedPage('about:', context, () => context.close());
 }
 
-async function watchedPage(url: string, options: BrowserContextOptions): Promise<WatchedPage> {
+async function newContext(options: BrowserContextOptions): Promise<BrowserContext> {
   const context = await (await launch()).newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
-  const faults: string[] = [];
-  const foreign: string[] = [];
-  const open = new Set<Request>();
   await context.addInitScript(() => {
     addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI, sample }) =>
       console.error(`policy: ${violatedDirective} ${blockedURI} ${sample}`),
     );
   });
+  return context;
+}
+
+async function watchedPage(url: string, context: BrowserContext, leave: () => Promise<void>): Promise<WatchedPage> {
+  const faults: string[] = [];
+  const foreign: string[] = [];
+  const open = new Set<Request>();
   const page = await context.newPage();
   page.on('console', (message: ConsoleMessage) => {
     if (message.type() === 'error' && !isExpected(message.text())) faults.push(message.text());
@@ -115,7 +159,7 @@ async function watchedPage(url: string, options: BrowserContextOptions): Promise
       if (open.size === 0) await page.evaluate(threeFrames);
       if (open.size > 0) throw new Error(`${[...open].map((request) => request.url()).join(', ')} is not answered`);
     });
-  return { page, faults, foreign, settled, [Symbol.asyncDispose]: () => context.close() };
+  return { page, faults, foreign, settled, [Symbol.asyncDispose]: leave };
 }
 
 /** What an answer changes is shown by the first one, and what the page asks for then is under way after the second. */
