@@ -19,7 +19,7 @@ describe('the list of a server', () => {
   test('is asked for again when the server says that it has changed', async () => {
     const peer = scriptedPeer([toolOf('first')]);
     const catalog = mcpCatalog({ transports: peer.transports });
-    expect(await names(catalog)).toEqual(['first']);
+    await requireTool(catalog, 'first');
     peer.tools = [toolOf('first'), toolOf('second')];
     await peer.tellChange();
     await waitFor(async () => expect(await names(catalog)).toEqual(['first', 'second']));
@@ -28,7 +28,7 @@ describe('the list of a server', () => {
   test('is not asked for again by a chat', async () => {
     const peer = scriptedPeer([toolOf('first')]);
     const catalog = mcpCatalog({ transports: peer.transports });
-    await names(catalog);
+    await requireTool(catalog, 'first');
     peer.tools = [];
     expect(await names(catalog)).toEqual(['first']);
   });

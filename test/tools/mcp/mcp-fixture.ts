@@ -1,6 +1,4 @@
 import { onTestFinished } from 'vitest';
-// Loaded at the first connection otherwise, which on a busy machine takes longer than a chat waits for its servers.
-import '../../../src/tools/mcp/mcp-session.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/stores/registry.ts';
@@ -11,6 +9,7 @@ import type { CreateTransports } from '../../../src/tools/mcp/transports/create-
 import { createToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import type { ToolCatalog } from '../../../src/tools/catalog/tool-catalog.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
+import { waitFor } from '../../_support/wait-for.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
 import { scriptedSend } from '../scripted-send.ts';
 
@@ -44,11 +43,14 @@ export async function offerOf(catalog: ToolCatalog, toolIds?: string[]): Promise
   return catalog.offerFor(chatRequest(toolIds === undefined ? {} : { toolIds }), runContext());
 }
 
-export async function requireTool(catalog: ToolCatalog, name: string, toolIds?: string[]): Promise<Tool> {
-  const { tools } = await offerOf(catalog, toolIds);
-  const tool = tools.get(name);
-  if (tool === undefined) throw new Error(`${name} is not offered, only ${[...tools.keys()].join(', ')}`);
-  return tool;
+/** A chat goes on without a server that takes two seconds, as it may on a busy machine, and later finds it connected. */
+export function requireTool(catalog: ToolCatalog, name: string, toolIds?: string[]): Promise<Tool> {
+  return waitFor(async () => {
+    const { tools } = await offerOf(catalog, toolIds);
+    const tool = tools.get(name);
+    if (tool === undefined) throw new Error(`${name} is not offered, only ${[...tools.keys()].join(', ')}`);
+    return tool;
+  });
 }
 
 export interface CallParts {
