@@ -18,7 +18,7 @@ export function CopyButton({ text, label = 'Copy', words }: CopyButtonProps): JS
   const copy = async (): Promise<void> => {
     // Absent in pages without TLS on other addresses than loopback.
     const { clipboard } = navigator as { clipboard?: Clipboard };
-    if (clipboard === undefined) throw new Error('This browser lets pages copy over HTTPS or from this machine only.');
+    if (clipboard === undefined) throw new Error('This browser lets pages copy only over HTTPS, or on the machine of the gateway.');
     await clipboard.writeText(text());
     setDone(true);
     announce('Copied');
