@@ -17,6 +17,8 @@ import { requireModels } from '../chat/loop/require-model.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
 import { limits } from '../core/limits.ts';
+import { makeRoom, mostHeldCharacters, sizeOf } from './held-requests.ts';
+import type { HeldRequest } from './held-requests.ts';
 import type { ReadRequestHeader } from '../core/chat/request-headers.ts';
 import { isWithin } from '../core/callers/people.ts';
 import { Drain } from './drain.ts';
@@ -84,6 +86,8 @@ export interface ActiveRunsOptions {
   /** Sends the events of an HTTP chat to the websocket session that it names. */
   sessionEvents?: SessionEvents;
   metrics?: Metrics;
+  /** For the requests of all runs under way. Default: `mostHeldCharacters`. */
+  heldCharacters?: number;
 }
 
 /** Who starts or resumes a run. */
@@ -109,17 +113,24 @@ export interface SessionEvents {
   open(run: Pick<RunContext, 'runId' | 'caller' | 'chatId' | 'messageId' | 'sessionId'>): SessionFeed | undefined;
 }
 
-interface RunningRun {
-  callerId: string;
+interface RunningRun extends HeldRequest {
   request: ChatRequest;
   transcript: readonly ChatMessage[];
-  controller: AbortController;
   calls: CancellableCalls;
   end: RunEnd;
 }
 
-export function createActiveRuns({ services, newRunId, log, suspensions, sessionEvents, metrics }: ActiveRunsOptions): ActiveRuns {
+export function createActiveRuns({
+  services,
+  newRunId,
+  log,
+  suspensions,
+  sessionEvents,
+  metrics,
+  heldCharacters = mostHeldCharacters,
+}: ActiveRunsOptions): ActiveRuns {
   const running = new SlotTable<RunningRun>();
+  let heldSum = 0;
   const drain = new Drain(
     () => running.size,
     (reason) => {
@@ -144,6 +155,16 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     requireModels(caller, request);
   }
 
+  /** The size of the request. @throws GatewayError `overloaded` */
+  function requireRoom(request: ChatRequest, caller: Caller): number {
+    const size = sizeOf(request);
+    if (heldSum + size <= heldCharacters) return size;
+    const before = running.values();
+    makeRoom(before, { callerId: caller.id, size }, heldCharacters);
+    heldSum = before.reduce((sum, entry) => sum + entry.size, 0);
+    return size;
+  }
+
   async function whenOver(runId: string, timeoutMs: number): Promise<boolean> {
     const run = running.get(runId);
     if (run === undefined) return true;
@@ -163,6 +184,8 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     suspensionWith: (progress: RunProgress) => RunSuspension | undefined;
     /** As the client's request named it; `request` may name a preset that the run was handed off to. */
     model: string;
+    /** Of the request, from `sizeOf`. */
+    size: number;
     /** Of a resumed run: what its log has from before. */
     earlier?: readonly RunEvent[] | undefined;
   }
@@ -181,8 +204,11 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     const whenOver = end.whenOver;
     const { signal } = controller;
     const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests };
-    running.set(runId, { callerId: caller.id, request, transcript, controller, calls, end });
+    const entry: RunningRun = { callerId: caller.id, size: start.size, request, transcript, controller, calls, end };
+    running.set(runId, entry);
+    heldSum += entry.size;
     function finish(): void {
+      heldSum -= entry.size;
       running.delete(runId);
       end.reach();
       drain.noteEnd();
@@ -228,18 +254,20 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
     start(request, { caller, controller, readHeader, address }) {
       requireReady(caller, request);
       requireBoundedCalls(request.messages);
+      const size = requireRoom(request, caller);
       const { model, mode } = request;
       const runId = newRunId();
       const recorder = log.begin({ id: runId, callerId: caller.id, model, mode });
       // Only an answer over HTTP can carry approval tokens.
       const suspensionWith = (progress: RunProgress): RunSuspension | undefined =>
         request.reply === undefined ? undefined : suspensions?.begin({ id: runId, caller, request, ...progress });
-      return launch(request, { runId, caller, controller, readHeader, address, recorder, transcript: [], suspensionWith, model });
+      return launch(request, { runId, caller, controller, readHeader, address, recorder, transcript: [], suspensionWith, size, model });
     },
     async resume(run, decided, { caller, controller, readHeader }) {
       const { id: runId, model, request } = run;
       let recorder: RunRecorder | undefined;
       let logged: LoggedRun | undefined;
+      let size = 0;
       try {
         requireReady(caller, request);
         recorder = await log.resume(runId);
@@ -249,6 +277,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         recorder ??= log.begin({ id: runId, callerId: caller.id, model, mode: request.mode });
         // A shutdown may have begun meanwhile.
         requireReady(caller, request);
+        size = requireRoom(request, caller);
       } catch (error) {
         if (error instanceof GatewayError && error.code === 'run_cancelled') throw error;
         // The decision is recorded and must not be lost: sending it again resumes the run.
@@ -263,6 +292,7 @@ export function createActiveRuns({ services, newRunId, log, suspensions, session
         controller,
         readHeader,
         recorder,
+        size,
         model,
         earlier: logged?.events,
         transcript: [...(run.transcript ?? [])],

@@ -22,6 +22,14 @@ const bob: Caller = { id: 'bob', role: 'user', isOpen: false };
 const admin: Caller = { id: 'admin', role: 'admin', isOpen: false };
 
 function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { runs: ActiveRuns; endings: RunEnding[] } {
+  return startsWith({}, turns, ...tools);
+}
+
+function startsWith(
+  options: Partial<ActiveRunsOptions>,
+  turns: ScriptStep[][] | ModelBackend,
+  ...tools: Tool[]
+): { runs: ActiveRuns; endings: RunEnding[] } {
   const services: ActiveRunsOptions['services'] = {
     models: finderOf({ model: Array.isArray(turns) ? new ScriptedModel(...turns) : turns }),
     tools: offering(...tools),
@@ -45,7 +53,7 @@ function starterOf(turns: ScriptStep[][] | ModelBackend, ...tools: Tool[]): { ru
   const recorder = { record: () => undefined, end: (ending: RunEnding) => void endings.push(ending) };
   const log = { begin: () => recorder, resume: async () => recorder, find: async () => undefined };
   let runCount = 0;
-  return { runs: createActiveRuns({ services, newRunId: () => `run-${++runCount}`, log }), endings };
+  return { runs: createActiveRuns({ services, newRunId: () => `run-${++runCount}`, log, ...options }), endings };
 }
 
 /** A tool that ends only with its signal. */
@@ -197,4 +205,48 @@ test('callbacks for the end of a run are called once, and later ones at once', (
   end.reach();
   end.whenOver(() => called.push('late'));
   expect(called).toEqual(['first', 'second', 'late']);
+});
+
+describe('long conversations that are answered at the same time', () => {
+  const long = (characters: number) => chatRequest({ messages: [{ role: 'user', content: 'x'.repeat(characters) }] });
+  const waits: ModelBackend = generatedBy(async function* ({ signal }) {
+    yield { type: 'text', text: 'So far' };
+    signal.throwIfAborted();
+    await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+  });
+
+  function holding(heldCharacters: number) {
+    const { runs, endings } = startsWith({ heldCharacters }, waits);
+    const failed: Record<string, unknown> = {};
+    const begin = (name: string, characters: number, id = name.replace(/\d$/, '')): void => {
+      const { stream } = runs.start(long(characters), { caller: { id, role: 'user', isOpen: false }, controller: new AbortController() });
+      void read(stream).catch((error: unknown) => void (failed[name] = (error as GatewayError).code));
+    };
+    return { runs, endings, failed, begin };
+  }
+
+  test('are refused to whoever holds the most, and hold up nobody else', async () => {
+    const { begin, failed, runs } = holding(12_000);
+    begin('mallory1', 4_000);
+    begin('mallory2', 4_000);
+    expect(() => begin('mallory3', 4_000)).toThrow(expect.objectContaining({ code: 'overloaded', status: 503 }));
+    await nextTick();
+    expect(failed).toEqual({});
+    begin('ada1', 3_000);
+    await expect.poll(() => failed).toEqual({ mallory2: 'overloaded' });
+    begin('bob1', 2_000);
+    expect(() => begin('mallory4', 4_000)).toThrow('too many long conversations');
+    await expect.poll(() => [failed, runs.countRunning()]).toEqual([{ mallory2: 'overloaded' }, 3]);
+  });
+
+  test('count for the key with all its people, and leave room with their end', async () => {
+    const { begin, failed, runs } = holding(12_000);
+    for (const person of ['a', 'b', 'c']) begin(`team/${person}`, 2_500, `team/${person}`);
+    begin('ada1', 2_000);
+    begin('bob1', 2_000);
+    await expect.poll(() => failed).toEqual({ 'team/a': 'overloaded' });
+    await runs.cancelEvery('team', 'The end.');
+    begin('ada2', 5_000);
+    await expect.poll(() => failed).toEqual({ 'team/a': 'overloaded', 'team/b': 'run_cancelled', 'team/c': 'run_cancelled' });
+  });
 });
