@@ -47,6 +47,14 @@ test('an answer of megabytes comes whole, with the headers of a short one', asyn
   expect(response.headers['content-length']).toBe(String(Buffer.byteLength(response.body)));
 });
 
+test.each(['response', 'choice'] as const)('fields of the %s that the backend sends first come after the role', async (level) => {
+  const turn: ScriptStep[] = [{ type: 'extra', level, fields: { provider: 'some' } }, ...says('Hello.')];
+  const { response } = await ask({ model: 'model', messages, stream: true }, [turn]);
+  const [first, second] = readChunks(response.body);
+  expect(first).toMatchObject({ choices: [{ delta: { role: 'assistant', content: '' } }] });
+  expect(JSON.stringify(second)).toContain('"provider":"some"');
+});
+
 test('the words with which a model declines stand beside no content, streamed and not', async () => {
   const words: ScriptStep[] = ['I will ', 'not.'].map((refusal) => ({ type: 'extra', level: 'delta', fields: { refusal } }));
   const turns: ScriptStep[][] = [[...words, { type: 'finish', reason: 'stop' }]];
