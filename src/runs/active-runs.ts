@@ -204,7 +204,7 @@ export function createActiveRuns({
     const whenOver = end.whenOver;
     const { signal } = controller;
     const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests };
-    const entry: RunningRun = { callerId: caller.id, size: start.size, request, transcript, controller, calls, end };
+    const entry: RunningRun = { id: runId, callerId: caller.id, size: start.size, request, transcript, controller, calls, end };
     running.set(runId, entry);
     heldSum += entry.size;
     function finish(): void {

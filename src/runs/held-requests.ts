@@ -1,10 +1,12 @@
 import { getHeapStatistics } from 'node:v8';
-import { keyIdOf } from '../core/callers/people.ts';
 import type { ChatRequest } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
+import { chooseLossesOfOthers, sharesOf } from '../shared/fair-shares.ts';
 
 /** A run under way, whose request is in memory until its end. */
 export interface HeldRequest {
+  /** Of the run. */
+  id: string;
   callerId: string;
   /** From `sizeOf`; 0 once it was told to end. */
   size: number;
@@ -32,53 +34,27 @@ function weightOf(value: unknown): number {
 }
 
 /**
- * Ends what is in the way of one more request: the newest run of the caller who holds the most, in the key that holds the most, until there is room. So whoever
- * has many long conversations answered at a time harms no other, nor do many people of one key.
- * @throws GatewayError `overloaded`, where that is the new one; then nothing was ended
+ * Makes room for one more request: the newest run of the caller who holds the most, in the key that holds the most, ends until there is room. So whoever has
+ * many long conversations answered at a time harms no other, nor do many people of one key.
+ * @throws GatewayError `overloaded`, where that would be the new one; then nothing was ended
  */
 export function makeRoom(
   held: readonly HeldRequest[],
   { callerId, size }: Pick<HeldRequest, 'callerId' | 'size'>,
   mostCharacters: number,
 ): void {
-  const left: Candidate[] = held.map((run) => ({ callerId: run.callerId, size: run.size, run }));
-  left.push({ callerId, size });
-  const victims: HeldRequest[] = [];
-  for (let sum = left.reduce((total, entry) => total + entry.size, 0); sum > mostCharacters;) {
-    const victim = newestOfHeaviest(left);
-    if (victim?.run === undefined) throw overloaded();
-    victims.push(victim.run);
-    sum -= victim.size;
-    victim.size = 0;
-  }
-  for (const victim of victims) {
-    victim.size = 0;
-    victim.controller.abort(overloaded());
+  const newestFirst = held.filter((run) => run.size > 0).toReversed();
+  const bounds = { entries: Number.POSITIVE_INFINITY, characters: mostCharacters };
+  const losses = chooseLossesOfOthers({ owner: callerId, characters: size }, sharesOf(newestFirst, charactersOf), bounds);
+  if (losses === undefined) throw overloaded();
+  const ended = new Set(losses.map(({ id }) => id));
+  for (const run of newestFirst.filter(({ id }) => ended.has(id))) {
+    run.size = 0;
+    run.controller.abort(overloaded());
   }
 }
 
-interface Candidate {
-  callerId: string;
-  size: number;
-  /** Absent for the new one. */
-  run?: HeldRequest;
-}
-
-function newestOfHeaviest(all: readonly Candidate[]): Candidate | undefined {
-  const key = heaviestBy(all, ({ callerId }) => keyIdOf(callerId));
-  const ofKey = all.filter(({ callerId }) => keyIdOf(callerId) === key);
-  const caller = heaviestBy(ofKey, ({ callerId }) => callerId);
-  return ofKey.findLast(({ callerId, size }) => callerId === caller && size > 0);
-}
-
-function heaviestBy(all: readonly Candidate[], nameOf: (entry: Candidate) => string): string | undefined {
-  const sums = new Map<string, number>();
-  for (const entry of all) sums.set(nameOf(entry), (sums.get(nameOf(entry)) ?? 0) + entry.size);
-  return [...sums].reduce<[string, number] | undefined>(
-    (most, next) => (most === undefined || next[1] > most[1] ? next : most),
-    undefined,
-  )?.[0];
-}
+const charactersOf = ({ size }: HeldRequest): number => size;
 
 function overloaded(): GatewayError {
   const message = 'The gateway is answering too many long conversations of yours at a time. Send it again when others have been answered.';
