@@ -365,14 +365,50 @@ describeInChromium('a chat', () => {
     expect(await it.page.getByRole('link', { name: 'Remember this' }).count()).toBe(0);
   });
 
+  test('shows in each of two tabs what is asked in the other', async () => {
+    const more = Promise.withResolvers<void>();
+    const { model, parts } = scripted(
+      [textOf('First.'), ...end],
+      [textOf('Sec'), more.promise, textOf('ond.'), ...end],
+      [textOf('Third.'), ...end],
+    );
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'One?');
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    const tab = await page.context().newPage();
+    await tab.goto(page.url());
+    await tab.getByText('First.').waitFor();
+    await ask(tab, 'Two?');
+    await page.locator('.chat-question', { hasText: 'Two?' }).waitFor();
+    expect(await page.locator('.chat-answer .problem').count()).toBe(0);
+    more.resolve();
+    await page.locator('.chat-answer', { hasText: 'Second.' }).locator('.chat-foot').waitFor();
+    await ask(page, 'Three?');
+    await tab.locator('.chat-answer', { hasText: 'Third.' }).locator('.chat-foot').waitFor();
+    expect(model.requests[2]?.messages.map(({ content }) => content)).toEqual(['One?', 'First.', 'Two?', 'Second.', 'Three?']);
+    await page.getByRole('button', { name: 'Rename this chat' }).click();
+    await page.getByLabel('Title of this chat').fill('Numbers');
+    await page.keyboard.press('Enter');
+    await tab.getByRole('heading', { name: 'Numbers', level: 1 }).waitFor();
+    expect(await findFaultsInAllLooks(tab)).toEqual([]);
+    expect(it.faults).toEqual([]);
+  });
+
   test('loses nothing of what is asked in two tabs', async () => {
     const { parts } = scripted(...['First.', 'Second.', 'Third.'].map((text) => [textOf(text), ...end]));
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
     const { page } = it;
+    // As if both were asked at the same time: neither tab hears of the other in time.
+    const deafen = (): void => void (BroadcastChannel.prototype.postMessage = () => undefined);
+    await page.addInitScript(deafen);
+    await page.reload();
     await ask(page, 'One?');
     await page.getByText('First.').waitFor();
     const tab = await page.context().newPage();
+    await tab.addInitScript(deafen);
     await tab.goto(page.url());
     await tab.getByText('First.').waitFor();
     await ask(tab, 'Two?');

@@ -34,6 +34,14 @@ function saveList(list: readonly KeptChat[]): void {
   localStorage.setItem(listPlace, JSON.stringify(list));
 }
 
+/** Tells the other tabs of a chat that was kept, by its id. */
+const tabs = new BroadcastChannel(listPlace);
+
+/** Calls the listener when another tab has kept a chat. */
+export function onKeptElsewhere(listener: (id: string) => void): void {
+  tabs.addEventListener('message', ({ data }: MessageEvent<string>) => listener(data));
+}
+
 /** Undefined when it is not in this browser. */
 export async function loadChat(id: string): Promise<Chat | undefined> {
   return (await inStore('readonly', (store) => store.get(id))) as Chat | undefined;
@@ -61,6 +69,7 @@ export async function keepChat(chat: Chat): Promise<void> {
   );
   saveList(list.slice(0, maxChats));
   await putChat(chat);
+  tabs.postMessage(id);
   for (const old of list.slice(maxChats)) await inStore('readwrite', (store) => store.delete(old.id));
 }
 

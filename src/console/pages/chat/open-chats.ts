@@ -8,7 +8,7 @@ import type { ChatListener } from '../../api/session.ts';
 import { announce, sayProblem } from '../../parts/toasts.tsx';
 import { branchOf, newId } from './chat.ts';
 import type { Answer, Chat, ChatSettings, Message, Question } from './chat.ts';
-import { keepChat, leaveAnswer, leftChats, loadChat, takeLeftAnswer } from './kept-chats.ts';
+import { keepChat, leaveAnswer, leftChats, loadChat, onKeptElsewhere, takeLeftAnswer } from './kept-chats.ts';
 import { toFiles, toModelMessages } from './model-messages.ts';
 import { ownToolServers } from './own-servers.ts';
 import { addFrame, addMissed, cancelAnswer, failAnswer } from './read-frames.ts';
@@ -32,6 +32,8 @@ export interface OpenChat {
   show(leaf: string): void;
   rename(title: string): void;
   cancel(): void;
+  /** Takes in what another tab has kept of it. */
+  takeIn(kept: Chat): void;
 }
 
 /** A frame of the gateway may have a megabyte. */
@@ -82,6 +84,10 @@ export function forgetChat(id: string): void {
 
 addEventListener('pagehide', () => {
   for (const { chat, running } of opened.values()) if (running.value !== undefined) leaveAnswer(chat.value.id, running.value);
+});
+
+onKeptElsewhere((id) => {
+  if (opened.has(id)) loadChat(id).then((kept) => kept && opened.get(id)?.takeIn(kept), sayProblem);
 });
 
 /** Opens the chats that were running when their page was loaded again or closed. */
@@ -244,6 +250,15 @@ function open(first: Chat): OpenChat {
       if (running.value === undefined || connection.value === 'open') return;
       cancelAnswer(running.value, Date.now());
       finish(running.value);
+    },
+    takeIn(kept) {
+      const { messages, leaf } = chat.value;
+      const isOver = (message: Message | undefined): boolean => message?.role === 'user' || message?.state === 'done';
+      // What is over stays the same object, which is not rendered again.
+      const news = Object.entries(kept.messages).filter(([id]) => id !== running.value?.id && !isOver(messages[id]));
+      const all = { ...messages, ...Object.fromEntries(news) };
+      const goesOn = leaf !== undefined && branchOf({ messages: all, leaf: kept.leaf }).some(({ id }) => id === leaf);
+      chat.value = { ...chat.value, messages: all, title: kept.title, ...(goesOn && { leaf: kept.leaf }) };
     },
   };
   opened.set(first.id, it);
