@@ -55,6 +55,13 @@ describeInChromium('the page of keys and people', () => {
     await page.getByRole('button', { name: 'Copy the address' }).click();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${gateway.url}/v1`);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
+    // Nobody can read it again.
+    for (const leave of [() => page.keyboard.press('Escape'), () => page.mouse.click(5, 5)]) {
+      await leave();
+      const question = page.getByRole('dialog', { name: 'Do you have the key?' });
+      await question.getByRole('button', { name: 'Cancel' }).click();
+      await question.waitFor({ state: 'detached' });
+    }
     await page.getByRole('button', { name: 'I have it' }).click();
     await page.getByRole('rowheader', { name: 'administrator' }).waitFor();
     expect(await page.evaluate(() => localStorage.getItem('toolwharf.key'))).toBe(made);

@@ -4,6 +4,7 @@ import { keepKey } from '../../api/key.ts';
 import { login } from '../../api/login.ts';
 import { call } from '../../api/request.ts';
 import { useAnswer } from '../../api/use-answer.ts';
+import { askFirst } from '../../parts/ask-first.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Problem } from '../../parts/states.tsx';
@@ -99,10 +100,18 @@ function ConnectionsOfKey({ id }: { id: string }): JSX.Element {
 }
 
 function MadeKey({ made, onClose }: { made: string; onClose: () => void }): JSX.Element {
+  const leave = async (): Promise<void> => {
+    const isMeant = await askFirst({
+      title: 'Do you have the key?',
+      text: 'It is shown this once, and nobody can read it again.',
+      action: 'I have it',
+    });
+    if (isMeant) onClose();
+  };
   return (
     <Dialog
       title="Your new key"
-      onClose={onClose}
+      onClose={() => void leave()}
       actions={
         <Button kind="main" onClick={onClose}>
           I have it
