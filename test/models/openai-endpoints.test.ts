@@ -13,7 +13,7 @@ afterEach(() => server.close());
 
 async function upstream(script: Script): Promise<OpenAiConnection> {
   server = await startUpstream(script);
-  return { baseUrl: `${server.origin}/v1`, key: 'k-1234', firstByteTimeoutMs: 300, idleTimeoutMs: 300 };
+  return { baseUrl: `${server.origin}/v1`, key: 'k-1234', firstByteTimeoutMs: 1_000, idleTimeoutMs: 1_000 };
 }
 
 const never = new AbortController().signal;

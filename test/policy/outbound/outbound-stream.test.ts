@@ -174,11 +174,11 @@ describe('the signal', () => {
 describe('time', () => {
   it('that our own reader takes is not the peer’s', async () => {
     const peer = await startPeer((socket) => socket.write(chunkedHead + chunk('one')));
-    const response = await openDoor().send({ url: peer.origin, idleTimeoutMs: 250 });
+    const response = await openDoor().send({ url: peer.origin, idleTimeoutMs: 500 });
     const seen: string[] = [];
     for await (const piece of response.body) {
       seen.push(Buffer.from(piece).toString());
-      await settle(300);
+      await settle(600);
       setTimeout(() => peer.connections[0]?.write(seen.length === 1 ? chunk('two') : '0\r\n\r\n'), 10);
     }
     expect(seen).toEqual(['one', 'two']);
@@ -192,7 +192,7 @@ describe('time', () => {
         count += 1;
         socket.write(count < 9 ? chunk('x') : '0\r\n\r\n');
         if (count === 9) clearInterval(drip);
-      }, 60);
+      }, 75);
     });
     expect(await textOf(await openDoor().send({ url: peer.origin, idleTimeoutMs: 500 }))).toBe('xxxxxxxx');
   });
@@ -207,11 +207,13 @@ describe('time', () => {
   it('runs while a call waits for a free connection', async () => {
     const peer = await startPeer(() => {});
     const door = openDoor({ maxConnectionsPerOrigin: 1 });
-    const first = door.send({ url: peer.origin, firstByteTimeoutMs: 150 });
-    const second = door.send({ url: peer.origin, firstByteTimeoutMs: 50 });
-    await expect(second).rejects.toMatchObject({ failure: 'timeout' });
-    await expect(first).rejects.toMatchObject({ failure: 'timeout' });
+    const leaving = new AbortController();
+    const first = door.send({ url: peer.origin, signal: leaving.signal });
+    await expect.poll(() => peer.connections).toHaveLength(1);
+    await expect(door.send({ url: peer.origin, firstByteTimeoutMs: 50 })).rejects.toMatchObject({ failure: 'timeout' });
     expect(peer.connections).toHaveLength(1);
+    leaving.abort();
+    await expect(first).rejects.toMatchObject({ name: 'AbortError' });
   });
 
   it.each([0, Number.POSITIVE_INFINITY])('without a limit (%s) is a mistake', async (limit) => {

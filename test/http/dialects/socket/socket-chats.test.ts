@@ -30,12 +30,14 @@ const event = (type: 'tool.call' | 'tool.result' | 'run.start' | 'warning', data
 });
 
 /** A run with one round of two calls; the second fails. */
-async function* useTools(): AsyncGenerator<ChatEvent> {
+const aMoment = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 20));
+
+async function* useTools(_given?: unknown, whileRunning: () => Promise<unknown> = aMoment): AsyncGenerator<ChatEvent> {
   yield event('run.start', { model: 'demo' });
   yield { type: 'reasoning', text: 'Hm.' };
   yield event('tool.call', { id: 'c1', tool: 'now', args: { zone: 'UTC' }, server: 'time' });
   yield event('tool.call', { id: 'c2', tool: 'later', args: {}, server: 'time' });
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await whileRunning();
   yield event('tool.result', { id: 'c1', tool: 'now', response: { time: '12:00' }, duration_ms: 3 });
   yield { type: 'source', source };
   yield event('tool.result', { id: 'c2', tool: 'later', error: { code: 'tool_error', message: 'no' }, duration_ms: 1 });
@@ -104,11 +106,14 @@ describe('a chat over the socket', () => {
   });
 
   it('announces calls while they run, not when they are done', async () => {
-    const { url } = await openDoor({ script: useTools });
+    const running = Promise.withResolvers<void>();
+    const { url } = await openDoor({ script: (given) => useTools(given, () => running.promise) });
     const browser = await connectBrowser({ url });
     browser.send({ type: 'message', content: 'hi', model: 'demo' });
     await browser.next('tool_calls_start');
     expect(browser.framesOf('tool_call')).toEqual([]);
+    running.resolve();
+    await browser.next('tool_call');
   });
 
   it('can be read by a flat client: fields at the top level, as in the data', async () => {
