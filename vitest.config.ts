@@ -17,6 +17,9 @@ process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache
 const slow = ['test/slow/**/*.test.ts', 'test/**/*.slow.test.ts'];
 const gateway = ['test/{client,http,people,public-surface,requirements}/**/*.test.ts'];
 
+/** Gateways that live for milliseconds, by the thousand: with V8's own size a fifth of their time goes to collecting young objects. */
+const execArgv = ['--max-semi-space-size=32'];
+
 /** The console in Chromium: the files share the browser. */
 const inChromium = ['test/console/**/*.slow.test.ts'];
 
@@ -39,8 +42,8 @@ export default defineConfig({
     // Node loads the sources as it does for the product: no module is mocked, so that nothing needs Vite's transform.
     experimental: { viteModuleRunner: false },
     projects: [
-      { extends: true, test: { name: 'unit', include: ['test/**/*.test.ts'], exclude: [...gateway, ...slow] } },
-      { extends: true, test: { name: 'gateway', include: gateway, exclude: slow } },
+      { extends: true, test: { name: 'unit', execArgv, include: ['test/**/*.test.ts'], exclude: [...gateway, ...slow] } },
+      { extends: true, test: { name: 'gateway', execArgv, include: gateway, exclude: slow } },
       { extends: true, test: { name: 'slow', include: slow, exclude: [...bundle, ...inChromium] } },
       { extends: true, test: { name: 'console', include: inChromium } },
       {
