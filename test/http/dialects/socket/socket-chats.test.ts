@@ -29,9 +29,9 @@ const event = (type: 'tool.call' | 'tool.result' | 'run.start' | 'warning', data
   event: { type, data },
 });
 
-/** A run with one round of two calls; the second fails. */
 const aMoment = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 20));
 
+/** A run with one round of two calls; the second fails. */
 async function* useTools(_given?: unknown, whileRunning: () => Promise<unknown> = aMoment): AsyncGenerator<ChatEvent> {
   yield event('run.start', { model: 'demo' });
   yield { type: 'reasoning', text: 'Hm.' };
