@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { askFirst } from './ask-first.ts';
 import { Button } from './button.tsx';
 import { showToastsIn, Toasts } from './toasts.tsx';
@@ -34,7 +34,8 @@ export function Dialog({ title, children, actions, onClose, kind = 'middle', isW
       }));
     if (isMeant) onClose();
   };
-  useEffect(() => {
+  // Before the browser goes on: what is typed at once belongs to the dialog.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const dialog = element.current;
     dialog?.showModal();
