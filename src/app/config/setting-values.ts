@@ -53,7 +53,7 @@ export function listOf<Value>(separator: ';' | ',' | ' ', parse: (entry: string)
 export function httpUrl(entry: string): string {
   const url = URL.canParse(entry) ? new URL(entry) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw new InvalidValue('is not an http:// or https:// URL', 'write it as in http://127.0.0.1:11434', entry);
+    throw new InvalidValue('is not an http:// or https:// URL', 'begin it with http:// or https://', entry);
   }
   if (url.username !== '' || url.password !== '') {
     throw new InvalidValue('contains a user name or password', 'put credentials into the matching key setting', 'the URL');
