@@ -174,8 +174,11 @@ function isExpected(text: string): boolean {
 
 const axe = readFileSync(fileURLToPath(new URL('../../node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8');
 
-/** What stands in the way of people with disabilities, a line each: rule and elements. */
-export async function findBarriers(page: Page): Promise<string[]> {
+/** The rules of axe that look at colours. */
+const colourRules = ['color-contrast', 'link-in-text-block'];
+
+/** What stands in the way of people with disabilities, a line each: rule and elements; by all rules, or only those given. */
+export async function findBarriers(page: Page, rules?: readonly string[]): Promise<string[]> {
   // Moving colours would be measured half-way. Other looks are there from the next frame on, and may begin to move then.
   await page.evaluate(async () => {
     for (let frame = 0; frame < 3; frame += 1) {
@@ -185,7 +188,7 @@ export async function findBarriers(page: Page): Promise<string[]> {
     }
   });
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe);
-  return page.evaluate(async () => {
+  return page.evaluate(async (runOnly) => {
     const { axe: checker } = globalThis as unknown as {
       axe: {
         run(
@@ -193,13 +196,13 @@ export async function findBarriers(page: Page): Promise<string[]> {
         ): Promise<{ violations: { id: string; impact: string; nodes: { target: string[]; failureSummary: string }[] }[] }>;
       };
     };
-    const { violations } = await checker.run({ resultTypes: ['violations'] });
+    const { violations } = await checker.run({ resultTypes: ['violations'], ...(runOnly !== undefined && { runOnly }) });
     return violations.flatMap(({ id, impact, nodes }) =>
       ['serious', 'critical'].includes(impact)
         ? nodes.map(({ target, failureSummary }) => `${id}: ${target.join(' ')}: ${failureSummary}`)
         : [],
     );
-  });
+  }, rules);
 }
 
 /** Where the page scrolls sideways: the page itself, and each part but those that are made for it, which the keyboard reaches. */
@@ -228,10 +231,14 @@ export const looks = [
 /** What is wrong with a page as it stands, in every look. */
 export async function findFaultsInAllLooks(page: Page): Promise<string[]> {
   const found: string[] = [];
+  const widths = new Set<number>();
   for (const { name, viewport, colorScheme } of looks) {
     await page.setViewportSize(viewport);
     await page.emulateMedia({ colorScheme });
-    const faults = [...(await findBarriers(page)), ...(await findSidewaysScroll(page))];
+    // In other colours a page of the same width has nothing else than before.
+    const rules = widths.has(viewport.width) ? colourRules : undefined;
+    widths.add(viewport.width);
+    const faults = [...(await findBarriers(page, rules)), ...(await findSidewaysScroll(page))];
     found.push(...faults.map((fault) => `${name}: ${fault}`));
   }
   return found;
