@@ -273,6 +273,25 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
+  test('keeps an answer that ends just before its page is loaded again', async () => {
+    const more = Promise.withResolvers<void>();
+    const { parts } = scripted([textOf('One, '), more.promise, textOf('two.'), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'Count');
+    await page.getByText('One,').waitFor();
+    // As if the page went away before anything more is written.
+    await page.evaluate(() => void (IDBObjectStore.prototype.put = () => new EventTarget() as IDBRequest<IDBValidKey>));
+    more.resolve();
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    for (let times = 0; times < 2; times += 1) {
+      await page.reload();
+      await page.getByText('One, two.').waitFor();
+    }
+    expect(await page.getByText('The page was closed').count()).toBe(0);
+  });
+
   test('folds the reasoning, and says how long it took as soon as it has ended', async () => {
     const { parts } = scripted([{ type: 'reasoning', text: 'Let me think.' }, textOf('Well, '), new Promise(() => undefined)]);
     await using gateway = await freshGateway({}, parts);
@@ -323,6 +342,7 @@ describeInChromium('a chat', () => {
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
     const { page } = it;
+    await page.locator('[aria-live]', { hasText: 'Chat' }).first().waitFor({ state: 'attached' });
     const spoken = await page.evaluateHandle(() => {
       const heard: (string | null)[] = [];
       const region = document.querySelector('[aria-live]');

@@ -32,6 +32,8 @@ export interface OpenChat {
   show(leaf: string): void;
   rename(title: string): void;
   cancel(): void;
+  /** The answer that would be lost with the page: it is running, or has just ended. */
+  unkept(): Answer | undefined;
   /** Takes in what another tab has kept of it. */
   takeIn(kept: Chat): void;
 }
@@ -83,7 +85,10 @@ export function forgetChat(id: string): void {
 }
 
 addEventListener('pagehide', () => {
-  for (const { chat, running } of opened.values()) if (running.value !== undefined) leaveAnswer(chat.value.id, running.value);
+  for (const it of opened.values()) {
+    const answer = it.unkept();
+    if (answer !== undefined) leaveAnswer(it.chat.value.id, answer);
+  }
 });
 
 onKeptElsewhere((id) => {
@@ -100,7 +105,9 @@ function withLeftAnswer(chat: Chat): Chat {
   const left = takeLeftAnswer(chat.id);
   const kept = left && chat.messages[left.id];
   if (left === undefined || kept?.role !== 'assistant' || kept.state !== 'running') return chat;
-  return { ...chat, messages: { ...chat.messages, [left.id]: left } };
+  const whole = { ...chat, messages: { ...chat.messages, [left.id]: left } };
+  if (left.state !== 'running') void keepChat(whole).catch(sayProblem);
+  return whole;
 }
 
 const cutOff = { code: 'client_disconnected', message: 'The page was closed before this answer was complete.' };
@@ -110,8 +117,14 @@ function open(first: Chat): OpenChat {
   const news = signal(0);
   const running = signal<Answer | undefined>(undefined);
   let cancel: (() => void) | undefined;
+  let finished: Answer | undefined;
 
-  const keep = (): void => void keepChat(chat.value).catch(sayProblem);
+  const keep = (): void => {
+    const kept = finished;
+    void keepChat(chat.value).then(() => {
+      if (finished === kept) finished = undefined;
+    }, sayProblem);
+  };
 
   function add(message: Message): void {
     const messages = { ...chat.value.messages, [message.id]: message };
@@ -226,6 +239,7 @@ function open(first: Chat): OpenChat {
       announce(answer.state === 'done' ? 'The answer is complete.' : (answer.error?.message ?? 'Stopped.'));
     }
     news.value += 1;
+    finished = answer;
     keep();
   }
 
@@ -233,6 +247,7 @@ function open(first: Chat): OpenChat {
     chat,
     news,
     running,
+    unkept: () => running.value ?? finished,
     send: (asked, settings) => ask(asked, chat.value.leaf, settings),
     retry: ({ parent }, settings) => void (parent !== undefined && answerTo(parent, settings)),
     edit: ({ parent, attachments = [] }, text, settings) => ask({ text, attachments }, parent, settings),
