@@ -185,7 +185,11 @@ describe('each variable', () => {
     ['HOST', 'http://x', /^HOST: "http:\/\/x" is not an address or host name; set it without scheme and port/],
     ['PORT', '65536', /^PORT: "65536" is not a whole number from 0 to 65535; set a number/],
     ['PORT', '0x50', /^PORT: "0x50" is not a whole number/],
-    ['OLLAMA_BASE_URLS', 'localhost:11434', /^OLLAMA_BASE_URLS: "localhost:11434" is not an http:\/\/ or https:\/\/ URL; begin it with http/],
+    [
+      'OLLAMA_BASE_URLS',
+      'localhost:11434',
+      /^OLLAMA_BASE_URLS: "localhost:11434" is not an http:\/\/ or https:\/\/ URL; begin it with http/,
+    ],
     ['OPENAI_API_BASE_URL', 'https://a.test?key=1', /has a query/],
     ['FUNCTION_CALLING', 'magic', /^FUNCTION_CALLING: "magic" .*auto, native, function_call, default, legacy, prompt, react, simple/],
     ['CHAT_RESPONSE_MAX_TOOL_CALL_ITERATIONS', '-1', /"-1" is not a whole number from 1 to 256.*there is no unlimited/],
