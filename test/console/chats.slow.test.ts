@@ -256,6 +256,25 @@ describeInChromium('a chat', () => {
     await page.getByText('One.').waitFor();
   });
 
+  test('leaves the focus in a question that is begun as soon as a new chat is there', async () => {
+    const { parts } = scripted([textOf('One.'), ...end]);
+    await using gateway = await freshGateway({}, parts);
+    await using it = await openPage(gateway.url);
+    const { page } = it;
+    await ask(page, 'First');
+    await page.locator('.chat-answer .chat-foot').waitFor();
+    const focused = await page.getByRole('link', { name: 'Chat', exact: true }).evaluate(async (link) => {
+      (link as HTMLElement).click();
+      while (document.querySelector('.chat-answer') !== null) await Promise.resolve();
+      document.querySelector<HTMLElement>('.composer textarea')?.focus();
+      const elsewhere: string[] = [];
+      document.addEventListener('focusin', ({ target }) => void elsewhere.push((target as Element).tagName));
+      for (let frame = 0; frame < 5; frame += 1) await new Promise(requestAnimationFrame);
+      return [document.activeElement?.tagName, ...elsewhere];
+    });
+    expect(new Set(focused)).toEqual(new Set(['TEXTAREA']));
+  });
+
   test('keeps all that had come when its page is closed, and offers another try', async () => {
     const { parts } = scripted([textOf('One, '), textOf('two'), new Promise(() => undefined)], [textOf('Three.'), ...end]);
     await using gateway = await freshGateway({}, parts);

@@ -1,5 +1,5 @@
 import type { ComponentType, JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Route, Switch, useLocation } from 'wouter-preact';
 import { mayAdminister } from '../api/access.ts';
 import { askForKey } from '../api/key.ts';
@@ -20,8 +20,8 @@ export function App(): JSX.Element {
   const drawer = useRef<HTMLDialogElement>(null);
   const isFirst = useRef(true);
   const [isMenuOpen, setMenuOpen] = useState(false);
-  // A page that was opened by a link is told to screen readers, and read from its start.
-  useEffect(() => {
+  // A page that was opened by a link is told to screen readers, and read from its start. Before the browser goes on: what is typed at once stays where it is.
+  useLayoutEffect(() => {
     drawer.current?.close();
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
     isFirst.current = false;
