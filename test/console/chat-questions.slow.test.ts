@@ -298,7 +298,7 @@ describeInChromium('a call that waits for a person', () => {
     await ask(page);
     const questions = page.getByLabel('A question waits for you');
     await questions.nth(1).waitFor();
-    expect(await page.title()).toBe('(2) Book it – toolwharf');
+    await expect.poll(() => page.title()).toBe('(2) Book it – toolwharf');
     const mark = page.getByRole('link', { name: '2 questions wait' }).filter({ visible: true });
     expect(await mark.count()).toBe(0);
     for (const { viewport, colorScheme } of looks) {
@@ -307,8 +307,8 @@ describeInChromium('a call that waits for a person', () => {
       if (viewport.width === 360) await page.getByRole('button', { name: 'Menu' }).click();
       await page.getByRole('link', { name: 'Presets' }).filter({ visible: true }).click();
       await page.getByRole('heading', { name: 'Presets', level: 1 }).waitFor();
-      expect(await page.title()).toBe('(2) Presets – toolwharf');
-      expect(await mark.count()).toBe(1);
+      await expect.poll(() => page.title()).toBe('(2) Presets – toolwharf');
+      await expect.poll(() => mark.count()).toBe(1);
       expect(await findFaultsInAllLooks(page)).toEqual([]);
       await page.setViewportSize(viewport);
       await mark.click();

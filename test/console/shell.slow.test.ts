@@ -195,7 +195,7 @@ describeInChromium('the shell', () => {
       await page.evaluate((to) => history.pushState(null, '', to), path);
       await page.getByRole('heading', { level: 1, name: heading }).waitFor();
       expect(await page.locator('h1').count()).toBe(1);
-      expect(await page.title()).toBe(`${title} – toolwharf`);
+      await expect.poll(() => page.title()).toBe(`${title} – toolwharf`);
       expect(await findFaultsInAllLooks(page)).toEqual([]);
     }
     await page.setViewportSize({ width: 1280, height: 800 });
