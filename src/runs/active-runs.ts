@@ -7,6 +7,7 @@ import type { LoggedRun, RunEnding, RunLog, RunRecorder } from '../core/runs/run
 import type { RunEvent } from '../core/runs/run-event.ts';
 import type { Emit } from '../shared/emit.ts';
 import { SlotTable } from '../shared/slot-table.ts';
+import { conversationOf } from '../core/runs/run.ts';
 import type { RunContext } from '../core/runs/run.ts';
 import { forAnotherModel } from '../chat/loop/round-messages.ts';
 import { runAsPreset } from '../chat/loop/run-as-preset.ts';
@@ -58,11 +59,11 @@ export interface ActiveRuns {
   /** Ends the runs of this caller whose answers go to this websocket session with `run_cancelled`; not those that only send it their events. */
   cancelSession: (sessionId: string, caller: Caller) => void;
   /**
-   * Ends the runs of this caller and `chat_id` with `run_cancelled`, hidden tasks excepted. Resolves when they have ended, critical sections included,
+   * Ends the runs of this caller's conversation (`conversationOf`) with `run_cancelled`, hidden tasks excepted. Resolves when they have ended, critical sections included,
    * with what their calls have done: whole rounds, as far as it is known.
    * @throws GatewayError `conflict` if one does not end in time
    */
-  interrupt: (chatId: string, caller: Caller) => Promise<ChatMessage[]>;
+  interrupt: (conversation: string, caller: Caller) => Promise<ChatMessage[]>;
   /** Cancels a single call; its run continues with the result `tool_cancelled`. False when no active call of that id is visible to this caller. */
   cancelCall: (runId: string, callId: string, caller: Caller) => boolean;
   /**
@@ -193,14 +194,14 @@ export function createActiveRuns({
   function launch(request: ChatRequest, start: RunStart): StartedRun {
     const { runId, caller, controller, readHeader, recorder, transcript, suspensionWith, model, earlier } = start;
     const { address = () => request.reply?.address } = start;
-    const { chatId, messageId, sessionId } = request;
+    const { chatId, conversationId, messageId, sessionId } = request;
     const calls = createCancellableCalls();
     const end = new RunEnd();
     const sources: Source[] = [];
     const suspension = suspensionWith({ sources, transcript });
     const stats = new RunStats({ now: services.now, caller, model, metrics, earlier });
     const modelRequests = stats.counting(recorder.modelRequests);
-    const ids = { runId, chatId, messageId, sessionId, model };
+    const ids = { runId, chatId, messageId, sessionId, model, ...(conversationId !== undefined && { conversationId }) };
     const whenOver = end.whenOver;
     const { signal } = controller;
     const run: RunContext = { ...ids, address, caller, readHeader, signal, calls, whenOver, suspension, transcript, modelRequests };
@@ -307,10 +308,10 @@ export function createActiveRuns({
       run?.controller.abort(wasCancelled());
       return run !== undefined;
     },
-    async interrupt(chatId, caller) {
+    async interrupt(conversation, caller) {
       const found = running
         .entries()
-        .filter(([, { callerId, request }]) => callerId === caller.id && request.chatId === chatId && !request.isTask);
+        .filter(([, { callerId, request }]) => callerId === caller.id && conversationOf(request) === conversation && !request.isTask);
       const reason = new GatewayError('run_cancelled', 'The run was cancelled because a later message interrupts it.');
       for (const [, { controller }] of found) controller.abort(reason);
       const ended = await Promise.all(found.map(([runId]) => whenOver(runId, limits.interruptMs)));

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { conversationOf } from '../core/runs/run.ts';
 import { eventIdOf, withinOf } from '../chat/suspend/nested-call-ids.ts';
 import { responseData } from '../core/user-input/approval.ts';
 import type { ApprovalAnswer } from '../core/user-input/approval.ts';
@@ -17,7 +18,10 @@ export interface ApprovalDecisionsOptions {
     check(token: string, call: { runId: string; waitId: string; callId: string; args: JsonObject }): 'valid' | 'expired' | 'invalid';
   };
   remembered: {
-    remember(call: { callerId: string; chatId: string | undefined; definition: string }, decision: 'approve' | 'reject'): Promise<void>;
+    remember(
+      call: { callerId: string; conversation: string | undefined; definition: string },
+      decision: 'approve' | 'reject',
+    ): Promise<void>;
   };
   log: Pick<RunLog, 'find' | 'resume'>;
   runs: Pick<ActiveRuns, 'whenOver' | 'requireReady'>;
@@ -86,8 +90,8 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
       const effect = await store.decide({ id: runId, waitId: run.waitId, callId }, answer);
       if (effect.type === 'closed') throw alreadyDecided();
       if (again !== undefined && effect.type === 'complete') return { type: 'complete', run, decided: effect.decided };
-      const { chatId } = run.request;
-      if (isRemembered) await remembered.remember({ callerId: caller.id, chatId, definition: call.definition }, answer.decision);
+      const conversation = conversationOf(run.request);
+      if (isRemembered) await remembered.remember({ callerId: caller.id, conversation, definition: call.definition }, answer.decision);
       await note(runId, { ...decisionData({ call, answer }), ...(isRemembered && { remembered: true }) });
       return effect.type === 'recorded' ? effect : { type: 'complete', run, decided: effect.decided };
     },

@@ -12,21 +12,21 @@ export interface InterruptChatOptions {
 }
 
 /**
- * Ends the runs of a caller's chat, those that wait for an approval too, before a new message of the chat is answered. Resolves as `ActiveRuns.interrupt`.
+ * Ends the runs of a caller's conversation, those that wait for an approval too, before a new message of it is answered. Resolves as `ActiveRuns.interrupt`.
  * @throws GatewayError as `ActiveRuns.interrupt`; `storage_unavailable`; `run_cancelled` if a later message has come meanwhile that interrupts as well
  */
-export type InterruptChat = (chatId: string, caller: Caller) => Promise<ChatMessage[]>;
+export type InterruptChat = (conversation: string, caller: Caller) => Promise<ChatMessage[]>;
 
 export function createInterruptChat({ runs, decisions, waitingRuns }: InterruptChatOptions): InterruptChat {
-  /** The latest message that waits, for each caller and chat. */
+  /** The latest message that waits, for each caller and conversation. */
   const latest = new Map<string, symbol>();
-  return async (chatId, caller) => {
-    const key = JSON.stringify([caller.id, chatId]);
-    const message = Symbol(chatId);
+  return async (conversation, caller) => {
+    const key = JSON.stringify([caller.id, conversation]);
+    const message = Symbol(conversation);
     latest.set(key, message);
     try {
-      const rounds = await runs.interrupt(chatId, caller);
-      for (const id of await waitingRuns.openIdsOf(caller.id, chatId)) await decisions.cancel(id);
+      const rounds = await runs.interrupt(conversation, caller);
+      for (const id of await waitingRuns.openIdsOf(caller.id, conversation)) await decisions.cancel(id);
       if (latest.get(key) === message) return rounds;
       throw new GatewayError('run_cancelled', 'The message was cancelled because a later message interrupts it.');
     } finally {

@@ -46,6 +46,6 @@ export function createChatConfigs({ store, now, onFault }: ChatConfigsOptions): 
 }
 
 /** A hash, so that the id has a fixed length however long the chat id is. */
-function idOf({ callerId, chatId, model }: ConfiguredChat): string {
-  return hash('sha256', JSON.stringify([callerId, chatId, model]), 'base64url');
+function idOf({ callerId, conversation, model }: ConfiguredChat): string {
+  return hash('sha256', JSON.stringify([callerId, conversation, model]), 'base64url');
 }

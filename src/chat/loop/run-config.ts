@@ -3,6 +3,7 @@ import { isModelAllowed } from '../../core/callers/caller.ts';
 import type { ChatConfig, ChatConfigs, ConfigChange, ConfiguredChat } from '../../core/chat/chat-config.ts';
 import type { ChatEvent, ChatRequest } from '../../core/chat/chat.ts';
 import type { PresetFinder } from '../../core/models/preset.ts';
+import { conversationOf } from '../../core/runs/run.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
@@ -31,8 +32,8 @@ export interface RunConfigOptions {
 }
 
 /**
- * Changes last for the chat of the request; without a `chat_id` they last for the run, and so do those of a preset that was called as a tool. Hidden
- * tasks, such as a title, are asked of the model that they name.
+ * Changes last for the conversation of the request, or for the run where it has none. Those of a preset that was called as a tool last for the run.
+ * Hidden tasks, such as a title, are sent to the model that they name.
  */
 export function createRunConfig(first: ChatRequest, { run, configs, presets }: RunConfigOptions): RunConfig {
   const chat = chatOf(first, run);
@@ -111,9 +112,10 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
   return runConfig;
 }
 
-function chatOf({ chatId, isTask }: ChatRequest, { caller, model, presetPath }: RunContext): ConfiguredChat | undefined {
-  if (chatId === undefined || model === undefined || isTask || presetPath !== undefined) return undefined;
-  return { callerId: caller.id, chatId, model };
+function chatOf(request: ChatRequest, { caller, model, presetPath }: RunContext): ConfiguredChat | undefined {
+  const conversation = conversationOf(request);
+  if (conversation === undefined || model === undefined || request.isTask || presetPath !== undefined) return undefined;
+  return { callerId: caller.id, conversation, model };
 }
 
 /** The preset may have been deleted, or the key limited, since the conversation was handed over. */

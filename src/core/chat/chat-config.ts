@@ -22,10 +22,10 @@ export interface ChatConfig {
   created: number;
 }
 
-/** The chat of a caller, and the model that its requests name. */
+/** A caller's conversation (`conversationOf`), and the model that its requests name. */
 export interface ConfiguredChat {
   callerId: string;
-  chatId: string;
+  conversation: string;
   model: string;
 }
 

@@ -136,6 +136,8 @@ export interface ChatRequest {
   toolTimeoutMs: number | undefined;
   sessionId: string | undefined;
   chatId: string | undefined;
+  /** The conversation of a request without `chatId`: that of a socket session. Clients cannot set it. */
+  conversationId?: string;
   messageId: string | undefined;
   /** `{{NAME}}` → value, for system prompts and templates. */
   variables: Record<string, string>;

@@ -13,6 +13,8 @@ export interface RunContext {
   readonly runId: string;
   readonly caller: Caller;
   readonly chatId: string | undefined;
+  /** As in `ChatRequest`; read it with `conversationOf`. */
+  readonly conversationId?: string | undefined;
   readonly messageId: string | undefined;
   /** The model as the client's request names it, whatever preset answers; absent when a single function is invoked. */
   readonly model?: string;
@@ -56,6 +58,14 @@ export interface RunContext {
   readonly modelRequests?: ModelRequestLog | undefined;
   /** Where requests to tool servers are added, for a caller who may see their addresses and asks for it. */
   readonly recordedRequests?: RecordedRequest[] | undefined;
+}
+
+/**
+ * The caller's conversation for which function state, changed tools and instructions, hand-offs and remembered approvals are kept: that of the
+ * `chat_id`, otherwise that of the socket session. Undefined: these last for the run only.
+ */
+export function conversationOf({ chatId, conversationId }: Pick<RunContext, 'chatId' | 'conversationId'>): string | undefined {
+  return chatId === undefined || chatId === '' ? conversationId : chatId;
 }
 
 /** Whether questions can reach a user while the run goes on. */

@@ -138,8 +138,8 @@ export interface WaitingRunStore {
   close(id: string, waitId?: string): Promise<boolean>;
   /** Ids of open runs that have not expired at this time. */
   openIds(time: number): Promise<string[]>;
-  /** Ids of this caller's open runs of a chat. `chatId` must not be empty. */
-  openIdsOf(callerId: string, chatId: string): Promise<string[]>;
+  /** Ids of this caller's open runs of a conversation (`conversationOf`). */
+  openIdsOf(callerId: string, conversation: string): Promise<string[]>;
   /** Deletes runs that expired before this time. */
   prune(time: number): Promise<void>;
   /** Of a key also those of its people. */

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import { limits } from '../../core/limits.ts';
+import { conversationOf } from '../../core/runs/run.ts';
 import type { LoggedRun } from '../../core/runs/run-log.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../core/runs/suspended-run.ts';
 import { isJsonObject } from '../../shared/json.ts';
@@ -30,7 +31,7 @@ export async function openApprovalPage({ run, answers, caller, refused }: OpenAp
   if (again !== undefined) return failedAnswerPage(again.decided, refused?.message);
   const open = calls.filter(({ id }) => !answers.has(id));
   const title = open.length === 1 ? 'May this call run?' : `May these ${open.length} calls run?`;
-  const canRemember = request.chatId !== undefined;
+  const canRemember = conversationOf(request) !== undefined;
   const showing = { canRemember, refused };
   const body = html`<h1>${title}</h1>
     <p>

@@ -5,12 +5,12 @@ import type { SendElicitation } from '../../core/user-input/send-elicitation.ts'
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { canBeAsked } from '../../core/runs/run.ts';
+import { canBeAsked, conversationOf } from '../../core/runs/run.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ApprovalDecision, ApprovalGate, ApprovalRequest } from '../../core/user-input/approval-gate.ts';
 import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
 import { definitionOf } from './remembered-approvals.ts';
-import type { RememberedApprovals } from './remembered-approvals.ts';
+import type { ApprovalScope, RememberedApprovals } from './remembered-approvals.ts';
 
 export interface ApprovalGateOptions {
   sendElicitation: SendElicitation;
@@ -129,8 +129,8 @@ function emitResponse(request: ApprovalRequest, data: JsonObject): void {
   request.emit({ type: 'approval.response', data: { ...data, tool: request.tool.spec.name } });
 }
 
-function scopeOf({ run, tool }: ApprovalRequest): { callerId: string; chatId: string | undefined; definition: string } {
-  return { callerId: run.caller.id, chatId: run.chatId, definition: definitionOf(tool) };
+function scopeOf({ run, tool }: ApprovalRequest): ApprovalScope {
+  return { callerId: run.caller.id, conversation: conversationOf(run), definition: definitionOf(tool) };
 }
 
 function promptFor({ tool }: ApprovalRequest): { title: string; message: string } {

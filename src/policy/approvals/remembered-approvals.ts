@@ -3,16 +3,17 @@ import type { NoteStore } from '../../core/stores/note-store.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 
-/** A caller's decisions on functions for the rest of a chat, for a day at most. */
+/** A caller's decisions on functions for the rest of a conversation, for a day at most. */
 export interface RememberedApprovals {
-  /** Does nothing without a chat. */
+  /** Does nothing without a conversation. */
   remember(scope: ApprovalScope, decision: 'approve' | 'reject'): Promise<void>;
   find(scope: ApprovalScope): Promise<'approve' | 'reject' | undefined>;
 }
 
 export interface ApprovalScope {
   callerId: string;
-  chatId: string | undefined;
+  /** From `conversationOf`. */
+  conversation: string | undefined;
   /** From `definitionOf`: a function that has changed needs another approval. */
   definition: string;
 }
@@ -29,13 +30,13 @@ const bounds = { maxNotes: limits.rememberedApprovals, maxCharacters: limits.rem
 export function createRememberedApprovals({ store, now, onFault }: RememberedOptions): RememberedApprovals {
   return {
     async remember(scope, decision) {
-      if (scope.chatId === undefined) return;
+      if (scope.conversation === undefined) return;
       const { callerId } = scope;
       const note = { id: idOf(scope), callerId, value: decision, expires: now() + limits.rememberedApprovalMs };
       await store.save(note, { ...bounds, time: now() }).catch(onFault);
     },
     async find(scope) {
-      if (scope.chatId === undefined) return undefined;
+      if (scope.conversation === undefined) return undefined;
       const found = await store.find(idOf(scope), now()).catch(onFault);
       // Anything else is no decision.
       return found === 'approve' || found === 'reject' ? found : undefined;
@@ -44,9 +45,9 @@ export function createRememberedApprovals({ store, now, onFault }: RememberedOpt
 }
 
 /** A digest, because a definition contains a whole schema. */
-function idOf({ callerId, chatId, definition }: ApprovalScope): string {
+function idOf({ callerId, conversation, definition }: ApprovalScope): string {
   return createHash('sha256')
-    .update(JSON.stringify([callerId, chatId, definition]))
+    .update(JSON.stringify([callerId, conversation, definition]))
     .digest('base64');
 }
 

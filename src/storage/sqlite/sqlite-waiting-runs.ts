@@ -2,6 +2,7 @@ import { hash, randomUUID } from 'node:crypto';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as yieldToEventLoop } from 'node:timers/promises';
 import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
+import { conversationOf } from '../../core/runs/run.ts';
 import type { DecisionEffect, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
 import { chooseLossesOfOthers } from '../../shared/fair-shares.ts';
 import type { Loss } from '../../shared/fair-shares.ts';
@@ -79,7 +80,7 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
               characters,
               encrypted,
               partsId,
-              chatKeyOf(run.callerId, run.request.chatId),
+              chatKeyOf(run.callerId, conversationOf(run.request)),
             );
           return { closedIds, partsIds };
         });
@@ -140,10 +141,10 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
         return selectAll<{ id: string }>(database, sql, time).map(({ id }) => id);
       }),
 
-    openIdsOf: (callerId, chatId) =>
+    openIdsOf: (callerId, conversation) =>
       connection.read((database) => {
         const sql = 'SELECT id FROM waiting_runs WHERE chat = ? AND is_open = 1';
-        return selectAll<{ id: string }>(database, sql, chatKeyOf(callerId, chatId)).map(({ id }) => id);
+        return selectAll<{ id: string }>(database, sql, chatKeyOf(callerId, conversation)).map(({ id }) => id);
       }),
 
     async deleteAllOf(callerId) {
@@ -169,9 +170,9 @@ const insert = `INSERT INTO waiting_runs (id, caller_id, wait_id, expires, is_op
   chat = excluded.chat`;
 const insertPart = 'INSERT INTO waiting_run_parts (parts_id, position, expires, part) VALUES (?, ?, ?, ?)';
 
-/** Empty without a chat. */
-function chatKeyOf(callerId: string, chatId: string | undefined): string {
-  return chatId === undefined || chatId === '' ? '' : hash('sha256', JSON.stringify(['chat', callerId, chatId]), 'base64url');
+/** Empty without a conversation. */
+function chatKeyOf(callerId: string, conversation: string | undefined): string {
+  return conversation === undefined ? '' : hash('sha256', JSON.stringify(['chat', callerId, conversation]), 'base64url');
 }
 
 interface Row {

@@ -5,7 +5,7 @@ import { createRememberedApprovals } from '../../../src/policy/approvals/remembe
 import type { RememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
 import { memoryNotes } from '../../_support/memory-stores.ts';
 
-const place = (fields: object = {}) => ({ callerId: 'ada', chatId: 'one', definition: 'pay', ...fields });
+const place = (fields: object = {}) => ({ callerId: 'ada', conversation: 'one', definition: 'pay', ...fields });
 const rememberedAt = (now: () => number, memory = memoryNotes()): RememberedApprovals =>
   createRememberedApprovals({ store: memory, now, onFault: () => undefined });
 
@@ -14,7 +14,7 @@ test('a decision holds for its caller, chat and definition, until it is old or r
   const remembered = rememberedAt(() => time);
   await remembered.remember(place(), 'approve');
   expect(await remembered.find(place())).toBe('approve');
-  for (const other of [{ callerId: 'bob' }, { chatId: 'two' }, { definition: 'pay more' }, { chatId: undefined }])
+  for (const other of [{ callerId: 'bob' }, { conversation: 'two' }, { definition: 'pay more' }, { conversation: undefined }])
     expect(await remembered.find(place(other))).toBeUndefined();
   await remembered.remember(place(), 'reject');
   expect(await remembered.find(place())).toBe('reject');
@@ -24,8 +24,8 @@ test('a decision holds for its caller, chat and definition, until it is old or r
 
 test('without a chat nothing is remembered', async () => {
   const remembered = rememberedAt(() => 0);
-  await remembered.remember(place({ chatId: undefined }), 'approve');
-  expect(await remembered.find(place({ chatId: undefined }))).toBeUndefined();
+  await remembered.remember(place({ conversation: undefined }), 'approve');
+  expect(await remembered.find(place({ conversation: undefined }))).toBeUndefined();
 });
 
 test('the oldest are forgotten beyond the limit', async () => {
@@ -34,8 +34,8 @@ test('the oldest are forgotten beyond the limit', async () => {
   const memory: NoteStore = { ...notes, save: (note, bounds) => notes.save(note, { ...bounds, maxNotes: bounds.maxNotes / 1_000 }) };
   const remembered = rememberedAt(() => 0, memory);
   for (let index = 0; index <= limits.rememberedApprovals / 1_000; index += 1)
-    await remembered.remember(place({ chatId: `chat ${index}` }), 'approve');
-  const found = [await remembered.find(place({ chatId: 'chat 0' })), await remembered.find(place({ chatId: 'chat 1' }))];
+    await remembered.remember(place({ conversation: `chat ${index}` }), 'approve');
+  const found = [await remembered.find(place({ conversation: 'chat 0' })), await remembered.find(place({ conversation: 'chat 1' }))];
   expect(found).toEqual([undefined, 'approve']);
 });
 

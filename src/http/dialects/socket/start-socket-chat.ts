@@ -26,6 +26,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
       ...sent,
       messages: [...prompts, ...history, ...asked],
       ...(history.length > 0 && { hasExecutedCalls: true as const }),
+      ...(conversation.id.of === 'session' && { conversationId: `session:${conversation.id.id}` }),
     };
     const { run, stream, stats } = runs.start(request, { caller, controller, readHeader, address });
     run.whenOver?.(onOver);

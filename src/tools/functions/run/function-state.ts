@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { NoteStore } from '../../../core/stores/note-store.ts';
 import { limits } from '../../../core/limits.ts';
+import { conversationOf } from '../../../core/runs/run.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import { FairMap } from '../../../shared/fair-map.ts';
 import type { JsonValue } from '../../../shared/json.ts';
 import type { FunctionState, StateUpdate } from '../define/function-definition.ts';
 import { toStateUpdate } from '../define/state-update.ts';
 
-/** The state that functions keep, by caller and chat. */
+/** The state that functions keep, by caller and conversation. */
 export interface FunctionStates {
   /** Reads the state of a run's chat as it is now; what is saved later is seen as well. */
   read(run: RunContext): Promise<Pick<FunctionState, 'get'>>;
@@ -42,7 +43,7 @@ type Changes = ReadonlyMap<string, StateUpdate>;
 const bounds = { maxNotes: limits.stateChats, maxCharacters: limits.stateLastingCharacters };
 const noEntries: Entries = new Map();
 
-/** Without `storage`, state is lost when the process ends. A run without a chat has its own state, which is dropped with the run. */
+/** Without `storage`, state is lost when the process ends. A run without a conversation has its own state, which is dropped with the run. */
 export function createFunctionStates(storage?: StateStorage): FunctionStates {
   const chats = new FairMap<Entries>({ entries: limits.stateChats, characters: limits.stateTotalCharacters });
   /** How many calls have each chat's state open. */
@@ -74,9 +75,10 @@ export function createFunctionStates(storage?: StateStorage): FunctionStates {
     chatStorage: StateStorage | undefined;
   }
 
-  function placeOf({ caller, chatId, runId }: RunContext): Place {
-    const chat = JSON.stringify([caller.id, chatId ?? { run: runId }]);
-    return { chat, owner: caller.id, chatStorage: chatId === undefined ? undefined : storage };
+  function placeOf(run: RunContext): Place {
+    const conversation = conversationOf(run);
+    const chat = JSON.stringify([run.caller.id, conversation ?? { run: run.runId }]);
+    return { chat, owner: run.caller.id, chatStorage: conversation === undefined ? undefined : storage };
   }
 
   /** The saved state, always as it is now. If the chat's memory was given up meanwhile, as it was before. */
