@@ -179,6 +179,8 @@ export const limits = {
   cachedResultsCharacters: 16 * 1024 * 1024,
   /** Results of calls with longer arguments are not cached. */
   cacheKeyCharacters: 4_096,
+  /** Files that are taken out of one result; further ones stay in its text. A client shows each of them. */
+  resultFiles: 1_000,
   /** A file in an event, as a `data:` URI: large enough for a picture, not for an archive. */
   eventFileCharacters: 1_400_000,
 

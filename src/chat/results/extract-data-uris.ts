@@ -1,15 +1,15 @@
+import { limits } from '../../core/limits.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { ToolFile } from '../../core/tools/tool.ts';
 
-/** Shorter ones are icons or examples, and cost fewer tokens than a note. */
-const minCharacters = 256;
 /** Media type, parameters, and whether the rest is base64 (RFC 2397). */
 const dataAddress = /^data:(?<type>[a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64})?(?:;[a-z0-9._-]{1,64}=[^;,]{0,128}){0,8}(?<base64>;base64)?,/i;
 
 /**
- * Replaces `data:` URIs in a result, at any depth, by notes: no model can read them, and one image would fill its context. Returns the same object if
- * there are none. The recursion depth is limited by the parser.
+ * Takes the `data:` URIs (RFC 2397) out of a result, at any depth, as files for the client. The model reads a note instead, because one image would fill
+ * its context; a URI that is shorter than its note stays in the text. The value is returned as it is if nothing in it changes. The recursion depth is
+ * limited by the parser.
  */
 export function extractDataUris(value: JsonValue): { value: JsonValue; files: ToolFile[] } {
   const files: ToolFile[] = [];
@@ -28,13 +28,13 @@ function without(value: JsonValue, files: ToolFile[]): JsonValue {
 }
 
 function withoutFile(text: string, files: ToolFile[]): string {
-  if (text.length < minCharacters || !text.startsWith('data:')) return text;
+  if (text[4] !== ':' || files.length >= limits.resultFiles) return text;
   const found = dataAddress.exec(text.slice(0, 2_048));
   if (found === null) return text;
   const { type = 'text/plain', base64 } = found.groups ?? {};
-  const length = text.length - found[0].length;
-  const sizeBytes = base64 === undefined ? length : Math.floor((length * 3) / 4);
+  const data = text.slice(found[0].length);
+  const sizeBytes = base64 === undefined ? data.length : Buffer.byteLength(data, 'base64');
   const mention = `[file ${files.length + 1}: ${type}, ${Math.ceil(sizeBytes / 1024)} kB, not shown here]`;
   files.push({ type, url: text, sizeBytes, mention });
-  return mention;
+  return mention.length < text.length ? mention : text;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
 import { extractDataUris } from '../../../src/chat/results/extract-data-uris.ts';
 
 const picture = `data:image/png;base64,${'A'.repeat(4_096)}`;
@@ -29,12 +30,30 @@ describe('files in a result', () => {
   it.each([
     [`data:,${'x'.repeat(400)}`, 'text/plain'],
     [`data:text/csv;charset=utf-8,${'a,b '.repeat(100)}`, 'text/csv'],
-    [`DATA:image/png;base64,${'A'.repeat(400)}`, undefined],
+    [`DATA:image/png;base64,${'A'.repeat(400)}`, 'image/png'],
   ])('%s is read as the type that it states', (text, type) => {
-    expect(extractDataUris([text]).files.map((file) => file.type)).toEqual(type === undefined ? [] : [type]);
+    expect(extractDataUris([text]).files.map((file) => file.type)).toEqual([type]);
   });
 
-  it.each([['data:image/gif;base64,R0lGODlh'], [`data: ${'about weather '.repeat(40)}`], [`dataset:${'x'.repeat(400)}`]])(
+  it('reach the client however short they are; one that is shorter than its note stays in the text [S4-34]', () => {
+    const icon = `data:image/gif;base64,${'R0lG'.repeat(16)}AA==`;
+    const tiny = 'data:text/plain,hello';
+    const { value, files } = extractDataUris({ icon, tiny, words: 'the code' });
+    expect(value).toEqual({ icon: '[file 1: image/gif, 1 kB, not shown here]', tiny, words: 'the code' });
+    expect(files).toMatchObject([
+      { type: 'image/gif', url: icon, sizeBytes: 49 },
+      { type: 'text/plain', url: tiny, sizeBytes: 5 },
+    ]);
+  });
+
+  it('beyond the limit stay in the text', () => {
+    const value = Array.from({ length: limits.resultFiles + 1 }, () => picture);
+    const found = extractDataUris(value);
+    expect(found.files).toHaveLength(limits.resultFiles);
+    expect((found.value as string[]).at(-1)).toBe(picture);
+  });
+
+  it.each([[`data: ${'about weather '.repeat(40)}`], ['data:about,weather'], [`dataset:${'x'.repeat(400)}`]])(
     '%s stays as it is',
     (text) => {
       const value = { text };
