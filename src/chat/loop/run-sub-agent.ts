@@ -16,7 +16,7 @@ import type { Emit } from '../../shared/emit.ts';
 import { asSentence } from '../../shared/as-sentence.ts';
 import { nestedSuspension } from '../suspend/nested-suspension.ts';
 
-/** The interval of progress events, which keep the outer call's idle limit from expiring. */
+/** The interval of the progress events that show the user that the preset is at work. */
 const heartbeatMs = 1_000;
 
 /**
@@ -39,8 +39,7 @@ export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAg
     const modelRequests = run.modelRequests && requestsWithin(run.modelRequests, invocation.callId);
     const inner: RunContext = { ...run, ...within, ...(calls && { calls }), ...(modelRequests && { modelRequests }) };
     const services = servicesOf();
-    const thinking = pauseWhileAsked(context);
-    const outside = { callId: invocation.callId, context, thinking, now: services.now };
+    const outside = { callId: invocation.callId, context, now: services.now };
     try {
       await runAsPreset(
         request,
@@ -51,8 +50,6 @@ export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAg
       signal.throwIfAborted();
       if (error instanceof GatewayError) return failure(`${asSentence(error.message)}${describeCalls(output)}`, output);
       throw error;
-    } finally {
-      thinking.end();
     }
     if (suspension?.waiting !== undefined) {
       context?.waitFor(suspension.waiting);
@@ -118,17 +115,15 @@ function requestsWithin(log: ModelRequestLog, outer: string): ModelRequestLog {
 interface Outside {
   callId: string;
   context: ToolContext | undefined;
-  thinking: ReturnType<typeof pauseWhileAsked>;
   now: () => number;
 }
 
 /** Collects the nested run's text and forwards its events. The outer run itself reports that it waits. */
-function forwardEvents(output: NestedOutput, { callId, context, thinking, now }: Outside, isSuspended: () => boolean): Emit<ChatEvent> {
+function forwardEvents(output: NestedOutput, { callId, context, now }: Outside, isSuspended: () => boolean): Emit<ChatEvent> {
   let shownAt = now();
 
   async function show(events: readonly RunEvent[]): Promise<void> {
     for (const event of events) {
-      thinking.note(event);
       noteCall(event, output);
       if (!eventsOfCall.has(event.type)) await context?.emit(nested(event, callId));
       if (event.type !== 'tool.call') continue;
@@ -148,25 +143,6 @@ function forwardEvents(output: NestedOutput, { callId, context, thinking, now }:
       else if (event.type === 'run-event') runEvents.push(event.event);
     }
     return runEvents.length > 0 || now() - shownAt >= heartbeatMs ? show(runEvents) : undefined;
-  };
-}
-
-/** A human may take long to decide, so no time limit of the call runs while a nested approval is pending. */
-function pauseWhileAsked(context: ToolContext | undefined): { note(event: RunEvent): void; end(): void } {
-  const asked = new Set<unknown>();
-  let goOn: (() => void) | undefined;
-  function end(): void {
-    goOn?.();
-    goOn = undefined;
-  }
-  return {
-    note({ type, data: { id } }) {
-      if (type === 'approval.request') asked.add(id);
-      if (type === 'approval.response' || type === 'tool.result') asked.delete(id);
-      if (asked.size > 0) goOn ??= context?.pause();
-      else end();
-    },
-    end,
   };
 }
 

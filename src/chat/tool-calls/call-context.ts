@@ -58,7 +58,6 @@ export function createContext(
       if (!supervision.isOver()) said.changes = { ...said.changes, ...change };
     }),
     emit: async (event) => scope.emit?.(event),
-    pause: () => supervision.pause(),
     critical: (work) => supervision.critical(work),
     ...createElicitation({ run, elicitations, supervision, tool: tool.spec.name, args }),
     stop: () => void (said.isStopped = true),

@@ -22,7 +22,9 @@ export interface Execution {
  */
 export async function executeToolCall(execution: Execution): Promise<{ outcome: ToolOutcome; attempts: number }> {
   const { prepared, settings, supervision, timeoutMs } = execution;
-  supervision.startLimits({ idleMs: timeoutMs, totalMs: settings.totalTimeoutMs ?? limits.toolTotalTimeoutMs });
+  // A preset works as it does when it is asked directly: its model requests and its own calls have time limits, and its rounds are bounded.
+  if (prepared.tool.kind !== 'preset')
+    supervision.startLimits({ idleMs: timeoutMs, totalMs: settings.totalTimeoutMs ?? limits.toolTotalTimeoutMs });
   const first = await attempt(execution);
   if (!mayRetry(prepared.tool, first)) return { outcome: first, attempts: 1 };
   const { promise: rested, resolve } = Promise.withResolvers<undefined>();

@@ -40,14 +40,16 @@ export function superviseCall(): Supervision {
     ending = why;
     if (criticalSections === 0) takeEffect(why);
   }
-  let idleLimitMs = Number.POSITIVE_INFINITY;
-  let totalLimitMs = Number.POSITIVE_INFINITY;
-  let totalLeftMs = Number.POSITIVE_INFINITY;
+  let areLimitsSet = false;
+  let idleLimitMs = 0;
+  let totalLimitMs = 0;
+  let totalLeftMs = 0;
   let startedAt = 0;
   let pauses = 0;
   let idle: NodeJS.Timeout | undefined;
   let total: NodeJS.Timeout | undefined;
   function start(): void {
+    if (!areLimitsSet) return;
     startedAt = performance.now();
     idle = setTimeout(() => end({ type: 'timeout', limitMs: idleLimitMs }), idleLimitMs);
     total = setTimeout(() => {
@@ -68,6 +70,7 @@ export function superviseCall(): Supervision {
     end,
     startLimits({ idleMs, totalMs }) {
       stop();
+      areLimitsSet = true;
       idleLimitMs = Math.min(idleMs, totalMs);
       totalLimitMs = totalMs;
       totalLeftMs = totalMs;

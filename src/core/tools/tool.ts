@@ -118,7 +118,7 @@ export interface ToolInvocation {
   run: RunContext;
   /** Aborted when the client disconnects, when this call is cancelled, and by the time limits; not during a critical section. */
   signal: AbortSignal;
-  /** Time limit without progress; the total limit of a call applies as well. */
+  /** Time limit without progress; the total limit of a call applies as well. Presets have neither. */
   timeoutMs: number;
   /** For tools that can fetch more than they return; absent if no model can read on. */
   results?: ResultStore;
@@ -142,8 +142,6 @@ export interface ToolContext {
   say(text: string): Promise<void>;
   /** Emits an event of the run; resolves when it is delivered. */
   emit(event: RunEvent): Promise<void>;
-  /** Pauses the time limits of the call while a human is asked, until the returned function is called. */
-  pause(): () => void;
   /**
    * Runs work that must not be interrupted: a cancellation, a disconnected client and the limit without progress take effect after it; the total limit
    * does not wait. Rejects with the signal's reason if the call has ended already.

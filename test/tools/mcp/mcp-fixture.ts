@@ -69,7 +69,6 @@ export function callTool(
     progress: async () => undefined,
     say: async () => undefined,
     emit: async () => undefined,
-    pause: () => () => undefined,
     critical: async (work) => work(),
     ask: async () => undefined,
     confirm: async () => false,
