@@ -70,14 +70,15 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
     if (result.suspended === undefined) await queue.emit(resultEvents(result));
     return result;
   });
-  // Prevents an unhandled rejection while an earlier call is awaited.
-  for (const call of running) call.catch(() => undefined);
+  // Rejects as soon as any call ends the run, whatever its place.
+  const all = Promise.all(running);
+  // Prevents an unhandled rejection while the events of the calls are emitted.
+  all.catch(() => undefined);
   const unlessFailed = <Value>(work: Promise<Value>): Promise<Value> => Promise.race([work, queue.failed]);
   try {
     if (resumed === undefined) await unlessFailed(queue.emit([...limitEvents(calls.length, round), ...callEvents(prepared, settings)]));
     open();
-    const results: ToolCallResult[] = [];
-    for (const call of running) results.push(await unlessFailed(call));
+    const results = await unlessFailed(all);
     await unlessFailed(queue.close());
     return results;
   } finally {

@@ -3,6 +3,7 @@ import { createResultCache } from '../../../src/chat/results/result-cache.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
 import type { ApprovalDecision, ApprovalRequest } from '../../../src/core/user-input/approval-gate.ts';
+import { ToolError } from '../../../src/core/tools/tool.ts';
 import type { FollowUp, Tool, ToolContext, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { collect, eventsOf, runContext, textOfEvents, toolNamed } from '../../_support/tools.ts';
@@ -264,4 +265,27 @@ test('failures and functions without a time are never cached', async () => {
     await collect(loop(model, tools, { settings: callSettings({ cache }) }));
   }
   expect([failing.mock.calls.length, plain.mock.calls.length]).toEqual([2, 2]);
+});
+
+test.each([
+  ['before', ['ending', 'slow']],
+  ['behind', ['slow', 'ending']],
+])('a call that ends the run ends it at once, also where it stands %s one that still runs [S2-13, S2-14, S0-13]', async (_, order) => {
+  const never = new Promise<ToolOutcome>(() => undefined);
+  const signals: AbortSignal[] = [];
+  const slow: Tool = {
+    ...toolNamed('slow', 1, { isParallel: true }),
+    run: ({ signal }) => {
+      signals.push(signal);
+      return never;
+    },
+  };
+  const fails = async (): Promise<ToolOutcome> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    throw new ToolError('The pump is on fire.');
+  };
+  const ending = toolNamed('ending', fails, { isParallel: true, onError: 'abort' });
+  const model = new ScriptedModel(calls(...order.map((name): [string, unknown] => [name, {}])));
+  await expect(collect(loop(model, [slow, ending]))).rejects.toThrow("The tool 'ending' ended the run: The pump is on fire.");
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
 });
