@@ -61,8 +61,9 @@ const toolsetOptions: Record<string, OptionRule> = {
  * @throws TypeError that names the function and how to fix it, so that an unusable function is never offered to a model
  */
 export function defineTool<Parameters extends ToolParameters>(definition: ToolDefinition<Parameters>): FunctionTool {
-  requireNoProblem('defineTool', definition, problemOfTool);
-  const { name, description, parameters, ...options } = definition as unknown as ToolDefinition;
+  const fields = readDefinition(definition, [...toolFields, ...Object.keys(toolOptions)]);
+  requireNoProblem('defineTool', fields, problemOfTool);
+  const { name, description, parameters, ...options } = fields as unknown as ToolDefinition;
   try {
     const { schema, readArguments } = readSchema(parameters);
     return Object.freeze({
@@ -71,7 +72,7 @@ export function defineTool<Parameters extends ToolParameters>(definition: ToolDe
       description,
       parameters: schema,
       readArguments,
-      options: Object.freeze({ ...options }),
+      options: Object.freeze(options),
     });
   } catch (error) {
     throw new TypeError(`defineTool "${name}": parameters: ${error instanceof Error ? error.message : String(error)}.`, { cause: error });
@@ -83,25 +84,42 @@ export function defineTool<Parameters extends ToolParameters>(definition: ToolDe
  * @throws TypeError that names the toolset and how to fix it, for example when two functions have the same name
  */
 export function defineToolset(definition: ToolsetDefinition): Toolset {
-  requireNoProblem('defineToolset', definition, problemOfToolset);
-  return Object.freeze({ [toolsetMark]: true as const, ...definition, tools: Object.freeze([...definition.tools]) });
+  const fields = readDefinition(definition, [...toolsetFields, ...Object.keys(toolsetOptions)]);
+  requireNoProblem('defineToolset', fields, problemOfToolset);
+  const toolset = fields as unknown as ToolsetDefinition;
+  return Object.freeze({ [toolsetMark]: true as const, ...toolset, tools: Object.freeze([...toolset.tools]) });
 }
 
 type Fields = Record<string, unknown>;
 
+/**
+ * The fields of a definition. Those of a class instance may be inherited, or use `this`, and its other fields are its own business. Undefined if it is no
+ * object.
+ */
+function readDefinition(definition: unknown, known: readonly string[]): Fields | undefined {
+  if (typeof definition !== 'object' || definition === null) return undefined;
+  const given = definition as Fields;
+  const prototype: unknown = Object.getPrototypeOf(given);
+  const isInstance = prototype !== Object.prototype && prototype !== null;
+  const names = isInstance ? known.filter((name) => name in given) : Object.keys(given);
+  return Object.fromEntries(names.map((name) => [name, boundTo(given, given[name])]));
+}
+
+function boundTo(owner: object, value: unknown): unknown {
+  return typeof value === 'function' ? (value.bind(owner) as unknown) : value;
+}
+
 /** The definition is checked at run time, because types are stripped when a module is loaded and a `.js` module never had any. */
 function requireNoProblem(
   caller: 'defineTool' | 'defineToolset',
-  definition: unknown,
+  fields: Fields | undefined,
   problemOf: (fields: Fields) => string | undefined,
 ): void {
-  const isObject = typeof definition === 'object' && definition !== null;
-  const fields = isObject ? (definition as Fields) : {};
   const idField = caller === 'defineTool' ? 'name' : 'id';
   const example = (caller === 'defineTool' ? toolFields : toolsetFields).join(', ');
-  const problem = isObject ? problemOf(fields) : `pass an object, as in ${caller}({ ${example} })`;
+  const problem = fields === undefined ? `pass an object, as in ${caller}({ ${example} })` : problemOf(fields);
   if (problem === undefined) return;
-  const id = fields[idField];
+  const id = fields?.[idField];
   throw new TypeError(
     `${caller} ${typeof id === 'string' ? `"${id.slice(0, 80)}"` : `without ${idField === 'id' ? 'an' : 'a'} ${idField}`}: ${problem}.`,
   );

@@ -7,6 +7,73 @@ import { z } from 'zod';
 const sound = { name: 'f', description: 'Does it', parameters: z.object({}), execute: () => 1 };
 const define = (fields: object): FunctionTool => defineTool({ ...sound, ...fields });
 
+describe('a definition that is an instance of a class', () => {
+  const calledBy = (tool: FunctionTool): unknown => tool.options.execute({}, {} as FunctionContext);
+
+  test('has its inherited and private members, whatever other fields it has [S0-9]', async () => {
+    abstract class Query {
+      description = 'Asks the database';
+      parameters = { type: 'object' as const, properties: {} };
+      timeoutMs = 2_000;
+      connection: { rows: string[] };
+      constructor(connection: { rows: string[] }) {
+        this.connection = connection;
+      }
+      execute(): unknown {
+        return this.find();
+      }
+      protected abstract find(): unknown;
+    }
+    class AllRows extends Query {
+      #column = 'row';
+      get name(): string {
+        return `all_${this.#column}s`;
+      }
+      needsApproval(): boolean {
+        return this.connection.rows.length > 1;
+      }
+      protected find(): unknown {
+        return this.connection.rows.map((row) => `${this.#column} ${row}`);
+      }
+    }
+    const tool = defineTool(new AllRows({ rows: ['a', 'b'] }));
+    expect(tool).toMatchObject({ name: 'all_rows', description: 'Asks the database', options: { timeoutMs: 2_000 } });
+    expect(calledBy(tool)).toEqual(['row a', 'row b']);
+    const { needsApproval } = tool.options;
+    expect(typeof needsApproval === 'function' && (await needsApproval({}, {} as FunctionContext))).toBe(true);
+    const set = defineToolset(
+      new (class {
+        id = 'database';
+        tools = [tool];
+        state = 'closed';
+        setup(): string {
+          return (this.state = 'open');
+        }
+      })(),
+    );
+    expect([set.id, set.tools, set.setup?.()]).toEqual(['database', [tool], 'open']);
+  });
+
+  test('is told what is wrong with it', () => {
+    class Nameless {
+      description = 'Does it';
+      parameters = z.object({});
+      execute = (): number => 1;
+    }
+    expect(() => defineTool(new Nameless() as unknown as ToolDefinition)).toThrow(/^defineTool without a name: name is missing/);
+  });
+
+  test('and a plain object may use `this` as well', () => {
+    const definition = {
+      ...sound,
+      execute(this: { description: string }) {
+        return this.description;
+      },
+    };
+    expect(calledBy(defineTool(definition as unknown as ToolDefinition))).toBe('Does it');
+  });
+});
+
 describe('a definition that cannot work', () => {
   test.each<[string, object, RegExp]>([
     ['no name', { name: undefined }, /^defineTool without a name: name is missing; give it one/],
