@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { backendOf, listen, testApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
@@ -16,6 +17,7 @@ afterEach(async () => {
 const toolServers = [{ url: 'http://10.0.0.7:8000', openapi: documentWith('now', 'later') }];
 
 interface Meeting {
+  url: string;
   browser: FakeBrowser;
   model: ScriptedModel;
   /** A chat over HTTP that names the browser's session. */
@@ -31,6 +33,7 @@ async function meet(turns: ScriptStep[][], onExecuteTool?: FakeBrowserOptions['o
   const browser = await connectFakeBrowser({ url, ...(onExecuteTool === undefined ? {} : { onExecuteTool }) });
   closers.push(async () => browser.terminate());
   return {
+    url,
     browser,
     model,
     async ask() {
@@ -163,4 +166,38 @@ test('a browser that does not answer within the limit settles the call as timed 
   expect(seen.eventsOf('tool.result')).toMatchObject([{ error: { code: 'tool_timeout' } }]);
   expect(lastRead(meeting)).toBe(`{"error":"Tool 'now' timed out after 0.06s"}`);
   expect(seen.text).toBe('Your browser is slow.');
+});
+
+test('the frames of an answer have their fields at the top level and in `data`', async () => {
+  const { browser } = await meet([
+    [{ type: 'reasoning', text: 'Hmm.' }, ...says('It is noon.')],
+    [new GatewayError('upstream_unreachable', 'Nobody is there.')],
+  ]);
+  for (const end of ['assistant_end', 'error']) {
+    browser.send({ type: 'message', data: { model: 'model', content: question, tool_ids: [] } });
+    await browser.next(end);
+  }
+  const flat = browser.frames.filter(({ type }) => type !== 'session' && type !== 'event');
+  expect(new Set(flat.map(({ type }) => type))).toEqual(
+    new Set(['assistant_start', 'reasoning_chunk', 'assistant_chunk', 'assistant_end', 'error']),
+  );
+  for (const { type, data, ...fields } of flat) expect({ type, fields }).toEqual({ type, fields: data });
+});
+
+test('an answer in the background streams to its session without `stream: true`', async () => {
+  const rest = Promise.withResolvers<undefined>();
+  const { browser, model, url } = await meet([[{ type: 'text', text: 'It is ' }, rest.promise, ...says('noon.')]]);
+  const body = {
+    model: 'model',
+    messages: [{ role: 'user', content: question }],
+    background: true,
+    session_id: browser.sessionId(),
+    tool_ids: [],
+  };
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  expect(await (await fetch(`${url}/v1/chat/completions`, init)).json()).toMatchObject({ status: true });
+  expect((await browser.next('assistant_chunk')).data['content']).toBe('It is ');
+  rest.resolve(undefined);
+  await browser.next('assistant_end');
+  expect(model.requests.map(({ stream }) => stream)).toEqual([true]);
 });

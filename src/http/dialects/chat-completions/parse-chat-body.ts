@@ -40,7 +40,7 @@ function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
     ...toGatewayPart(body),
     model: body.model,
     messages: withSystemParam(messages, body.params),
-    stream: body.stream ?? false,
+    stream: isStreamed(body),
     callerFunctions: functions,
     hostedTools: hosted,
     ...toMcpPart(mcpServers),
@@ -59,9 +59,14 @@ function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
   };
 }
 
+/** An answer in the background streams to its session, whatever `stream` says. */
+function isStreamed({ stream, background }: Body): boolean {
+  return stream === true || background === true;
+}
+
 function isTask(body: Body, messages: readonly ChatMessage[]): boolean {
   if (body.metadata?.['task'] !== undefined && body.metadata['task'] !== null) return true;
-  return !namesTools(body) && isHiddenTask(messages, body.stream ?? false);
+  return !namesTools(body) && isHiddenTask(messages, isStreamed(body));
 }
 
 function modelParameters(wire: JsonObject): JsonObject {

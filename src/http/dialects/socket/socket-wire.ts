@@ -78,7 +78,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
           return [...pendingCalls(), flatFrame('assistant_chunk', { content: event.text, run_id: runId })];
         case 'reasoning':
           if (isOtherChoice(event)) return [];
-          return [...pendingCalls(), { type: 'reasoning_chunk', data: { content: event.text, run_id: runId } }];
+          return [...pendingCalls(), flatFrame('reasoning_chunk', { content: event.text, run_id: runId })];
         case 'run-event':
           return runEvent(event.event);
         case 'tool-call':
@@ -117,7 +117,7 @@ export function eventFrame({ runId, chatId, messageId }: Omit<ChatHead, 'model'>
 
 /** An `error` frame; `where` has the id of the run or message that it ended. */
 export function errorFrame(code: string, message: string, where: JsonObject = {}): JsonObject {
-  return { type: 'error', data: { code, message, ...where } };
+  return flatFrame('error', { code, message, ...where });
 }
 
 /**
