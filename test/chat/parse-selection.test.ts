@@ -62,6 +62,29 @@ test('what stands in the conversation is a quotation amid words, and a choice by
   expect(parseSelection(`I will call it: ${json}`, { isQuoted }).calls).toEqual([call]);
 });
 
+test.each([
+  ['', ' hope that helps', true],
+  ['Here it is: ', ' hope that helps', true],
+  ['Some words.\n', '\nthis should do it.', true],
+  ['', ', which tells the time', true],
+  ['', ' Does that help?', true],
+  ['', ' Shall I run this?', false],
+  ['', ' this is only an example', false],
+  ['', ' do not run it', false],
+  ['The form is ', ' hope that helps', false],
+  ['> ', ' hope that helps', false],
+])(
+  'the object that the prompt demands is chosen whatever words follow, unless they take it back: %j … %j [S4-29]',
+  (before, after, isChosen) => {
+    for (const list of [json, `${json}, ${json}`]) {
+      const { calls, examples } = parseSelection(`${before}{"tool_calls": [${list}]}${after}`);
+      const count = list === json ? 1 : 2;
+      // A list runs as a whole, or not at all.
+      expect([calls.length, examples.length]).toEqual(isChosen ? [count, 0] : [0, count]);
+    }
+  },
+);
+
 test('a bad call does not take a good sibling with it', () => {
   expect(parseSelection(`{"tool_calls": [{"parameters": 7}, ${json}]}`).calls).toEqual([call]);
 });

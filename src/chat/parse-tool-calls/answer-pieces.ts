@@ -24,6 +24,8 @@ export interface ReadCall {
   repairs: string[];
   /** Not enclosed in marks that only a call can have. */
   isBare?: boolean;
+  /** Part of the object that the selection prompt demands: `{"tool_calls": […]}`. */
+  isDemanded?: boolean;
 }
 
 export interface DamagedCall {
@@ -35,6 +37,7 @@ export interface DamagedCall {
   arguments?: JsonObject;
   text: string;
   isBare?: boolean;
+  isDemanded?: boolean;
 }
 
 export type ReadEntry = ReadCall | DamagedCall;

@@ -58,6 +58,8 @@ const rereadingShare = 4;
 /** A bracket with a first character that a call can have. It rules out most brackets in prose. */
 const openingBracket = /\[[\sA-Za-z_"'/\\[\]{}\u0100-\uffff]|\{[\sA-Za-z_"'/\\}\u0100-\uffff]/y;
 
+const demandedObject = /^\{\s{0,99}["']?tool_calls["']?\s{0,99}:/;
+
 /**
  * A state machine that goes through an answer from one possible beginning of a call to the next. Text in between is passed on at once. From such a
  * beginning on, text is held back until it is decided: `NeedsMoreText` aborts the step, which is repeated when more has arrived.
@@ -388,7 +390,7 @@ export class AnswerReader {
       if (isNative || (text.trim() === '[]' && !writer.isFresh)) return asText(end);
       writer.put({ type: 'nothing-chosen', text });
     }
-    const mark = isBare && this.#context.isSelection ? { isBare } : {};
+    const mark = isBare && this.#context.isSelection ? { isBare, ...(demandedObject.test(text) && { isDemanded: true }) } : {};
     // The text of a single damaged call includes the marks around it, because it may be shown to the user.
     if (only?.type === 'damaged' && others.length === 0) writer.put({ ...only, ...mark, text });
     else for (const entry of entries) writer.put({ ...entry, ...mark });

@@ -1,4 +1,4 @@
-import type { AnswerPiece } from './answer-pieces.ts';
+import type { AnswerPiece, ReadEntry } from './answer-pieces.ts';
 
 export interface MeantPieces {
   pieces: AnswerPiece[];
@@ -15,22 +15,24 @@ export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string
   const meant: MeantPieces = { pieces: [], examples: [] };
   let said = '';
   let isDecided = false;
-  /** Computed once per text before a call: a list may hold thousands of calls. */
-  let isAnnounced: boolean | undefined;
+  /** Computed once per list, which may hold thousands of calls: words before and after it concern all of them. */
+  let isExampleList: boolean | undefined;
   for (const [index, piece] of all.entries()) {
     if (piece.type === 'text') {
       if (beginsTurn(piece.text, isDecided || said.trim() !== '')) return meant;
       said += piece.text;
-      isAnnounced = undefined;
+      isExampleList = undefined;
       meant.pieces.push(piece);
     } else if (piece.type === 'nothing-chosen') {
       if (isDecided && isTakenBack(all.slice(0, index), piece.text)) return { pieces: [piece], examples: namesOf(meant.pieces) };
       meant.pieces.push(piece);
       if (!isDecided) return meant;
     } else if (piece.type === 'call' || piece.type === 'damaged') {
-      isAnnounced ??= (!isDecided && explicitNothing.test(said.slice(0, maxSaid))) || announcesExample(said);
-      const isExample: boolean =
-        piece.isBare === true && (isAnnounced || isMentioned(said, textAfter(all, index)) || (isPlainProse(said) && isQuoted(piece.text)));
+      isExampleList ??=
+        (!isDecided && explicitNothing.test(said.slice(0, maxSaid))) ||
+        announcesExample(said) ||
+        isMentioned(piece, said, textAfterList(all, index));
+      const isExample: boolean = piece.isBare === true && (isExampleList || (isPlainProse(said) && isQuoted(piece.text)));
       isDecided ||= !isExample;
       if (isExample) meant.examples.push(piece.name ?? '');
       else meant.pieces.push(piece);
@@ -54,29 +56,41 @@ function namesOf(pieces: readonly AnswerPiece[]): string[] {
   return pieces.flatMap((piece) => (piece.type === 'call' ? [piece.name] : []));
 }
 
-/** What follows directly, up to the next call. */
-function textAfter(all: readonly AnswerPiece[], index: number): string {
+/** What follows directly after the list of a call, up to the next list. */
+function textAfterList(all: readonly AnswerPiece[], index: number): string {
   let text = '';
   for (const piece of all.slice(index + 1)) {
+    const isInList = text === '' && (piece.type === 'call' || piece.type === 'damaged');
+    if (isInList) continue;
     if (piece.type !== 'text' || text.length > 200) return text;
     text += piece.text.slice(0, 200);
   }
   return text;
 }
 
-/** Text directly after a call that says that it is an example, or asks whether to run it. */
+/** Text directly after a call that says that it is an example or must not run. */
 const takingBack =
-  /^[\s`"'*]{0,20}(?:[^\n]{0,150}\?\s*$|(?:this|that|it|the (?:above|call))\b[^.\n]{0,60}\b(?:only an? (?:example|illustration)|(?:is|was|must|should|will|has) not (?:be |been |yet )*(?:executed|run|called|made)|not be (?:executed|run|called))|do(?:n['’]t| not) (?:execute|run|call))/iu;
+  /^[\s`"'*]{0,20}(?:(?:this|that|it|the (?:above|call))\b[^.\n]{0,60}\b(?:only an? (?:example|illustration)|(?:is|was|must|should|will|has) not (?:be |been |yet )*(?:executed|run|called|made)|not be (?:executed|run|called))|do(?:n['’]t| not) (?:execute|run|call))/iu;
 const programLine = /^\s*(?:(?:if|elif|else|for|while|with|def|class|try|except)\b[^\n]{0,150}:[ \t]*(?:\n|$)|import \w|from \w+ import)/;
 
-/** The line of a program, of a quotation, or of a sentence that goes on after the call or leads into it without a colon. */
-function isMentioned(said: string, after: string): boolean {
+const question = /^[\s`"'*]{0,20}[^\n]{0,150}\?\s*$/u;
+/** A question whether to run the call. */
+const askingFirst =
+  /\b(?:shall|should|may|can|could|want|like|ok|okay|alright|correct|right|fine|sure|proceed|confirm|approve|run|execute|call)\b/iu;
+
+/**
+ * The line of a program, of a quotation, or of a sentence that goes on after the call or leads into it without a colon. Words after the object that the
+ * prompt demands are only read for whether they take the call back, or ask first.
+ */
+function isMentioned({ isDemanded = false }: ReadEntry, said: string, after: string): boolean {
   if (programLine.test(after) || takingBack.test(after)) return true;
+  if (question.test(after) && (!isDemanded || askingFirst.test(after))) return true;
   const line = said.slice(said.lastIndexOf('\n') + 1).slice(-maxSaid);
   if (/^[ \t]*>[ \t]*$/.test(line)) return true;
   if (lastIndexOf(intending, line) !== -1) return false;
   const leadsIn = /[\p{L}\p{N}]["'(“«]?[ \t]*[`"'(]{0,3}$/u.test(line) && line.trim().includes(' ');
-  return leadsIn || /^[`"')]{0,3}[ \t]*\?|^[`"')]{0,3}(?:[ \t]+(?!or\b)\p{Ll}|, (?:which|that|but|so)\b)/u.test(after);
+  if (leadsIn || isDemanded) return leadsIn;
+  return /^[`"')]{0,3}[ \t]*\?|^[`"')]{0,3}(?:[ \t]+(?!or\b)\p{Ll}|, (?:which|that|but|so)\b)/u.test(after);
 }
 
 /** How templates and models mark the beginning of a turn in a dialogue. */
