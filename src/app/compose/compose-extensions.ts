@@ -11,6 +11,7 @@ import { createFunctionFolder } from '../../tools/functions/load/function-folder
 import type { FolderState } from '../../tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../../tools/functions/run/function-source.ts';
 import { toHook } from '../../tools/functions/run/hook-module.ts';
+import type { HookServices } from '../../tools/functions/run/hook-module.ts';
 import { importModule, loadModule } from '../../tools/functions/load/load-module.ts';
 import type { ImportModule } from '../../tools/functions/load/load-module.ts';
 import type { ToolSource } from '../../tools/catalog/tool-source.ts';
@@ -35,7 +36,13 @@ export async function composeExtensions(
   { config: { modules }, logger, now, newId }: AppContext,
   { store, load = importModule }: { store: NoteStore; load: ImportModule | undefined },
 ): Promise<Extensions> {
-  const opened = await Promise.all(modules.hooks.map((entry) => openHook(entry, load, () => `call_${newId()}`)));
+  const states = createFunctionStates({
+    store,
+    now,
+    onFault: (error) => logger.error({ err: error }, 'the state of functions cannot be stored or read at the moment'),
+  });
+  const hookServices: HookServices = { states, newCallId: () => `call_${newId()}` };
+  const opened = await Promise.all(modules.hooks.map((entry) => openHook(entry, load, hookServices)));
   const runHooks = createRunHooks(opened, ({ hook, runId, error }) => logger.error({ err: error, hook, run_id: runId }, 'a hook failed'));
   const hooks = opened.length === 0 ? {} : { hooks: runHooks };
   const path = modules.toolsDir;
@@ -52,11 +59,7 @@ export async function composeExtensions(
   const source = createFunctionSource({
     folder,
     path,
-    states: createFunctionStates({
-      store,
-      now,
-      onFault: (error) => logger.error({ err: error }, 'the state of functions cannot be stored or read at the moment'),
-    }),
+    states,
     onFault: (id, error) => logger.warn({ err: error, tool: id }, 'isEnabled of a function failed; the function is not offered'),
   });
   return {
@@ -71,9 +74,9 @@ export async function composeExtensions(
   };
 }
 
-async function openHook(entry: Config['modules']['hooks'][number], load: ImportModule, newCallId: () => string): Promise<Hook> {
+async function openHook(entry: Config['modules']['hooks'][number], load: ImportModule, services: HookServices): Promise<Hook> {
   try {
-    return toHook(entry, (await loadModule(entry.path, { load })).exports, newCallId);
+    return toHook(entry, (await loadModule(entry.path, { load })).exports, services);
   } catch (error) {
     throw new ConfigError(`hooks: ${error instanceof Error ? error.message : String(error)}; correct it, or remove it from hooks.`);
   }

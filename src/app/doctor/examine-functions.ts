@@ -7,6 +7,7 @@ import type { Finding } from '../../core/finding.ts';
 import { buildFunctionRegistry, emptyFunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 import type { FolderState } from '../../tools/functions/load/function-folder.ts';
+import { createFunctionStates } from '../../tools/functions/run/function-state.ts';
 import { toHook } from '../../tools/functions/run/hook-module.ts';
 import { importModule, loadModule } from '../../tools/functions/load/load-module.ts';
 import type { ImportModule } from '../../tools/functions/load/load-module.ts';
@@ -94,7 +95,9 @@ function describeHook({ name, timeoutMs: _timeoutMs, onFailure, presets, ...func
 
 async function examineHook(entry: Config['modules']['hooks'][number], load: ImportModule): Promise<Finding> {
   try {
-    return describeHook(toHook(entry, (await loadModule(entry.path, { load })).exports, () => 'call'));
+    return describeHook(
+      toHook(entry, (await loadModule(entry.path, { load })).exports, { states: createFunctionStates(), newCallId: () => 'call' }),
+    );
   } catch (error) {
     const text = `hook ${entry.name}: ${error instanceof Error ? error.message : String(error)}`;
     return broken(text, 'The gateway does not start without it: correct it, or remove it from hooks.');

@@ -9,6 +9,7 @@ import type {
   HookInvocation,
   HookedCall,
   HookedModelRequest,
+  HookedPurpose,
 } from '../../core/runs/hooks.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import type { RunContext } from '../../core/runs/run.ts';
@@ -23,7 +24,7 @@ export interface RunHooks {
   /** The first answer wins; changed messages are passed to the next hook. */
   beforeModel(request: HookedModelRequest, run: RunContext): Promise<{ messages: readonly ChatMessage[]; answer?: AssistantMessage }>;
   /** Each hook gets the output of the previous one; undefined: nothing was changed. */
-  afterModel(message: AssistantMessage, run: RunContext): Promise<AssistantMessage | undefined>;
+  afterModel(message: AssistantMessage, purpose: HookedPurpose, run: RunContext): Promise<AssistantMessage | undefined>;
   /** The first result or refusal wins; changed arguments are passed to the next hook. */
   beforeTool(call: HookedCall, run: RunContext): Promise<Exclude<BeforeToolDecision, HookAbort>>;
   /** Each hook gets the output of the previous one; a refusal ends the chain. */
@@ -34,7 +35,7 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
   /** Runs one hook within its time limit. Its policy decides about a failure; an abort ends the run. */
   async function runHook<Decision extends { type: string } | undefined>(
     { name, timeoutMs, onFailure }: Hook,
-    run: RunContext,
+    { run, purpose }: Pick<HookInvocation, 'run' | 'purpose'>,
     decide: (invocation: HookInvocation) => Promise<Decision> | undefined,
   ): Promise<Exclude<Decision, HookAbort> | undefined> {
     run.signal.throwIfAborted();
@@ -43,7 +44,7 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
     signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
     let decision: Decision | undefined;
     try {
-      decision = await Promise.race([decide({ run, signal }), aborted]);
+      decision = await Promise.race([decide({ run, signal, purpose }), aborted]);
     } catch (error) {
       run.signal.throwIfAborted();
       onFault({ hook: name, runId: run.runId, error });
@@ -62,16 +63,18 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
     async beforeModel(request, run) {
       let { messages } = request;
       for (const hook of hooksOf(run)) {
-        const decision = await runHook(hook, run, (invocation) => hook.beforeModel?.({ ...request, messages }, invocation));
+        const decision = await runHook(hook, { run, purpose: request.purpose }, (invocation) =>
+          hook.beforeModel?.({ ...request, messages }, invocation),
+        );
         if (decision?.type === 'answer') return { messages, answer: decision.message };
         if (decision?.type === 'messages') messages = decision.messages;
       }
       return { messages };
     },
-    async afterModel(message, run) {
+    async afterModel(message, purpose, run) {
       let changed: AssistantMessage | undefined;
       for (const hook of hooksOf(run)) {
-        const decision = await runHook(hook, run, (invocation) => hook.afterModel?.(changed ?? message, invocation));
+        const decision = await runHook(hook, { run, purpose }, (invocation) => hook.afterModel?.(changed ?? message, invocation));
         if (decision !== undefined) changed = decision.message;
       }
       return changed;
@@ -79,7 +82,7 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
     async beforeTool({ name, args }, run) {
       let changed: Extract<BeforeToolDecision, { type: 'arguments' }> | undefined;
       for (const hook of hooksOf(run)) {
-        const decision = await runHook(hook, run, (invocation) => hook.beforeTool?.({ name, args: changed?.args ?? args }, invocation));
+        const decision = await runHook(hook, { run }, (invocation) => hook.beforeTool?.({ name, args: changed?.args ?? args }, invocation));
         if (decision?.type === 'arguments') changed = decision;
         else if (decision !== undefined) return decision;
       }
@@ -89,7 +92,7 @@ export function createRunHooks(hooks: readonly Hook[], onFault: (fault: HookFaul
       let changed: Extract<AfterToolDecision, { type: 'result' }> | undefined;
       for (const hook of hooksOf(run)) {
         const value = changed === undefined ? result : changed.value;
-        const decision = await runHook(hook, run, (invocation) => hook.afterTool?.({ ...call, result: value }, invocation));
+        const decision = await runHook(hook, { run }, (invocation) => hook.afterTool?.({ ...call, result: value }, invocation));
         if (decision?.type === 'result') changed = decision;
         else if (decision !== undefined) return decision;
       }

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { FoundModel, ModelFinder } from '../../core/models/model.ts';
-import type { RunContext } from '../../core/runs/run.ts';
+import type { Conversation, RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
@@ -71,7 +71,8 @@ export async function answerChat(
   { run: outerRun, services, change }: { run: RunContext; services: ChatServices; change?: ChangeRequest },
   emit: Emit<ChatEvent>,
 ): Promise<Handoff | undefined> {
-  const run: RunContext = { ...outerRun, conversation: given };
+  const conversation: Conversation = { model: given.model, messages: given.messages, files: given.files };
+  const run: RunContext = { ...outerRun, conversation };
   const isLong = given.messages.length > manyMessages;
   if (isLong) await nextTurn();
   const mode = parseMode(given.mode ?? services.settings.functionCalling);
@@ -172,7 +173,7 @@ function expandContent(content: MessageContent, expand: (template: string) => st
 /** Without tools of the gateway the request goes to the backend unchanged, with all its choices. */
 function passThrough({ request, run, model, withFiles, services }: Preparation, emit: Emit<ChatEvent>): Promise<void> {
   const reporting = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
-  const backend = withModelHooks(reporting(model.backend), services.runtime?.hooks, run);
+  const backend = withModelHooks(reporting(model.backend), { hooks: services.runtime?.hooks, run }, 'answer');
   const messages = withFiles(request.messages);
   return backend.answer({ ...backendRequest(request, model, run), messages, tools: [] }, emit);
 }
@@ -214,7 +215,8 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
   const reporting = reportModelRequests(run.modelRequests, { mode: nameOf(choice), preset: run.preset?.id });
   const model = { ...preparation.model, backend: reporting(preparation.model.backend) };
   const isHandover = request.isHandover === true && resumed === undefined;
-  const wrapping = { model, reporting, models: services.models, settings, variables, withFiles, isHandover, offer };
+  const hooked = { hooks: runtime?.hooks, run };
+  const wrapping = { model, reporting, models: services.models, settings, variables, withFiles, isHandover, offer, hooked };
   const wrapped = backendInMode({ ...wrapping, newCallId, caller: run.caller, signal: run.signal }, choice, emit);
   const inMode = wrapped instanceof Promise ? await wrapped : wrapped;
   const onRefusal = (refusal: GatewayError): void => learnNoTools(refusal, preparation);
@@ -223,7 +225,10 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
   const isOnce = isSelection || choice.isSingleCall;
   const maxRounds = Math.min(request.maxToolRounds ?? settings.maxToolRounds, limits.maxToolRounds);
   const mayConsume = !isSelection && request.files.length > 0 && fileConsumersIn(offer).size > 0;
-  const backend = withModelHooks(mayConsume ? withFilesAtEachTurn(answering, withFiles) : answering, runtime?.hooks, run);
+  // Selections and answers are hooked apart, within their mode.
+  const backend = isSelection
+    ? answering
+    : withModelHooks(mayConsume ? withFilesAtEachTurn(answering, withFiles) : answering, hooked, 'answer');
   // A selection sees only the conversation; files are added for its answer.
   const toStart = isSelection || mayConsume ? (messages: ChatMessage[]) => messages : withFiles;
   const chat: ChatRun = {

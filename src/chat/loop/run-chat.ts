@@ -124,6 +124,8 @@ export interface Handoff {
 export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Handoff | undefined> {
   const emit: Emit<ChatEvent> = (events) => (events.length === 0 ? undefined : sink(events));
   const loop = beginLoop(chat, emit);
+  const { conversation } = chat.settings.run;
+  if (conversation !== undefined) conversation.offeredToolIds = () => toolIdsOf(loop);
   for (let step = firstStep(chat); ;) {
     switch (step.type) {
       case 'run_again':

@@ -5,6 +5,7 @@ import type { FoundModel, ModelBackend, ModelFinder } from '../../core/models/mo
 import type { ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import type { HookedRun } from '../hooks/hook-model.ts';
 import type { ModeChoice } from './choose-mode.ts';
 import { reasonAndAct } from './react/reason-and-act.ts';
 import type { ReportingBackend } from '../loop/report-model-requests.ts';
@@ -27,6 +28,7 @@ export interface ModeBackendOptions {
   caller: { readonly id: string };
   /** The tools of the run, and those that may be found during it. */
   offer: ToolOffer;
+  hooked: HookedRun;
   signal: AbortSignal;
 }
 
@@ -40,10 +42,10 @@ export function backendInMode(
   const { backend } = model;
   if (path === 'react') return reasonAndAct({ backend, newCallId, caller });
   if (path === 'native') return recoverLeakedCalls({ backend: replayReasoning(backend), newCallId, caller });
-  const { variables, withFiles, isHandover, offer } = options;
+  const { variables, withFiles, isHandover, offer, hooked } = options;
   const template = settings.selectionTemplate;
   return taskModel(options, emit).then((task) =>
-    selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller, offer }),
+    selectToolsByPrompt({ backend, task, template, variables, isSingleCall, withFiles, newCallId, isHandover, caller, offer, hooked }),
   );
 }
 

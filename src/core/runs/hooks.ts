@@ -25,7 +25,11 @@ export type BeforeToolDecision =
   | { type: 'reject'; message: string };
 export type AfterToolDecision = undefined | HookAbort | { type: 'result'; value: JsonValue } | { type: 'reject'; message: string };
 
+/** Why the model is asked: to choose calls by a prompt, or for anything else. */
+export type HookedPurpose = 'selection' | 'answer';
+
 export interface HookedModelRequest {
+  purpose: HookedPurpose;
   model: string;
   messages: readonly ChatMessage[];
   tools: readonly ToolSpec[];
@@ -40,6 +44,8 @@ export interface HookInvocation {
   run: RunContext;
   /** Aborted at the hook's time limit and when the run is aborted. */
   signal: AbortSignal;
+  /** For the hooks of models. */
+  purpose?: HookedPurpose | undefined;
 }
 
 /** An operator's code between the gateway and models or functions. A rejected promise is a failure, to which `onFailure` applies. */

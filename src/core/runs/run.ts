@@ -78,6 +78,8 @@ export interface Conversation {
   readonly model: string;
   readonly messages: readonly ChatMessage[];
   readonly files: readonly InlineFile[];
+  /** The tools that may be called now, as entries of `tool_ids`, without those of the request's own servers. Set by the loop; absent: none. */
+  offeredToolIds?: () => readonly string[];
 }
 
 /**

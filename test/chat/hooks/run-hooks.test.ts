@@ -35,7 +35,7 @@ describe('hooks of one kind', () => {
       });
     const hooks = createRunHooks([saying('a', 'no'), saying('b', 'never')], () => undefined);
     expect(await hooks.beforeTool(call, place)).toEqual({ type: 'reject', message: 'no' });
-    expect(await hooks.beforeModel({ model: 'm', messages: [], tools: [] }, place)).toMatchObject({ answer: { content: 'no' } });
+    expect(await hooks.beforeModel({ purpose: 'answer', model: 'm', messages: [], tools: [] }, place)).toMatchObject({ answer: { content: 'no' } });
     expect(asked).toEqual(['a']);
   });
 
@@ -73,7 +73,7 @@ describe('a hook that fails', () => {
   test('is no longer waited for when the run is left, whatever its policy', async () => {
     const leave = new AbortController();
     const hooks = createRunHooks([hook('slow', { onFailure: 'ignore', afterModel: () => new Promise(() => undefined) })], () => undefined);
-    const answer = hooks.afterModel({ role: 'assistant', content: 'x', toolCalls: [] }, runContext({ signal: leave.signal }));
+    const answer = hooks.afterModel({ role: 'assistant', content: 'x', toolCalls: [] }, 'answer', runContext({ signal: leave.signal }));
     leave.abort(new Error('left'));
     await expect(answer).rejects.toThrow('left');
   });
@@ -84,7 +84,7 @@ test('an abort ends the run with the words of the hook, whatever its policy', as
     [hook('h', { onFailure: 'ignore', beforeModel: async () => ({ type: 'abort', message: 'Closed.' }) })],
     () => undefined,
   );
-  await expect(hooks.beforeModel({ model: 'm', messages: [], tools: [] }, place)).rejects.toMatchObject({
+  await expect(hooks.beforeModel({ purpose: 'answer', model: 'm', messages: [], tools: [] }, place)).rejects.toMatchObject({
     code: 'refused_by_hook',
     message: 'Closed.',
   });

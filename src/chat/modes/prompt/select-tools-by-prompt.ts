@@ -7,10 +7,12 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import { wholeParameters } from '../../../core/tools/tool.ts';
-import type { Tool, ToolOffer } from '../../../core/tools/tool.ts';
+import type { Tool, ToolOffer, ToolSpec } from '../../../core/tools/tool.ts';
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { appendToLastUser, inlineToolResults } from '../../results/inline-tool-results.ts';
 import { forcedChoiceIn } from '../../tool-choice/force-tool-choice.ts';
+import { withModelHooks } from '../../hooks/hook-model.ts';
+import type { HookedRun } from '../../hooks/hook-model.ts';
 import type { DroppedCall } from './read-selection.ts';
 import { selectCalls } from './select-calls.ts';
 import type { SelectionRequest } from './select-calls.ts';
@@ -32,6 +34,8 @@ export interface SelectionOptions {
   caller: { readonly id: string };
   /** The tools of the run, and those that may be found during it. */
   offer: ToolOffer;
+  /** Hooks are asked about the selection and about the answer. */
+  hooked: HookedRun;
 }
 
 /**
@@ -42,26 +46,46 @@ export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
   let refused: readonly DroppedCall[] = [];
   let isResultOfOtherPreset = options.isHandover;
   const helpers = helperNames(options.offer);
+
+  /** Answers with the chosen calls, or with nothing. */
+  const choosing: ModelBackend = {
+    async answer(request, emit) {
+      const selecting = selectionRequest(request, options, emit);
+      const selection = await selectCalls(selecting);
+      refused = selection.refused;
+      if (selecting.isForced && selection.calls.length === 0) {
+        const message = 'The request demands a call of a function, and the model chose none that can be made.';
+        await emit([warningEvent({ code: 'tool_choice_not_honoured', message })]);
+      }
+      const calls = selection.calls.map(({ name, args }) => ({ id: options.newCallId(), name, arguments: JSON.stringify(args) }));
+      const reason = calls.length > 0 ? 'tool_calls' : 'stop';
+      await emit([...calls.map((call) => ({ type: 'tool-call' as const, call })), { type: 'finish', reason }]);
+    },
+  };
+  const chooser = withModelHooks(choosing, options.hooked, 'selection');
+  const answerer = withModelHooks(options.backend, options.hooked, 'answer');
+
   return {
     async answer(request, emit) {
       // What helpers gave is read by another selection.
       const isAnswering = !isResultOfOtherPreset && request.messages.at(-1)?.role === 'tool' && !endsInLookup(request.messages, helpers);
       isResultOfOtherPreset = false;
-      const selecting = isAnswering || request.toolChoice === 'none' ? undefined : selectionRequest(request, options, emit);
-      if (selecting !== undefined && selecting.offered.length > 0) {
-        const selection = await selectCalls(selecting);
-        refused = selection.refused;
-        if (selecting.isForced && selection.calls.length === 0) {
-          const message = 'The request demands a call of a function, and the model chose none that can be made.';
-          await emit([warningEvent({ code: 'tool_choice_not_honoured', message })]);
-        }
-        const calls = selection.calls.map(({ name, args }) => ({ id: options.newCallId(), name, arguments: JSON.stringify(args) }));
-        if (calls.length > 0)
-          return emit([...calls.map((call) => ({ type: 'tool-call' as const, call })), { type: 'finish', reason: 'tool_calls' }]);
-      }
-      return options.backend.answer(answerRequest(request, refused, options), emit);
+      const mayChoose = !isAnswering && request.toolChoice !== 'none' && offeredIn(request).length > 0;
+      if (mayChoose && (await hasAnswered(chooser, request, emit))) return;
+      await answerer.answer(answerRequest(request, refused, options), emit);
     },
   };
+}
+
+/** Whether calls were chosen, or a hook has answered in the place of the selection. */
+async function hasAnswered(chooser: ModelBackend, request: ModelRequest, emit: Emit<ModelEvent>): Promise<boolean> {
+  let isAnswered = false;
+  await chooser.answer(request, (events) => {
+    isAnswered ||= events.some(({ type }) => type === 'tool-call' || type === 'text');
+    const shown = isAnswered ? events : events.filter(({ type }) => type !== 'finish');
+    return shown.length === 0 ? undefined : emit(shown);
+  });
+  return isAnswered;
 }
 
 /** Names of the tools that find and describe others, or bring them in. */
@@ -89,13 +113,19 @@ function withoutLookups(messages: readonly ChatMessage[], helpers: ReadonlySet<s
   return messages.filter((message) => message.role !== 'tool' || !lookups.has(message.toolCallId));
 }
 
+/** The functions to choose from: only the named one if the request demands it. */
+function offeredIn({ tools, callerTools, toolChoice }: ModelRequest): ToolSpec[] {
+  const forced = forcedChoiceIn(toolChoice);
+  const all = [...tools, ...callerSpecs(callerTools)];
+  return forced?.type === 'named' ? all.filter(({ name }) => name === forced.name) : all;
+}
+
 function selectionRequest(request: ModelRequest, options: SelectionOptions, emit: Emit<ModelEvent>): SelectionRequest {
   const forced = forcedChoiceIn(request.toolChoice);
-  const all = [...request.tools, ...callerSpecs(request.callerTools)];
   const isSingle = options.isSingleCall || request.parallelToolCalls === false;
   return {
     messages: inlineToolResults(request.messages),
-    offered: forced?.type === 'named' ? all.filter((spec) => spec.name === forced.name) : all,
+    offered: offeredIn(request),
     task: options.task,
     parameters:
       options.task.backend === options.backend && options.task.model === request.model ? runningParameters(request.parameters) : {},

@@ -1,6 +1,5 @@
-import type { FunctionUser } from './function-definition.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import type { PublicMessage } from './function-definition.ts';
+import type { FunctionPlace, PublicMessage } from './function-definition.ts';
 
 const answerMark = Symbol.for('toolwharf.hook-answer');
 
@@ -33,16 +32,17 @@ export function isHookAnswer(value: unknown): value is HookAnswer {
   return typeof value === 'object' && value !== null && answerMark in value;
 }
 
-export interface HookContext {
+/** The second argument of a hook: what functions know of the run, read-only. */
+export interface HookContext extends FunctionPlace {
   /** Aborts at the hook's time limit, and when the run is cancelled or the client disconnects. */
   readonly signal: AbortSignal;
-  readonly runId: string;
-  readonly chatId: string | undefined;
-  readonly user: FunctionUser;
-  /** The id of the preset that answers; undefined without one. */
-  readonly preset: string | undefined;
-  /** The model as the client's request named it, whatever preset answers; undefined if the call does not come from a chat. */
-  readonly model: string | undefined;
+  /** The tools that may be called now, as in `tool_ids`, without those of the request's own servers; empty outside of a chat. */
+  readonly tools: readonly string[];
+  /**
+   * For `beforeModel` and `afterModel`: whether the model is asked to choose functions by a prompt (`selection`), or for anything else (`answer`).
+   * Undefined for the other hooks.
+   */
+  readonly purpose: 'selection' | 'answer' | undefined;
 }
 
 type MaybePromise<Value> = Value | Promise<Value>;

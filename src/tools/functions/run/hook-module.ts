@@ -1,9 +1,11 @@
-import { userOf } from './user-of.ts';
+import { placeOf } from './function-tool.ts';
+import type { FunctionStates } from './function-state.ts';
 import type { Hook, HookAbort, HookInvocation } from '../../../core/runs/hooks.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { isHookAnswer } from '../define/hook-answers.ts';
+import type { FunctionPlace } from '../define/function-definition.ts';
 import type { HookContext } from '../define/hook-answers.ts';
 import { fromPublicMessage, toAssistantMessage, toPublicMessage } from '../define/public-messages.ts';
 import { toJson } from '../define/return-values.ts';
@@ -22,19 +24,25 @@ export interface HookEntry {
   onFailure: 'ignore' | 'abort' | undefined;
 }
 
+export interface HookServices {
+  states: Pick<FunctionStates, 'read'>;
+  newCallId: () => string;
+}
+
 /** Makes a `Hook` of a module's exports. @throws TypeError if there is no hook, or an export with a hook's name is not a function */
-export function toHook({ name, timeoutMs, onFailure }: HookEntry, exported: Exports, newCallId: () => string): Hook {
+export function toHook({ name, timeoutMs, onFailure }: HookEntry, exported: Exports, { states, newCallId }: HookServices): Hook {
   const exports: Exports = isJsonObject(exported['default']) ? { ...exported['default'], ...exported } : exported;
   const { beforeModel, afterModel, beforeTool, afterTool } = readHookFunctions(name, exports);
   const onFailureOfModule = readOnFailure(name, exports);
   const presets = readPresets(name, exports);
   const hook: Hook = { name, timeoutMs, onFailure: onFailure ?? onFailureOfModule, ...(presets && { presets }) };
+  const contextOf = async (invocation: HookInvocation): Promise<HookContext> => toContext(invocation, await states.read(invocation.run));
   const toAnswer = (value: unknown) => ({ type: 'answer' as const, message: toAssistantMessage(value, newCallId) });
   const toResult = (value: unknown) => ({ type: 'result' as const, value: toJson(value) });
   if (beforeModel !== undefined) {
     hook.beforeModel = async ({ model, messages, tools }, scope) => {
       const input = { model, messages: messages.map(toPublicMessage), tools: tools.map(toPublicTool) };
-      const answer = await beforeModel(input, contextOf(scope));
+      const answer = await beforeModel(input, await contextOf(scope));
       if (isHookAnswer(answer) && answer.type === 'messages')
         return { type: 'messages', messages: answer.messages.map((message) => fromPublicMessage(message, newCallId)) };
       return toDecision(answer, 'beforeModel', toAnswer);
@@ -42,12 +50,12 @@ export function toHook({ name, timeoutMs, onFailure }: HookEntry, exported: Expo
   }
   if (afterModel !== undefined) {
     hook.afterModel = async (message, scope) =>
-      toDecision(await afterModel({ message: toPublicMessage(message) }, contextOf(scope)), 'afterModel', toAnswer);
+      toDecision(await afterModel({ message: toPublicMessage(message) }, await contextOf(scope)), 'afterModel', toAnswer);
   }
   if (beforeTool !== undefined) {
     hook.beforeTool = ({ name: tool, args }, scope) =>
       orReject(async () => {
-        const answer = await beforeTool({ name: tool, arguments: structuredClone(args) }, contextOf(scope));
+        const answer = await beforeTool({ name: tool, arguments: structuredClone(args) }, await contextOf(scope));
         if (isHookAnswer(answer) && answer.type === 'arguments') return { type: 'arguments', args: requireObject(answer.args) };
         return toDecision(answer, 'beforeTool', toResult);
       });
@@ -56,7 +64,7 @@ export function toHook({ name, timeoutMs, onFailure }: HookEntry, exported: Expo
     hook.afterTool = ({ name: tool, args, result }, scope) =>
       orReject(async () => {
         const input = { name: tool, arguments: structuredClone(args), result: structuredClone(result) };
-        return toDecision(await afterTool(input, contextOf(scope)), 'afterTool', toResult);
+        return toDecision(await afterTool(input, await contextOf(scope)), 'afterTool', toResult);
       });
   }
   return hook;
@@ -120,17 +128,17 @@ function toPublicTool({ name, description, parameters }: ToolSpec): JsonObject {
   return structuredClone({ type: 'function', function: { name, description, parameters } });
 }
 
-function contextOf({ run: { runId, chatId, caller, preset, model }, signal }: HookInvocation): HookContext {
+function toContext({ run, signal, purpose }: HookInvocation, state: HookContext['state']): HookContext {
   let userSignal: AbortSignal | undefined;
-  return {
+  const context: Omit<HookContext, keyof FunctionPlace> = {
     get signal() {
       userSignal ??= toUserSignal(signal);
       return userSignal;
     },
-    runId,
-    chatId,
-    user: userOf(caller),
-    preset: preset?.id,
-    model,
+    get tools() {
+      return run.conversation?.offeredToolIds?.() ?? [];
+    },
+    purpose,
   };
+  return Object.defineProperties(placeOf(run, state), Object.getOwnPropertyDescriptors(context)) as HookContext;
 }
