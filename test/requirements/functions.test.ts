@@ -92,6 +92,54 @@ describe('a function in this process', () => {
     expect(JSON.stringify(gateway.model.requests[0]?.tools)).not.toContain('runId');
   });
 
+  test('gets arguments of a near type as its schema has them, in every mode [S0-7]', async () => {
+    const parameters = 'z.object({ count: z.int(), isLong: z.boolean(), tags: z.array(z.string()) })';
+    const written = { count: '5', isLong: 'true', tags: '["a"]' };
+    for (const mode of ['native', 'default']) {
+      const first = mode === 'native' ? calls(['f', written]) : says(JSON.stringify({ tool_calls: [{ name: 'f', parameters: written }] }));
+      await using gateway = await functionGateway(
+        { 'a.js': functionModule('f', { parameters, execute: '(args) => args' }) },
+        { turns: [first, says('ok')] },
+      );
+      const [result] = (await gateway.ask({ params: { function_calling: mode } })).eventsOf('tool.result');
+      expect(result).toMatchObject({ response: { count: 5, isLong: true, tags: ['a'] } });
+    }
+  });
+
+  test('has a time limit of its own that comes before that of the request [S0-21]', async () => {
+    const execute = '() => new Promise(() => {})';
+    await using gateway = await functionGateway(
+      { 'a.js': functionModule('f', { execute, more: 'timeoutMs: 20' }), 'b.js': functionModule('g', { execute }) },
+      { turns: [calls(['f', {}]), calls(['g', {}]), says('ok')] },
+    );
+    const seen = await gateway.ask({ params: { tool_timeout_ms: 30 } });
+    expect(seen.eventsOf('tool.result')).toMatchObject([
+      { error: { message: "Tool 'f' timed out after 0.02s" } },
+      { error: { message: "Tool 'g' timed out after 0.03s" } },
+    ]);
+  });
+
+  test('has guardrails that know who asks, and what [S0-20]', async () => {
+    using listening = listen();
+    const guardrail = '(_, { user, chatId, messages }) => globalThis.tell([user.id, chatId, messages.map(({ content }) => content)])';
+    const more = `inputGuardrails: [${guardrail}], outputGuardrails: [${guardrail}]`;
+    await using gateway = await functionGateway({ 'a.js': functionModule('f', { more }) }, { turns: [calls(['f', {}]), says('ok')] });
+    await gateway.ask({ chat_id: 'c1', messages: [{ role: 'user', content: 'Go' }] });
+    expect(listening.heard).toEqual([
+      ['local', 'c1', ['Go']],
+      ['local', 'c1', ['Go']],
+    ]);
+  });
+
+  test('that states no description is left out, and none is guessed from its source [S0-5]', async () => {
+    const source = `import { defineTool } from 'toolwharf';
+      export default defineTool({ name: 'f', parameters: { type: 'object', properties: {} }, /** Opens the door. */ execute: function opens() { return 1; } });`;
+    await using gateway = await functionGateway({ 'a.js': source, 'b.js': functionModule('g') }, { turns: [says('ok')] });
+    await gateway.ask();
+    expect(gateway.model.requests[0]?.tools.map(({ name }) => name)).toEqual(['g']);
+    expect(gateway.app.logLines.filter((line) => line.includes('description is missing'))).not.toEqual([]);
+  });
+
   test('knows chat, model, files and messages, so that it can search the conversation so far [S0-20, S0-26]', async () => {
     const execute = `(args, { chatId, model, files, messages }) =>
       ({ chatId, model, files, found: messages.filter(({ content }) => content.includes('blue')).map(({ role }) => role) })`;
@@ -374,6 +422,21 @@ describe('the state of a chat', () => {
     return (await gateway.ask({ chat_id: 'c' })).eventsOf('tool.result').at(-1)?.['response'];
   }
   const adding = "state.set('all', [...(state.get('all') ?? []), n].toSorted())";
+
+  test('is not kept by a call whose result a guardrail rejects or ends the run for [S0-14]', async () => {
+    const execute = '({ v }, { state }) => { const before = state.get("v") ?? "nothing"; state.set("v", v); return before; }';
+    const guardrail =
+      '(result, { state }) => state.get("v") === "bad" ? { reject: "Not this." } : state.get("v") === "worst" ? { abort: "Enough." } : undefined';
+    const more = `outputGuardrails: [${guardrail}]`;
+    const turns = ['good', 'bad', 'worst', 'good'].flatMap((v) => [calls(['f', { v }]), ...(v === 'worst' ? [] : [says('ok')])]);
+    await using gateway = await functionGateway(
+      { 'a.js': functionModule('f', { parameters: 'z.object({ v: z.string() })', execute, more }) },
+      { turns },
+    );
+    const results = [];
+    for (let turn = 0; turn < 4; turn += 1) results.push((await gateway.ask({ chat_id: 'c' })).eventsOf('tool.result')[0]);
+    expect(results).toMatchObject([{ response: 'nothing' }, { error: { message: 'Not this.' } }, undefined, { response: 'good' }]);
+  });
 
   test('loses nothing of calls side by side: not of those that read and set without waiting, nor where a function makes the new value [S0-14, S0-20]', async () => {
     expect(await keptBy(`async ({ n }, { state }) => { ${adding} }`)).toEqual(['a', 'b', 'c']);

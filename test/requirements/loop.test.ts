@@ -209,6 +209,24 @@ describe('a call', () => {
     expect(seen.text).toBe('Noon.');
   });
 
+  test('that is refused shows as well, with the arguments that it was refused for [S0-27]', async () => {
+    const servers = [serverOf('time', documentOf({ make: parameters }))];
+    const turns = [calls(['make', { count: 'many' }], ['unmake', {}], ['make', 'no JSON']), says('Done.')];
+    await using gateway = await gatewayOf({ turns, servers });
+    const seen = await gateway.ask();
+    expect(seen.eventsOf('tool.call')).toMatchObject([
+      { tool: 'make', args: { count: 'many' } },
+      { tool: 'unmake', args: {} },
+      { tool: 'make', args: 'no JSON' },
+    ]);
+    expect(seen.eventsOf('tool.result').map(({ error }) => (error as { code: string }).code)).toEqual([
+      'args_invalid',
+      'tool_not_found',
+      'args_not_json',
+    ]);
+    expect(gateway.sent.filter(({ method }) => method === 'POST')).toEqual([]);
+  });
+
   test('shows with its arguments before it runs, and with its response and duration after it [S0-27]', async () => {
     let time = 1_000;
     const log: unknown[] = [];

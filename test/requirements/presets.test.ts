@@ -190,6 +190,19 @@ describe('a hand-over', () => {
     expect(seen.sources).toEqual([]);
   });
 
+  it('gives the other preset the whole conversation and not only its end [S2-15]', async () => {
+    await using gateway = await gatewayWith(agents, [calls(['transfer_to_agent', { agent: 'billing' }]), says('It is paid.')]);
+    const messages = [
+      { role: 'user', content: 'My number is 7.' },
+      { role: 'assistant', content: 'Noted.' },
+      { role: 'user', content: 'Is my bill paid?' },
+    ];
+    await gateway.ask({ model: 'front', messages });
+    const told = gateway.model.requests[1]?.messages ?? [];
+    expect(told.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user', 'assistant', 'tool']);
+    expect(told.slice(1, 4)).toMatchObject(messages);
+  });
+
   it('to a preset whose functions are chosen by a prompt lets it choose', async () => {
     const clerk = { id: 'clerk', base_model: 'model', tools: ['server:time'], function_calling: 'default' };
     const front = { id: 'front', base_model: 'model', tools: [], sub_agents: ['clerk'] };

@@ -59,7 +59,9 @@ describe('the question', () => {
     expect(text).toContain('Return only the JSON object, without any additional text');
     expect(text).toMatch(/If no tools match the query, return an empty array:\s*\{\s*"tool_calls": \[\]\s*\}/);
     expect(text).toContain('containing a "tool_calls" array with objects that include');
-    expect(text).toMatch(/"tool_calls": \[\s*\{"name": "toolName1", "parameters": \{"key1": "value1"\}\}/);
+    expect(text).toMatch(
+      /The format for the JSON response is strictly:\s*\{\s*"tool_calls": \[\s*\{"name": "toolName1", "parameters": \{"key1": "value1"\}\}/,
+    );
     expect(text).toContain('"name":"now"');
   });
 

@@ -35,7 +35,9 @@ describe('hooks of one kind', () => {
       });
     const hooks = createRunHooks([saying('a', 'no'), saying('b', 'never')], () => undefined);
     expect(await hooks.beforeTool(call, place)).toEqual({ type: 'reject', message: 'no' });
-    expect(await hooks.beforeModel({ purpose: 'answer', model: 'm', messages: [], tools: [] }, place)).toMatchObject({ answer: { content: 'no' } });
+    expect(await hooks.beforeModel({ purpose: 'answer', model: 'm', messages: [], tools: [] }, place)).toMatchObject({
+      answer: { content: 'no' },
+    });
     expect(asked).toEqual(['a']);
   });
 

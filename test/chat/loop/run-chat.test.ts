@@ -135,19 +135,20 @@ test('the time limit of a tool comes before the one of the request', async () =>
   expect(seen).toEqual([100, 200]);
 });
 
-test('a call that was cut by the token limit is never run [S0-4]', async () => {
+test.each([
+  ['the token limit', 'length'],
+  ['a filter', 'content_filter'],
+] as const)('a call that was cut by %s is never run [S0-4]', async (_, reason) => {
   const run = vi.fn();
   const tool = toolNamed('a', () => {
     run();
     return { type: 'result', value: 1 };
   });
-  const cut = calls(['a', '{"x": 1}']).map((step) =>
-    'type' in step && step.type === 'finish' ? { ...step, reason: 'length' as const } : step,
-  );
+  const cut = calls(['a', '{"x": 1}']).map((step) => ('type' in step && step.type === 'finish' ? { ...step, reason } : step));
   const events = await collect(eventsOfRun(chatOf(new ScriptedModel(cut), [tool])));
   expect(run).not.toHaveBeenCalled();
   expect(eventsOf(events, 'tool.result')[0]).toMatchObject({ tool: 'a', error: { code: 'args_truncated' } });
-  expect(events.at(-1)).toEqual({ type: 'finish', reason: 'length' });
+  expect(events.at(-1)).toEqual({ type: 'finish', reason });
 });
 
 test('the rounds end with one answer without tools and say that the limit was reached [S1-6]', async () => {

@@ -103,10 +103,12 @@ async function runFunction(
     worker === true
       ? await runInThread({ path: module.path, folder, sources: module.sources, name: definition.name, args }, context, state)
       : toOutcome(await execute(args, context));
+  const rejection = await runGuardrails(outputGuardrails, outcome.value, { name: offeredName, context });
+  if (rejection !== undefined) return rejection;
   // A call that was cancelled or timed out must not change the state.
   signal.throwIfAborted();
   await state.commit();
-  return (await runGuardrails(outputGuardrails, outcome.value, { name: offeredName, context })) ?? outcome;
+  return outcome;
 }
 
 /** What a function may know of its run. Messages and files are copied only when they are read. */
