@@ -6,7 +6,7 @@ import { backendOf } from '../_support/build-app.ts';
 import { says, ScriptedModel } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { documentWith, jsonResponse } from '../tools/scripted-send.ts';
-import { answerOf, gatewayOf, question, selects, serverOf, textOfMessage } from './gateway.ts';
+import { answerOf, documentOf, gatewayOf, question, selects, serverOf, textOfMessage } from './gateway.ts';
 import type { Gateway, GatewayOptions } from './gateway.ts';
 import { waitFor } from '../_support/wait-for.ts';
 
@@ -221,7 +221,7 @@ describe('an answer to it', () => {
 });
 
 describe('what was selected', () => {
-  test('runs side by side, and its results are appended in the order of the selection [S4-39]', async () => {
+  test('runs side by side where it only reads, and its results are appended in the order of the selection [S4-39]', async () => {
     const gate = Promise.withResolvers<void>();
     const slow = async () => {
       await gate.promise;
@@ -236,6 +236,29 @@ describe('what was selected', () => {
     expect(lastContent(gateway.model.requests[1]?.messages)).toBe(
       `${question}\n\nTool \`time/now\` Output: {\n  "time": "12:00"\n}\n\nTool \`time/later\` Output: {\n  "time": "13:00"\n}`,
     );
+  });
+
+  test('runs one after another where it may write, in the order of the selection [S4-39]', async () => {
+    const gate = Promise.withResolvers<void>();
+    const slow = async () => {
+      await gate.promise;
+      return jsonResponse({ saved: 1 });
+    };
+    const nothing = { type: 'object', properties: {} };
+    await using gateway = await gatewayOf({
+      turns: [selects(['write', {}], ['erase', {}]), says('Done.')],
+      servers: [serverOf('lab', documentOf({ write: nothing, erase: nothing }))],
+      answers: { 'http://lab.test/write': slow, 'http://lab.test/erase': { erased: 1 } },
+    });
+    const asked = gateway.ask(byPrompt);
+    const written = (): string[] => gateway.sent.filter(({ method }) => method === 'POST').map(({ url }) => url);
+    await waitFor(() => expect(written()).toEqual(['http://lab.test/write']));
+    // Whatever else could run has had its turn.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(written()).toHaveLength(1);
+    gate.resolve();
+    await asked;
+    expect(written()).toEqual(['http://lab.test/write', 'http://lab.test/erase']);
   });
 
   test('is appended to the last user message alone, after a blank line, under the name of its source [S0-18, S4-37]', async () => {

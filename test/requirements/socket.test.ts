@@ -143,7 +143,14 @@ test('with a session a function of the request is asked from the browser, and it
   const meeting = await meet([calls(['now', { city: 'Osaka', invented: 1 }]), says('Noon.')], tellTime);
   const seen = await meeting.ask();
   expect(meeting.browser.framesOf('execute:tool').map((frame) => frame.data)).toEqual([
-    expect.objectContaining({ name: 'now', params: { city: 'Osaka' }, session_id: meeting.browser.sessionId(), timeout_ms: 5_000 }),
+    expect.objectContaining({
+      id: expect.stringMatching(/^[\da-f-]{32,36}$/),
+      name: 'now',
+      params: { city: 'Osaka' },
+      server: expect.objectContaining({ url: 'http://10.0.0.7:8000', info: expect.anything() }),
+      session_id: meeting.browser.sessionId(),
+      timeout_ms: 5_000,
+    }),
   ]);
   expect(lastRead(meeting)).toBe('{\n  "time": "12:00"\n}');
   expect(seen.text).toBe('Noon.');
