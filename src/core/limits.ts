@@ -490,6 +490,9 @@ export const limits = {
   /** How long a decision waits for the end of the answer that requested it. */
   approvalHandoverMs: 5_000,
 
+  /** Texts that wait to be written to the database: more than a disk takes in a second. Beyond it whoever has the most waiting is refused. */
+  queuedWritesCharacters: 64 * 1024 * 1024,
+
   // Stored chats (`STORE_CHATS`)
 
   /** How long a chat with `store: true` is stored: as long as OpenAI stores one. */

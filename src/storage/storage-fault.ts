@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, statSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
 
@@ -36,6 +36,17 @@ export type FaultKind = (typeof resultCodes)[keyof typeof resultCodes];
 export function faultKindOf(error: unknown): FaultKind | undefined {
   if (error instanceof Error && 'errcode' in error) return resultCodes[(Number(error.errcode) & 0xff) as keyof typeof resultCodes];
   return systemCodes[errorCodeOf(error)];
+}
+
+/** Whether the file system of a file has room for so many bytes. True where that is unknown. */
+export function hasFreeSpace(file: string, bytes: number): boolean {
+  try {
+    const { blocks, bsize, bavail, bfree } = statfsSync(dirname(file));
+    // Only the superuser may use what is reserved. Some file systems over a network do not count.
+    return blocks === 0 || bsize * (process.getuid?.() === 0 ? bfree : bavail) >= bytes;
+  } catch {
+    return true;
+  }
 }
 
 /** An error whose one-line message tells operators which file, what is wrong with it, and how to fix it. */

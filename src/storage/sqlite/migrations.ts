@@ -253,6 +253,9 @@ export function migrate(database: DatabaseSync, options: MigrationOptions): void
 }
 
 /** An integer PRAGMA. */
-export function readPragma(database: DatabaseSync, name: 'user_version' | 'application_id' | 'data_version' | 'page_size'): number {
+export function readPragma(
+  database: DatabaseSync,
+  name: 'user_version' | 'application_id' | 'data_version' | 'page_size' | 'page_count' | 'max_page_count' | 'freelist_count',
+): number {
   return Number(database.prepare(`PRAGMA ${name}`).get()?.[name]);
 }

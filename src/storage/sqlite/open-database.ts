@@ -10,7 +10,7 @@ import { faultKindOf, toStorageFault } from '../storage-fault.ts';
 const maxDatabaseBytes = 1024 * 1024 * 1024;
 
 /** SQLite's name for a database in memory, which is lost when its connection closes. */
-const inMemory = ':memory:';
+export const inMemory = ':memory:';
 
 export interface OpenDatabase {
   database: DatabaseSync;
@@ -103,8 +103,10 @@ function openAs(file: string, access: 'write' | 'read' | 'immutable', maxBytes =
 }
 
 function prepare(database: DatabaseSync, { file, maxBytes }: { file: string; maxBytes: number }): void {
-  // FULL: a commit that was acknowledged survives a power failure.
+  // FULL: a commit that was acknowledged survives a power failure. It syncs the write-ahead log, once.
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON');
+  // What a savepoint may have to undo stays in memory: a full disk must not fail other writes than those that need room on it.
+  database.exec('PRAGMA temp_store = MEMORY');
   // Overwrites deleted content with zeros where that needs no additional writes.
   database.exec('PRAGMA secure_delete = FAST');
   database.exec(`PRAGMA max_page_count = ${Math.floor(maxBytes / readPragma(database, 'page_size'))}`);
