@@ -48,13 +48,18 @@ export function createSqliteChats(
   }
 
   return {
-    save: (chat) =>
-      connection.write((database) => {
-        remove(database, 'id = ?', chat.id);
-        insert(database, chat);
-        remove(database, 'created < ?', oldestCreated());
-        enforceBounds(database, chat.callerId, bounds);
-      }),
+    save(chat) {
+      const row = toRow(chat);
+      return connection.write(
+        (database) => {
+          remove(database, 'id = ?', chat.id);
+          insert(database, row);
+          remove(database, 'created < ?', oldestCreated());
+          enforceBounds(database, chat.callerId, bounds);
+        },
+        { callerId: chat.callerId, characters: row.characters },
+      );
+    },
 
     find: (callerId, id) =>
       connection.read((database) => {
@@ -65,17 +70,23 @@ export function createSqliteChats(
     list: (callerId, page) => connection.read((database) => list(database, page, [callerId, oldestCreated()])),
 
     changeMetadata: (callerId, id, metadata) =>
-      connection.write((database) => {
-        const sql = `UPDATE chats SET metadata = ? ${whereOwned}`;
-        return database.prepare(sql).run(JSON.stringify(metadata), id, callerId, oldestCreated()).changes > 0;
-      }),
+      connection.write(
+        (database) => {
+          const sql = `UPDATE chats SET metadata = ? ${whereOwned}`;
+          return database.prepare(sql).run(JSON.stringify(metadata), id, callerId, oldestCreated()).changes > 0;
+        },
+        { callerId },
+      ),
 
     delete: (callerId, id) =>
-      connection.write((database) => {
-        const found = selectFirst<ChatPlace>(database, `SELECT id, created FROM chats ${whereOwned}`, id, callerId, oldestCreated());
-        if (found !== undefined) remove(database, 'id = ?', id);
-        return found;
-      }),
+      connection.write(
+        (database) => {
+          const found = selectFirst<ChatPlace>(database, `SELECT id, created FROM chats ${whereOwned}`, id, callerId, oldestCreated());
+          if (found !== undefined) remove(database, 'id = ?', id);
+          return found;
+        },
+        { callerId },
+      ),
 
     async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
@@ -106,19 +117,32 @@ export const searchSql = `SELECT chats.id, chats.created, chats.question, chats.
   ) AS best CROSS JOIN chats ON chats.position = best.position
   ORDER BY best.score, best.created DESC, best.id DESC`;
 
-function insert(database: DatabaseSync, { id, callerId, created, model, texts, ...chat }: StoredChat): void {
+interface NewChatRow {
+  values: SQLInputValue[];
+  characters: number;
+  question: string;
+  answer: string;
+}
+
+function toRow({ id, callerId, created, model, texts, ...chat }: StoredChat): NewChatRow {
   const messages = JSON.stringify(chat.messages);
   const completion = JSON.stringify(chat.completion);
   const characters = messages.length + completion.length;
+  const { question, answer } = texts;
+  const values = [id, callerId, created, model, characters, JSON.stringify(chat.metadata), messages, completion, question, answer];
+  return { values, characters, question, answer };
+}
+
+function insert(database: DatabaseSync, { values, question, answer }: NewChatRow): void {
   const { lastInsertRowid: position } = database
     .prepare(
       `INSERT INTO chats (id, caller_id, created, model, characters, metadata, messages, completion, question, answer)
         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
-    .run(id, callerId, created, model, characters, JSON.stringify(chat.metadata), messages, completion, texts.question, texts.answer);
+    .run(...values);
   database
     .prepare('INSERT INTO chat_words (rowid, question, answer) VALUES (?, ?, ?)')
-    .run(position, wordsOf(texts.question).join(' '), wordsOf(texts.answer).join(' '));
+    .run(position, wordsOf(question).join(' '), wordsOf(answer).join(' '));
 }
 
 /** `condition` becomes part of the SQL, so it must never come from a request. */

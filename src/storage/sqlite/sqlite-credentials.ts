@@ -53,14 +53,17 @@ export function createSqliteCredentials(connection: DatabaseConnection, secret: 
   return {
     save(callerId, server, credential) {
       const value = encrypt(callerId, server, credential);
-      return connection.write((database) => {
-        database
-          .prepare(
-            `INSERT INTO credentials (${columns}) VALUES (?, ?, ?, ?) ON CONFLICT (caller_id, server_id) DO UPDATE SET value = excluded.value, revision = excluded.revision, leased_until = NULL`,
-          )
-          .run(callerId, server, value, randomUUID());
-        requireRoom(database, keyIdOf(callerId));
-      });
+      return connection.write(
+        (database) => {
+          database
+            .prepare(
+              `INSERT INTO credentials (${columns}) VALUES (?, ?, ?, ?) ON CONFLICT (caller_id, server_id) DO UPDATE SET value = excluded.value, revision = excluded.revision, leased_until = NULL`,
+            )
+            .run(callerId, server, value, randomUUID());
+          requireRoom(database, keyIdOf(callerId));
+        },
+        { callerId, characters: value.length },
+      );
     },
 
     find: (callerId, server) =>
@@ -80,23 +83,29 @@ export function createSqliteCredentials(connection: DatabaseConnection, secret: 
 
     replace(callerId, server, { revision, credential }) {
       const value = encrypt(callerId, server, credential);
-      return connection.write((database) => {
-        const sql =
-          'UPDATE credentials SET value = ?, revision = ?, leased_until = NULL WHERE caller_id = ? AND server_id = ? AND revision = ?';
-        return database.prepare(sql).run(value, randomUUID(), callerId, server, revision).changes > 0;
-      });
+      return connection.write(
+        (database) => {
+          const sql =
+            'UPDATE credentials SET value = ?, revision = ?, leased_until = NULL WHERE caller_id = ? AND server_id = ? AND revision = ?';
+          return database.prepare(sql).run(value, randomUUID(), callerId, server, revision).changes > 0;
+        },
+        { callerId, characters: value.length },
+      );
     },
 
     claim: (callerId, server, { revision, now, until }) =>
-      connection.write((database) => {
-        const sql =
-          'UPDATE credentials SET leased_until = ? WHERE caller_id = ? AND server_id = ? AND revision = ? AND (leased_until IS NULL OR leased_until <= ?)';
-        return database.prepare(sql).run(until, callerId, server, revision, now).changes > 0;
-      }),
+      connection.write(
+        (database) => {
+          const sql =
+            'UPDATE credentials SET leased_until = ? WHERE caller_id = ? AND server_id = ? AND revision = ? AND (leased_until IS NULL OR leased_until <= ?)';
+          return database.prepare(sql).run(until, callerId, server, revision, now).changes > 0;
+        },
+        { callerId },
+      ),
 
     async release(callerId, server, { revision, until }) {
       const sql = 'UPDATE credentials SET leased_until = NULL WHERE caller_id = ? AND server_id = ? AND revision = ? AND leased_until = ?';
-      await connection.write((database) => database.prepare(sql).run(callerId, server, revision, until));
+      await connection.write((database) => database.prepare(sql).run(callerId, server, revision, until), { callerId });
     },
 
     delete: async (callerId, server) => (await remove('caller_id = ? AND server_id = ?', [callerId, server]))[0],

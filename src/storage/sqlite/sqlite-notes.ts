@@ -18,13 +18,16 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
   return {
     save({ id, callerId, value, expires }, bounds) {
       const encrypted = cipher.encrypt(value, { id, field: kind });
-      return connection.write((database) => {
-        database.prepare('DELETE FROM chat_memory WHERE kind = ? AND (id = ? OR expires <= ?)').run(kind, id, bounds.time);
-        database
-          .prepare('INSERT INTO chat_memory (kind, id, caller_id, expires, characters, value) VALUES (?, ?, ?, ?, ?, ?)')
-          .run(kind, id, callerId, expires, encrypted.length, encrypted);
-        enforceBounds(database, kind, bounds);
-      });
+      return connection.write(
+        (database) => {
+          database.prepare('DELETE FROM chat_memory WHERE kind = ? AND (id = ? OR expires <= ?)').run(kind, id, bounds.time);
+          database
+            .prepare('INSERT INTO chat_memory (kind, id, caller_id, expires, characters, value) VALUES (?, ?, ?, ?, ?, ?)')
+            .run(kind, id, callerId, expires, encrypted.length, encrypted);
+          enforceBounds(database, kind, bounds);
+        },
+        { callerId, characters: encrypted.length },
+      );
     },
 
     find: (id, time) =>

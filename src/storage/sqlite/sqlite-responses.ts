@@ -11,6 +11,7 @@ import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
+import type { QueuedWrite } from './write-queue.ts';
 
 const defaultBounds: ResponseBounds = {
   ageMs: limits.storedChatMs,
@@ -58,26 +59,32 @@ export function createSqliteResponses(
   return {
     async add(stored) {
       const value = encrypt(stored);
-      await connection.write((database) => {
-        const time = now();
-        remove(database, 'id = ?', stored.id);
-        insert(database, stored, { value, time });
-        database.prepare(renewSql).run(stored.previousId ?? null, stored.callerId, limits.responseHistory, time);
-        remove(database, 'used < ?', oldestUse());
-        enforceBounds(database, stored.callerId, bounds);
-      });
+      await connection.write(
+        (database) => {
+          const time = now();
+          remove(database, 'id = ?', stored.id);
+          insert(database, stored, { value, time });
+          database.prepare(renewSql).run(stored.previousId ?? null, stored.callerId, limits.responseHistory, time);
+          remove(database, 'used < ?', oldestUse());
+          enforceBounds(database, stored.callerId, bounds);
+        },
+        queuedAs(stored, value),
+      );
     },
 
     replaceRunning(stored) {
       const value = encrypt(stored);
-      return connection.write((database) => {
-        const sql = `SELECT position FROM responses ${whereOwned} AND is_running = 1`;
-        const found = selectFirst<{ position: number }>(database, sql, stored.id, stored.callerId, oldestUse());
-        if (found === undefined) return false;
-        replace(database, found.position, { stored, value });
-        enforceBounds(database, stored.callerId, bounds);
-        return true;
-      });
+      return connection.write(
+        (database) => {
+          const sql = `SELECT position FROM responses ${whereOwned} AND is_running = 1`;
+          const found = selectFirst<{ position: number }>(database, sql, stored.id, stored.callerId, oldestUse());
+          if (found === undefined) return false;
+          replace(database, found.position, { stored, value });
+          enforceBounds(database, stored.callerId, bounds);
+          return true;
+        },
+        queuedAs(stored, value),
+      );
     },
 
     async find(callerId, id) {
@@ -124,12 +131,15 @@ export function createSqliteResponses(
     },
 
     delete: (callerId, id) =>
-      connection.write((database) => {
-        const sql = `SELECT position FROM responses ${whereOwned}`;
-        const found = selectFirst<{ position: number }>(database, sql, id, callerId, oldestUse());
-        if (found !== undefined) remove(database, 'position = ?', found.position);
-        return found !== undefined;
-      }),
+      connection.write(
+        (database) => {
+          const sql = `SELECT position FROM responses ${whereOwned}`;
+          const found = selectFirst<{ position: number }>(database, sql, id, callerId, oldestUse());
+          if (found !== undefined) remove(database, 'position = ?', found.position);
+          return found !== undefined;
+        },
+        { callerId },
+      ),
 
     async deleteAllOf(callerId) {
       const { condition, values } = ownedBy(callerId);
@@ -138,6 +148,10 @@ export function createSqliteResponses(
 
     prune: () => removeAny('used < ?', oldestUse()),
   };
+}
+
+function queuedAs({ callerId }: StoredResponse, value: string): QueuedWrite {
+  return { callerId, characters: value.length };
 }
 
 /** To which the ciphertext is bound, besides the id. */

@@ -31,13 +31,16 @@ export function createSqliteSignIns(connection: DatabaseConnection, secret: stri
   return {
     add({ id, callerId, server, expires, person }, bounds) {
       const value = cipher.encrypt(JSON.stringify({ person }), { id, field: fieldOf(callerId, server) });
-      return connection.write((database) => {
-        database.prepare('DELETE FROM sign_ins WHERE expires <= ?').run(bounds.time);
-        database
-          .prepare('INSERT INTO sign_ins (id, caller_id, server_id, expires, is_used, characters, value) VALUES (?, ?, ?, ?, 0, ?, ?)')
-          .run(id, callerId, server, expires, value.length, value);
-        enforceBounds(database, callerId, bounds);
-      });
+      return connection.write(
+        (database) => {
+          database.prepare('DELETE FROM sign_ins WHERE expires <= ?').run(bounds.time);
+          database
+            .prepare('INSERT INTO sign_ins (id, caller_id, server_id, expires, is_used, characters, value) VALUES (?, ?, ?, ?, 0, ?, ?)')
+            .run(id, callerId, server, expires, value.length, value);
+          enforceBounds(database, callerId, bounds);
+        },
+        { callerId, characters: value.length },
+      );
     },
 
     find: (id, time) =>

@@ -61,29 +61,35 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
           const encryptedPart = cipher.encrypt(part, fieldOf(run, 'run', partsId, position));
           characters += encryptedPart.length;
           await yieldToEventLoop();
-          await connection.write((database) => {
-            database.prepare(insertPart).run(partsId, position, run.expires, encryptedPart);
-          });
+          await connection.write(
+            (database) => {
+              database.prepare(insertPart).run(partsId, position, run.expires, encryptedPart);
+            },
+            { callerId: run.callerId, characters: encryptedPart.length },
+          );
         }
-        const written = await connection.write((database) => {
-          const losses = chooseLossesFor(database, run, { ...bounds, characters });
-          if (losses === undefined) return undefined;
-          const closedIds = losses.map((loss) => String(loss.id));
-          const partsIds = [run.id, ...closedIds].flatMap((id) => close(database, id) ?? []);
-          database
-            .prepare(insert)
-            .run(
-              run.id,
-              run.callerId,
-              run.waitId,
-              run.expires,
-              characters,
-              encrypted,
-              partsId,
-              chatKeyOf(run.callerId, conversationOf(run.request)),
-            );
-          return { closedIds, partsIds };
-        });
+        const written = await connection.write(
+          (database) => {
+            const losses = chooseLossesFor(database, run, { ...bounds, characters });
+            if (losses === undefined) return undefined;
+            const closedIds = losses.map((loss) => String(loss.id));
+            const partsIds = [run.id, ...closedIds].flatMap((id) => close(database, id) ?? []);
+            database
+              .prepare(insert)
+              .run(
+                run.id,
+                run.callerId,
+                run.waitId,
+                run.expires,
+                characters,
+                encrypted,
+                partsId,
+                chatKeyOf(run.callerId, conversationOf(run.request)),
+              );
+            return { closedIds, partsIds };
+          },
+          { callerId: run.callerId, characters: encrypted.length },
+        );
         if (written === undefined) return { type: 'refused' };
         obsolete = written.partsIds;
         return { type: 'saved', givenUp: written.closedIds };
@@ -109,17 +115,20 @@ export function createSqliteWaitingRuns(connection: DatabaseConnection, secret: 
       for (;;) {
         const { row, run } = await load(connection, cipher, id);
         if (row === undefined || run === undefined || row.waitId !== waitId) return { type: 'closed' };
-        const effect = await connection.write((database): DecisionEffect | undefined => {
-          // The run may have been closed, or stored anew, since it was read.
-          if (findRow(database, id)?.encrypted !== row.encrypted) return undefined;
-          const decided = effectOf(run, answersOf(database, run, cipher), { callId, answer });
-          if (decided.type === 'complete') close(database, id);
-          if (decided.type === 'recorded') {
-            const encrypted = cipher.encrypt(JSON.stringify(answer), fieldOf(run, 'answer', callId));
-            database.prepare('INSERT INTO waiting_answers (run_id, call_id, answer) VALUES (?, ?, ?)').run(id, callId, encrypted);
-          }
-          return decided;
-        });
+        const effect = await connection.write(
+          (database): DecisionEffect | undefined => {
+            // The run may have been closed, or stored anew, since it was read.
+            if (findRow(database, id)?.encrypted !== row.encrypted) return undefined;
+            const decided = effectOf(run, answersOf(database, run, cipher), { callId, answer });
+            if (decided.type === 'complete') close(database, id);
+            if (decided.type === 'recorded') {
+              const encrypted = cipher.encrypt(JSON.stringify(answer), fieldOf(run, 'answer', callId));
+              database.prepare('INSERT INTO waiting_answers (run_id, call_id, answer) VALUES (?, ?, ?)').run(id, callId, encrypted);
+            }
+            return decided;
+          },
+          { callerId: row.callerId, characters: row.encrypted.length },
+        );
         if (effect === undefined) continue;
         if (effect.type === 'complete') await removeParts(connection, [row.partsId]);
         return effect;

@@ -15,9 +15,9 @@ afterEach(async () => {
 });
 
 let clock = 0;
-function openRegistry(file: string, maxBytes?: number): Registry {
+function openRegistry(file: string, maxBytes?: number, lockTimeoutMs = 120): Registry {
   const now = (): number => clock;
-  const registry = openStores({ file, secret: 's', now, lockTimeoutMs: 120, ...(maxBytes !== undefined && { maxBytes }) }).registry;
+  const registry = openStores({ file, secret: 's', now, lockTimeoutMs, ...(maxBytes !== undefined && { maxBytes }) }).registry;
   open.push(registry);
   return registry;
 }
@@ -68,7 +68,7 @@ describe('a database that another process has locked', () => {
 
   it('is written when the lock ends in time, in the order of the calls', async () => {
     const file = await storedFile();
-    const registry = openRegistry(file);
+    const registry = openRegistry(file, undefined, 20_000);
     await ids(registry);
     const other = lock(file);
     const added = ['b', 'c', 'd', 'e', 'f', 'g'];
