@@ -60,8 +60,20 @@ export function withOwners(stores: OwnedStores): OwnedStores & { owners: Owners 
     },
     noteStores: Object.fromEntries(Object.entries(noteStores).map(([kind, store]) => [kind, notes(store)])) as unknown as NoteStores,
     fallbackNotes: notes(fallbackNotes),
-    chats: { ...chats, save: async (chat) => (isClosed(chat.callerId) ? undefined : chats.save(chat)) },
-    responses: { ...responses, add: async (response) => (isClosed(response.callerId) ? undefined : responses.add(response)) },
+    chats: {
+      ...chats,
+      async save(chat) {
+        requireOpen(chat.callerId);
+        await chats.save(chat);
+      },
+    },
+    responses: {
+      ...responses,
+      async add(response) {
+        requireOpen(response.callerId);
+        await responses.add(response);
+      },
+    },
     credentials: {
       ...credentials,
       async save(callerId, server, credential) {

@@ -1,4 +1,5 @@
 import type { Caller } from '../../../core/callers/caller.ts';
+import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { Release } from '../../../core/callers/rate-limit.ts';
 import type { StartedRun } from '../../../runs/active-runs.ts';
 import type { Emit } from '../../../shared/emit.ts';
@@ -28,8 +29,8 @@ export interface StoredAnswer {
   format: AnswerFormat;
   /** The run, whose answer is stored before its end is sent. */
   storing(started: StartedRun, signal: AbortSignal): StartedRun;
-  /** Stores a whole answer. Never rejects. */
-  save(answer: JsonObject): Promise<void>;
+  /** Stores a whole answer. Never rejects. Returns what its client has to know if it could not be stored. */
+  save(answer: JsonObject): Promise<ChatEvent | undefined>;
   /** Present for a request whose run goes on without its client, and ends with the controller alone. `release` is called at its end. */
   runInBackground?(started: StartedRun, how: { controller: AbortController; release: Release }): Promise<BackgroundReply>;
 }

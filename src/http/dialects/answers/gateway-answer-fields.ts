@@ -2,7 +2,9 @@ import { CallerWarnings } from '../../../core/chat/caller-warning.ts';
 import type { PendingApproval } from '../../../core/user-input/approval.ts';
 import type { ChatEvent, Source } from '../../../core/chat/chat.ts';
 import type { PendingConnect } from '../../../core/user-input/connect.ts';
+import type { RunEvent } from '../../../core/runs/run-event.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { isNotStored } from './not-stored.ts';
 
 /** Collects the gateway's own fields of an answer, which stand beside those of its dialect. */
 export class GatewayAnswerFields {
@@ -10,15 +12,21 @@ export class GatewayAnswerFields {
   readonly #warnings = new CallerWarnings();
   #approval: PendingApproval | undefined;
   #connect: PendingConnect | undefined;
+  #isNotStored = false;
 
   note(event: ChatEvent): void {
     if (event.type === 'source') this.#sources.push(event.source);
-    else if (event.type === 'run-event') this.#warnings.add(event.event);
+    else if (event.type === 'run-event') this.#noteEvent(event.event);
     else if (event.type === 'approval') this.#approval = event.approval;
     else if (event.type === 'connect') this.#connect = event.connect;
   }
 
-  /** `sources`, `warnings`, `approval` and `connect`, where there are any. */
+  #noteEvent(event: RunEvent): void {
+    this.#warnings.add(event);
+    this.#isNotStored ||= isNotStored(event);
+  }
+
+  /** `sources`, `warnings`, `approval` and `connect`, where there are any, and `store: false` where the answer could not be stored. */
   toJson(): JsonObject {
     const warnings = this.#warnings.list;
     return {
@@ -26,6 +34,7 @@ export class GatewayAnswerFields {
       ...(warnings.length > 0 && { warnings: warnings.map((warning) => ({ ...warning })) }),
       ...(this.#approval !== undefined && { approval: { ...this.#approval } }),
       ...(this.#connect !== undefined && { connect: { ...this.#connect } }),
+      ...(this.#isNotStored && { store: false }),
     };
   }
 }

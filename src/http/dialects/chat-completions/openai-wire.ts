@@ -9,6 +9,7 @@ import { errorBody } from '../../error-handler.ts';
 import type { AnswerCollector, AnswerFormat, AnswerHead, StreamEncoder } from '../answers/answer-format.ts';
 import { choiceOf } from '../answers/first-choice.ts';
 import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
+import { isNotStored } from '../answers/not-stored.ts';
 import { serverSentEvents } from '../answers/server-sent-events.ts';
 import { toFunctionCall } from './legacy-functions.ts';
 import { isOpenWebUi } from '../requests/is-open-webui.ts';
@@ -67,6 +68,7 @@ function createChunkEncoder(
     if (warning === undefined && options.includeEvents !== true) return '';
     const shown = {
       ...(warning !== undefined && { warnings: [{ ...warning }] }),
+      ...(isNotStored(event) && { store: false }),
       ...(options.includeEvents === true && { event: { ...event } }),
     };
     return extensionChunk(shown);

@@ -10,6 +10,7 @@ import type { Emit } from '../../../shared/emit.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { hasMoreTextThan } from '../../../shared/text-length.ts';
+import { notStored, notStoredFor } from '../answers/not-stored.ts';
 import { chatCompletionFormat, completionId, toWireCall } from './openai-wire.ts';
 
 export interface StoreCompletionsOptions {
@@ -23,13 +24,14 @@ export interface StoreCompletionsOptions {
 
 /**
  * Wraps `ActiveRuns` to store answers to requests with `store: true`, over HTTP and sockets. An answer is stored before its end is sent, so that
- * the client can then read it back. Answers that fail or are cut off are not stored; of an answer that was suspended, the last part is. If the store
- * fails, the answer is not affected.
+ * the client can then read it back; where that fails, it says so. Answers that fail or are cut off are not stored; of an answer that was suspended, the
+ * last part is.
  */
 export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logger }: StoreCompletionsOptions): ActiveRuns {
-  const saving = new Set<Promise<void>>();
+  const saving = new Set<Promise<ChatEvent | undefined>>();
 
-  async function save(answered: AnsweredChat): Promise<void> {
+  /** Never rejects. Returns what the client has to know if it could not be stored. */
+  async function save(answered: AnsweredChat): Promise<ChatEvent | undefined> {
     try {
       const { request, callerId, started, created, metadata, completion } = answered;
       const { runId } = started.run;
@@ -39,13 +41,17 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
       const texts = textsOf(request.messages, answered.text);
       const id = completionId(runId);
       await store.save({ id, callerId, created, model: request.model, metadata, messages, completion: stored, texts });
+      return undefined;
     } catch (error) {
       logger.error({ err: error, run_id: answered.started.run.runId }, 'a chat with store: true could not be stored');
+      return notStoredFor(error);
     }
   }
 
-  function warnTooLarge(runId: string): void {
-    logger.warn({ run_id: runId }, `a chat with store: true was not stored: it is larger than ${limits.storedChatCharacters} characters`);
+  function warnTooLarge(runId: string): ChatEvent {
+    const why = `it is larger than ${limits.storedChatCharacters} characters`;
+    logger.warn({ run_id: runId }, `a chat with store: true was not stored: ${why}`);
+    return notStored(why);
   }
 
   async function streamAndSave(
@@ -71,11 +77,12 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
       return emit(events);
     });
     if (isWaiting || signal.aborted) return;
-    if (characters > limits.storedChatCharacters) return warnTooLarge(runId);
-    const saved = save({ ...answered, completion: collector.body(), text });
+    const isShort = characters <= limits.storedChatCharacters;
+    const saved = isShort ? save({ ...answered, completion: collector.body(), text }) : Promise.resolve(warnTooLarge(runId));
     saving.add(saved);
-    await saved;
+    const problem = await saved;
     saving.delete(saved);
+    if (problem !== undefined) await emit([problem]);
   }
 
   function storing(answered: Pick<AnsweredChat, 'request' | 'callerId' | 'started' | 'metadata'>, signal: AbortSignal): StartedRun {

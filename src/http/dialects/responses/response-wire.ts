@@ -93,6 +93,8 @@ class ResponseHead {
   ended(end: ResponseEnd): JsonObject {
     return {
       ...this.#fixed,
+      // One that fails in the background is stored, as its clients come back for it.
+      ...(this.#fixed['background'] !== true && (end.status === 'failed' || end.status === 'cancelled') && { store: false }),
       status: end.status,
       error: end.status === 'failed' ? toResponseError(end.error) : null,
       incomplete_details: end.status === 'incomplete' ? { reason: end.reason } : null,

@@ -8,6 +8,7 @@ import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { addUsage } from '../../../core/chat/usage.ts';
 import { textOfResult } from '../answers/answer-format.ts';
+import { isNotStored } from '../answers/not-stored.ts';
 import { toWireCall } from '../chat-completions/openai-wire.ts';
 
 /** Identifies a chat in its frames. */
@@ -37,6 +38,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
   let usage: Usage | undefined;
   let finishReason: FinishReason = 'stop';
   let content = '';
+  let isUnstored = false;
 
   function pendingCalls(): JsonObject[] {
     if (announced.length === 0) return [];
@@ -47,6 +49,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
 
   function runEvent({ type, data }: RunEvent): JsonObject[] {
     warnings.add({ type, data });
+    isUnstored ||= isNotStored({ type, data });
     const frame = eventFrame({ runId, chatId, messageId }, { type, data });
     if (type === 'tool.call') announced.push({ id: data['id'] ?? null, name: data['tool'] ?? null, args: data['args'] ?? null });
     if (type === 'tool.call') return [frame];
@@ -59,6 +62,7 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
       usage: usage ?? null,
       sources: sources as unknown as JsonObject[],
       ...(warnings.list.length === 0 ? {} : { warnings: warnings.list.map((warning) => ({ ...warning })) }),
+      ...(isUnstored && { store: false }),
       run_id: runId,
       // A broken socket may have lost chunks; with the whole text a client that reconnected can fill the gap.
       ...(content.length > limits.socketFrameBytes ? {} : { content }),

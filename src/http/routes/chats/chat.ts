@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../../core/callers/caller.ts';
-import type { ChatRequest } from '../../../core/chat/chat.ts';
+import type { ChatEvent, ChatRequest } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
 import type { RateLimiter, Release } from '../../../core/callers/rate-limit.ts';
@@ -121,14 +121,17 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     request.log.info({ decisions: decisions.map(({ answer: { decision } }) => decision), by: caller.id }, 'calls decided');
     const format = formatOf(exchange, parsed);
     if (decided.type === 'resumed') return answerWith(exchange, decided.started, { model, stream, controller, format });
-    const { runId, events } = decided;
+    const { runId } = decided;
     reply.header('x-toolwharf-run-id', runId).header('x-request-id', request.id);
     const head = { runId, requestId: request.id, created: Math.floor(options.now() / 1000), model };
-    const collector = format.collect(head);
-    for (const event of events) collector.add(event);
-    const body = collector.body();
-    await stored?.save(body);
-    if (!stream) return body;
+    const bodyOf = (events: readonly ChatEvent[]): JsonObject => {
+      const collector = format.collect(head);
+      for (const event of events) collector.add(event);
+      return collector.body();
+    };
+    const problem = await stored?.save(bodyOf(decided.events));
+    const events = [...decided.events, ...(problem === undefined ? [] : [problem])];
+    if (!stream) return bodyOf(events);
     const encoder = format.stream(head);
     return reply.type(encoder.contentType).send(`${events.map((event) => encoder.encode(event)).join('')}${encoder.end()}`);
   }

@@ -107,10 +107,11 @@ test('an answer that was cut off, or whose run was ended, is not stored', async 
   expect([left.saved, ended.saved]).toEqual([[], []]);
 });
 
-test('an answer that is too large is passed on whole and not stored', async () => {
+test('an answer that is too large is passed on whole and not stored, which it says', async () => {
   const half: ChatEvent = { type: 'text', text: 'x'.repeat(limits.storedChatCharacters / 2 + 1) };
   const { start, saved, warnings } = starterOf([half, half, finish]);
-  expect(await read(start(requestOf()).stream)).toEqual([half, half, finish]);
+  const data = { code: 'not_stored', message: expect.stringContaining('larger than') };
+  expect(await read(start(requestOf()).stream)).toMatchObject([half, half, finish, { event: { type: 'warning', data } }]);
   expect(saved).toEqual([]);
   expect(warnings).toEqual([expect.stringContaining('larger than')]);
 });

@@ -1,5 +1,7 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { loggedCaller } from '../../../../core/callers/caller.ts';
 import type { Caller } from '../../../../core/callers/caller.ts';
+import type { ChatEvent } from '../../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../../core/errors.ts';
 import { limits } from '../../../../core/limits.ts';
 import { keyIdOf } from '../../../../core/callers/people.ts';
@@ -11,6 +13,7 @@ import { FairMap } from '../../../../shared/fair-map.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { logInternalError, toGatewayError } from '../../../error-handler.ts';
 import type { StreamEncoder } from '../../answers/answer-format.ts';
+import { notStored, notStoredFor } from '../../answers/not-stored.ts';
 import { failedResponse } from '../response-wire.ts';
 import { EventLog } from './event-log.ts';
 import { boundedCollector, toStored, withinBounds } from './store-answers.ts';
@@ -21,6 +24,8 @@ export interface BackgroundOptions {
   /** Milliseconds since 1970. */
   now: () => number;
   log: StorageLog;
+  /** Resolves after some milliseconds, or rejects when the signal aborts. */
+  pause?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
 export interface BackgroundAnswer {
@@ -63,11 +68,16 @@ interface Running {
   /** Resolves when it is stored, which it is once its run has begun. */
   begun: PromiseWithResolvers<void>;
   isStored: boolean;
-  /** Set by the first that ends it. */
-  ending?: Promise<void>;
+  /** Set by the first that ends it; what its clients have to know if that could not be stored. */
+  ending?: Promise<ChatEvent | undefined>;
 }
 
-export function createBackgroundResponses({ store, now, log }: BackgroundOptions): BackgroundResponses {
+/** How often the end of a response is tried to be stored, and the pause in between: its client was told to come back for it. */
+const endTries = 10;
+const retryDelayMs = 1_000;
+
+export function createBackgroundResponses({ store, now, log, pause = sleep }: BackgroundOptions): BackgroundResponses {
+  const closing = new AbortController();
   const running = new Map<string, Running>();
   const logs = new Map<string, { callerId: string; events: EventLog }>();
   const memory = new FairMap<string>({ entries: Infinity, characters: limits.backgroundEventsCharacters });
@@ -78,18 +88,26 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
   }
 
   /** The first end counts. Never rejects. */
-  function end(each: Running, response: JsonObject): Promise<void> {
+  function end(each: Running, response: JsonObject): Promise<ChatEvent | undefined> {
     each.ending ??= write(each, response).finally(() => running.delete(each.stored.id));
     return each.ending;
   }
 
-  async function write({ stored }: Running, response: JsonObject): Promise<void> {
+  async function write({ stored }: Running, response: JsonObject): Promise<ChatEvent | undefined> {
     const ended = withinBounds({ ...stored, isRunning: false, response });
     const written = ended ?? { ...stored, isRunning: false, response: tooLarge(stored.response) };
-    try {
-      await store.replaceRunning(written);
-    } catch (error) {
-      log.error({ err: error, response_id: stored.id }, 'the end of a response in the background could not be stored');
+    for (let left = endTries - 1; ; left -= 1) {
+      try {
+        await store.replaceRunning(written);
+        return ended === undefined ? notStored(tooLong) : undefined;
+      } catch (error) {
+        if (left === 0 || closing.signal.aborted) {
+          log.error({ err: error, response_id: stored.id }, 'the end of a response in the background could not be stored');
+          return notStoredFor(error);
+        }
+        // A shutdown ends the pause, and it is tried once more.
+        await pause(retryDelayMs, closing.signal).catch(() => undefined);
+      }
     }
   }
 
@@ -112,15 +130,17 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
         if (encoder !== undefined) events?.append(batch.map((event) => encoder.encode(event)).join(''));
         return each.isStored ? undefined : keep(each);
       });
-      last = encoder?.end();
-      await end(each, bounded.isTooLarge() ? tooLarge(stored.response) : bounded.collector.body());
+      const isTooLarge = bounded.isTooLarge();
+      const failure = await end(each, isTooLarge ? tooLarge(stored.response) : bounded.collector.body());
+      const problem = failure ?? (isTooLarge ? notStored(tooLong) : undefined);
+      if (encoder !== undefined) last = `${problem === undefined ? '' : encoder.encode(problem)}${encoder.end()}`;
     } catch (error) {
       const reason: unknown = controller.signal.aborted ? controller.signal.reason : error;
       if (!each.isStored) return refuse(each, reason);
       const shown = toGatewayError(reason, started.run.runId);
       logInternalError(log, error, shown);
-      last = encoder?.failure(shown);
-      await end(each, bounded.collector.failure(shown));
+      const problem = await end(each, bounded.collector.failure(shown));
+      if (encoder !== undefined) last = `${problem === undefined ? '' : encoder.encode(problem)}${encoder.failure(shown)}`;
     }
     events?.append(last ?? '');
     events?.end();
@@ -194,6 +214,7 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
     },
 
     async settle() {
+      closing.abort();
       const reason = new GatewayError(
         'server_shutting_down',
         'The gateway was shut down before this response was complete. Send the request again.',
@@ -202,6 +223,10 @@ export function createBackgroundResponses({ store, now, log }: BackgroundOptions
     },
   };
 }
+
+const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> => wait(milliseconds, undefined, { signal });
+
+const tooLong = `it is larger than ${limits.storedResponseCharacters} characters`;
 
 function tooLarge(begun: JsonObject): JsonObject {
   const problem = `The answer has more than ${limits.storedResponseCharacters} characters, and was not stored.`;

@@ -5,6 +5,7 @@ import type { ResponseStore, StoredResponse } from '../../../../core/stores/resp
 import type { StartedRun } from '../../../../runs/active-runs.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { hasMoreTextThan } from '../../../../shared/text-length.ts';
+import { notStored, notStoredFor } from '../../answers/not-stored.ts';
 import type { ResponseCollector, ResponseFormat } from '../response-wire.ts';
 import type { StoredRequest } from './prepare-request.ts';
 import { idOf, withoutMedia } from './stored-items.ts';
@@ -27,32 +28,35 @@ export interface AnswerToStore {
 }
 
 export interface ResponseSaver {
-  /** The run, whose answer is stored before its end is sent. Answers that fail or are cut off are not; if the store fails, the answer is not affected. */
+  /** The run, whose answer is stored before its end is sent, and ends with what `save` returns. Answers that fail or are cut off are not stored. */
   storing(started: StartedRun, answer: AnswerToStore, signal: AbortSignal): StartedRun;
-  /** Stores a whole response. Never rejects. */
-  save(response: JsonObject, answer: Pick<AnswerToStore, 'caller' | 'request'>): Promise<void>;
+  /** Stores a whole response. Never rejects. Returns what its client has to know if it could not be stored. */
+  save(response: JsonObject, answer: Pick<AnswerToStore, 'caller' | 'request'>): Promise<ChatEvent | undefined>;
   /** Resolves when everything so far is durable. */
   settled(): Promise<void>;
 }
 
 export function createResponseSaver({ store, now, log }: ResponseSaverOptions): ResponseSaver {
-  const saving = new Set<Promise<void>>();
+  const saving = new Set<Promise<ChatEvent | undefined>>();
 
-  async function add(response: JsonObject, { caller, request }: Pick<AnswerToStore, 'caller' | 'request'>): Promise<void> {
+  async function add(response: JsonObject, { caller, request }: Pick<AnswerToStore, 'caller' | 'request'>): Promise<ChatEvent | undefined> {
     const stored = withinBounds({ ...toStored(response, { caller, request }), created: now(), isRunning: false });
     if (stored === undefined) return warnTooLarge(log, idOf(response));
     try {
       await store.add(stored);
+      return undefined;
     } catch (error) {
       log.error({ err: error, response_id: stored.id }, 'a response could not be stored');
+      return notStoredFor(error);
     }
   }
 
   const save: ResponseSaver['save'] = async (response, answer) => {
     const saved = add(response, answer);
     saving.add(saved);
-    await saved;
+    const problem = await saved;
     saving.delete(saved);
+    return problem;
   };
 
   return {
@@ -69,8 +73,10 @@ export function createResponseSaver({ store, now, log }: ResponseSaverOptions): 
             return emit(events);
           });
           if (signal.aborted) return;
-          if (bounded.isTooLarge()) return warnTooLarge(log, idOf(bounded.collector.begun()));
-          await save(bounded.collector.body(), answer);
+          const problem = bounded.isTooLarge()
+            ? warnTooLarge(log, idOf(bounded.collector.begun()))
+            : await save(bounded.collector.body(), answer);
+          if (problem !== undefined) await emit([problem]);
         },
       };
     },
@@ -129,6 +135,8 @@ function isWithinBounds({ input, response }: StoredResponse): boolean {
   return JSON.stringify(input).length + JSON.stringify(response).length <= most;
 }
 
-function warnTooLarge(log: StorageLog, id: string): void {
-  log.warn({ response_id: id }, `a response was not stored: it is larger than ${limits.storedResponseCharacters} characters`);
+function warnTooLarge(log: StorageLog, id: string): ChatEvent {
+  const why = `it is larger than ${limits.storedResponseCharacters} characters`;
+  log.warn({ response_id: id }, `a response was not stored: ${why}`);
+  return notStored(why);
 }

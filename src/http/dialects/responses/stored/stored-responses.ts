@@ -95,9 +95,10 @@ export function createStoredResponses({ store, isStoring, newId, now, log }: Sto
   };
 }
 
-/** Of a gateway that was stopped, or could not write. */
+/** Of a gateway that was stopped, or could not store the end. */
 function interrupted(stored: StoredResponse): StoredResponse {
-  const problem = 'The gateway stopped before this response was complete. Whether calls that were running took effect is unknown.';
+  const problem =
+    'The gateway stopped before this response was complete, or could not store it. Whether calls that were running took effect is unknown.';
   const error = new GatewayError('server_shutting_down', `${problem} Send the request again.`);
   return { ...stored, isRunning: false, response: failedResponse(stored.response, error) };
 }

@@ -1,0 +1,21 @@
+import { warningEvent } from '../../../core/chat/caller-warning.ts';
+import type { ChatEvent } from '../../../core/chat/chat.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import type { RunEvent } from '../../../core/runs/run-event.ts';
+
+const code = 'not_stored';
+
+/** Emitted behind an answer that was to be stored and is not. Its last object then says `store: false`. `why`: the end of a sentence. */
+export function notStored(why: string): ChatEvent {
+  return warningEvent({ code, message: `This answer was not stored, because ${why}. It cannot be read back later.` });
+}
+
+/** The same for what a store throws, which may name paths of this machine. */
+export function notStoredFor(error: unknown): ChatEvent {
+  const isOverloaded = error instanceof GatewayError && error.code === 'overloaded';
+  return notStored(isOverloaded ? 'too much waits to be stored at the moment' : 'the database cannot be written at the moment');
+}
+
+export function isNotStored({ type, data }: RunEvent): boolean {
+  return type === 'warning' && data['code'] === code;
+}
