@@ -37,6 +37,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const secret = loadSecret(config.dataDir, config.secret);
   const { connection, registry: store, ...stores } = openStores({ file, secret, cacheMs: registryCacheMs });
   await requireUsableDatabase(connection);
+  await connection.requireWritable().catch((error: unknown) => logger.error({ err: error }, 'not ready: little can be stored'));
   const releaseDatabase = lockDatabase(file);
   const time = await openBundledTimeServer({
     store,
@@ -59,6 +60,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
       unknownVariables: findUnknownVariables(environment),
       registry,
       ...stores,
+      requireWritable: connection.requireWritable,
       onOpened: () => showStartKey(app.startKey, address),
     },
   );

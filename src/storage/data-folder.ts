@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../core/errors.ts';
 import { createFolder } from './create-folder.ts';
-import { errorCodeOf, faultKindOf } from './storage-fault.ts';
+import { errorCodeOf, faultKindOf, isForLackOfRoom } from './storage-fault.ts';
 
 /** Stays empty; only the lock on it matters. */
 const lockFile = 'serving.lock';
@@ -47,7 +47,7 @@ export function lockDatabase(file: string): () => void {
     const reason =
       faultKindOf(error) === 'locked'
         ? `Another toolwharf serves from the database ${resolve(file)}. End that one`
-        : `A lock beside the database ${resolve(file)} cannot be taken (${reasonOf(error)}). Let the gateway's user write there`;
+        : `A lock beside the database ${resolve(file)} cannot be taken${becauseOf(error, file)}`;
     throw new GatewayError('storage_unavailable', `${reason}, or set DATABASE_URL to another file.`, { cause: error });
   }
 }
@@ -86,9 +86,15 @@ function toFault(error: unknown, folder: string): GatewayError {
     );
   return new GatewayError(
     'storage_unavailable',
-    `The data folder ${folder} cannot be used (${reasonOf(error)}). Let the gateway's user write there, or set TOOLWHARF_DATA_DIR to another folder.`,
+    `The data folder ${folder} cannot be used${becauseOf(error, folder)}, or set TOOLWHARF_DATA_DIR to another folder.`,
     cause,
   );
+}
+
+/** With the cure, but for another place. */
+function becauseOf(error: unknown, path: string): string {
+  if (isForLackOfRoom(error, path)) return ': the disk is full. Free some space';
+  return ` (${reasonOf(error)}). Let the gateway's user write there`;
 }
 
 function reasonOf(error: unknown): string {

@@ -49,10 +49,25 @@ export function hasFreeSpace(file: string, bytes: number): boolean {
   }
 }
 
+/** SQLite's smallest need besides its data: a file of 32 kB for the index of the write-ahead log. Where it does not fit, SQLite calls the disk faulty. */
+const leastWorkingBytes = 64 * 1024;
+
+/** Whether there is no room for what was to be written to a file or folder. */
+export function isForLackOfRoom(error: unknown, file: string): boolean {
+  return isFull(faultKindOf(error), file);
+}
+
+function isFull(kind: FaultKind | undefined, file: string): boolean {
+  return kind === 'full' || (kind === 'failing' && !hasFreeSpace(file, leastWorkingBytes));
+}
+
 /** An error whose one-line message tells operators which file, what is wrong with it, and how to fix it. */
 export function toStorageFault(kind: FaultKind, file: string, cause?: unknown): GatewayError {
   // Locks are short-lived, so clients may retry; the other faults need an operator.
-  return new GatewayError('storage_unavailable', describe(kind, file), { cause, ...(kind === 'locked' && { retryAfter: '1' }) });
+  return new GatewayError('storage_unavailable', describe(isFull(kind, file) ? 'full' : kind, file), {
+    cause,
+    ...(kind === 'locked' && { retryAfter: '1' }),
+  });
 }
 
 function describe(kind: FaultKind, file: string): string {

@@ -1,11 +1,12 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { skipWithout } from '../_support/missing.ts';
 import { program } from '../_support/program.ts';
+import { missingForSmallDisk, onSmallDisk } from '../_support/small-disk.ts';
 import { openStores } from '../../src/storage/open-stores.ts';
 
 let folder = '';
@@ -104,6 +105,27 @@ describe('a start with a database that cannot be used ends with one line', () =>
       return false;
     }
   }
+});
+
+describe('a start on a full disk ends with one line', () => {
+  // Nothing fits, the locks, a new database, the index of its log.
+  test.for([0, 4, 16, 64, 200])('that says so, where %d kB are left', async (left, context) => {
+    skipWithout(missingForSmallDisk(folder), context);
+    expect(await start('serve', onSmallDisk(folder, { kilobytes: 1_024, left }), tmpdir())).toEqual(
+      oneLine('the disk is full', 'Free some space'),
+    );
+  });
+
+  test('that says so, where the database is there', async (context) => {
+    skipWithout(missingForSmallDisk(folder), context);
+    await makeDatabase();
+    const kept = mkdtempSync(join(tmpdir(), 'toolwharf-kept-'));
+    const onDisk = onSmallDisk(folder, { kilobytes: 1_024 });
+    cpSync(folder, kept, { recursive: true });
+    const copied = ['sh', '-c', `cp -p ${kept}/* "$0"; head -c 2M /dev/zero > "$0/filler" 2> /dev/null; exec "$@"`, folder];
+    expect(await start('serve', [...onDisk, ...copied], tmpdir())).toEqual(oneLine('the disk is full', 'Free some space'));
+    rmSync(kept, { recursive: true });
+  });
 });
 
 /** To open a pipe that nobody writes to is to wait for ever, as it is for a file on a dead network drive. */

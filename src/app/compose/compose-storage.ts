@@ -30,6 +30,8 @@ export interface OpenedStores {
   oauthClients?: OAuthClientStore;
   signIns?: SignInStore;
   usage?: UsageStore;
+  /** Of the database that the stores are in. @throws GatewayError `storage_unavailable` */
+  requireWritable?: () => Promise<void>;
 }
 
 export interface Storage extends OwnedStores {
@@ -37,6 +39,8 @@ export interface Storage extends OwnedStores {
   presets: PresetStore;
   oauthClients: OAuthClientStore;
   owners: Owners;
+  /** @throws GatewayError `storage_unavailable` while nothing can be written */
+  requireWritable(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -59,6 +63,7 @@ export function composeStorage({ config, now, newId }: AppContext, { send, ...op
     registry,
     presets: createPresetStore({ registry, fixed: config.presets, now, cacheMs: presetCacheMs }),
     oauthClients: opened.oauthClients ?? inProcess.oauthClients,
+    requireWritable: opened.requireWritable ?? connection.requireWritable,
     close: () => connection.close(),
   };
 }

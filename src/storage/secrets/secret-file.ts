@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GatewayError } from '../../core/errors.ts';
 import { createAtomically } from '../atomic-create.ts';
-import { errorCodeOf } from '../storage-fault.ts';
+import { errorCodeOf, isForLackOfRoom } from '../storage-fault.ts';
 
 /** 256 random bits in hex. */
 const secretPattern = /^[0-9a-f]{64}$/;
@@ -29,11 +29,10 @@ function withFileErrors<Value>(file: string, work: (file: string) => Value): Val
     return work(file);
   } catch (error) {
     if (error instanceof GatewayError) throw error;
-    throw new GatewayError(
-      'storage_unavailable',
-      `${file} cannot be read or created (${errorCodeOf(error)}). Correct the permissions of its folder, or set TOOLWHARF_SECRET.`,
-      { cause: error },
-    );
+    const problem = isForLackOfRoom(error, file)
+      ? 'be created: the disk is full. Free some space'
+      : `be read or created (${errorCodeOf(error)}). Correct the permissions of its folder`;
+    throw new GatewayError('storage_unavailable', `${file} cannot ${problem}, or set TOOLWHARF_SECRET.`, { cause: error });
   }
 }
 

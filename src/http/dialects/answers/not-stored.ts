@@ -3,11 +3,9 @@ import type { ChatEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 
-const code = 'not_stored';
-
 /** Emitted behind an answer that was to be stored and is not. Its last object then says `store: false`. `why`: the end of a sentence. */
 export function notStored(why: string): ChatEvent {
-  return warningEvent({ code, message: `This answer was not stored, because ${why}. It cannot be read back later.` });
+  return warningEvent({ code: 'not_stored', message: `This answer was not stored, because ${why}. It cannot be read back later.` });
 }
 
 /** The same for what a store throws, which may name paths of this machine. */
@@ -17,5 +15,5 @@ export function notStoredFor(error: unknown): ChatEvent {
 }
 
 export function isNotStored({ type, data }: RunEvent): boolean {
-  return type === 'warning' && data['code'] === code;
+  return type === 'warning' && data['code'] === 'not_stored';
 }

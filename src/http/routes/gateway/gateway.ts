@@ -16,6 +16,8 @@ export interface GatewayRouteOptions {
   settings: readonly ShownSetting[];
   isDraining: () => boolean;
   registry: Pick<Registry, 'listKeys'>;
+  /** @throws while nothing can be written */
+  storage: { requireWritable(): Promise<void> };
   models: { backends(): Promise<{ name: string; state: string; models: number; isOptional?: true }[]> };
   tools: { servers(): Promise<{ error?: string }[]> };
   /** The public keys of session tokens (RFC 7517). */
@@ -27,14 +29,27 @@ const keySetSeconds = 300;
 
 /** Routes about the gateway itself: health, readiness, settings, public keys, and the browser client. */
 export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app, options) => {
-  const { version, settings, isDraining, registry, models, tools, keySet } = options;
+  const { version, settings, isDraining, registry, storage, models, tools, keySet } = options;
+  let isStorageFine = true;
   const client = await readFile(new URL('../../../client/toolwharf-client.js', import.meta.url), 'utf8');
 
   app.get('/health', () => ({ status: true }));
 
+  /** Logs why not, once. */
+  async function isStorageUsable(): Promise<boolean> {
+    const wasFine = isStorageFine;
+    try {
+      await Promise.all([registry.listKeys(), storage.requireWritable()]);
+      isStorageFine = true;
+    } catch (error) {
+      isStorageFine = false;
+      if (wasFine) app.log.error({ err: error }, 'not ready: the database cannot be used');
+    }
+    return isStorageFine;
+  }
+
   app.get('/ready', async (_request, reply) => {
-    const keys = await registry.listKeys().catch(() => undefined);
-    const reason = isDraining() ? 'draining' : keys === undefined ? 'storage' : undefined;
+    const reason = isDraining() ? 'draining' : (await isStorageUsable()) ? undefined : 'storage';
     reply.code(reason === undefined ? 200 : 503);
     return {
       ready: reason === undefined,
