@@ -40,7 +40,7 @@ export interface Storage extends OwnedStores {
   oauthClients: OAuthClientStore;
   owners: Owners;
   /** @throws GatewayError `storage_unavailable` while nothing can be written */
-  requireWritable(): Promise<void>;
+  requireWritable: () => Promise<void>;
   close(): Promise<void>;
 }
 

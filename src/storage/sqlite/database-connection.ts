@@ -46,7 +46,7 @@ export interface DatabaseConnection {
    */
   write<Value>(work: (database: DatabaseSync) => Value, queued?: Partial<QueuedWrite>): Promise<Value>;
   /** @throws GatewayError `storage_unavailable` while writes fail, or are about to because the disk or the database is full */
-  requireWritable(): Promise<void>;
+  requireWritable: () => Promise<void>;
   /** Waits for queued writes. */
   close(): Promise<void>;
 }
