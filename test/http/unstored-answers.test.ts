@@ -29,10 +29,13 @@ async function openGateway(options: GatewayOptions) {
   return { gateway, post };
 }
 
-const failingChats = (error = full): ChatStore => ({ ...memoryChats(), save: () => Promise.reject(error) });
-const failingResponses = (error = full): ResponseStore => ({ ...memoryStores().responses, add: () => Promise.reject(error) });
+const failing = (error: GatewayError) => async (): Promise<never> => {
+  throw error;
+};
+const failingChats = (error = full): ChatStore => ({ ...memoryChats(), save: failing(error) });
+const failingResponses = (error = full): ResponseStore => ({ ...memoryStores().responses, add: failing(error) });
 
-/** The final objects of a stream of responses. */
+/** The response in the last event of a stream. */
 const lastIn = (body: string): JsonObject => {
   const last = readChunks(body.replaceAll(/^event: .*\n/gm, '')).at(-1) as { response: JsonObject };
   return last.response;
@@ -81,8 +84,8 @@ describe('an answer that was to be stored and is not says so', () => {
 
   test('as a response that is too large', async () => {
     const { post } = await openGateway({ turns: [says('x'.repeat(limits.storedResponseCharacters + 1))] });
-    const { id, ...response } = (await post('/v1/responses', { input: 'Where?' })).json<JsonObject>();
-    expect(response).toMatchObject(warned('it is larger than 2097152 characters'));
+    const response = await post('/v1/responses', { input: 'Where?' });
+    expect(response.json()).toMatchObject(warned('it is larger than 2097152 characters'));
   });
 
   test('as a response that fails in its stream, which is never stored', async () => {
@@ -94,7 +97,7 @@ describe('an answer that was to be stored and is not says so', () => {
   test('as a response that repeats what still waits after a decision', async () => {
     const { responses } = memoryStores();
     let isFull = false;
-    const store: ResponseStore = { ...responses, add: (stored) => (isFull ? Promise.reject(full) : responses.add(stored)) };
+    const store: ResponseStore = { ...responses, add: (stored) => (isFull ? failing(full)() : responses.add(stored)) };
     const { post } = await openGateway({
       turns: [calls(['pay', { amount: 5 }], ['refund', { amount: 1 }])],
       responses: store,

@@ -7,7 +7,7 @@ import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
-import { selectAll, selectFirst } from './select.ts';
+import { execute, selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
 
 const defaultBounds: ChatBounds = {
@@ -147,8 +147,8 @@ function insert(database: DatabaseSync, { values, question, answer }: NewChatRow
 
 /** `condition` becomes part of the SQL, so it must never come from a request. */
 function remove(database: DatabaseSync, condition: string, ...values: SQLInputValue[]): void {
-  database.prepare(`DELETE FROM chat_words WHERE rowid IN (SELECT position FROM chats WHERE ${condition})`).run(...values);
-  database.prepare(`DELETE FROM chats WHERE ${condition}`).run(...values);
+  execute(database, `DELETE FROM chat_words WHERE rowid IN (SELECT position FROM chats WHERE ${condition})`, ...values);
+  execute(database, `DELETE FROM chats WHERE ${condition}`, ...values);
 }
 
 /** Enforces the bounds of one caller, then the total size: the caller with the most loses its oldest chats first. */

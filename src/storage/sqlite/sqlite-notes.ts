@@ -4,7 +4,7 @@ import type { DatabaseConnection } from './database-connection.ts';
 import { deleteInParts } from './delete-in-parts.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { ownedBy } from './owned-by.ts';
-import { selectFirst } from './select.ts';
+import { execute, selectFirst } from './select.ts';
 import { lossesIn } from './sqlite-shares.ts';
 
 /** Notes of one kind, encrypted one by one, on the registry's connection (see `createSqliteRuns`). */
@@ -20,7 +20,7 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
       const encrypted = cipher.encrypt(value, { id, field: kind });
       return connection.write(
         (database) => {
-          database.prepare('DELETE FROM chat_memory WHERE kind = ? AND (id = ? OR expires <= ?)').run(kind, id, bounds.time);
+          execute(database, 'DELETE FROM chat_memory WHERE kind = ? AND (id = ? OR expires <= ?)', kind, id, bounds.time);
           database
             .prepare('INSERT INTO chat_memory (kind, id, caller_id, expires, characters, value) VALUES (?, ?, ?, ?, ?, ?)')
             .run(kind, id, callerId, expires, encrypted.length, encrypted);
@@ -55,6 +55,6 @@ export function createSqliteNotes(connection: DatabaseConnection, secret: string
 
 function enforceBounds(database: DatabaseSync, kind: NoteKind, { maxNotes, maxCharacters }: NoteBounds): void {
   const shared = { table: 'chat_memory', id: 'position', where: 'kind = ?', values: [kind], order: 'position' } as const;
-  const remove = database.prepare('DELETE FROM chat_memory WHERE position = ?');
-  for (const { id } of lossesIn(database, shared, { entries: maxNotes, characters: maxCharacters })) remove.run(id);
+  for (const { id } of lossesIn(database, shared, { entries: maxNotes, characters: maxCharacters }))
+    execute(database, 'DELETE FROM chat_memory WHERE position = ?', id);
 }

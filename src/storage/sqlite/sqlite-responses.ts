@@ -9,7 +9,7 @@ import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
-import { selectAll, selectFirst } from './select.ts';
+import { execute, selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
 import type { QueuedWrite } from './write-queue.ts';
 
@@ -64,7 +64,7 @@ export function createSqliteResponses(
           const time = now();
           remove(database, 'id = ?', stored.id);
           insert(database, stored, { value, time });
-          database.prepare(renewSql).run(stored.previousId ?? null, stored.callerId, limits.responseHistory, time);
+          execute(database, renewSql, stored.previousId ?? null, stored.callerId, limits.responseHistory, time);
           remove(database, 'used < ?', oldestUse());
           enforceBounds(database, stored.callerId, bounds);
         },
@@ -199,13 +199,13 @@ function replace(database: DatabaseSync, position: number, { stored, value }: { 
 
 function insertItems(database: DatabaseSync, position: number, response: JsonObject): void {
   const itemIds = outputOf(response).flatMap((item) => (typeof item['id'] === 'string' ? [item['id']] : []));
-  const insertItem = database.prepare('INSERT OR IGNORE INTO response_items (item_id, position) VALUES (?, ?)');
-  for (const itemId of itemIds) insertItem.run(itemId, position);
+  for (const itemId of itemIds)
+    execute(database, 'INSERT OR IGNORE INTO response_items (item_id, position) VALUES (?, ?)', itemId, position);
 }
 
 /** `condition` becomes part of the SQL, so it must never come from a request. */
 function remove(database: DatabaseSync, condition: string, ...values: SQLInputValue[]): void {
-  database.prepare(`DELETE FROM responses WHERE ${condition}`).run(...values);
+  execute(database, `DELETE FROM responses WHERE ${condition}`, ...values);
 }
 
 function enforceBounds(database: DatabaseSync, callerId: string, bounds: ResponseBounds): void {

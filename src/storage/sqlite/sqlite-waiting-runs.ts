@@ -11,7 +11,7 @@ import { deleteInParts } from './delete-in-parts.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { SecretCipher, SecretField } from '../secrets/encrypt-secrets.ts';
 import { ownedBy } from './owned-by.ts';
-import { selectAll, selectFirst } from './select.ts';
+import { execute, selectAll, selectFirst } from './select.ts';
 import { areWithin, sharesIn } from './sqlite-shares.ts';
 
 /** How much of a run's JSON is encrypted, written or read in one turn of the event loop, in UTF-16 code units (up to three bytes each). */
@@ -309,10 +309,10 @@ function answersOf(database: DatabaseSync, run: WaitingRun, cipher: SecretCipher
 
 /** Returns the id of its parts, which the caller has to remove; undefined if the run was not open. */
 function close(database: DatabaseSync, id: string): string | undefined {
-  database.prepare('DELETE FROM waiting_answers WHERE run_id = ?').run(id);
+  execute(database, 'DELETE FROM waiting_answers WHERE run_id = ?', id);
   const open = findRow(database, id);
   if (open?.isOpen !== 1) return undefined;
-  database.prepare(`UPDATE waiting_runs SET is_open = 0, run = '', parts_id = '', characters = 0 WHERE id = ?`).run(id);
+  execute(database, `UPDATE waiting_runs SET is_open = 0, run = '', parts_id = '', characters = 0 WHERE id = ?`, id);
   return open.partsId;
 }
 
