@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { ChatStore } from '../../src/core/stores/chat-store.ts';
+import type { WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
 import type { ResponseStore } from '../../src/core/stores/response-store.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen, readChunks } from '../_support/build-app.ts';
@@ -10,11 +11,12 @@ import { memoryChats, memoryStores } from '../_support/memory-stores.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import { waitFor } from '../_support/wait-for.ts';
 import type { GatewayOptions } from '../requirements/gateway.ts';
-import { bankGateway, call } from './approval-fixture.ts';
+import { bankGateway, call, decide } from './approval-fixture.ts';
+import type { Asked } from './approval-fixture.ts';
 
 const key = 'sk-tw-fixed-administrator';
 const full = new GatewayError('storage_unavailable', '/secret/place/toolwharf.db cannot grow: the disk is full.');
-const overloaded = new GatewayError('overloaded', 'Too much waits.');
+const overloaded = new GatewayError('overloaded', 'Too much waits.', { retryAfter: '5' });
 const warned = (why: string): object => ({
   store: false,
   warnings: [{ code: 'not_stored', message: expect.stringMatching(new RegExp(`^This answer was not stored, because ${why}`)) }],
@@ -137,5 +139,37 @@ describe('an answer that was to be stored and is not says so', () => {
     // A shutdown waits no longer.
     await gateway.app.close();
     expect(lastIn((await stream).body)).toMatchObject({ status: 'completed', ...unwritable });
+  });
+});
+
+describe('an approval that cannot be kept', () => {
+  const asks = { messages: [{ role: 'user', content: 'Pay 5, please.' }], tool_ids: ['server:bank'] };
+  const pays = calls(['pay', { amount: 5 }]);
+
+  test('is not asked for: its call does not run, and the answer says why', async () => {
+    const waitingRuns: WaitingRunStore = { ...memoryStores().waitingRuns, save: failing(overloaded) };
+    const { post, gateway } = await openGateway({ turns: [pays, says('I could not pay.')], waitingRuns });
+    const answer = (await post('/v1/chat/completions', asks)).json<JsonObject>();
+    expect(answer).toMatchObject({ choices: [{ message: { content: 'I could not pay.' } }], warnings: [{ code: 'overloaded' }] });
+    expect(answer).not.toHaveProperty('approval');
+    expect(gateway.sent).toEqual([]);
+  });
+
+  test('as a decision is refused, and the same decision counts later', async () => {
+    const { waitingRuns } = memoryStores();
+    let isFull = true;
+    const store: WaitingRunStore = { ...waitingRuns, decide: (...args) => (isFull ? failing(overloaded)() : waitingRuns.decide(...args)) };
+    const { post, gateway } = await openGateway({ turns: [pays, says('Paid.')], waitingRuns: store });
+    const asked = (await post('/v1/chat/completions', asks)).json<Asked>();
+    const refused = await decide(gateway, asked, { key });
+    expect([refused.statusCode, refused.headers['retry-after'], refused.json()]).toMatchObject([
+      503,
+      '5',
+      { error: { code: 'overloaded' } },
+    ]);
+    expect(gateway.sent).toEqual([]);
+    isFull = false;
+    expect((await decide(gateway, asked, { key })).json()).toMatchObject({ choices: [{ message: { content: 'Paid.' } }] });
+    expect(gateway.sent).toHaveLength(1);
   });
 });
