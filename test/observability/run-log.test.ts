@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -15,6 +16,15 @@ const event = (type: EventType, data: JsonObject = {}): ChatEvent => ({ type: 'r
 
 beforeEach(() => void vi.useFakeTimers({ now: 1_000_000 }));
 afterEach(() => void vi.useRealTimers());
+
+/** The store works in turns of the event loop, which no timer stands for. */
+const turnsOfOneSave = 20;
+
+/** Lets time pass, and the store do what is due. */
+async function pass(milliseconds: number): Promise<void> {
+  await vi.advanceTimersByTimeAsync(milliseconds);
+  for (let turn = 0; turn < turnsOfOneSave; turn += 1) await nextTurn();
+}
 
 interface Desk {
   log: WritingRunLog;
@@ -46,15 +56,15 @@ describe('saving', () => {
     first.record(event('run.start', { mode: 'native' }));
     begin('b').end({ status: 'completed' });
     first.end({ status: 'completed' });
-    await vi.advanceTimersByTimeAsync(999);
+    await pass(999);
     expect(saves).toEqual([]);
-    await vi.advanceTimersByTimeAsync(1);
+    await pass(1);
     expect(saves).toEqual([['a', 'b']]);
 
     const long = begin('c');
-    await vi.advanceTimersByTimeAsync(1_000);
+    await pass(1_000);
     for (let index = 0; index < 10; index += 1) long.record({ type: 'text', text: 'x' });
-    await vi.advanceTimersByTimeAsync(60_000);
+    await pass(60_000);
     expect(saves).toEqual([['a', 'b'], ['c']]);
   });
 
@@ -63,13 +73,13 @@ describe('saving', () => {
     const run = begin('a');
     run.record(event('approval.request', { id: 'one' }));
     run.record(event('approval.request', { id: 'two' }));
-    await vi.advanceTimersByTimeAsync(0);
+    await pass(0);
     expect(await store.find('a')).toMatchObject({ status: 'waiting' });
     run.record(event('approval.response', { id: 'one' }));
-    await vi.advanceTimersByTimeAsync(1_000);
+    await pass(1_000);
     expect(await store.find('a')).toMatchObject({ status: 'waiting' });
     run.record(event('approval.response', { id: 'two' }));
-    await vi.advanceTimersByTimeAsync(1_000);
+    await pass(1_000);
     expect(await store.find('a')).toMatchObject({ status: 'running' });
     expect(saves).toEqual([['a'], ['a'], ['a']]);
   });
@@ -120,17 +130,17 @@ describe('saving', () => {
     const store: RunStore = { ...memory, save: async (runs) => (isFull ? Promise.reject(new Error('full')) : memory.save(runs)) };
     const { log, begin, faults } = openDesk(store);
     begin('a').end({ status: 'completed' });
-    await vi.advanceTimersByTimeAsync(1_000);
+    await pass(1_000);
     begin('b').end({ status: 'completed' });
-    await vi.advanceTimersByTimeAsync(10_000);
+    await pass(10_000);
     expect(faults).toMatchObject([{ err: { message: 'full' } }]);
     expect((await log.list(page)).runs.map(({ id }) => id)).toEqual(['b', 'a']);
     isFull = false;
-    await vi.advanceTimersByTimeAsync(5_000);
+    await pass(5_000);
     expect((await memory.list({ ...page, since: 0 })).runs.map(({ id }) => id)).toEqual(['b', 'a']);
     isFull = true;
     begin('c').end({ status: 'completed' });
-    await vi.advanceTimersByTimeAsync(1_000);
+    await pass(1_000);
     // Between two writes to the database a turn of the event loop passes, which fake timers do not.
     await waitFor(() => expect(faults).toHaveLength(2));
   });
@@ -158,7 +168,7 @@ describe('saving', () => {
     const store: RunStore = { ...memory, save: async (runs) => gate.promise.then(() => memory.save(runs)) };
     const { log, begin } = openDesk(store);
     begin('a').end({ status: 'completed' });
-    await vi.advanceTimersByTimeAsync(1_000);
+    await pass(1_000);
     begin('b').end({ status: 'completed' });
     const closed = log.close();
     gate.resolve();
@@ -194,13 +204,13 @@ describe('reading', () => {
     };
     const { log, begin } = openDesk({ ...memory, save });
     const run = begin('a');
-    await vi.advanceTimersByTimeAsync(1_000);
+    await pass(1_000);
     run.end({ status: 'completed' });
     gate.resolve();
-    await vi.advanceTimersByTimeAsync(0);
+    await pass(0);
     expect(await memory.find('a')).toMatchObject({ status: 'running' });
     expect(await log.find('a')).toMatchObject({ status: 'completed' });
-    await vi.advanceTimersByTimeAsync(1_000);
+    await pass(1_000);
     expect(await memory.find('a')).toMatchObject({ status: 'completed' });
   });
 
@@ -212,7 +222,7 @@ describe('reading', () => {
     await log.flush();
     begin('a').end({ status: 'completed' });
     const listed = log.list(page);
-    await vi.advanceTimersByTimeAsync(1_000);
+    await pass(1_000);
     expect(await memory.find('a')).toBeDefined();
     gate.resolve();
     expect((await listed).runs.map(({ id }) => id)).toEqual(['a']);
@@ -275,7 +285,7 @@ describe('reading', () => {
     expect(await log.find('a')).toBeUndefined();
     expect((await log.list(page)).runs).toEqual([]);
     expect(await store.find('a')).toBeDefined();
-    await vi.advanceTimersByTimeAsync(11 * 60_000);
+    await pass(11 * 60_000);
     expect(await store.find('a')).toBeUndefined();
   });
 
