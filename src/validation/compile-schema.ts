@@ -1,8 +1,9 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { ErrorObject } from 'ajv/dist/2020.js';
+import { _, Ajv2020, str } from 'ajv/dist/2020.js';
+import type { CodeKeywordDefinition, ErrorObject, KeywordCxt } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
+import { isDecimalMultiple } from './decimal-multiple.ts';
 
 /** Returns one sentence for each invalid field, which a model can act on; empty if the value is valid. May throw for a schema with circular references. */
 export type FindErrors = (value: JsonValue) => string[];
@@ -30,6 +31,7 @@ export function compileSchema(schema: JsonObject): FindErrors | undefined {
       inlineRefs: false,
       code: { optimize: false, regExp: Object.assign(linearRegExp, { code: 'linearRegExp' }) },
     });
+    ajv.removeKeyword(multipleOf.keyword).addKeyword(multipleOf);
     const validate = ajv.compile(withoutRemovedKeywords(schema) as JsonObject);
     return (value) => {
       const isValid: unknown = validate(value);
@@ -39,6 +41,21 @@ export function compileSchema(schema: JsonObject): FindErrors | undefined {
     return undefined;
   }
 }
+
+/** Ajv divides in binary, in which 19.99 is no multiple of 0.01. */
+const multipleOf = {
+  keyword: 'multipleOf',
+  type: 'number',
+  schemaType: 'number',
+  error: {
+    message: ({ schemaCode }) => str`must be multiple of ${schemaCode}`,
+    params: ({ schemaCode }) => _`{multipleOf: ${schemaCode}}`,
+  },
+  code(context: KeywordCxt) {
+    const isMultiple = context.gen.scopeValue('keyword', { ref: isDecimalMultiple });
+    context.fail(_`!${isMultiple}(${context.data}, ${context.schemaCode})`);
+  },
+} satisfies CodeKeywordDefinition;
 
 /** Keywords that are removed: `$async` would make validation return a promise, `$id` and the like would change the targets of references. */
 const removedKeywords: ReadonlySet<string> = new Set([
