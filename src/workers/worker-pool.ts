@@ -20,7 +20,7 @@ export interface JobRun<Data, Result> {
   caller: string;
   /** Ends the work at once, whether it waits or runs. */
   signal?: AbortSignal | undefined;
-  /** Time limit from the start of the job; waiting for a thread and starting one do not count. */
+  /** Time limit from the start of the job; waiting for a thread and starting one do not count. See `WorkerPoolLimits.counts`. */
   timeoutMs: number;
 }
 
@@ -40,6 +40,11 @@ export interface WorkerPoolLimits {
   megabytes: number;
   /** An idle thread ends after this time. */
   idleMs?: number;
+  /**
+   * What a job's time limit counts. `processor-time`: what the job computes, so that it succeeds on a busy machine too; for jobs that wait for nothing.
+   * Default: `time`.
+   */
+  counts?: 'time' | 'processor-time';
   /** Jobs that may wait for a thread, of one caller and in all. */
   waitingPerCaller?: number;
   waiting?: number;
@@ -65,13 +70,16 @@ export function jobOf<Run extends (data: never) => unknown>(url: URL, name: stri
   return { url, name };
 }
 
-/** Messages to and from a thread. `begun`: the module is loaded, and the time limit starts. */
+/** Messages to and from a thread. `begun`: the module is loaded, and the time limit starts; with the processor time of the thread so far. */
 export interface ToWorker {
   url: string;
   name: string;
   data: unknown;
 }
-export type FromWorker = { type: 'begun' } | { type: 'done'; result: unknown } | { type: 'failed'; error: Error };
+export type FromWorker =
+  | { type: 'begun'; processorMs: number | undefined }
+  | { type: 'done'; result: unknown }
+  | { type: 'failed'; error: Error };
 
 /** Published on the diagnostics channel `toolwharf.worker-job`: which job began, and how it ended. */
 export interface WorkerJobEvent {
@@ -84,6 +92,9 @@ const jobEvents = channel('toolwharf.worker-job');
 
 /** Time for loading the module of a job, in addition to the job's limit: many times what it takes on a busy machine. */
 const startMs = 10_000;
+
+/** On the busiest machine a job whose processor time counts is ended after this many times its limit. */
+const slowestShare = 20;
 
 interface PendingRun {
   run: JobRun<unknown, unknown>;
@@ -111,6 +122,8 @@ interface Thread {
   worker: Worker;
   pending: PendingRun | undefined;
   timer: NodeJS.Timeout | undefined;
+  /** When its job began, on the clock and in its processor time; that is undefined where Node does not know it (before 23.9). */
+  begun: { atMs: number; processorMs: number | undefined };
   /** True while it is being terminated; it counts as a thread until it has ended. */
   isEnding: boolean;
 }
@@ -124,6 +137,7 @@ export function createWorkerPool({
   threads: maxThreads,
   megabytes,
   idleMs = 5_000,
+  counts = 'time',
   waitingPerCaller = 64,
   waiting: maxWaiting = 512,
 }: WorkerPoolLimits): WorkerPool {
@@ -193,7 +207,8 @@ export function createWorkerPool({
     const worker = new Worker(new URL('./worker-thread.ts', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: megabytes },
     });
-    const thread: Thread = { worker, pending: undefined, timer: undefined, isEnding: false };
+    const begun = { atMs: 0, processorMs: undefined };
+    const thread: Thread = { worker, pending: undefined, timer: undefined, begun, isEnding: false };
     worker.on('message', (message: FromWorker) => onMessage(thread, message));
     worker.on('error', (error) => {
       thread.isEnding = true;
@@ -212,6 +227,7 @@ export function createWorkerPool({
     const { job, data, transfer = [], timeoutMs } = pending.run;
     clearTimeout(thread.timer);
     thread.pending = pending;
+    thread.begun = { atMs: performance.now(), processorMs: undefined };
     thread.worker.ref();
     publish(pending, { type: 'begun' });
     thread.timer = setTimeout(() => endLate(thread, pending), startMs + timeoutMs);
@@ -230,6 +246,7 @@ export function createWorkerPool({
     switch (message.type) {
       case 'begun':
         clearTimeout(thread.timer);
+        thread.begun = { atMs: performance.now(), processorMs: message.processorMs };
         thread.timer = setTimeout(() => endLate(thread, pending), pending.run.timeoutMs);
         return;
       case 'done':
@@ -241,9 +258,17 @@ export function createWorkerPool({
 
   /** Messages are read after timers, so the result may have arrived already; check once more after reading messages. */
   function endLate(thread: Thread, pending: PendingRun): void {
-    setImmediate(() => {
-      if (thread.pending === pending) end(thread, new TookTooLong(`The work took longer than ${pending.run.timeoutMs} ms.`));
-    });
+    setImmediate(() => void endUnlessTimeIsLeft(thread, pending));
+  }
+
+  async function endUnlessTimeIsLeft(thread: Thread, pending: PendingRun): Promise<void> {
+    if (thread.pending !== pending) return;
+    const { timeoutMs } = pending.run;
+    const leftMs = counts === 'time' ? 0 : timeoutMs - (await processorMsOf(thread));
+    if (thread.pending !== pending || thread.isEnding) return;
+    const isTooLong = performance.now() - thread.begun.atMs > timeoutMs * slowestShare;
+    if (leftMs > 0 && !isTooLong) thread.timer = setTimeout(() => endLate(thread, pending), leftMs);
+    else end(thread, new TookTooLong(`The work took longer than ${timeoutMs} ms.`));
   }
 
   function end(thread: Thread, reason: Error): void {
@@ -319,6 +344,18 @@ export function createWorkerPool({
       });
     },
   };
+}
+
+/** Of the job that the thread has begun; without bounds where it is unknown. */
+async function processorMsOf({ worker, begun: { processorMs } }: Thread): Promise<number> {
+  if (processorMs === undefined) return Number.POSITIVE_INFINITY;
+  try {
+    const { user, system } = await worker.cpuUsage();
+    return (user + system) / 1_000 - processorMs;
+  } catch {
+    // The thread has ended.
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 function servedLongestAgo<One extends Share>(shares: Iterable<One>, isEligible: (share: One) => boolean): One | undefined {

@@ -9,11 +9,17 @@ async function runJob({ url, name, data }: ToWorker): Promise<void> {
     const module = (await import(url)) as Record<string, (data: unknown) => unknown>;
     const run = module[name];
     if (run === undefined) throw new Error(`${url} exports no function "${name}"`);
-    post({ type: 'begun' });
+    post({ type: 'begun', processorMs: processorMs() });
     post({ type: 'done', result: await run(data) });
   } catch (error) {
     post({ type: 'failed', error: error instanceof Error ? error : new Error(String(error)) });
   }
+}
+
+/** Of this thread; undefined before Node 23.9. */
+function processorMs(): number | undefined {
+  const used = process.threadCpuUsage?.();
+  return used && (used.user + used.system) / 1_000;
 }
 
 function post(message: FromWorker): void {

@@ -9,6 +9,7 @@ const double = jobOf<typeof jobs.double>(sampleJob, 'double');
 const whichThread = jobOf<typeof jobs.whichThread>(sampleJob, 'whichThread');
 const spinForever = jobOf<typeof jobs.spinForever>(sampleJob, 'spinForever');
 const fillMemory = jobOf<typeof jobs.fillMemory>(sampleJob, 'fillMemory');
+const sleep = jobOf<typeof jobs.sleep>(sampleJob, 'sleep');
 const fail = jobOf<typeof jobs.fail>(sampleJob, 'fail');
 const addUp = jobOf<typeof jobs.addUp>(sampleJob, 'addUp');
 const hold = jobOf<typeof jobs.hold>(sampleJob, 'hold');
@@ -83,6 +84,24 @@ describe('a worker pool', () => {
     expect(await pool.run({ job: double, data: 4, caller: 'a', timeoutMs: long })).toBe(8);
     await ended;
     expect(workers).toHaveLength(2);
+  });
+
+  describe('whose limits count processor time', () => {
+    const create = (): WorkerPool => createWorkerPool({ threads: 1, megabytes: 64, counts: 'processor-time' });
+
+    it('gives a job as much time on the clock as it needs for its processor time', async () => {
+      expect(await create().run({ job: sleep, data: 200, caller: 'a', timeoutMs: 50 })).toBe(200);
+    });
+
+    it('ends a job that computes too long', async () => {
+      const pool = create();
+      await expect(pool.run({ job: spinForever, data: undefined, caller: 'a', timeoutMs: 50 })).rejects.toThrow(TookTooLong);
+      expect(await pool.run({ job: double, data: 4, caller: 'a', timeoutMs: long })).toBe(8);
+    });
+
+    it('ends a job that waits for ever', async () => {
+      await expect(create().run({ job: sleep, data: 1e9, caller: 'a', timeoutMs: 10 })).rejects.toThrow(TookTooLong);
+    });
   });
 
   it('ends a job that takes too much memory', async () => {
