@@ -3,22 +3,28 @@ import type { CodeKeywordDefinition, ErrorObject, KeywordCxt } from 'ajv/dist/20
 import { RE2JS } from 're2js';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
+import { countSteps, StepCounter } from './count-steps.ts';
 import { isDecimalMultiple } from './decimal-multiple.ts';
 
-/** Returns one sentence for each invalid field, which a model can act on; empty if the value is valid. May throw for a schema with circular references. */
-export type FindErrors = (value: JsonValue) => string[];
+/**
+ * Returns one sentence for each invalid field, which a model can act on; empty if the value is valid.
+ * @param maxSteps as `StepCounter` counts them; default: any number
+ * @throws OutOfSteps when the check takes more; a RangeError for a schema that leads back to itself without an end
+ */
+export type FindErrors = (value: JsonValue, maxSteps?: number) => string[];
 
 const shownErrors = 5;
 /** Longer patterns, and longer texts against any pattern, are not checked: RE2 is linear, but its factor grows with the pattern. */
-export const patternCharacters = 500;
-export const testedCharacters = 10_000;
+const patternCharacters = 500;
+const testedCharacters = 10_000;
 
 /**
- * Compiles an untrusted schema, with its own Ajv instance: a shared one would keep every schema for ever, and mix up their `$id`s and patterns. Unknown
+ * Compiles a schema, with its own Ajv instance: a shared one would keep every schema for ever, and mix up their `$id`s and patterns. Unknown
  * keywords and formats are ignored. Undefined for a schema that cannot be compiled.
  */
 export function compileSchema(schema: JsonObject): FindErrors | undefined {
   try {
+    const counter = new StepCounter();
     const ajv = new Ajv2020({
       strict: false,
       allErrors: true,
@@ -29,11 +35,13 @@ export function compileSchema(schema: JsonObject): FindErrors | undefined {
       logger: false,
       // Inlining would repeat definitions for each reference, and the optimizer traverses all code once per name.
       inlineRefs: false,
-      code: { optimize: false, regExp: Object.assign(linearRegExp, { code: 'linearRegExp' }) },
+      code: { optimize: false, regExp: Object.assign((pattern: string) => linearRegExp(pattern, counter), { code: 'linearRegExp' }) },
     });
     ajv.removeKeyword(multipleOf.keyword).addKeyword(multipleOf);
+    countSteps(ajv, counter);
     const validate = ajv.compile(withoutRemovedKeywords(schema) as JsonObject);
-    return (value) => {
+    return (value, maxSteps = Number.POSITIVE_INFINITY) => {
+      counter.allow(maxSteps);
       const isValid: unknown = validate(value);
       return isValid === true ? [] : (validate.errors ?? []).slice(0, shownErrors).map(sentence);
     };
@@ -88,10 +96,15 @@ const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternPropert
  * Patterns run on RE2, because backtracking could block the event loop for seconds. Patterns that RE2 does not support (look-around, back references)
  * match everything. Ajv identifies patterns by `toString`.
  */
-function linearRegExp(pattern: string): { test(text: string): boolean; toString(): string } {
+function linearRegExp(pattern: string, counter: StepCounter): { test(text: string): boolean; toString(): string } {
   const expression = pattern.length > patternCharacters ? undefined : compilePattern(pattern);
+  const stepsPerCharacter = expression === undefined ? 0 : (expression.programSize() + 16) / 4;
   return {
-    test: (text) => expression === undefined || text.length > testedCharacters || expression.matcher(text).find(),
+    test(text) {
+      if (expression === undefined || text.length > testedCharacters) return true;
+      counter.take((text.length + 1) * stepsPerCharacter);
+      return expression.matcher(text).find();
+    },
     toString: () => pattern,
   };
 }

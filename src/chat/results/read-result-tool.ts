@@ -3,6 +3,7 @@ import { ownValue } from '../../shared/json.ts';
 import type { ResultStore } from '../../core/stores/result-store.ts';
 import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
 import { headWithin } from './truncate-result.ts';
+import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 /** Bytes reserved for the line below a page. */
 const footerBytes = 120;
@@ -21,14 +22,14 @@ export function createReadResultTool(name: string, results: ResultStore, pageByt
     spec: {
       name,
       description: 'Reads on in a result that was cut. Use it only when the part that is left out is needed for the answer.',
-      parameters: {
+      parameters: trustSchema({
         type: 'object',
         properties: {
           reference: { type: 'string', description: 'As named where the result was cut, for example "result_1"' },
           offset: { type: 'integer', minimum: 0, description: 'The first character to read' },
         },
         required: ['reference', 'offset'],
-      },
+      }),
     },
     label: name,
     server: 'toolwharf',

@@ -5,7 +5,7 @@ import type { RunContext } from '../../core/runs/run.ts';
 import { ToolError } from '../../core/tools/tool.ts';
 import type { ToolContext } from '../../core/tools/tool.ts';
 import type { Supervision } from './supervise-call.ts';
-import { argumentProblems, type CallingRun } from './prepare-tool-call.ts';
+import { checkArguments, type CallingRun } from './prepare-tool-call.ts';
 
 /** How functions ask the user for input; absent if users cannot be asked. */
 export interface Elicitations {
@@ -62,10 +62,20 @@ export function createElicitation({ run, elicitations, supervision, tool, args }
 
 /** @throws ToolError */
 async function requireMatch(value: JsonValue, { schema, tool, run }: { schema: JsonObject; tool: string; run: CallingRun }): Promise<void> {
-  const errors = isJsonObject(value)
-    ? await argumentProblems(value, schema, run)
-    : await argumentProblems({ value }, { type: 'object', properties: { value: schema }, required: ['value'] }, run);
-  if (errors.length > 0) throw new ToolError(`What the user gave to '${tool}' does not match the requested schema: ${errors.join('; ')}.`);
+  const check = isJsonObject(value)
+    ? await checkArguments(value, schema, run)
+    : await checkArguments({ value }, { type: 'object', properties: { value: schema }, required: ['value'] }, run);
+  const given = `What the user gave to '${tool}'`;
+  switch (check.type) {
+    case 'fits':
+      return;
+    case 'faulty':
+      throw new ToolError(`${given} does not match the requested schema: ${check.errors.join('; ')}.`);
+    case 'too_large':
+      throw new ToolError(`${given} is too large to be checked.`);
+    case 'unchecked':
+      throw new ToolError(`${given} could not be checked in time: the check ${check.reason}. Ask again.`);
+  }
 }
 
 function unavailable(tool: string): ToolError {

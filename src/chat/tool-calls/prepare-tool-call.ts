@@ -7,7 +7,7 @@ import type { Tool, ToolErrorCode, ToolSpec } from '../../core/tools/tool.ts';
 import { coerceArguments } from './coerce-arguments.ts';
 import { parseSafely } from './coerce-scalar.ts';
 import { findOfferedName } from './find-offered-name.ts';
-import { checkValue } from '../../validation/check-value.ts';
+import { checkValue, type ValueCheck } from '../../validation/check-value.ts';
 
 /** A call that may run, or the reason why it must not. */
 export type PreparedCall = ReadyCall | RefusedCall;
@@ -59,13 +59,13 @@ export async function prepareEditedCall({ call, tool }: ReadyCall, args: JsonObj
 /** Why arguments that a human has changed are invalid, worded for that human; undefined if they are valid. */
 export async function objectionTo(args: JsonObject, spec: FunctionSchema, run: CallingRun): Promise<string | undefined> {
   const fitted = fitArguments(JSON.stringify(args), spec);
-  return fitted.type === 'refused' ? fitted.message : misfitOf(fitted.args, spec, run);
+  return fitted.type === 'refused' ? fitted.message : (await misfitOf(fitted.args, spec, run))?.message;
 }
 
 async function withCheckedArguments(ready: ReadyCall, run: CallingRun): Promise<PreparedCall> {
   const { call, tool, args } = ready;
-  const message = await misfitOf(args, schemaOf(tool), run);
-  return message === undefined ? ready : { type: 'refused', call, tool, args, code: 'args_invalid', message };
+  const misfit = await misfitOf(args, schemaOf(tool), run);
+  return misfit === undefined ? ready : { type: 'refused', call, tool, args, ...misfit };
 }
 
 /** The whole one, whatever part of it the model has read. */
@@ -73,9 +73,23 @@ function schemaOf(tool: Tool): FunctionSchema {
   return { name: tool.spec.name, parameters: wholeParameters(tool) };
 }
 
-async function misfitOf(args: JsonObject, { name, parameters }: FunctionSchema, run: CallingRun): Promise<string | undefined> {
-  const problems = await argumentProblems(args, parameters, run);
-  return problems.length === 0 ? undefined : `Invalid arguments for '${name}': ${problems.join('; ')}.`;
+type Misfit = Pick<RefusedCall, 'code' | 'message'>;
+
+async function misfitOf(args: JsonObject, { name, parameters }: FunctionSchema, run: CallingRun): Promise<Misfit | undefined> {
+  const check = await checkArguments(args, parameters, run);
+  switch (check.type) {
+    case 'fits':
+      return undefined;
+    case 'faulty':
+      return { code: 'args_invalid', message: `Invalid arguments for '${name}': ${check.errors.join('; ')}.` };
+    case 'too_large':
+      return { code: 'args_too_large', message: `The arguments of '${name}' are too large to be checked. Call it again with less.` };
+    case 'unchecked': {
+      // An unchecked call must not run, or a caller could avoid the check.
+      const message = `The arguments of '${name}' could not be checked in time, so the call was not run: the check ${check.reason}. Call it again; if that does not help, with less nesting, shorter lists and shorter texts.`;
+      return { code: 'tool_internal_error', message };
+    }
+  }
 }
 
 /**
@@ -112,20 +126,9 @@ function fitArguments(
   return { type: 'ready', args, repairs: changes };
 }
 
-/**
- * Why arguments are invalid, one sentence each; empty if they are valid. Arguments that are too expensive to validate are refused, or a caller could
- * avoid validation. @throws the signal's reason
- */
-export async function argumentProblems(args: JsonObject, schema: JsonObject, { caller, signal }: CallingRun): Promise<string[]> {
-  const check = await checkValue(args, schema, { caller: caller.id, signal });
-  switch (check.type) {
-    case 'fits':
-      return [];
-    case 'faulty':
-      return check.errors;
-    case 'unchecked':
-      return [`what they hold, with the schema of this function, ${check.reason}`];
-  }
+/** Checks coerced arguments against the schema of a function. @throws the signal's reason */
+export function checkArguments(args: JsonObject, schema: JsonObject, { caller, signal }: CallingRun): Promise<ValueCheck> {
+  return checkValue(args, schema, { caller: caller.id, signal });
 }
 
 /** Models send an empty string for functions without arguments. JSON text within a JSON string is decoded once. */

@@ -45,8 +45,8 @@ export interface InnerCall extends ResumedInner {
  */
 export async function runRound(calls: readonly ToolCall[], round: ToolRound, emit: Emit<ChatEvent>): Promise<ToolCallResult[]> {
   const { settings, resumed, toParagraph } = round;
-  const prepared: PreparedCall[] = [];
-  for (const [index, call] of calls.entries()) prepared.push(await prepareInRound(call, index, round));
+  // Together, because a check in a worker takes its time.
+  const prepared = await Promise.all(calls.map((call, index) => prepareInRound(call, index, round)));
 
   const queue = queueEvents(emit);
   const end = new AbortController();

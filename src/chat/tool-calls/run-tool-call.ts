@@ -273,7 +273,7 @@ async function executeConnected(
 }
 
 function refusalOf({ code, message }: RefusedCall): ToolOutcome {
-  return { type: 'error', code, message };
+  return { type: 'error', code, message, ...(code === 'tool_internal_error' && { state: 'not_started' }) };
 }
 
 const notStarted = {

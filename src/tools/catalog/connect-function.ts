@@ -4,6 +4,7 @@ import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
 import { withNames } from './offer-tools.ts';
 import type { Candidate, OpenFor } from './tool-source.ts';
+import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 /** The longest name of a function. */
 const nameCharacters = 64;
@@ -28,7 +29,7 @@ export function connectCandidate(record: ToolServerRecord, open: OpenFor, isForm
     spec: {
       name: wanted,
       description: `Connects the user to ${name}. Call it when the user wants something that ${name} may have; its functions can be called afterwards.${about}`,
-      parameters: { type: 'object', properties: {} },
+      parameters: trustSchema({ type: 'object', properties: {} }),
     },
   };
   const openNow = async (run: RunContext): Promise<Opening> => open(record, run, true);

@@ -4,6 +4,7 @@ import { nearestWord } from '../../shared/nearest-word.ts';
 import { cutSchema } from './cut-schema.ts';
 import { findPart } from './find-part.ts';
 import { charactersPerToken } from './lazy-spec.ts';
+import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 /** One description: half of what a function may take, because several of them stay in the conversation. */
 const partCharacters = (limits.functionTokens / 2) * charactersPerToken;
@@ -23,14 +24,14 @@ export function createDescribeFunction(name: string, tools: ReadonlyMap<string, 
       description:
         'Describes parameters of a function that are shortened in its definition. Use it before a call that needs a part of them, ' +
         'then call the function itself with all of its arguments.',
-      parameters: {
+      parameters: trustSchema({
         type: 'object',
         properties: {
           name: { type: 'string', description: 'The name of the function' },
           pointer: { type: 'string', description: 'Where, as stated after "More:", such as "/spec/template"; without it from the top' },
         },
         required: ['name'],
-      },
+      }),
     },
     label: name,
     server: 'toolwharf',

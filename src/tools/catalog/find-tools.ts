@@ -1,6 +1,7 @@
 import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
 import { cutAhead } from './cut-spec.ts';
 import type { FunctionSearch } from './search-functions.ts';
+import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 export interface DeferredTools {
   /** In the order in which the search indexes them. */
@@ -40,13 +41,13 @@ export function createFindTools(name: string, { tools, search }: DeferredTools):
       description:
         `Searches ${tools.length} further functions and makes those that match callable. Use it when no other function fits. ` +
         `They belong to: ${serversOf(tools)}.`,
-      parameters: {
+      parameters: trustSchema({
         type: 'object',
         properties: {
           query: { type: 'string', description: 'English keywords of what the function does, such as "create issue comment"' },
         },
         required: ['query'],
-      },
+      }),
     },
     label: name,
     server: 'toolwharf',

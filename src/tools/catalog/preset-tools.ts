@@ -9,6 +9,7 @@ import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import type { Candidate, SuppliedFunctions, Warning } from './tool-source.ts';
 import { forbiddenToolId, unknownToolId } from './tool-ids.ts';
 import type { ToolSource } from './tool-source.ts';
+import { trustSchema } from '../../validation/trusted-schemas.ts';
 
 const prefix = 'preset:';
 
@@ -81,13 +82,13 @@ function candidateOf(preset: PresetRecord, runSubAgent: RunSubAgent): Candidate 
       spec: {
         name: offeredName,
         description: description ?? `Asks the assistant "${name ?? id}", which answers with tools and knowledge of its own.`,
-        parameters: {
+        parameters: trustSchema({
           type: 'object',
           properties: {
             request: { type: 'string', description: 'The whole task in words; the assistant sees nothing else of this conversation' },
           },
           required: ['request'],
-        },
+        }),
       },
       label: `preset/${id}`,
       server: `preset:${id}`,
@@ -103,7 +104,11 @@ function transferTool(name: string, agents: readonly PresetRecord[]): Tool {
     spec: {
       name,
       description: `Hands this conversation over to another assistant, which then answers the user: ${listed.join('; ')}.`,
-      parameters: { type: 'object', properties: { agent: { type: 'string', enum: agents.map(({ id }) => id) } }, required: ['agent'] },
+      parameters: trustSchema({
+        type: 'object',
+        properties: { agent: { type: 'string', enum: agents.map(({ id }) => id) } },
+        required: ['agent'],
+      }),
     },
     label: name,
     server: 'toolwharf',

@@ -136,7 +136,7 @@ describe('the check of structured results', () => {
     for (let depth = 0; depth < 40; depth += 1) deep = { a: deep };
     expect(await faultsOf(schema, { a: { a: {} } })).toContain('a.b: is required');
     expect(await faultsOf(schema, deep)).toEqual([]);
-    expect(events).toMatchObject([
+    expect(events.slice(2)).toMatchObject([
       { type: 'begun', caller: 'mcp:peer' },
       { type: 'failed', error: { name: 'TookTooLong' } },
     ]);

@@ -10,7 +10,7 @@ import { jobOf } from '../../../workers/worker-pool.ts';
 import type { DamageReason } from '../../parse-tool-calls/answer-pieces.ts';
 import { findSelection } from '../../parse-tool-calls/parse-selection.ts';
 import type { Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
-import { argumentProblems, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
+import { checkArguments, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
 
 /** One call of a selection whose function is offered: with valid arguments (`fits`), or with problems that keep it from running (`faulty`). */
 export type SelectedEntry =
@@ -59,7 +59,8 @@ export async function readSelection(
 ): Promise<ReadSelection> {
   const found = await findSelectionInWorker({ answer, tools: specs, isCut, earlierTexts }, run);
   const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], isReadable: found.isReadable };
-  for (const call of found.calls) await addCall(read, call, { specs, run, schemaOf });
+  const checked = await Promise.all(found.calls.map((call) => checkCall(call, { specs, run, schemaOf })));
+  for (const call of checked) addCall(read, call);
   for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
   for (const name of found.examples)
     read.dropped.push({ name: name.slice(0, 200), reason: 'it stands in an example, in a quotation, or after a refusal' });
@@ -91,27 +92,36 @@ async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): P
   }
 }
 
-async function addCall(
-  read: ReadSelection,
+type CheckedCall = { entry: SelectedEntry; repairs: string[] } | { dropped: DroppedCall };
+
+async function checkCall(
   call: { name: string; arguments: JsonObject },
   { specs, run, schemaOf }: Required<Pick<ReadOptions, 'run' | 'schemaOf'>> & { specs: readonly ToolSpec[] },
-): Promise<void> {
+): Promise<CheckedCall> {
   const spec = specOf(call.name, specs);
-  if (spec === undefined) {
-    read.dropped.push({ name: call.name.slice(0, 200), reason: damageInWords.unknown_name });
-    return;
-  }
-  if (spec.name !== call.name) read.repaired.push(`name: "${call.name.slice(0, 200)}" read as "${spec.name}"`);
+  if (spec === undefined) return { dropped: { name: call.name.slice(0, 200), reason: damageInWords.unknown_name } };
+  const repairs = spec.name === call.name ? [] : [`name: "${call.name.slice(0, 200)}" read as "${spec.name}"`];
   const schema = schemaOf(spec);
   const { args, changes } = coerceArguments(call.arguments, schema);
-  const problems = isDeeperThan(args, limits.jsonDepth) ? ['they are nested too deep'] : await argumentProblems(args, schema, run);
-  const placeholder = problems.length > 0 ? undefined : findPlaceholder(args, schema);
-  if (placeholder !== undefined) problems.push(`${placeholder}: a placeholder stands where a value is needed`);
-  if (problems.length > 0) read.entries.push({ type: 'faulty', spec, problems, isCut: false });
-  else {
-    read.repaired.push(...changes);
-    read.entries.push({ type: 'fits', spec, args });
-  }
+  const problems = await problemsOf(args, schema, run);
+  if (problems.length > 0) return { entry: { type: 'faulty', spec, problems, isCut: false }, repairs };
+  return { entry: { type: 'fits', spec, args }, repairs: [...repairs, ...changes] };
+}
+
+/** A call whose check is not finished goes on: the loop checks each call itself before it runs, and refuses it in words. */
+async function problemsOf(args: JsonObject, schema: JsonObject, run: CallingRun): Promise<string[]> {
+  if (isDeeperThan(args, limits.jsonDepth)) return ['they are nested too deep'];
+  const check = await checkArguments(args, schema, run);
+  if (check.type === 'faulty') return check.errors;
+  if (check.type === 'too_large') return ['they are too large to be checked'];
+  const placeholder = findPlaceholder(args, schema);
+  return placeholder === undefined ? [] : [`${placeholder}: a placeholder stands where a value is needed`];
+}
+
+function addCall(read: ReadSelection, call: CheckedCall): void {
+  if ('dropped' in call) return void read.dropped.push(call.dropped);
+  read.repaired.push(...call.repairs);
+  read.entries.push(call.entry);
 }
 
 function addDamaged(

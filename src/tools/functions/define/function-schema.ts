@@ -3,6 +3,7 @@ import { limits } from '../../../core/limits.ts';
 import { findByPointer } from '../../../shared/json-pointer.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { trustSchema } from '../../../validation/trusted-schemas.ts';
 import type { FunctionTool, ReadArguments, ToolParameters } from './function-definition.ts';
 
 /** Validation issues that the model is shown; more would add little. */
@@ -16,8 +17,11 @@ export type FunctionSchema = { schema: JsonObject; readArguments: FunctionTool['
  * @throws Error that says what is wrong and how to fix it
  */
 export function readSchema(parameters: ToolParameters): FunctionSchema {
-  if (!isZodSchema(parameters)) return readJsonSchema(parameters);
-  return { schema: requireObject(toJsonSchema(parameters)), readArguments: (args) => readByZod(parameters, args) };
+  const read: FunctionSchema = isZodSchema(parameters)
+    ? { schema: requireObject(toJsonSchema(parameters)), readArguments: (args) => readByZod(parameters, args) }
+    : readJsonSchema(parameters);
+  trustSchema(read.schema);
+  return read;
 }
 
 function toJsonSchema(schema: z.ZodType): JsonObject {

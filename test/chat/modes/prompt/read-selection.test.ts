@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
 import { readSelection } from '../../../../src/chat/modes/prompt/read-selection.ts';
 import { limits } from '../../../../src/core/limits.ts';
+import { trustSchema } from '../../../../src/validation/trusted-schemas.ts';
 import { begunJobs, watchWorkerJobs } from '../../../_support/worker-jobs.ts';
 
-const tools = [{ name: 'use', description: '', parameters: { type: 'object', properties: { text: { type: 'string' } } } }];
+const parameters = trustSchema({ type: 'object', properties: { text: { type: 'string' } } });
+const tools = [{ name: 'use', description: '', parameters }];
 const run = { caller: { id: 'local' } };
 const callOf = (text: string): string => JSON.stringify({ tool_calls: [{ name: 'use', parameters: { text } }] });
 
