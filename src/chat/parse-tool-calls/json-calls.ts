@@ -6,9 +6,11 @@ import type { ReadEntry, Reading } from './answer-pieces.ts';
 import { cutOff, tooFar } from './answer-text.ts';
 import { findJsonExtent } from './json-extent.ts';
 import type { JsonExtent } from './json-extent.ts';
-import { maxMendable, parseStrictly, parseTolerantly, toArguments } from './parse-json.ts';
+import { parseStrictly } from './parse-json.ts';
+import { parseTolerantly, toArguments } from './parse-tolerantly.ts';
 import { parsePythonicCall } from './pythonic-calls.ts';
 import type { Enclosure, ReadContext } from './read-context.ts';
+import { maxMendable } from './repair-json.ts';
 
 const argumentKeys = ['parameters', 'arguments', 'args', 'params', 'input', 'tool_input', 'action_input', 'kwargs'] as const;
 const nameKeys = ['name', 'tool_name', 'function_name', 'function', 'tool', 'action', 'recipient_name'] as const;
@@ -51,7 +53,7 @@ export function readJsonCalls(context: ReadContext, at: number, enclosure: Enclo
   const isReadable = extent.isMendable || parseStrictly(text) !== undefined;
   const entries = isReadable ? callsOfText(context, enclosure, { text, missing: '', faults }) : undefined;
   if (entries !== undefined) return entriesTo(end, entries);
-  if (isReadable && parseTolerantly(text) !== undefined) return { type: 'data', end };
+  if (isReadable && parseTolerantly(text, context) !== undefined) return { type: 'data', end };
   const salvaged = salvageItems(context, { extent, text });
   if (salvaged.length > 0) return entriesTo(end, salvaged);
   const name = visibleName(text);
@@ -63,7 +65,7 @@ function callsOfText(
   { isMarked }: Enclosure,
   { text, missing, faults }: { text: string; missing: string; faults: string[] },
 ): ReadEntry[] | undefined {
-  const parsed = parseTolerantly((context.isSelection ? withoutMarkdown(text) : text) + missing);
+  const parsed = parseTolerantly((context.isSelection ? withoutMarkdown(text) : text) + missing, context);
   if (parsed === undefined) return undefined;
   const repairs = parsed.isRepaired && faults.length === 0 ? ['invalid JSON'] : parsed.isRepaired || missing !== '' ? faults : [];
   return callsOfValue(parsed.value, { text, repairs, isMarked, context });
@@ -97,7 +99,7 @@ function salvageItems(context: ReadContext, { extent, text }: { extent: JsonExte
   if (!callList.test(text)) return [];
   const entries = extent.items.flatMap(({ start, end, isMendable }): ReadEntry[] => {
     const item = context.input.text.slice(start, end);
-    const parsed = isMendable ? parseTolerantly(item) : undefined;
+    const parsed = isMendable ? parseTolerantly(item, context) : undefined;
     const repairs = parsed?.isRepaired === true ? ['invalid JSON'] : [];
     const calls = parsed && callsOfValue(parsed.value, { text: item, repairs, isMarked: false, context });
     if (calls !== undefined) return calls;
@@ -113,21 +115,22 @@ export function readQuotedJson(context: ReadContext, at: number, { isMarked }: E
   if (end < 0) return noCall(at + 1);
   const text = context.input.text.slice(at, end);
   const decoded = parseStrictly(text);
-  const inner = typeof decoded === 'string' ? parseTolerantly(decoded.trim()) : undefined;
+  const inner = typeof decoded === 'string' ? parseTolerantly(decoded.trim(), context) : undefined;
   const entries = inner && callsOfValue(inner.value, { text, repairs: ['JSON in a string'], isMarked, context });
   return entries === undefined ? noCall(end) : entriesTo(end, entries);
 }
 
 /** Reads arguments alone, an object or a string that holds one; the name of the function was written elsewhere. */
-export function readJsonArguments({ input }: ReadContext, at: number, name: string): Reading {
+export function readJsonArguments(context: ReadContext, at: number, name: string): Reading {
+  const { input } = context;
   const extent = input.text[at] === '"' ? stringExtent(at, input.stringEnd(at)) : findJsonExtent(input, at);
   if (extent.type === 'failed') return noCall(extent.at);
   const end = extent.end === cutOff ? input.text.length : extent.end;
   const text = input.text.slice(at, end);
   if (!extent.isClosed) return entryTo(end, damagedCall('truncated', text, name));
-  const parsed = extent.isMendable || parseStrictly(text) !== undefined ? parseTolerantly(text) : undefined;
+  const parsed = extent.isMendable || parseStrictly(text) !== undefined ? parseTolerantly(text, context) : undefined;
   if (parsed === undefined) return entryTo(end, damagedCall('malformed', text, name));
-  return entryTo(end, callOfArguments(name, parsed.value, { text, repairs: parsed.isRepaired ? extent.faults : [] }));
+  return entryTo(end, callOfArguments(name, parsed.value, { text, repairs: parsed.isRepaired ? extent.faults : [], context }));
 }
 
 function stringExtent(at: number, end: number): ReturnType<typeof findJsonExtent> {
@@ -155,7 +158,7 @@ export function readMangledAnswer(context: ReadContext, at: number): Reading {
   const isTooLong = input.text.length - at > maxMendable;
   if (isTooLong || input.isCut || unquotedValue.test(text) || !text.endsWith('}') || [...text.matchAll(nameKey)].length !== 1)
     return nothing;
-  const parsed = parseTolerantly(text);
+  const parsed = parseTolerantly(text, context);
   const entries = parsed && callsOfValue(parsed.value, { text, repairs: ['invalid JSON'], isMarked: false, context });
   const [call, ...others] = entries ?? [];
   const isOneCall = call?.type === 'call' && others.length === 0 && context.isKnown(call.name);
@@ -176,7 +179,7 @@ function callsOfValue(value: JsonValue, source: ValueSource): ReadEntry[] | unde
   if (!isJsonObject(value)) return undefined;
   for (const key of listKeys) {
     const list = ownValue(value, key);
-    const decoded = typeof list === 'string' ? parseTolerantly(list)?.value : list;
+    const decoded = typeof list === 'string' ? parseTolerantly(list, source.context)?.value : list;
     if (Array.isArray(decoded)) return callsOfList(decoded, { ...source, isMarked: true });
     if (isJsonObject(decoded)) return callsOfList([decoded], { ...source, isMarked: true });
   }
@@ -221,9 +224,13 @@ function isDescription(value: JsonObject, args: JsonValue | undefined): boolean 
 }
 
 /** A call from a name and the value that was written as its arguments. */
-function callOfArguments(name: string, written: JsonValue, { text, repairs }: { text: string; repairs: string[] }): ReadEntry {
+function callOfArguments(
+  name: string,
+  written: JsonValue,
+  { text, repairs, context }: Pick<ValueSource, 'text' | 'repairs' | 'context'>,
+): ReadEntry {
   if (name === '') return damagedCall('ambiguous', text);
-  const args = toArguments(written);
+  const args = toArguments(written, context);
   if (args === undefined) return damagedCall('malformed', text, name);
   const isInString = typeof written === 'string' && written !== '';
   return { ...readCall(name, args, text), repairs: isInString ? [...repairs, 'arguments in a string'] : repairs };
@@ -239,7 +246,7 @@ function callsOfKeys(value: JsonObject, { isMarked, context, text, repairs }: Va
     context.isOffered(name) && (isMarked || (context.isSelection && isJsonObject(written) && context.takes(name, Object.keys(written))));
   if (entries.length === 0 || (entries.length > 1 && !context.isSelection) || !entries.every((entry) => isCall(entry))) return undefined;
   return entries.map(([name, written]) => {
-    const args = toArguments(written);
+    const args = toArguments(written, context);
     return args === undefined ? damagedCall('malformed', text, name) : { ...readCall(name, args, text), repairs };
   });
 }

@@ -4,6 +4,7 @@ import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { AnswerPiece, DamageReason } from './answer-pieces.ts';
 import { meantPieces } from './meant-calls.ts';
 import { quotesOf } from './quoted-calls.ts';
+import { AnswerRepairs, repairedInPlace } from './repair-json.ts';
 import { createToolCallParser } from './tool-call-parser.ts';
 
 /** A call that a model wrote in its answer to the selection prompt; its name is not yet checked against the offer. */
@@ -39,14 +40,25 @@ export interface SelectionAnswer {
  * Reads an answer to the selection prompt in up to three ways: only the text after a closing thinking tag without an opening one, then the whole
  * answer (see `parseSelection`), then the ReAct labels that some models write instead of JSON.
  */
-export function findSelection({ answer, tools, isCut, earlierTexts }: SelectionAnswer): Selection {
-  const reading = { tools, isCut, isQuoted: quotesOf(earlierTexts) };
+export function findSelection(answer: SelectionAnswer): Selection {
+  return findWithRepairs(answer, new AnswerRepairs());
+}
+
+/** The same on the main thread; undefined for an answer whose repair takes too long there. */
+export function findSelectionInPlace(answer: SelectionAnswer): Selection | undefined {
+  const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
+  const found = findWithRepairs(answer, repairs);
+  return repairs.awaited === undefined ? found : undefined;
+}
+
+function findWithRepairs({ answer, tools, isCut, earlierTexts }: SelectionAnswer, repairs: AnswerRepairs): Selection {
+  const reading = { tools, isCut, isQuoted: quotesOf(earlierTexts), repairs };
   const rest = textAfterThinking(answer);
   const decided = rest === undefined ? undefined : parseSelection(rest, reading);
   if (decided !== undefined && decided.calls.length > 0) return decided;
   const plain = parseSelection(answer, reading);
   if (plain.isReadable || plain.damaged.length > 0) return plain;
-  const parser = createToolCallParser({ tools, isReact: true, isSelection: true });
+  const parser = createToolCallParser({ tools, isReact: true, isSelection: true, repairs });
   const first = [...parser.push(answer), ...parser.flush({ isCut })].find((piece) => piece.type === 'call' || piece.type === 'damaged');
   if (first === undefined || first.isBare === true) return plain;
   if (first.type === 'damaged') return { ...plain, damaged: [first] };
@@ -72,6 +84,7 @@ export interface SelectionReading {
   isCut?: boolean;
   /** Whether a text occurs in the conversation (see `quotesOf`): a call with prose around it is then a quotation. */
   isQuoted?: (text: string) => boolean;
+  repairs?: AnswerRepairs;
 }
 
 /**
@@ -79,8 +92,11 @@ export interface SelectionReading {
  * with thinking, fences and prose around it. Nothing inside a thinking block is ever a call. Equal calls in one list all count; calls that the
  * answer repeats after prose ("so the call is …") or in another complete selection count once.
  */
-export function parseSelection(answer: string, { tools = [], isCut = false, isQuoted = () => false }: SelectionReading = {}): Selection {
-  const parser = createToolCallParser({ tools, isSelection: true });
+export function parseSelection(
+  answer: string,
+  { tools = [], isCut = false, isQuoted = () => false, repairs = new AnswerRepairs() }: SelectionReading = {},
+): Selection {
+  const parser = createToolCallParser({ tools, isSelection: true, repairs });
   const isTooLong = answer.length > limits.argumentsBytes;
   const pieces = [...parser.push(answer.slice(0, limits.argumentsBytes)), ...parser.flush({ isCut: isCut || isTooLong })];
   const selection: Selection = { calls: [], repairs: [], restated: [], damaged: [], examples: [], isReadable: false };

@@ -3,10 +3,12 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { findOfferedName } from '../tool-calls/find-offered-name.ts';
 import type { AnswerText } from './answer-text.ts';
+import type { AnswerRepairs } from './repair-json.ts';
 
 /** What the readers of all forms share: the text, and the offered functions. */
 export interface ReadContext {
   input: AnswerText;
+  repairs: AnswerRepairs;
   /** Offered under exactly this name. */
   isOffered: (name: string) => boolean;
   /** Matches the name of one offered function, possibly shortened: see `findOfferedName`. */
@@ -42,7 +44,10 @@ export interface Enclosure {
 /** Nothing encloses the call. */
 export const bare: Enclosure = { isMarked: false, closes: [] };
 
-export function createReadContext(input: AnswerText, tools: readonly ToolSpec[], isSelection: boolean): ReadContext {
+export function createReadContext(
+  { input, repairs, isSelection }: Pick<ReadContext, 'input' | 'repairs' | 'isSelection'>,
+  tools: readonly ToolSpec[],
+): ReadContext {
   const specs = new Map(tools.map((tool) => [tool.name, tool]));
   const names = [...specs.keys()];
   const knownAs = (written: string): string | undefined => {
@@ -55,6 +60,7 @@ export function createReadContext(input: AnswerText, tools: readonly ToolSpec[],
   };
   return {
     input,
+    repairs,
     isOffered: (name) => specs.has(name),
     isKnown: (name) => knownAs(name) !== undefined,
     schemaOf: (name, parameter) => {

@@ -5,6 +5,7 @@ import { AnswerText } from './answer-text.ts';
 import { PieceWriter } from './piece-writer.ts';
 import type { QuoteCheck } from './quoted-calls.ts';
 import { createReadContext } from './read-context.ts';
+import { AnswerRepairs } from './repair-json.ts';
 
 export interface ToolCallParserOptions {
   /** Offered functions: their names distinguish calls from data, and their schemas give the types of values written as bare text. */
@@ -25,12 +26,14 @@ export interface ToolCallParserOptions {
   isReact?: boolean;
   /** Calls that occur in an earlier message become text. Labelled actions are not checked here; the user of the parser has to. */
   quotes?: QuoteCheck;
+  /** Absent: the whole budget of an answer is spent at once. */
+  repairs?: AnswerRepairs;
 }
 
 export interface ToolCallParser {
   /** The pieces that are decided so far. */
   push(text: string): readonly AnswerPiece[];
-  /** Continues after a pause (`isQuoted` did not know yet), also one during `flush`. Nothing may be pushed before that. */
+  /** Continues after a pause (`isQuoted` did not know yet, or a repair is awaited), also one during `flush`. Nothing may be pushed before that. */
   resume(): readonly AnswerPiece[];
   /** The rest. `isCut`: the answer was ended by the token limit. Call it once, at the end. */
   flush(end: { isCut: boolean }): readonly AnswerPiece[];
@@ -45,7 +48,8 @@ export interface ToolCallParser {
 export function createToolCallParser(options: ToolCallParserOptions): ToolCallParser {
   const input = new AnswerText();
   const writer = new PieceWriter(input);
-  const reader = new AnswerReader(createReadContext(input, options.tools, options.isSelection === true), writer, options);
+  const { tools, isSelection = false, repairs = new AnswerRepairs() } = options;
+  const reader = new AnswerReader(createReadContext({ input, repairs, isSelection }, tools), writer, options);
   const readOn = (): readonly AnswerPiece[] => {
     reader.read();
     return writer.takePieces();

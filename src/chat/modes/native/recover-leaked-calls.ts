@@ -14,8 +14,10 @@ import { canonicalJson } from '../../tool-calls/canonical-json.ts';
 import type { AnswerPiece, DamagedCall } from '../../parse-tool-calls/answer-pieces.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
+import { AnswerRepairs, repairedInPlace } from '../../parse-tool-calls/repair-json.ts';
 import { demandedForm } from '../demanded-form.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
+import { repairAside } from '../repair-aside.ts';
 import { slicesOf } from '../slices-of.ts';
 
 export interface RecoveryOptions {
@@ -51,8 +53,10 @@ async function answerWithLeakedCalls(
 ): Promise<void> {
   const texts = request.messages.map((message) => textOf(message.content));
   const earlier = new EarlierTexts(texts, { isReact: false, caller, signal: request.signal });
-  const parser = createToolCallParser({ tools: specs, isNative: true, quotes: earlier });
-  const reader = new LeakReader(parser, { earlier, tools: request.tools, emit });
+  const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
+  const parser = createToolCallParser({ tools: specs, isNative: true, quotes: earlier, repairs });
+  const repair = (): Promise<void> => repairAside(repairs, { caller, signal: request.signal });
+  const reader = new LeakReader(parser, { earlier, repairs, repair, tools: request.tools, emit });
 
   await backend.answer(request, (events) => runSteps(reader.readEvents(events)));
   const slow = runSteps(reader.end());
@@ -71,6 +75,9 @@ async function answerWithLeakedCalls(
 
 interface LeakReaderOptions {
   earlier: EarlierTexts;
+  repairs: AnswerRepairs;
+  /** Settles the awaited one. */
+  repair: () => Promise<void>;
   /** The gateway's own functions. */
   tools: readonly ToolSpec[];
   emit: Emit<ModelEvent>;
@@ -106,7 +113,7 @@ class LeakReader {
           yield nextTurn();
         }
         this.#add(this.#parser.push(slice.text));
-        if (this.#options.earlier.isAwaited) yield* this.#addAwaited();
+        if (this.#isPaused) yield* this.#addAwaited();
       }
     }
     yield this.#emitRead();
@@ -118,11 +125,17 @@ class LeakReader {
   }
 
   *#addAwaited(): Generator<Promise<void> | undefined, void> {
-    while (this.#options.earlier.isAwaited) {
+    const { earlier, repair } = this.#options;
+    while (this.#isPaused) {
       yield this.#emitRead();
-      yield this.#options.earlier.search();
+      yield earlier.isAwaited ? earlier.search() : repair();
       this.#add(this.#parser.resume());
     }
+  }
+
+  get #isPaused(): boolean {
+    const { earlier, repairs } = this.#options;
+    return earlier.isAwaited || repairs.awaited !== undefined;
   }
 
   #add(pieces: readonly AnswerPiece[]): void {

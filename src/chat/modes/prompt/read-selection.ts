@@ -8,8 +8,8 @@ import { findPlaceholder } from '../../parse-tool-calls/find-placeholder.ts';
 import { runAside } from '../../../workers/run-aside.ts';
 import { jobOf } from '../../../workers/worker-pool.ts';
 import type { DamageReason } from '../../parse-tool-calls/answer-pieces.ts';
-import { findSelection } from '../../parse-tool-calls/parse-selection.ts';
-import type { Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
+import { findSelectionInPlace } from '../../parse-tool-calls/parse-selection.ts';
+import type { findSelection, Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
 import { checkArguments, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
 
 /** One call of a selection whose function is offered: with valid arguments (`fits`), or with problems that keep it from running (`faulty`). */
@@ -78,7 +78,9 @@ const readingJob = jobOf<typeof findSelection>(new URL('../../parse-tool-calls/p
 async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): Promise<Selection> {
   const { answer, earlierTexts } = given;
   const earlier = earlierTexts.reduce((sum, text) => sum + text.length, 0);
-  if (answer.length <= inPlaceCharacters.answer && earlier <= inPlaceCharacters.earlier) return findSelection(given);
+  const isShort = answer.length <= inPlaceCharacters.answer && earlier <= inPlaceCharacters.earlier;
+  const found = isShort ? findSelectionInPlace(given) : undefined;
+  if (found !== undefined) return found;
   const data = {
     ...given,
     answer: answer.slice(0, limits.selectionCharacters),

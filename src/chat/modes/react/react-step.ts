@@ -1,6 +1,7 @@
 import type { ModelEvent } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
 import type { AnswerPiece } from '../../parse-tool-calls/answer-pieces.ts';
+import type { AnswerRepairs } from '../../parse-tool-calls/repair-json.ts';
 import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import type { EarlierTexts } from '../earlier-texts.ts';
 
@@ -13,6 +14,9 @@ export interface StepOptions {
   read: ModelEvent[];
   /** An action that is quoted from an earlier message counts as a thought. */
   earlier: EarlierTexts;
+  repairs: AnswerRepairs;
+  /** Settles the awaited one. */
+  repair: () => Promise<void>;
 }
 
 /**
@@ -65,17 +69,22 @@ export class ReactStep {
     if (this.#call === undefined && !this.#hasText && thought !== '') read.push(...this.#toText(thought));
   }
 
-  /** Reads the pieces, and resumes the parser each time that it paused for the earlier messages. */
+  /** Reads the pieces, and resumes the parser each time that it paused for the earlier messages or a repair. */
   *#readWithPauses(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {
-    const { earlier } = this.#options;
-    let isPaused = earlier.isAwaited;
+    const { earlier, repair } = this.#options;
+    let isPaused = this.#isPaused;
     yield* this.#readAll(pieces);
     while (isPaused) {
-      yield earlier.search();
+      yield earlier.isAwaited ? earlier.search() : repair();
       const more = this.#parser.resume();
-      isPaused = earlier.isAwaited;
+      isPaused = this.#isPaused;
       yield* this.#readAll(more);
     }
+  }
+
+  get #isPaused(): boolean {
+    const { earlier, repairs } = this.#options;
+    return earlier.isAwaited || repairs.awaited !== undefined;
   }
 
   *#readAll(pieces: readonly AnswerPiece[]): Generator<Promise<void>, void> {

@@ -10,11 +10,13 @@ import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { inlineToolResults } from '../../results/inline-tool-results.ts';
+import { AnswerRepairs, repairedInPlace } from '../../parse-tool-calls/repair-json.ts';
 import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { reactMessages } from './react-prompt.ts';
 import { ReactStep } from './react-step.ts';
 import { demandedForm } from '../demanded-form.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
+import { repairAside } from '../repair-aside.ts';
 import { slicesOf } from '../slices-of.ts';
 
 export interface ReasoningOptions {
@@ -54,10 +56,12 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
     // A call that the model merely repeats from a page, a result or a message must not run, in whatever form it is written.
     const texts = request.messages.map((message) => textOf(message.content));
     const earlier = new EarlierTexts(texts, { isReact: true, caller, signal: request.signal });
-    const parser = createToolCallParser({ tools: specs, isReact: true, quotes: earlier });
+    const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
+    const parser = createToolCallParser({ tools: specs, isReact: true, quotes: earlier, repairs });
+    const repair = (): Promise<void> => repairAside(repairs, { caller, signal: request.signal });
     const withholdsText = form !== undefined && specs.length > 0;
     const read: ModelEvent[] = [];
-    const step = new ReactStep(parser, { withholdsText, isFirst: steps.size === 0, earlier, read });
+    const step = new ReactStep(parser, { withholdsText, isFirst: steps.size === 0, earlier, repairs, repair, read });
     const reader = new StepReader(step, read, emit);
 
     try {

@@ -191,6 +191,15 @@ describe('a call in the text of an answer to a long conversation', () => {
   });
 });
 
+test('a long damaged call is repaired aside, and runs', async () => {
+  const aside = watchWorkAside();
+  const zone = 'x'.repeat(20_000);
+  const { executed, text } = await run([says(`Wait.\n${marked.replace('UTC"', `${zone}",`)}`), says('Noon.')]);
+  expect(executed).toEqual([{ zone }]);
+  expect(text).toBe('Wait.\nNoon.');
+  expect(aside.filter((name) => name === 'repairJson')).toHaveLength(1);
+});
+
 describe('the way of a native answer', () => {
   test('shows text as it comes', async () => {
     const pieces = ['It ', 'is < 12', ' o’clock.'];

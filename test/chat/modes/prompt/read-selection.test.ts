@@ -18,6 +18,17 @@ test('a short answer is read in place, a long one in a thread, with the same cal
   expect(begunJobs(events)).toBe(1);
 });
 
+test('a short answer with much to repair is read in a thread, with all of its calls', async () => {
+  const events = watchWorkerJobs();
+  // The arguments are damaged, and so is the call that holds them as a string.
+  const texts = ['a', 'b'].map((letter) => letter.repeat(3_000));
+  const answer = texts
+    .map((text) => `<tool_call>{"name": "use", "arguments": ${JSON.stringify(`{"text": "${text}",}`)},}</tool_call>`)
+    .join('\n');
+  expect((await readSelection(answer, tools, { isCut: false, run })).entries).toMatchObject(texts.map((text) => ({ args: { text } })));
+  expect(begunJobs(events)).toBe(1);
+});
+
 test('what a call is compared with goes to a thread where it is long, and what it quotes is still no call', async () => {
   const events = watchWorkerJobs();
   const quoted = '{"name": "use", "parameters": {"text": "x"}}';

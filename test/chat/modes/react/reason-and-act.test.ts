@@ -193,6 +193,15 @@ test.each([
   expect(callsOf(await run(pasted, { messages: [{ role: 'user', content: `What is this? ${written}` }] }))).toEqual([]);
 });
 
+test('a long damaged input is repaired aside, and the action runs', async () => {
+  const aside = watchWorkAside();
+  const city = 'x'.repeat(20_000);
+  const events = await run(script(acts('get_weather', `{"city": "${city}",}`), concludes('Dry.')));
+  expect(callsOf(events)).toEqual([['get_weather', { city }]]);
+  expect(textOfEvents(events)).toBe('Dry.');
+  expect(aside.filter((name) => name === 'repairJson')).toHaveLength(1);
+});
+
 describe('what the caller asks for besides', () => {
   test('a form of the answer holds for the answer alone, which is asked for apart', async () => {
     const form = { type: 'json_object' };

@@ -1,0 +1,72 @@
+import { jsonrepair } from 'jsonrepair';
+import type { JsonValue } from '../../shared/json.ts';
+import { parseStrictly } from './parse-json.ts';
+
+/** Characters. Repair takes quadratic time in the worst case, so longer texts are parsed strictly or not at all. */
+export const maxMendable = 32 * 1024;
+/** Characters that are repaired of one answer, all its texts together. */
+const maxPerAnswer = 64 * 1024;
+/** Characters of them that are repaired on the main thread: thirty milliseconds in the worst case. */
+export const repairedInPlace = 8 * 1024;
+
+/** A backslash that begins no escape (`\d`, `C:\Users`) is kept literally. The repair would drop it, and the call would run with another value. */
+const strayBackslash = /\\(?:(["\\/bfnrt'\n\r]|u[\da-fA-F]{4})|(?=.))/g;
+
+/** A JavaScript template literal with a substitution as a value: the repair would turn it into a plain string. */
+const filledInText = /["']\s{0,9}:\s{0,9}`[^`\n]{0,999}\$\{/;
+
+/** Undefined if the text cannot be repaired. It must be complete: the repair would complete a truncated call, which must not run. */
+export function repairJson(text: string): JsonValue | undefined {
+  if (filledInText.test(text)) return undefined;
+  try {
+    return parseStrictly(jsonrepair(text.replaceAll(strayBackslash, (found, escape) => (escape === undefined ? '\\\\' : found))));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The repairs of one answer, which share a budget of characters: a model may repeat any number of texts that look like damaged calls. Each text is
+ * repaired once, however often the answer is read.
+ */
+export class AnswerRepairs {
+  readonly #repaired = new Map<string, JsonValue | undefined>();
+  #left = maxPerAnswer;
+  #leftInPlace: number;
+  #awaited: string | undefined;
+
+  /** `inPlace`: how many characters are repaired at once; further texts are left to whoever reads `awaited`. Default: all. */
+  constructor({ inPlace = maxPerAnswer }: { inPlace?: number } = {}) {
+    this.#leftInPlace = inPlace;
+  }
+
+  /** A text that has to be repaired elsewhere before the answer is read on. */
+  get awaited(): string | undefined {
+    return this.#awaited;
+  }
+
+  /** `not_known_yet`: see `awaited`. */
+  repair(text: string): JsonValue | undefined | 'not_known_yet' {
+    if (this.#repaired.has(text)) return this.#repaired.get(text);
+    if (text.length > maxMendable || text.length > this.#left) return undefined;
+    if (text.length > this.#leftInPlace) {
+      this.#awaited = text;
+      return 'not_known_yet';
+    }
+    this.#leftInPlace -= text.length;
+    const value = repairJson(text);
+    this.#keep(text, value);
+    return value;
+  }
+
+  /** What became of the awaited text. */
+  settle(value: JsonValue | undefined): void {
+    if (this.#awaited !== undefined) this.#keep(this.#awaited, value);
+    this.#awaited = undefined;
+  }
+
+  #keep(text: string, value: JsonValue | undefined): void {
+    this.#left -= text.length;
+    this.#repaired.set(text, value);
+  }
+}
