@@ -12,8 +12,9 @@ export interface ParsedJson {
 export function parseTolerantly(text: string, { repairs, input }: ReadContext): ParsedJson | undefined {
   const strict = parseStrictly(text);
   if (strict !== undefined) return { value: strict, isRepaired: false };
-  const value = repairs.repair(text);
-  if (value === 'not_known_yet') return input.pause();
+  const repaired = repairs.repair(text);
+  if (repaired === 'not_known_yet') return input.pause();
+  const { value } = repaired;
   return value === undefined ? undefined : { value, isRepaired: true };
 }
 

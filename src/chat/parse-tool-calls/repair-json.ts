@@ -25,12 +25,17 @@ export function repairJson(text: string): JsonValue | undefined {
   }
 }
 
+/** `value`: undefined if the text cannot be repaired, or not within the budget. */
+export interface RepairedJson {
+  value: JsonValue | undefined;
+}
+
 /**
  * The repairs of one answer, which share a budget of characters: a model may repeat any number of texts that look like damaged calls. Each text is
  * repaired once, however often the answer is read.
  */
 export class AnswerRepairs {
-  readonly #repaired = new Map<string, JsonValue | undefined>();
+  readonly #repaired = new Map<string, RepairedJson>();
   #left = maxPerAnswer;
   #leftInPlace: number;
   #awaited: string | undefined;
@@ -46,27 +51,27 @@ export class AnswerRepairs {
   }
 
   /** `not_known_yet`: see `awaited`. */
-  repair(text: string): JsonValue | undefined | 'not_known_yet' {
-    if (this.#repaired.has(text)) return this.#repaired.get(text);
-    if (text.length > maxMendable || text.length > this.#left) return undefined;
+  repair(text: string): RepairedJson | 'not_known_yet' {
+    const known = this.#repaired.get(text);
+    if (known !== undefined) return known;
+    if (text.length > maxMendable || text.length > this.#left) return { value: undefined };
     if (text.length > this.#leftInPlace) {
       this.#awaited = text;
       return 'not_known_yet';
     }
     this.#leftInPlace -= text.length;
-    const value = repairJson(text);
-    this.#keep(text, value);
-    return value;
+    return this.#keep(text, { value: repairJson(text) });
   }
 
   /** What became of the awaited text. */
   settle(value: JsonValue | undefined): void {
-    if (this.#awaited !== undefined) this.#keep(this.#awaited, value);
+    if (this.#awaited !== undefined) this.#keep(this.#awaited, { value });
     this.#awaited = undefined;
   }
 
-  #keep(text: string, value: JsonValue | undefined): void {
+  #keep(text: string, repaired: RepairedJson): RepairedJson {
     this.#left -= text.length;
-    this.#repaired.set(text, value);
+    this.#repaired.set(text, repaired);
+    return repaired;
   }
 }

@@ -576,6 +576,42 @@ const processes: StopCase[] = [
   processCase('a file of 8 MB in base64 of an MCP server over stdio', 'file'),
 ];
 
+/** RE2 folds the case of such ranges one code point at a time. */
+const foldedRanges = `(?i)[${'b-\u{1e900}'.repeat(120)}]`;
+
+/** Each level refers to all levels below it. */
+function levels(count: number): object {
+  const members = (level: number): object =>
+    Object.fromEntries(
+      Array.from({ length: count - level - 1 }, (_, step) => [`n${step}`, { $ref: `#/components/schemas/L${level + step + 1}` }]),
+    );
+  return Object.fromEntries(Array.from({ length: count }, (_, level) => [`L${level}`, { type: 'object', properties: members(level) }]));
+}
+
+/** A schema that is expensive to compile, called three times. */
+function schemaCase(name: string, schema: object, schemas: object = {}): StopCase {
+  const ask = async (stage: Stage, document: object): Promise<number> => {
+    stage.peer.completion = callCompletion('use', '{"p0":"x"}');
+    const tool_servers = [{ url: stage.peer.url, openapi: document }];
+    const asked = stage.post(chat, { ...plainChat, tool_servers, params: { function_calling: 'native', max_tool_calls: 1 } });
+    await pause(300);
+    stage.peer.completion = plainCompletion;
+    return (await asked).status;
+  };
+  return {
+    name,
+    async prepare(stage) {
+      for (let times = 0; times < 2; times += 1)
+        await ask(stage, documentOf({ type: 'object', properties: { p0: { type: 'string', pattern: '^x' } } }));
+    },
+    async attack(stage) {
+      const statuses: number[] = [];
+      for (let times = 0; times < 3; times += 1) statuses.push(await ask(stage, documentOf({ type: 'object', ...schema }, schemas)));
+      return { said: `status ${statuses.join(' ')}` };
+    },
+  };
+}
+
 const validation: StopCase[] = [
   {
     name: 'a recursive anyOf in a document of the request, arguments nested 27 deep',
@@ -610,6 +646,16 @@ const validation: StopCase[] = [
     },
     attack: (stage) => invokeUse(stage, { items: Array.from({ length: 30_000 }, (_, index) => String(index)) }),
   },
+  schemaCase('ten patterns with wide ranges without case in a document of the request', {
+    properties: Object.fromEntries(
+      Array.from({ length: 10 }, (_, index) => [`p${index}`, { type: 'string', pattern: `${foldedRanges}${index}` }]),
+    ),
+  }),
+  schemaCase(
+    'references to every level of 80 in a document of the request',
+    { properties: { p0: { $ref: '#/components/schemas/L0' } } },
+    levels(80),
+  ),
 ];
 
 /** The wait of an administrator's registration beside six chats whose documents take long; a multiple of what it takes alone. */
@@ -844,6 +890,28 @@ const leakedCalls: StopCase[] = [
   }),
 ];
 
+const quotes = `functools[${'"'.repeat(31_000)}]`;
+const damagedCalls: StopCase[] = ['native', 'default', 'react'].map((mode) => {
+  const params = { function_calling: mode };
+  const ask = (stage: Stage, content: string): Promise<{ status: number }> => {
+    stage.peer.completion = JSON.stringify(completionOf({ role: 'assistant', content }, 'stop'));
+    return stage.post(chat, { ...plainChat, tool_ids: ['server:use'], params });
+  };
+  return {
+    name: `texts of 31 kB and of 7 kB that look like damaged calls, eight of them in an answer, ${mode}`,
+    async prepare(stage) {
+      await registerUse(stage, { type: 'object', properties: { a: {} } });
+      await ask(stage, `functools[{"name": "nobody", "arguments": {"a": 1,}}]`);
+    },
+    async attack(stage) {
+      const statuses: number[] = [];
+      for (const text of [quotes, `functools[${'"'.repeat(7_000)}]`])
+        statuses.push((await ask(stage, Array.from({ length: 8 }, () => text).join('\n\n'))).status);
+      return { said: `status ${statuses.join(' ')}` };
+    },
+  };
+});
+
 const askChat = ({ post }: Stage): Promise<{ status: number }> => post(chat, plainChat);
 const streamOf = (chunks: readonly string[]): string => [...chunks.map((chunk) => `data: ${chunk}\n\n`), 'data: [DONE]\n\n'].join('');
 const chunkOf = (delta: string): string =>
@@ -1058,6 +1126,7 @@ export const stopCases: readonly StopCase[] = [
   ...others,
   ...backends,
   ...leakedCalls,
+  ...damagedCalls,
   documents,
   manyFunctions,
   manySmallFunctions,
