@@ -72,19 +72,26 @@ const knownByText = new LRUCache<string, KnownSchema>({ maxSize: rememberedChara
  * @throws the signal's reason
  */
 export async function checkValue(value: JsonValue, schema: JsonObject, checkingFor: CheckingFor): Promise<ValueCheck> {
-  const check = await checkWhole(value, schema, checkingFor);
+  const known = knownByObject.get(schema) ?? examine(schema);
+  // Nearly all checks end here, without a further promise.
+  const inPlace = known === 'outsized' || known.findErrors === undefined ? undefined : checkInPlace(value, known.findErrors);
+  if (inPlace !== undefined) return inPlace;
+  const check = await checkWhole(value, { schema, known }, checkingFor);
   if (check.type !== 'not_compiled') return check;
   const part = partForValue(schema, value);
   if (part.type === 'too_much') return { type: 'too_large' };
   if (part.type === 'inseparable') return check.reason === undefined ? { type: 'fits' } : { type: 'unchecked', reason: check.reason };
-  const ofPart = await checkWhole(value, part.schema, checkingFor);
+  const ofPart = await checkWhole(value, { schema: part.schema, known: examine(part.schema) }, checkingFor);
   if (ofPart.type !== 'not_compiled') return ofPart;
   // The part of a value with thousands of members may be too large itself.
   return ofPart.reason === undefined ? { type: 'too_large' } : { type: 'unchecked', reason: ofPart.reason };
 }
 
-async function checkWhole(value: JsonValue, schema: JsonObject, checkingFor: CheckingFor): Promise<ValueCheck | NotCompiled> {
-  const known = knownByObject.get(schema) ?? examine(schema);
+async function checkWhole(
+  value: JsonValue,
+  { schema, known }: { schema: JsonObject; known: KnownSchema | 'outsized' },
+  checkingFor: CheckingFor,
+): Promise<ValueCheck | NotCompiled> {
   if (known === 'outsized') return { type: 'not_compiled', reason: undefined };
   const { caller, signal } = checkingFor;
   if (known.place === 'untried') {
@@ -99,8 +106,11 @@ async function checkWhole(value: JsonValue, schema: JsonObject, checkingFor: Che
       return { type: 'fits' };
     case 'parts':
       return { type: 'not_compiled', reason: tookTooLong(known) };
-    case 'main':
-      return (await checkInPlace(value, { known, schema })) ?? checkAside(value, known, checkingFor);
+    case 'main': {
+      const findErrors = known.findErrors ?? (await compileInTurn(known, schema));
+      if (findErrors === undefined) return { type: 'fits' };
+      return checkInPlace(value, findErrors) ?? checkAside(value, known, checkingFor);
+    }
     case 'untried':
     case 'worker':
       return checkAside(value, known, checkingFor);
@@ -136,12 +146,7 @@ async function tryOut(known: KnownSchema, caller: string, check: Promise<ValueCh
 }
 
 /** Undefined if the check takes too many steps. */
-async function checkInPlace(
-  value: JsonValue,
-  { known, schema }: { known: KnownSchema; schema: JsonObject },
-): Promise<ValueCheck | undefined> {
-  const findErrors = known.findErrors ?? (await compileInTurn(known, schema));
-  if (findErrors === undefined) return { type: 'fits' };
+function checkInPlace(value: JsonValue, findErrors: FindErrors): ValueCheck | undefined {
   try {
     return toCheck(findErrors(value, stepsInPlace));
   } catch (error) {
