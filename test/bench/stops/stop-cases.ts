@@ -385,6 +385,17 @@ const mcp: StopCase[] = [
     },
   },
   {
+    name: 'an inputSchema of 6 kB with references to each level of itself',
+    async prepare(stage) {
+      stage.peer.mcpTool = { name: 'ask', inputSchema: nestedReferences() };
+      await registerMcp(stage);
+    },
+    async attack(stage) {
+      await callMcp(stage);
+      return callMcp(stage);
+    },
+  },
+  {
     name: 'structured content of 1.3 million empty lists',
     async prepare(stage) {
       await registerMcp(stage);
@@ -579,37 +590,22 @@ const processes: StopCase[] = [
 /** RE2 folds the case of such ranges one code point at a time. */
 const foldedRanges = `(?i)[${'b-\u{1e900}'.repeat(120)}]`;
 
-/** Each level refers to all levels below it. */
-function levels(count: number): object {
-  const members = (level: number): object =>
-    Object.fromEntries(
-      Array.from({ length: count - level - 1 }, (_, step) => [`n${step}`, { $ref: `#/components/schemas/L${level + step + 1}` }]),
-    );
-  return Object.fromEntries(Array.from({ length: count }, (_, level) => [`L${level}`, { type: 'object', properties: members(level) }]));
+/** References to all levels of one schema that is nested 28 deep: compiling each of them goes through all that is below it. */
+function nestedReferences(): object {
+  let nestedSchema: object = { type: 'string' };
+  for (let level = 0; level < 28; level += 1) nestedSchema = { properties: { a: nestedSchema } };
+  const references = Array.from({ length: 28 }, (_, level) => [`r${level}`, { $ref: `#${'/properties/a'.repeat(level + 1)}` }]);
+  return { type: 'object', properties: { a: nestedSchema, ...Object.fromEntries(references) } };
 }
 
-/** A schema that is expensive to compile, called three times. */
-function schemaCase(name: string, schema: object, schemas: object = {}): StopCase {
-  const ask = async (stage: Stage, document: object): Promise<number> => {
-    stage.peer.completion = callCompletion('use', '{"p0":"x"}');
-    const tool_servers = [{ url: stage.peer.url, openapi: document }];
-    const asked = stage.post(chat, { ...plainChat, tool_servers, params: { function_calling: 'native', max_tool_calls: 1 } });
-    await pause(300);
-    stage.peer.completion = plainCompletion;
-    return (await asked).status;
-  };
-  return {
-    name,
-    async prepare(stage) {
-      for (let times = 0; times < 2; times += 1)
-        await ask(stage, documentOf({ type: 'object', properties: { p0: { type: 'string', pattern: '^x' } } }));
-    },
-    async attack(stage) {
-      const statuses: number[] = [];
-      for (let times = 0; times < 3; times += 1) statuses.push(await ask(stage, documentOf({ type: 'object', ...schema }, schemas)));
-      return { said: `status ${statuses.join(' ')}` };
-    },
-  };
+/** A chat whose model calls a function with these properties, of the request's own document. */
+async function askToUse(stage: Stage, properties: object): Promise<number> {
+  stage.peer.completion = callCompletion('use', '{"p0":"x"}');
+  const tool_servers = [{ url: stage.peer.url, openapi: documentOf({ type: 'object', properties }) }];
+  const asked = stage.post(chat, { ...plainChat, tool_servers, params: { function_calling: 'native' } });
+  await pause(300);
+  stage.peer.completion = plainCompletion;
+  return (await asked).status;
 }
 
 const validation: StopCase[] = [
@@ -646,16 +642,19 @@ const validation: StopCase[] = [
     },
     attack: (stage) => invokeUse(stage, { items: Array.from({ length: 30_000 }, (_, index) => String(index)) }),
   },
-  schemaCase('ten patterns with wide ranges without case in a document of the request', {
-    properties: Object.fromEntries(
-      Array.from({ length: 10 }, (_, index) => [`p${index}`, { type: 'string', pattern: `${foldedRanges}${index}` }]),
-    ),
-  }),
-  schemaCase(
-    'references to every level of 80 in a document of the request',
-    { properties: { p0: { $ref: '#/components/schemas/L0' } } },
-    levels(80),
-  ),
+  {
+    name: 'ten patterns with wide ranges without case in a document of the request',
+    async prepare(stage) {
+      await askToUse(stage, { p0: { type: 'string', pattern: '^x' } });
+      await askToUse(stage, { p0: { type: 'string', pattern: '^x' } });
+    },
+    async attack(stage) {
+      const patterns = Array.from({ length: 10 }, (_, index) => [`p${index}`, { type: 'string', pattern: `${foldedRanges}${index}` }]);
+      const statuses = [];
+      for (let times = 0; times < 3; times += 1) statuses.push(await askToUse(stage, Object.fromEntries(patterns)));
+      return { said: `status ${statuses.join(' ')}` };
+    },
+  },
 ];
 
 /** The wait of an administrator's registration beside six chats whose documents take long; a multiple of what it takes alone. */
