@@ -4,7 +4,9 @@ import { createFunctionStates } from '../../../../src/tools/functions/run/functi
 import { createFunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
 import type { FolderMessage, FunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
 import { createFunctionSource } from '../../../../src/tools/functions/run/function-source.ts';
-import { chatRequest, runContext } from '../../../_support/tools.ts';
+import { prepareToolCall } from '../../../../src/chat/tool-calls/prepare-tool-call.ts';
+import { chatRequest, runContext, toolMap } from '../../../_support/tools.ts';
+import { watchWorkAside } from '../../../_support/work-aside.ts';
 import { functionModule, importNatively, toolsFolder } from '../../../_support/tools-folder.ts';
 import type { ToolsFolder } from '../../../_support/tools-folder.ts';
 import { listen } from '../../../requirements/function-gateway.ts';
@@ -291,4 +293,17 @@ test('those who ask amid a look share the next one', async () => {
   await Promise.all(others);
   expect(loads).toHaveLength(2);
   await folder.close();
+});
+
+test('arguments of its functions are checked on the main thread from the first call on', async () => {
+  const jobs = watchWorkAside();
+  await using opened = openFolder({ 'add.js': functionModule('add') });
+  const { disk, folder } = opened;
+  const source = createFunctionSource({ folder, path: disk.path, states: createFunctionStates(), onFault: () => undefined });
+  const run = runContext();
+  const { candidates } = await source.supplyFor(undefined, run, chatRequest());
+  const tools = toolMap(...candidates.map((candidate) => candidate.toTool(candidate.wanted)));
+  expect([...tools.keys()]).toEqual(['add']);
+  expect(await prepareToolCall({ id: 'c', name: 'add', arguments: '{}' }, tools, run)).toMatchObject({ type: 'ready' });
+  expect(jobs).toEqual([]);
 });
