@@ -8,7 +8,7 @@ import { installGuard } from './auth/guard.ts';
 import { installCallerLimits } from './auth/limit-callers.ts';
 import { installJsonBodies } from './body/json-bodies.ts';
 import { loggedPath } from './logged-path.ts';
-import { installErrorHandling, sendMalformedRequest, sendMalformedUrl } from './error-handler.ts';
+import { installErrorHandling, noSniffing, sendMalformedRequest, sendMalformedUrl } from './error-handler.ts';
 
 export interface ServerOptions {
   logger: FastifyBaseLogger;
@@ -60,6 +60,11 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   // Once an answer has ended, which a stream may take its time for. Node sets its own limit when all of it is sent.
   server.server.prependListener('request', (_request, answer) => {
     answer.once('prefinish', () => answer.socket?.setTimeout(stallMs));
+  });
+  // For every answer, streams and errors included: no browser guesses a type that would make a script of somebody's text.
+  server.addHook('onRequest', (_request, reply, done) => {
+    reply.header(...noSniffing);
+    done();
   });
   server.addHook('onResponse', (request, reply, done) => {
     const route = request.is404 ? undefined : request.routeOptions.url;

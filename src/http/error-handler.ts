@@ -122,6 +122,7 @@ function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply)
 /** For Fastify's option `frameworkErrors`: malformed URLs, which reach no route and no hook. */
 export function sendMalformedUrl(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   const path = loggedPath(request.url);
+  reply.header(...noSniffing);
   const message = `The path ${JSON.stringify(path)} is malformed: write "%" as "%25", and percent-encode other special characters.`;
   sendError(new GatewayError('invalid_request', message, { cause: error }), request, reply);
 }
@@ -147,6 +148,9 @@ function fromParser(code: string | undefined): GatewayError {
   return new GatewayError('invalid_request', 'The request is not valid HTTP/1.1. Check its request line, its headers, and its length.');
 }
 
+/** A header of every answer; where Fastify's hooks do not run it is set by hand. */
+export const noSniffing = ['x-content-type-options', 'nosniff'] as const;
+
 /** Writes an error to the socket in the middle of a request, without a `reply`, and ends the connection. */
 export function endWithError(socket: Socket, shown: GatewayError): void {
   const body = JSON.stringify(errorBody(shown));
@@ -154,6 +158,7 @@ export function endWithError(socket: Socket, shown: GatewayError): void {
     `HTTP/1.1 ${shown.status} ${statusPhrases[shown.status] ?? ''}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
+    noSniffing.join(': '),
     'connection: close',
     ...(shown.retryAfter === undefined ? [] : [`retry-after: ${shown.retryAfter}`]),
   ];

@@ -61,7 +61,7 @@ describe('the routes of the console', () => {
       `require-trusted-types-for 'script'`,
     ])
       expect(policy.split('; ')).toContain(directive);
-    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY', 'referrer-policy': 'no-referrer' });
+    expect(headers).toMatchObject({ 'x-frame-options': 'DENY', 'referrer-policy': 'no-referrer' });
   });
 
   test('answer 304 to a browser that has the page', async () => {

@@ -55,7 +55,6 @@ button.unseen { position: absolute; width: 1px; height: 1px; min-height: 0; padd
 const headers: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'x-frame-options': 'DENY',
-  'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cache-control': 'no-store',
   'x-robots-tag': 'noindex, nofollow',

@@ -74,7 +74,6 @@ export const consoleRoutes: FastifyPluginAsync<ConsoleRouteOptions> = async (app
       .type(type)
       .header('cache-control', immutable)
       .header('vary', 'accept-encoding')
-      .header('x-content-type-options', 'nosniff')
       .header('cross-origin-resource-policy', 'same-origin');
     if (/^[\w-]*worker-/.test(file)) reply.header('content-security-policy', workerPolicy);
     return sendFile(request, reply, new URL(file, url));
