@@ -9,7 +9,6 @@ import {
   processRefreshTokenResponse,
   refreshTokenGrantRequest,
   skipStateCheck,
-  validateAuthResponse,
 } from 'oauth4webapi';
 import type { AuthorizationServer } from 'oauth4webapi';
 import type { OAuthClientCredentials, OAuthCredential } from '../../../core/callers/credentials.ts';
@@ -23,7 +22,7 @@ import type { DocumentSignIn } from '../../openapi/load/read-sign-in.ts';
 import { requireEndpoint } from './authorization-metadata.ts';
 import { discoverForApi, discoverForMcp } from './discover-authorization.ts';
 import type { FoundAuthorization } from './discover-authorization.ts';
-import { explainOAuthFailure, isRefusal, oauthErrorOf } from './oauth-failure.ts';
+import { explainOAuthFailure, isRefusal, oauthErrorOf, requireAnswerOf } from './oauth-failure.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import type { OAuthFetch } from './oauth-fetch.ts';
 import { configuredClient, createClientRegistrar, latestClient, namesClient } from './register-client.ts';
@@ -198,7 +197,7 @@ export function createOAuthClient({ send, clients, publicUrl, signInOf, now }: O
       const asClient = { client_id: client.id };
       const settings = requestSettings(createOAuthFetch(send, { origin }, record.oauth), record.url);
       try {
-        const checked = validateAuthResponse(server, asClient, parameters, skipStateCheck);
+        const checked = requireAnswerOf(who, { server, client: asClient, parameters, state: skipStateCheck });
         const answer = await authorizationCodeGrantRequest(server, asClient, clientAuthOf(client), checked, redirectUri, pending.verifier, {
           ...settings,
           additionalParameters: { ...withoutUndefined({ resource }) },

@@ -1,4 +1,11 @@
-import { AuthorizationResponseError, OperationProcessingError, ResponseBodyError, UnsupportedOperationError } from 'oauth4webapi';
+import {
+  AuthorizationResponseError,
+  OperationProcessingError,
+  ResponseBodyError,
+  UnsupportedOperationError,
+  validateAuthResponse,
+} from 'oauth4webapi';
+import type { AuthorizationServer, Client, skipStateCheck } from 'oauth4webapi';
 import { GatewayError, OutboundError } from '../../../core/errors.ts';
 
 /** An error code of OAuth (RFC 6749, appendix A.7), short enough to be one. Descriptions are left out: they may repeat what was sent. */
@@ -32,6 +39,31 @@ function codeIn({ error }: ResponseBodyError | AuthorizationResponseError): stri
   return errorCode.test(error) ? error : 'an error code that OAuth does not have';
 }
 
+/** What a browser comes back with from an authorization server. */
+interface BroughtBack {
+  server: AuthorizationServer;
+  client: Client;
+  parameters: URLSearchParams;
+  state: string | typeof skipStateCheck;
+}
+
+/**
+ * Checks what a browser brought back; `who` names the authorization server that was asked.
+ * @throws GatewayError `forbidden`: browsers can be sent here by anybody, so no server behind the gateway is at fault
+ */
+export function requireAnswerOf(who: string, { server, client, parameters, state }: BroughtBack): URLSearchParams {
+  const refuse = (reason: string): GatewayError =>
+    new GatewayError('forbidden', `Your browser brought back an answer that is not from ${who}: ${reason}. It was not used. Begin again.`);
+  try {
+    const checked = validateAuthResponse(server, client, parameters, state);
+    if (parameters.getAll('code').length === 1) return checked;
+  } catch (error) {
+    const reason = reasonOf(error);
+    throw reason === undefined ? error : refuse(reason);
+  }
+  throw refuse('it does not have one code');
+}
+
 /**
  * What went wrong between the gateway and an authorization server; `who` names that. Messages and causes of the library are not passed on where they may
  * hold what was sent or received.
@@ -51,7 +83,11 @@ export function explainOAuthFailure(error: unknown, who: string): GatewayError {
       'upstream_rejected',
       `${who} refuses the request: it answered "${codeIn(error)}" (HTTP ${error.status}). ${cures[error.error] ?? 'Its log may say why.'}`,
     );
-  const isKnown = error instanceof OperationProcessingError || error instanceof UnsupportedOperationError;
-  const reason = isKnown ? error.message.replaceAll('"response" ', '').replaceAll('"', '') : 'it cannot be read';
+  const reason = reasonOf(error) ?? 'it cannot be read';
   return new GatewayError('upstream_invalid_response', `${who} gave an answer that is not valid OAuth: ${reason}.`);
+}
+
+function reasonOf(error: unknown): string | undefined {
+  const isKnown = error instanceof OperationProcessingError || error instanceof UnsupportedOperationError;
+  return isKnown ? error.message.replaceAll('"response" ', '').replaceAll('"', '') : undefined;
 }

@@ -7,7 +7,6 @@ import {
   processAuthorizationCodeResponse,
   processRefreshTokenResponse,
   refreshTokenGrantRequest,
-  validateAuthResponse,
 } from 'oauth4webapi';
 import type { AuthorizationServer, Client, TokenEndpointResponse } from 'oauth4webapi';
 import type { OAuthClientCredentials } from '../../../core/callers/credentials.ts';
@@ -21,7 +20,7 @@ import { keptFor } from '../../../shared/kept-for.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { readMetadata } from './authorization-metadata.ts';
-import { explainOAuthFailure, isRefusal, oauthErrorOf } from './oauth-failure.ts';
+import { explainOAuthFailure, isRefusal, oauthErrorOf, requireAnswerOf } from './oauth-failure.ts';
 import { createOAuthFetch } from './oauth-fetch.ts';
 import { configuredClient } from './register-client.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
@@ -129,7 +128,7 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
     async exchange(answer, { state, nonce, verifier, redirectUri }) {
       const server = await findServer();
       try {
-        const checked = validateAuthResponse(server, asClient, answer, state);
+        const checked = requireAnswerOf(who, { server, client: asClient, parameters: answer, state });
         const response = await authorizationCodeGrantRequest(server, asClient, authOf(server), checked, redirectUri, verifier, {
           ...settings,
           additionalParameters,
