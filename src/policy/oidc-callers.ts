@@ -7,7 +7,7 @@ import { isPersonId, personCallerId, personIdOf } from '../core/callers/people.t
 import { isJsonObject } from '../shared/json.ts';
 import { keptFor } from '../shared/kept-for.ts';
 import { personOf } from './person-tokens.ts';
-import { leewaySeconds, unavailable } from './verify-token.ts';
+import { endOfToken, unavailable } from './verify-token.ts';
 import type { TokenClaims, TokenVerifier } from './verify-token.ts';
 
 /** `auth.oidc`: whose tokens identify callers, as keys do. */
@@ -55,11 +55,6 @@ export function createOidcCallers({ settings: { issuer, audience, admins, limits
     );
   }
 
-  /** What has been opened with a token ends with it; only what opens within the leeway ends with that. */
-  function endOf(exp: number): number {
-    return exp * 1_000 > now() ? exp * 1_000 : (exp + leewaySeconds) * 1_000;
-  }
-
   function idOf(subject: string): string {
     return personCallerId(
       tokenCallerKey(hash('sha256', JSON.stringify([issuer, subject]), 'base64url').slice(0, groupCharacters)),
@@ -75,10 +70,11 @@ export function createOidcCallers({ settings: { issuer, audience, admins, limits
       // Before the issuer is asked for its keys, which no token of another one is a reason for.
       if (issuerOf(token) !== issuer) throw refuse('it is not of this issuer');
       const payload = await verifier.verify(token, { key: { keySetUrl: await findKeySet() }, algorithms, issuer, audience, refuse });
-      const { sub, exp = 0 } = payload;
+      const { sub } = payload;
       if (sub === undefined || !isPersonId(sub)) throw refuse('it has no claim "sub" that could be an id');
       const role = admins !== undefined && hasValue(payload, admins) ? 'admin' : 'user';
-      return { id: idOf(sub), person: personOf(sub, payload), role, isOpen: false, expiresAt: endOf(exp), ...limited };
+      const end = endOfToken(payload, now());
+      return { id: idOf(sub), person: personOf(sub, payload), role, isOpen: false, expiresAt: end, tokenExpiresAt: end, ...limited };
     },
     findById(id): Caller | undefined {
       const subject = personIdOf(id);

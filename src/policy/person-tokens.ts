@@ -1,12 +1,19 @@
 import { GatewayError } from '../core/errors.ts';
 import { requirePersonId, toPerson } from '../core/callers/people.ts';
 import type { PeopleRule, Person, PersonTokens } from '../core/callers/people.ts';
+import { endOfToken } from './verify-token.ts';
 import type { TokenClaims, TokenVerifier } from './verify-token.ts';
 
 type TokenRule = Extract<PeopleRule, { from: 'jwt' }>;
 
+export interface PersonTokenOptions {
+  verifier: Pick<TokenVerifier, 'verify'>;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
 /** The tokens by which a frontend names the people behind its key. */
-export function createPersonTokens(verifier: Pick<TokenVerifier, 'verify'>): PersonTokens {
+export function createPersonTokens({ verifier, now }: PersonTokenOptions): PersonTokens {
   return {
     async verify(token, rule) {
       const { secret, jwksUrl = '', issuer, audience } = rule;
@@ -20,7 +27,7 @@ export function createPersonTokens(verifier: Pick<TokenVerifier, 'verify'>): Per
       const id = payload[rule.claim];
       if (typeof id !== 'string' || id === '') throw refused(rule, `it has no claim "${rule.claim}"`);
       requirePersonId(id, `the claim "${rule.claim}" of ${rule.name}`);
-      return personOf(id, payload);
+      return { person: personOf(id, payload), tokenExpiresAt: endOfToken(payload, now()) };
     },
   };
 }

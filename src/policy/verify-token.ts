@@ -9,7 +9,7 @@ import { hasMoreValuesThan } from '../shared/json-depth.ts';
 export type { TokenClaims };
 
 /** Clocks of whoever signs and the gateway may differ by as much. */
-export const leewaySeconds = 60;
+const leewaySeconds = 60;
 const timeoutMs = 5_000;
 const documentBytes = 1_048_576;
 /** Of discovery, or of a key set, whose keys are gone through for each token: hundreds of keys. */
@@ -37,6 +37,12 @@ export interface TokenVerifier {
   verify: (token: string, demands: TokenDemands) => Promise<TokenClaims>;
   /** @throws GatewayError `identity_unavailable` */
   readDocument: (url: string) => Promise<unknown>;
+}
+
+/** When what a verified token has opened ends: with its `exp`, or with the leeway if the token was used after that. */
+export function endOfToken({ exp = 0 }: TokenClaims, now: number): number {
+  const end = exp * 1_000;
+  return end > now ? end : end + leewaySeconds * 1_000;
 }
 
 export interface TokenVerifierOptions {

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
@@ -346,6 +347,26 @@ describe('a key whose people are named by tokens', () => {
     const signed = `${content}.${createHmac('sha256', secret).update(content).digest('base64url')}`;
     const refused = await runs(gateway, key, signed);
     expect([refused.status, codeOf(refused)]).toEqual([401, 'invalid_user_token']);
+  });
+
+  test('closes the socket of a person when their token ends, and no other', async () => {
+    const gateway = await peopleGateway();
+    const { key } = await gateway.keyFor(byToken);
+    const url = await listen(gateway.app);
+    const open = (how: 'header' | 'frame', user: string): WebSocket => {
+      const headers = { authorization: `Bearer ${key}`, ...(how === 'header' && { 'x-openwebui-user-jwt': user }) };
+      const socket = new WebSocket(`${url.replace('http', 'ws')}/ws`, how === 'header' ? { headers } : {});
+      onTestFinished(() => socket.terminate());
+      if (how === 'frame') socket.once('open', () => socket.send(JSON.stringify({ type: 'auth', data: { token: key, user } })));
+      return socket;
+    };
+    const [soon, later] = [await tokenOf({ expires: '2s' }), await tokenOf()];
+    const brief = [open('header', soon), open('frame', soon)];
+    const long = [open('header', later), open('frame', later)];
+    const ends = brief.map((socket) => once(socket, 'close'));
+    await Promise.all([...brief, ...long].map((socket) => once(socket, 'message')));
+    expect((await Promise.all(ends)).map(([code]) => code as number)).toEqual([4401, 4401]);
+    expect(long.map(({ readyState }) => readyState)).toEqual([WebSocket.OPEN, WebSocket.OPEN]);
   });
 
   test('refuses an id that no store can keep apart from others', async () => {

@@ -66,7 +66,7 @@ export function composeAccess(
     now,
     allowedOrigins: config.corsOrigins,
     onExpiring: expiry.watch,
-    personTokens: createPersonTokens(verifier),
+    personTokens: createPersonTokens({ verifier, now }),
     oidc: tokenCallers,
     onPerson,
   });

@@ -12,7 +12,7 @@ export function tokenCallerKey(mark: string): string {
   return `${tokenPrefix}${mark}`;
 }
 
-/** Whether the caller is known by such a token. Nobody can put off its end, as an administrator can that of a key. */
+/** Whether the caller is known by such a token. */
 export function hasToken({ id }: Pick<Caller, 'id'>): boolean {
   return id.startsWith(tokenPrefix);
 }
@@ -51,8 +51,10 @@ export interface Caller {
   readonly limits?: CallerLimits;
   /** Of the key, for all its people together. */
   readonly totalLimits?: CallerLimits;
-  /** When the key or token ends, in milliseconds since 1970; undefined: never. */
+  /** When the key or the token ends, whichever is earlier, in milliseconds since 1970; undefined: never. */
   readonly expiresAt?: number;
+  /** When the token ends that names the caller or the person: nobody can postpone it, as an administrator can the end of a key. */
+  readonly tokenExpiresAt?: number;
 }
 
 /**

@@ -8,6 +8,13 @@ export interface Person {
   readonly email?: string;
 }
 
+/** A person as a request names them. */
+export interface NamedPerson {
+  readonly person: Person;
+  /** When the token that names them ends, in milliseconds since 1970; undefined: no token does. */
+  readonly tokenExpiresAt?: number;
+}
+
 /**
  * How a request with a key says which person it is for. `header`: by the id itself, which everybody who has the key can set. `jwt`: by a token that the
  * frontend signs, with a shared secret (HS256) or with a key of its key set (RS256, ES256).
@@ -19,7 +26,7 @@ export type PeopleRule =
 /** Checks the tokens of `PeopleRule`. */
 export interface PersonTokens {
   /** @throws GatewayError `invalid_user_token`, and `identity_unavailable` when the key set cannot be read */
-  verify(token: string, rule: Extract<PeopleRule, { from: 'jwt' }>): Promise<Person>;
+  verify(token: string, rule: Extract<PeopleRule, { from: 'jwt' }>): Promise<NamedPerson>;
 }
 
 const separator = '/';

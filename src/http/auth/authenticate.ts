@@ -5,7 +5,7 @@ import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { OidcCallers } from '../../core/callers/oidc.ts';
 import { keyIdOf, personCallerId, personIdOf } from '../../core/callers/people.ts';
-import type { Person, PersonTokens } from '../../core/callers/people.ts';
+import type { NamedPerson, PersonTokens } from '../../core/callers/people.ts';
 import type { Registry } from '../../core/stores/registry.ts';
 import { hashKey } from '../../admin/derive-key-hash.ts';
 import { createStoredKeys } from '../../admin/stored-keys.ts';
@@ -119,8 +119,10 @@ export function createAuthenticator({
     return whenThere(stored.find(hashKey(token, pepper)), (key) => {
       if (key?.people === undefined) return key?.caller;
       const { caller, people } = key;
-      return whenThere(identifyPerson(people, source, personTokens), (person) => {
-        if (person !== undefined) return known(asPerson(caller, person));
+      return whenThere(identifyPerson(people, source, personTokens), (named) => {
+        // Only one who was named before: a token that has just been verified has not ended.
+        if (named?.tokenExpiresAt !== undefined && named.tokenExpiresAt <= now()) return undefined;
+        if (named !== undefined) return known(asPerson(caller, named));
         if (needsPerson) throw personNeeded(people);
         return caller;
       });
@@ -166,7 +168,7 @@ export function createAuthenticator({
       const personId = personIdOf(id);
       // A key that came to speak for people, or no longer does, is another caller.
       if ((key?.people === undefined) !== (personId === undefined)) return undefined;
-      return key && (personId === undefined ? key.caller : asPerson(key.caller, { id: personId }));
+      return key && (personId === undefined ? key.caller : asPerson(key.caller, { person: { id: personId } }));
     },
     forget: stored.forget,
     requireCaller: (request, needsPerson = true) =>
@@ -174,8 +176,10 @@ export function createAuthenticator({
   };
 }
 
-function asPerson(key: Caller, person: Person): Caller {
-  return { ...key, id: personCallerId(key.id, person.id), person };
+function asPerson(key: Caller, { person, tokenExpiresAt }: NamedPerson): Caller {
+  const caller = { ...key, id: personCallerId(key.id, person.id), person };
+  if (tokenExpiresAt === undefined) return caller;
+  return { ...caller, tokenExpiresAt, expiresAt: Math.min(key.expiresAt ?? Infinity, tokenExpiresAt) };
 }
 
 /** The same error for every key that does not work, so that it reveals nothing about existing keys. */

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.ts';
 import { requirePersonId, toPerson } from '../../core/callers/people.ts';
-import type { PeopleRule, Person, PersonTokens } from '../../core/callers/people.ts';
+import type { NamedPerson, PeopleRule, PersonTokens } from '../../core/callers/people.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 interface PersonHeaders {
@@ -8,8 +8,8 @@ interface PersonHeaders {
   raw?: { rawHeaders: readonly string[] };
 }
 
-/** Where a request names its person: in headers, or in the field `user` of a socket's `auth` frame. `person`: it has done so before. */
-export type PersonSource = PersonHeaders | { user: string } | { person: Person };
+/** Where a request names its person: in headers, or in the field `user` of a socket's `auth` frame. `named`: it has done so before. */
+export type PersonSource = PersonHeaders | { user: string } | { named: NamedPerson };
 
 const openWebUiName = 'x-openwebui-user-name';
 const openWebUiEmail = 'x-openwebui-user-email';
@@ -18,15 +18,15 @@ const openWebUiEmail = 'x-openwebui-user-email';
  * The person of a request with a key that speaks for several; undefined if the request names nobody.
  * @throws GatewayError `invalid_request` (also for a header that was sent twice), and as `PersonTokens.verify`
  */
-export function identifyPerson(rule: PeopleRule, source: PersonSource, tokens: PersonTokens): MaybePromise<Person | undefined> {
-  if ('person' in source) return source.person;
+export function identifyPerson(rule: PeopleRule, source: PersonSource, tokens: PersonTokens): MaybePromise<NamedPerson | undefined> {
+  if ('named' in source) return source.named;
   const text = 'user' in source ? source.user : headerOf(source, rule.name);
   if (text === undefined || text === '') return undefined;
   if (rule.from === 'jwt') return tokens.verify(text, rule);
   requirePersonId(text, rule.name);
-  if ('user' in source) return toPerson(text, undefined, undefined);
+  if ('user' in source) return { person: toPerson(text, undefined, undefined) };
   const { nameHeader = openWebUiName, emailHeader = openWebUiEmail } = rule;
-  return toPerson(text, decoded(headerOf(source, nameHeader)), decoded(headerOf(source, emailHeader)));
+  return { person: toPerson(text, decoded(headerOf(source, nameHeader)), decoded(headerOf(source, emailHeader))) };
 }
 
 /** Node joins repeated headers, so that two ids would look like one. */

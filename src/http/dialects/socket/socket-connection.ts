@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
 import type { WebSocket } from '@fastify/websocket';
 import type { FastifyBaseLogger } from 'fastify';
-import { hasToken } from '../../../core/callers/caller.ts';
 import type { Caller } from '../../../core/callers/caller.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { longestTimerMs } from '../../../shared/timer-limits.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
@@ -102,10 +102,11 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
     void open(credential.caller);
   }
 
-  function useToken(sent: string, { person }: Caller): void {
+  function useToken(sent: string, { person, tokenExpiresAt }: Caller): void {
     token = sent;
-    // The person is known by now: a token that named them may expire before the socket does.
-    findCaller = async () => options.authenticateToken(sent, person === undefined ? unnamed : { person });
+    // The person is known by now, and the token that named them does not come again.
+    const named = person && { person, ...withoutUndefined({ tokenExpiresAt }) };
+    findCaller = async () => options.authenticateToken(sent, named === undefined ? unnamed : { named });
   }
 
   /** Closes the socket. Its calls fail now, without waiting for the peer's close frame. */
@@ -173,12 +174,12 @@ export function serveConnection(socket: WebSocket, credential: Credential, optio
 
   /** With its token, not with a key, which may be put off and is watched elsewhere. The session stays for a while, so that a new token can take it up. */
   function closeInTime(by: Caller): void {
-    const { expiresAt } = by;
+    const { tokenExpiresAt: expiresAt } = by;
     clearTimeout(expiryTimer);
-    if (expiresAt === undefined || !hasToken(by)) return;
+    if (expiresAt === undefined) return;
     // A later end than a timer can wait for is found by the poll.
     if (expiresAt - options.now() < longestTimerMs)
-      expiryTimer = setTimeout(() => end(4401, 'The key is no longer valid.'), Math.max(expiresAt - options.now(), 0));
+      expiryTimer = setTimeout(() => end(4401, 'The token has expired.'), Math.max(expiresAt - options.now(), 0));
   }
 
   /** Closes the socket and returns false if its key is gone or has changed. If the store cannot be read, the socket stays open. */
