@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type * as Jose from 'jose';
 import type { JWTPayload as TokenClaims, JWTVerifyGetKey } from 'jose';
 import { LRUCache } from 'lru-cache';
@@ -5,6 +6,7 @@ import { GatewayError } from '../core/errors.ts';
 import { readText } from '../core/outbound.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { hasMoreValuesThan } from '../shared/json-depth.ts';
+import { createKeySetReloads } from './key-set-reloads.ts';
 
 export type { TokenClaims };
 
@@ -16,8 +18,6 @@ const documentBytes = 1_048_576;
 const documentValues = 5_000;
 /** Key sets that are kept; each was configured by an administrator. */
 const maxKeySets = 100;
-/** A token that names an unknown key makes the gateway read the key set again, for it may be new. Anybody can make up such tokens. */
-const reloads = { most: 5, withinMs: 60_000 };
 
 export interface TokenDemands {
   /** A shared secret, or the address of a key set. */
@@ -49,10 +49,12 @@ export interface TokenVerifierOptions {
   send: SendOutbound;
   /** Milliseconds since 1970. */
   now: () => number;
+  /** Waits this many milliseconds. Default: a timer. */
+  wait?: (ms: number) => Promise<unknown>;
 }
 
 /** Verifies with `jose`, whose key sets are fetched by the gateway's only way out. */
-export function createTokenVerifier({ send, now }: TokenVerifierOptions): TokenVerifier {
+export function createTokenVerifier({ send, now, wait = pause }: TokenVerifierOptions): TokenVerifier {
   const keySets = new LRUCache<string, JWTVerifyGetKey>({ max: maxKeySets });
 
   async function fetchDocument(url: string): Promise<Response> {
@@ -78,18 +80,9 @@ export function createTokenVerifier({ send, now }: TokenVerifierOptions): TokenV
       // Its own rule would refuse a key that is new within half a minute.
       cooldownDuration: Number.POSITIVE_INFINITY,
     });
-    let reloadedAt: number[] = [];
-    return async (header, token) => {
-      try {
-        return await keySet(header, token);
-      } catch (error) {
-        reloadedAt = reloadedAt.filter((time) => now() - time < reloads.withinMs);
-        if (!(error instanceof jose.errors.JWKSNoMatchingKey) || reloadedAt.length >= reloads.most) throw error;
-        reloadedAt.push(now());
-        await keySet.reload();
-        return keySet(header, token);
-      }
-    };
+    const isAbsent = (error: unknown): boolean => error instanceof jose.errors.JWKSNoMatchingKey;
+    const reloads = createKeySetReloads({ reload: () => keySet.reload(), isAbsent, now, wait });
+    return (header, token) => reloads.findKey(header.kid, () => keySet(header, token));
   }
 
   function keySetOf(url: string, jose: typeof Jose): JWTVerifyGetKey {
@@ -128,6 +121,8 @@ export function createTokenVerifier({ send, now }: TokenVerifierOptions): TokenV
     },
   };
 }
+
+const pause = (ms: number): Promise<void> => setTimeout(ms, undefined, { ref: false });
 
 /** Whatever is wrong with the token itself is the client's; undefined for anything else, which means that the key set cannot be had. */
 function whyRefused(error: unknown, { errors }: typeof Jose): string | undefined {

@@ -164,13 +164,14 @@ describe('a token of the configured issuer', () => {
     expect((await call('GET /api/runs', await issuer.tokenFor('ada'))).status).toBe(200);
     expect((await call('GET /api/runs', old)).status).toBe(401);
     const { privateKey } = await generateKeyPair('ES256');
-    const seconds = Math.floor(Date.now() / 1_000);
-    for (let index = 0; index < 30; index += 1) {
-      const claims = { iss: issuer.url, aud: audience, sub: 'eve', exp: seconds + 60 };
+    const exp = Math.floor(Date.now() / 1_000) + 60;
+    const madeUp = Array.from({ length: 30 }, async (_, index) => {
+      const claims = { iss: issuer.url, aud: audience, sub: 'eve', exp };
       const token = await new SignJWT(claims).setProtectedHeader({ alg: 'ES256', kid: `made-up-${index}` }).sign(privateKey);
-      expect((await call('GET /api/runs', token)).status).toBe(401);
-    }
-    expect(issuer.asked.length).toBeLessThan(12);
+      return (await call('GET /api/runs', token)).status;
+    });
+    expect(new Set(await Promise.all(madeUp))).toEqual(new Set([401]));
+    expect(issuer.asked.length).toBeLessThan(6);
   });
 
   test('is a 503 while the issuer cannot be asked, and good again afterwards', async () => {
