@@ -104,6 +104,7 @@ const config = z.looseObject({
   parallel: z.boolean().nullish(),
   repeats: z.boolean().nullish(),
   execution: z.enum(['gateway', 'browser']).nullish(),
+  public_headers: z.array(z.string()).nullish(),
 });
 
 /** What is left out is discovered. Unknown fields are refused: a misspelt one would be asked of an authorization server in vain. */

@@ -26,13 +26,20 @@ export interface SecretMask {
   dataUrl: (url: string) => string;
 }
 
-/** A credential as it was sent: a key, the value of a header with or without its scheme, `user:password`; or a pattern with the flag `g`. */
-export type Secret = string | RegExp;
+/**
+ * A credential as it was sent: a key, the value of a header with or without its scheme, `user:password`; or a pattern with the flag `g`. `whole`: a text
+ * whose words may be anything, so that none of them is redacted by itself.
+ */
+export type Secret = string | RegExp | { readonly whole: string };
 
 /** Short texts are ignored. */
 export function createSecretMask(secrets: readonly Secret[]): SecretMask {
   const patterns = secrets.filter((secret) => secret instanceof RegExp);
-  const forms = formsOf(secrets.filter((secret) => typeof secret === 'string'));
+  const wholes = secrets.flatMap((secret) => (typeof secret === 'object' && 'whole' in secret ? [secret.whole] : []));
+  const forms = formsOf(
+    secrets.filter((secret) => typeof secret === 'string'),
+    wholes,
+  );
   const isEmpty = forms.length === 0 && patterns.length === 0;
   const inBytes = forms.map((form) => Buffer.from(form));
   const shortest = Math.min(...forms.map(({ length }) => length));
@@ -65,11 +72,11 @@ export function createSecretMask(secrets: readonly Secret[]): SecretMask {
  * HTML, in base64 alone or among other bytes, and for Basic authentication the pair and the password. Longest first, because otherwise replacing a
  * part would leave the rest.
  */
-function formsOf(secrets: readonly string[]): string[] {
+function formsOf(secrets: readonly string[], wholes: readonly string[]): string[] {
   const whole = secrets.flatMap((secret) => [secret, ...pairIn(secret)]).filter((form) => form.length >= shortestSecret);
   const parts = secrets.flatMap((secret) => secret.split(/[ =]/));
   const passwords = [...secrets, ...whole].flatMap((secret) => (secret.includes(':') ? [secret.slice(secret.indexOf(':') + 1)] : []));
-  const known = [...whole, ...[...parts, ...passwords].filter((form) => form.length >= shortestPart)];
+  const known = [...whole, ...wholes, ...[...parts, ...passwords].filter((form) => form.length >= shortestPart)];
   const written = known.flatMap((form) => [form, ...inAddress(form), ...inJson(form), inHtml(form), ...inBase64(form)]);
   return [...new Set(written)].toSorted((a, b) => b.length - a.length);
 }

@@ -23,7 +23,7 @@ export interface McpPeer {
   readonly maxResultBytes?: number;
   /** Redacts messages, documents and reports, which must not repeat anything that was sent. */
   readonly mask: SecretMask;
-  /** Redacts results: an id of the run, sent in a header, may legitimately be in one. */
+  /** Redacts results: an id of the run, sent in a header, may be in one. */
   readonly credentialMask: SecretMask;
   /** Both masks for one run, where its calls carry more than others; undefined where they do not. */
   masksFor?(run: RunContext): { mask: SecretMask; credentialMask: SecretMask };
@@ -61,7 +61,7 @@ export function registeredPeer(record: ToolServerRecord): McpPeer {
 
 function masksWith(record: ToolServerRecord, sent: Record<string, string>): ReturnType<NonNullable<McpPeer['masksFor']>> {
   const connection = { ...record, headers: { ...sent, ...record.headers } };
-  return { mask: maskOfEverythingSent(connection), credentialMask: maskOfCredentials(connection) };
+  return { mask: maskOfEverythingSent(connection), credentialMask: maskOfCredentials(record, sent) };
 }
 
 /** A registered server as one person sees it, whose record has that person's key, which may be refreshed: what it lists is reviewed by nobody else. */

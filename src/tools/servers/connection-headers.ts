@@ -73,11 +73,17 @@ function expandAll(headers: Record<string, string>, run: RunContext | undefined)
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, expand(value, values)]));
 }
 
+const placeholder = /\{\{\s*([A-Z_]{1,40})\s*\}\}/g;
+
+/** What is the same in every call of a connection whose header has this value. */
+export function fixedPartsOf(template: string): string[] {
+  // No header has a line break.
+  return template.replaceAll(placeholder, '\n').split('\n');
+}
+
 /** A single pass, so that an id that looks like a placeholder is not expanded. Unknown names stay as they are. */
 function expand(template: string, values: ReadonlyMap<string, string | undefined>): string {
-  return template.replaceAll(/\{\{\s*([A-Z_]{1,40})\s*\}\}/g, (whole, name: string) =>
-    values.has(name) ? encodeForHeader(values.get(name) ?? '') : whole,
-  );
+  return template.replaceAll(placeholder, (whole, name: string) => (values.has(name) ? encodeForHeader(values.get(name) ?? '') : whole));
 }
 
 /**

@@ -17,6 +17,7 @@ const configKeys = [
   'timeout_ms',
   'max_result_bytes',
   'execution',
+  'public_headers',
 ];
 /** A longer key is not a typo but a frontend's own. */
 const maxKeyLength = 40;

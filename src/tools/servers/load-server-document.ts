@@ -9,6 +9,7 @@ import type { OpenedDocument } from '../openapi/load/open-document.ts';
 import { createBaseUrls } from '../openapi/load/server-base-url.ts';
 import type { Credential } from './apply-credential.ts';
 import { callQuery, sessionUserOf } from './connection-headers.ts';
+import { headerSecrets } from './secrets-to-mask.ts';
 
 /** How the document of a server is obtained, registered or from a request. */
 export interface ServerDocument {
@@ -47,7 +48,13 @@ export interface ConnectionOptions {
 
 /** The connection over which the operations of a server are called. */
 export function toOpenApiConnection(
-  server: Credential & { url: string; basePath?: string | undefined; timeoutMs?: number | undefined; maxResultBytes?: number | undefined },
+  server: Credential &
+    Parameters<typeof headerSecrets>[0] & {
+      url: string;
+      basePath?: string | undefined;
+      timeoutMs?: number | undefined;
+      maxResultBytes?: number | undefined;
+    },
   document: JsonObject,
   options: ConnectionOptions,
 ): OpenApiConnection {
@@ -58,6 +65,7 @@ export function toOpenApiConnection(
     queryFor: (security) => callQuery(server, security),
     ...(authType === 'session' && { sessionUserFor: (run: RunContext) => sessionUserOf(server, run) }),
     key: authType === 'none' ? undefined : key,
+    headerSecrets: headerSecrets(server),
     ...withoutUndefined({ timeoutMs, maxResultBytes }),
   };
 }

@@ -247,7 +247,11 @@ function toCandidate<Described extends Pick<Operation, 'spec' | 'operationId'>>(
 
 function gatewayTools({ server, run }: ServerContext, document: JsonObject, { send }: RequestServersOptions): CreateTool<Operation> {
   const headersFor: OpenApiConnection['headersFor'] = (_run, security) => requestServerHeaders(server, security);
-  const connection = toOpenApiConnection(server, document, { trust: trustOf(run), send, headersFor });
+  const connection = toOpenApiConnection({ ...server, extra: { config: server.config ?? {} } }, document, {
+    trust: trustOf(run),
+    send,
+    headersFor,
+  });
   return (operation, offeredName) =>
     createOpenApiTool({ operation, offeredName, label: operation.spec.name, server: server.url, connection });
 }

@@ -2,23 +2,48 @@ import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { secretsInUrl } from '../../shared/secrets/secret-urls.ts';
 import { isSecretHeader, isSecretName } from '../../shared/secrets/secret-names.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../shared/secrets/secret-mask.ts';
-import { callHeaders, callQuery } from './connection-headers.ts';
+import { callHeaders, callQuery, fixedPartsOf } from './connection-headers.ts';
+import { configValue } from './server-rules.ts';
 
 /** The needed fields of a connection, registered or from a request. */
 export type Connected = Pick<ToolServerRecord, 'authType' | 'authName' | 'key' | 'headers'> &
-  Partial<Pick<ToolServerRecord, 'path' | 'process'>>;
+  Partial<Pick<ToolServerRecord, 'path' | 'process' | 'extra'>>;
 
-/** Headers whose values a server may repeat, because they are no secrets. */
-const publicHeader = /^(?:accept(?:-.*)?|content-type|user-agent|origin|referer|cache-control|prefer)$/;
+/** Headers whose values a server may repeat, because they are no secrets: media types, languages, versions. */
+const publicHeader =
+  /^(?:accept(?:-.*)?|user-agent|origin|referer|cache-control|prefer)$|(?:^|[_-])(?:(?:content|media)-type|language|locale|version)$/;
 
 /** `name`: in lower case. */
 export function isPublicHeader(name: string): boolean {
-  return publicHeader.test(name);
+  return publicHeader.test(name) && !isSecretHeader(name);
 }
 
-/** For results. Only credentials are redacted: an id of the run, sent in another header, may legitimately be in a result. */
-export function maskOfCredentials(connection: Connected): SecretMask {
-  return createSecretMask(credentialsOf(connection));
+/** For results, which may repeat what a call was about: the ids that a header has of its run, and what it carries on of the caller's request. */
+export function maskOfCredentials(connection: Connected, forwarded: Record<string, string> = {}): SecretMask {
+  const sent = { ...connection, headers: { ...forwarded, ...connection.headers } };
+  return createSecretMask([...credentialsOf(sent), ...headerSecrets(connection)]);
+}
+
+/** Characters; a shorter value of a header that is not named like a credential is more likely a word of the results. */
+const shortestHeaderSecret = 16;
+
+/**
+ * What results may not show of the headers that a connection adds, whatever they are called. `config.public_headers` names those that they may; a name
+ * like that of a credential stays one.
+ */
+export function headerSecrets({
+  headers,
+  extra = {},
+}: Pick<ToolServerRecord, 'headers'> & Partial<Pick<ToolServerRecord, 'extra'>>): Secret[] {
+  const listed = configValue({ extra }, 'public_headers');
+  const names = (Array.isArray(listed) ? listed : []).filter((name) => typeof name === 'string');
+  const shown = new Set(names.map((name) => name.toLowerCase()));
+  return Object.entries(headers)
+    .filter(([name]) => !isPublicHeader(name.toLowerCase()) && !shown.has(name.toLowerCase()))
+    .flatMap(([, value]) => fixedPartsOf(value))
+    .flatMap((part) => [part.trim(), ...part.split(/[ =]/)])
+    .filter(({ length }) => length >= shortestHeaderSecret)
+    .map((whole) => ({ whole }));
 }
 
 /** For messages, documents and reports, which must not repeat anything that was sent. */

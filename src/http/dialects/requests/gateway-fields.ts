@@ -16,6 +16,7 @@ const serverConfig = z.looseObject({
   methods: names.nullish(),
   tags: names.nullish(),
   function_name_filter_list: z.union([z.string(), names], 'must be a list of function names').nullish(),
+  public_headers: names.nullish(),
 });
 const serverSchema = z.looseObject({
   url: z.string().max(2_048),

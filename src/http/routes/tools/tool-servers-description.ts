@@ -77,6 +77,7 @@ export const connectionFields = {
     'Headers of the request to the gateway that calls carry on. Never those that authenticate the caller or name the person, nor cookies.',
   'config.enable': 'false switches the server off.',
   'config.default': 'false: only requests that name it in `tool_ids` have it.',
+  'config.public_headers': 'Added headers whose values results may show.',
   'config.needs_approval': 'Whether calls wait for a human: all, or those of these functions.',
 };
 const params = { id: 'The id of the tool server.' };

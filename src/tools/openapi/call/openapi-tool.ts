@@ -40,6 +40,8 @@ export interface OpenApiConnection {
   sessionUserFor?(run: RunContext): string | undefined;
   /** The key itself, whatever its header or parameter is called: no result may show it. */
   key?: string | undefined;
+  /** What no result may show of the headers that the connection adds, beside those that are named like credentials. */
+  headerSecrets?: readonly Secret[];
   timeoutMs?: number;
   /** What of a result goes to the model; more is read, so that the model can read the rest later. */
   maxResultBytes?: number;
@@ -138,7 +140,7 @@ function maskFor(connection: OpenApiConnection, carried: Carried): SecretMask {
   const secrets = [...credentialsIn(carried), connection.key ?? ''];
   const last = lastMasks.get(connection);
   if (last?.secrets.length === secrets.length && secrets.every((secret, index) => secret === last.secrets[index])) return last.mask;
-  const mask = createSecretMask([...secrets, ...sessionSecrets(carried.hasSession)]);
+  const mask = createSecretMask([...secrets, ...(connection.headerSecrets ?? []), ...sessionSecrets(carried.hasSession)]);
   lastMasks.set(connection, { secrets, mask });
   return mask;
 }
@@ -210,7 +212,7 @@ function everythingIn({ headers, query, hasSession }: Carried): Secret[] {
   return [...sent, ...Object.values(query), ...sessionSecrets(hasSession)];
 }
 
-/** Results are data: a header that is no credential, as the id of a chat or a media type, may rightly stand in them. */
+/** The values that one call can have for itself; what is the same in all calls of the connection is in its `headerSecrets`. */
 function credentialsIn({ headers, query }: Carried): string[] {
   return [...Object.entries(headers).flatMap(([name, value]) => (isSecretHeader(name) ? [value] : [])), ...Object.values(query)];
 }
