@@ -437,6 +437,7 @@ function requestFor({ chat, messages, tools, budget }: Loop): ModelRequest {
     model,
     messages,
     tools: Array.from(tools.values(), ({ spec }) => spec),
+    offered: tools,
     callerTools,
     toolChoice: undefined,
     parallelToolCalls,

@@ -429,8 +429,8 @@ export class AnswerReader {
   #isAnyQuoted(entries: readonly ReadEntry[]): boolean {
     const { quotes } = this.#options;
     if (quotes === undefined) return false;
-    for (const { text } of entries.slice(this.#notQuoted)) {
-      const isQuoted = quotes.isQuoted(text);
+    for (const entry of entries.slice(this.#notQuoted)) {
+      const isQuoted = quotes.isQuoted(entry.text, entry);
       if (isQuoted === 'not_known_yet') this.#input.pause();
       if (isQuoted) return true;
       this.#notQuoted += 1;

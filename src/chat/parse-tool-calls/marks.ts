@@ -100,6 +100,9 @@ export const noise = [
 
 export const thoughtEnds = thoughts.map(({ close }) => close);
 
+/** Marks within which a call does not count. */
+export const hidingMarks: readonly string[] = [...foreign.flat(), ...thoughts.flatMap(({ open, close }) => [open, close])];
+
 const marked: Enclosure = { isMarked: true, closes: [], allowsPythonicCalls: true };
 
 export const marks: Mark[] = [

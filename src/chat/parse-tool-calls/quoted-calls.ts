@@ -1,10 +1,12 @@
-/** Checks texts against the earlier messages of the conversation. */
+import type { ReadEntry } from './answer-pieces.ts';
+
+/** Checks calls against what the model has read. */
 export interface QuoteCheck {
   /**
-   * Whether a text occurs in an earlier message. Prevents prompt injection: a call in a page, a file or a tool result must not run because the model
-   * repeats it. See `quotesOf`. `not_known_yet`: the parser pauses, and asks again for the same text when it is resumed.
+   * Whether a call only repeats what the model has read. Prevents prompt injection: a call in a page, a file or a tool result must not run because the
+   * model repeats it. See `quotesOf`. `not_known_yet`: the parser pauses, and asks again for the same entry when it is resumed.
    */
-  isQuoted: (text: string) => boolean | 'not_known_yet';
+  isQuoted: (text: string, entry: ReadEntry) => boolean | 'not_known_yet';
 }
 
 /**
@@ -62,7 +64,7 @@ function withPlainLabels(text: string): string {
 }
 
 /** Normalises a text for comparison only. If different texts become equal, the worst outcome is a call that is left as text. */
-function compact(text: string): string {
+export function compact(text: string): string {
   return (
     text
       // Collapse runs first: a pattern for a run and what follows it would take quadratic time.
@@ -79,7 +81,7 @@ function compact(text: string): string {
   );
 }
 
-function characterOf(code: string, radix: 10 | 16): string {
+export function characterOf(code: string, radix: 10 | 16): string {
   const point = Number.parseInt(code, radix);
   return point <= 0x10ffff ? String.fromCodePoint(point) : '';
 }

@@ -24,7 +24,7 @@ export interface ToolCallParserOptions {
   isThinkingOpen?: boolean;
   /** Thought / Action / Action Input labels are understood. */
   isReact?: boolean;
-  /** Calls that occur in an earlier message become text. Labelled actions are not checked here; the user of the parser has to. */
+  /** Calls that only repeat what the model has read become text. Labelled actions are not checked here; the user of the parser has to. */
   quotes?: QuoteCheck;
   /** Absent: the whole budget of an answer is spent at once. */
   repairs?: AnswerRepairs;

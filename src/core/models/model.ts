@@ -5,7 +5,7 @@ import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import type { RequestPurpose } from './model-request-log.ts';
-import type { ToolSpec } from '../tools/tool.ts';
+import type { Tool, ToolSpec } from '../tools/tool.ts';
 
 /** One request to a backend. */
 export interface ModelRequest {
@@ -14,6 +14,8 @@ export interface ModelRequest {
   messages: ChatMessage[];
   /** Functions offered by the gateway; empty: no `tools` key is sent unless `callerTools` has entries. */
   tools: ToolSpec[];
+  /** The tools behind `tools`, by offered name, for what reads the answer; no backend looks at them. */
+  offered?: ReadonlyMap<string, Tool>;
   /** The caller's own entries of `tools`, forwarded unchanged. */
   callerTools: JsonObject[];
   toolChoice: JsonValue | undefined;

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { FinishReason, ModelEvent, ToolCall } from '../../../core/chat/chat.ts';
-import { textOf } from '../../../core/chat/chat.ts';
 import { runSteps } from '../../../shared/emit.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import { isDeeperThan } from '../../../shared/json.ts';
@@ -16,9 +15,9 @@ import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts
 import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { AnswerRepairs, repairedInPlace } from '../../parse-tool-calls/repair-json.ts';
 import { demandedForm } from '../demanded-form.ts';
-import { EarlierTexts } from '../earlier-texts.ts';
 import { repairAside } from '../repair-aside.ts';
 import { slicesOf } from '../slices-of.ts';
+import { ReadTexts } from './read-texts.ts';
 
 export interface RecoveryOptions {
   backend: ModelBackend;
@@ -28,7 +27,7 @@ export interface RecoveryOptions {
 
 /**
  * Recovers calls that a model with native calls leaks into its text. Does nothing when no functions are offered, when calls are forbidden, or when
- * the caller demands an output format. The parser's strict rules apply (`isNative`): text repeated from a page or an earlier message never runs.
+ * the caller demands an output format. The parser's strict rules apply (`isNative`): what the model has read (`ReadTexts`) never runs.
  */
 export function recoverLeakedCalls({ backend, newCallId, caller }: RecoveryOptions): ModelBackend {
   return {
@@ -51,12 +50,11 @@ async function answerWithLeakedCalls(
   { backend, newCallId, caller }: RecoveryOptions,
   { request, specs, emit }: { request: ModelRequest; specs: readonly ToolSpec[]; emit: Emit<ModelEvent> },
 ): Promise<void> {
-  const texts = request.messages.map((message) => textOf(message.content));
-  const earlier = new EarlierTexts(texts, { isReact: false, caller, signal: request.signal });
+  const quotes = new ReadTexts(request, caller);
   const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
-  const parser = createToolCallParser({ tools: specs, isNative: true, quotes: earlier, repairs });
+  const parser = createToolCallParser({ tools: specs, isNative: true, quotes, repairs });
   const repair = (): Promise<void> => repairAside(repairs, { caller, signal: request.signal });
-  const reader = new LeakReader(parser, { earlier, repairs, repair, tools: request.tools, emit });
+  const reader = new LeakReader(parser, { quotes, repairs, repair, tools: request.tools, emit });
 
   await backend.answer(request, (events) => runSteps(reader.readEvents(events)));
   const slow = runSteps(reader.end());
@@ -74,7 +72,7 @@ async function answerWithLeakedCalls(
 }
 
 interface LeakReaderOptions {
-  earlier: EarlierTexts;
+  quotes: ReadTexts;
   repairs: AnswerRepairs;
   /** Settles the awaited one. */
   repair: () => Promise<void>;
@@ -125,20 +123,21 @@ class LeakReader {
   }
 
   *#addAwaited(): Generator<Promise<void> | undefined, void> {
-    const { earlier, repair } = this.#options;
+    const { quotes, repair } = this.#options;
     while (this.#isPaused) {
       yield this.#emitRead();
-      yield earlier.isAwaited ? earlier.search() : repair();
+      yield quotes.isAwaited ? quotes.search() : repair();
       this.#add(this.#parser.resume());
     }
   }
 
   get #isPaused(): boolean {
-    const { earlier, repairs } = this.#options;
-    return earlier.isAwaited || repairs.awaited !== undefined;
+    const { quotes, repairs } = this.#options;
+    return quotes.isAwaited || repairs.awaited !== undefined;
   }
 
   #add(pieces: readonly AnswerPiece[]): void {
+    this.read.push(...this.#options.quotes.takeWarnings());
     for (const piece of pieces) {
       // One call above the limit is kept, so that the loop notices the excess.
       const isFull = this.leaked.length > limits.callsPerRound && (piece.type === 'call' || piece.type === 'damaged');

@@ -10,7 +10,8 @@ const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u2060
 
 /**
  * What opens and ends turns, thoughts and calls in the templates of well-known models (ChatML, Llama, Mistral, Gemma, DeepSeek, GLM, Qwen). Tokenizers
- * take it for these anywhere, so a description that holds it could end its own message and begin another one.
+ * take it for these anywhere, so a description that holds it could end its own message and begin another one. That a model repeats a definition does not
+ * make a call of it either way: see `ReadTexts` in `chat/modes/native`.
  */
 const specialTokens = new RegExp(
   [

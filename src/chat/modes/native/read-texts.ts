@@ -1,0 +1,157 @@
+import { runAside } from '../../../workers/run-aside.ts';
+import { jobOf } from '../../../workers/worker-pool.ts';
+import { warningEvent } from '../../../core/chat/caller-warning.ts';
+import { textOf } from '../../../core/chat/chat.ts';
+import type { ModelEvent } from '../../../core/chat/chat.ts';
+import type { ModelRequest } from '../../../core/models/model.ts';
+import type { Tool, ToolSpec } from '../../../core/tools/tool.ts';
+import type { ReadCall, ReadEntry } from '../../parse-tool-calls/answer-pieces.ts';
+import { compact } from '../../parse-tool-calls/quoted-calls.ts';
+import type { QuoteCheck } from '../../parse-tool-calls/quoted-calls.ts';
+import type { findInDefinitions } from '../../parse-tool-calls/quoted-definitions.ts';
+import { callerSpecs } from '../../tool-choice/caller-functions.ts';
+import { EarlierTexts } from '../earlier-texts.ts';
+
+/** Up to this many characters are searched for a name on the main thread, which takes about ten milliseconds. */
+const inPlaceCharacters = 200_000;
+/** More is copied into no thread: a call is then blocked. */
+const searchedCharacters = 4_000_000;
+/** Many times what the definitions of a request need. */
+const searchMs = 5_000;
+const searchJob = jobOf<typeof findInDefinitions>(
+  new URL('../../parse-tool-calls/quoted-definitions.ts', import.meta.url),
+  'findInDefinitions',
+);
+
+/** Where a call was found. `unreadable`: the definitions could not be searched, so every call counts as found, to be safe. */
+type FoundIn = { type: 'nowhere' } | { type: 'unreadable' } | { type: 'definition'; of: string };
+
+/** Where definitions come from: those of one source may show how its own functions are called. */
+type Source = string;
+const ofCaller: Source = 'caller';
+
+/**
+ * What the model has read: the messages, and the definitions of functions. A call in the text of an answer that only repeats a message, or a definition
+ * of another server, must not run. The definitions are looked at only when there is such a call, and in a worker thread if they name its function. What the
+ * operator's own functions say is trusted.
+ */
+export class ReadTexts implements QuoteCheck {
+  readonly #messages: EarlierTexts;
+  readonly #request: ModelRequest;
+  readonly #caller: { readonly id: string };
+  /** By the source of the called function: what others define, for a first look; absent where that is too long. */
+  readonly #foreignTexts = new Map<Source, string | undefined>();
+  /** The call that was asked for last, and in whose definition it was found; undefined while that is not known. */
+  #asked: { call: ReadCall; found: FoundIn | undefined } | undefined;
+  #warnings: ModelEvent[] = [];
+
+  constructor(request: ModelRequest, caller: { readonly id: string }) {
+    const texts = request.messages.map((message) => textOf(message.content));
+    this.#messages = new EarlierTexts(texts, { isReact: false, caller, signal: request.signal });
+    this.#request = request;
+    this.#caller = caller;
+  }
+
+  /** The parser has paused until `search` is done. */
+  get isAwaited(): boolean {
+    return this.#messages.isAwaited || (this.#asked !== undefined && this.#asked.found === undefined);
+  }
+
+  readonly isQuoted = (text: string, entry: ReadEntry): boolean | 'not_known_yet' => {
+    const isInMessages = this.#messages.isQuoted(text);
+    if (isInMessages !== false || entry.type !== 'call') return isInMessages;
+    const found = this.#findDefined(entry);
+    if (found === undefined) return 'not_known_yet';
+    if (found.type === 'nowhere') return false;
+    this.#warnings.push(warningOf(entry, found));
+    return true;
+  };
+
+  /**
+   * Finds the answer to the question that was asked last.
+   * @throws the signal's reason
+   */
+  async search(): Promise<void> {
+    if (this.#messages.isAwaited) return this.#messages.search();
+    if (this.#asked !== undefined) this.#asked.found ??= await this.#searchAside(this.#asked.call);
+  }
+
+  /** Warnings about the calls that definitions have blocked since. */
+  takeWarnings(): ModelEvent[] {
+    const warnings = this.#warnings;
+    if (warnings.length > 0) this.#warnings = [];
+    return warnings;
+  }
+
+  /** Undefined while it is not known. */
+  #findDefined(call: ReadCall): FoundIn | undefined {
+    if (this.#asked?.call.text === call.text && this.#asked.call.name === call.name) return this.#asked.found;
+    if (!this.#isNamed(call.name)) return { type: 'nowhere' };
+    this.#asked = { call, found: undefined };
+    return undefined;
+  }
+
+  /** Whether definitions of others may name the function at all. */
+  #isNamed(name: string): boolean {
+    const source = this.#sourceOf(name);
+    if (!this.#foreignTexts.has(source)) {
+      const text = JSON.stringify(this.#foreignTo(source));
+      this.#foreignTexts.set(source, text.length > inPlaceCharacters ? undefined : compact(text));
+    }
+    return this.#foreignTexts.get(source)?.includes(compact(name)) ?? true;
+  }
+
+  async #searchAside(call: ReadCall): Promise<FoundIn> {
+    const { signal } = this.#request;
+    const definitions = this.#foreignTo(this.#sourceOf(call.name));
+    const target = this.#specs().find(({ name }) => name === call.name);
+    if (target === undefined || JSON.stringify(definitions).length > searchedCharacters) return { type: 'unreadable' };
+    const data = { definitions, target, call: { name: call.name, arguments: call.arguments, text: call.text } };
+    try {
+      const definitionOf = await runAside({ job: searchJob, data, caller: this.#caller.id, signal, timeoutMs: searchMs });
+      return definitionOf === undefined ? { type: 'nowhere' } : { type: 'definition', of: definitionOf };
+    } catch {
+      signal.throwIfAborted();
+      return { type: 'unreadable' };
+    }
+  }
+
+  #specs(): ToolSpec[] {
+    return [...this.#request.tools, ...callerSpecs(this.#request.callerTools)];
+  }
+
+  #sourceOf(name: string): Source {
+    const tool = this.#request.offered?.get(name);
+    if (tool !== undefined) return sourceOf(tool);
+    return this.#request.tools.some((spec) => spec.name === name) ? `function ${name}` : ofCaller;
+  }
+
+  #foreignTo(source: Source): ToolSpec[] {
+    const { tools, offered, callerTools } = this.#request;
+    const own = tools.filter(({ name }) => {
+      const tool = offered?.get(name);
+      return this.#sourceOf(name) !== source && (tool === undefined || !isTrusted(tool));
+    });
+    return [...own, ...(source === ofCaller ? [] : callerSpecs(callerTools))];
+  }
+}
+
+function sourceOf({ kind, isHelper, server, spec }: Tool): Source {
+  return isHelper === true || kind === 'preset' ? `function ${spec.name}` : `${kind} ${server}`;
+}
+
+/** Helpers repeat what others say of themselves. */
+function isTrusted({ kind, isHelper }: Tool): boolean {
+  return kind === 'function' && isHelper !== true;
+}
+
+function warningOf({ name }: ReadCall, found: FoundIn): ModelEvent {
+  const why =
+    found.type === 'definition'
+      ? `It is also in the definition of "${found.of}", which is not of the same server`
+      : 'The definitions of the other functions could not be searched for it';
+  return warningEvent({
+    code: 'call_not_rescued',
+    message: `The model wrote a call of "${name}" into its text. ${why}, so it was left as text.`,
+  });
+}
