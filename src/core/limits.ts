@@ -481,7 +481,7 @@ export const limits = {
   shortenedResultCharacters: 4_000,
   /** Messages with links, from the end of a history, for which it is looked up. Each takes a millisecond or two. */
   transcriptsPerRequest: 32,
-  /** How often a session is asked about one call while the edited arguments do not match the schema. */
+  /** How often a session is asked about one call while edited arguments do not match the schema, or hooks change them. */
   approvalTries: 3,
   /** How often one call has its caller connect, to a server that refuses what they have given. */
   connectTries: 3,

@@ -108,6 +108,7 @@ test('a call that was cancelled before its approval was requested holds up no ot
       asking.resolve(request);
       return new Promise(() => undefined);
     },
+    recheck: async () => undefined,
   };
   const begun = Promise.withResolvers<void>();
   const slow = Promise.withResolvers<ToolOutcome>();

@@ -22,7 +22,7 @@ export async function functionGateway(
     toolsets,
     hooks: hooks.map((name) => ({ path: join(folder.path, name), name, timeoutMs: 1_000, onFailure: undefined })),
   };
-  const gateway = await gatewayOf({ servers: [], ...options, config: { modules }, importModule: importNatively }).catch(
+  const gateway = await gatewayOf({ servers: [], ...options, config: { ...options.config, modules }, importModule: importNatively }).catch(
     (error: unknown) => {
       folder[Symbol.dispose]();
       throw error;

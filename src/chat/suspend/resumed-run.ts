@@ -30,6 +30,13 @@ export function createResumedRun(
       const index = left.findIndex(isFor);
       return index < 0 ? undefined : left.splice(index, 1)[0];
     },
+    editedArguments(callId, args) {
+      const text = JSON.stringify(args);
+      const found = left.find(
+        ({ call }) => (call.within ?? []).length === 0 && call.callId === callId && JSON.stringify(call.edited?.from) === text,
+      );
+      return found?.call.edited?.to;
+    },
     putBack(decision) {
       left.push(decision);
     },

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { limits } from '../../core/limits.ts';
 import type { DecidedCall, WaitingCall } from '../../core/runs/suspended-run.ts';
 import type { RunEvent } from '../../core/runs/run-event.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import { wholeParameters } from '../../core/tools/tool.ts';
 import type { FollowUp, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
@@ -54,7 +56,7 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
     prepared = { type: 'refused', call, tool, ...(args && { args }), code, message };
     return notRun({ type: 'error', code, message, state: 'not_started' });
   };
-  const unlessEnded = async <Value>(work: Promise<Value>): Promise<Value> => {
+  const unlessEnded: UnlessEnded = async (work) => {
     await Promise.race([work, supervision.ended]);
     supervision.signal.throwIfAborted();
     return work;
@@ -70,26 +72,11 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
       const objection = scope.guard?.objection(prepared.tool, prepared.args);
       if (objection !== undefined) return refuse(objection);
 
-      // 4. Ask hooks, before any human: they may change the arguments, or answer or refuse the call.
-      const judged = await unlessEnded(judgeCall(prepared, settings));
-      if (judged.type === 'result' || judged.type === 'error') return { ...notRun(judged), isByHook: true };
-      prepared = judged;
-      if (prepared.type === 'refused') return notRun(refusalOf(prepared));
-
-      // Nobody is asked to approve what could not run.
-      const notReady = prepared.tool.whyNotReady && (await unlessEnded(whyNotReady(prepared, circumstances)));
-      if (notReady !== undefined) return { ...notRun(notReady.outcome), ...(notReady.suspended && { suspended: notReady.suspended }) };
-
-      // 5. Ask for approval, which may change the arguments too.
-      const approved = await unlessEnded(approve(prepared, circumstances));
-      if (approved.type === 'waiting') {
-        const { definition, request } = approved;
-        const waiting = waitingCall(prepared, definition);
-        return { ...notRun(notDecided(prepared)), suspended: { type: 'approval', waiting, ...(request && { request }) } };
-      }
-      if (approved.type === 'error') return notRun(approved);
-      prepared = approved.prepared;
-      decided = approved.decided;
+      // 4. and 5. Ask hooks and humans, who may change the arguments.
+      const clearance = await clear(prepared, circumstances, unlessEnded);
+      prepared = clearance.prepared;
+      if (clearance.type === 'stopped') return { ...notRun(clearance.outcome), ...clearance.how };
+      decided = clearance.decided;
       if (prepared.type === 'refused') return notRun(refusalOf(prepared));
     }
 
@@ -106,6 +93,66 @@ async function runInSteps(given: PreparedCall, circumstances: Circumstances): Pr
     if (hasBegun || !supervision.signal.aborted) throw error;
     return notRun(notStarted);
   }
+}
+
+/** Rejects with the signal's reason once the call has ended. */
+type UnlessEnded = <Value>(work: Promise<Value>) => Promise<Value>;
+
+/** `cleared`: the call may run, unless its arguments are refused. */
+type Clearance =
+  | { type: 'cleared'; prepared: PreparedCall; decided?: DecidedCall | undefined }
+  | { type: 'stopped'; prepared: ReadyCall; outcome: ToolOutcome; how?: Pick<ToolCallResult, 'suspended' | 'isByHook'> };
+
+/**
+ * Asks hooks and then humans, and hooks again about what a human has edited. What these change once more needs another approval: nothing runs that has
+ * not passed both as it is.
+ */
+async function clear(given: ReadyCall, circumstances: Circumstances, unlessEnded: UnlessEnded): Promise<Clearance> {
+  const { settings } = circumstances;
+  const { run } = settings;
+  const toEdited = (args: JsonObject): Promise<PreparedCall> => unlessEnded(prepareEditedCall(given, args, run));
+  let edited = run.suspension?.resumed?.editedArguments(given.call.id, given.args);
+  /** Set once they are those of a human. */
+  let approved: { args: JsonObject; decided?: DecidedCall | undefined } | undefined;
+  let prepared: PreparedCall = edited === undefined ? given : await toEdited(edited);
+  for (let tries = 1; tries <= limits.approvalTries; tries += 1) {
+    if (prepared.type === 'refused') return { type: 'cleared', prepared };
+
+    // 4. Before any human, who shall see the arguments that will run.
+    const judged: PreparedCall | ToolOutcome = await unlessEnded(judgeCall(prepared, settings));
+    if (judged.type === 'result' || judged.type === 'error') return { type: 'stopped', prepared, outcome: judged, how: { isByHook: true } };
+    prepared = judged;
+    if (prepared.type === 'refused') return { type: 'cleared', prepared };
+    const ready: ReadyCall = prepared;
+    const stopped = (outcome: ToolOutcome, suspended?: Suspension): Clearance => ({
+      type: 'stopped',
+      prepared: ready,
+      outcome,
+      ...(suspended && { how: { suspended } }),
+    });
+    if (approved !== undefined && isDeepStrictEqual(ready.args, approved.args)) {
+      const objection = await unlessEnded(recheck(ready, circumstances));
+      return objection === undefined ? { type: 'cleared', prepared, decided: approved.decided } : stopped(objection);
+    }
+
+    // Nobody is asked to approve what could not run.
+    const notReady = ready.tool.whyNotReady && (await unlessEnded(whyNotReady(ready, circumstances)));
+    if (notReady !== undefined) return stopped(notReady.outcome, notReady.suspended);
+
+    // 5.
+    const decision = await unlessEnded(approve(ready, circumstances));
+    if (decision.type === 'waiting') {
+      const waiting = { ...waitingCall(ready, decision.definition), ...(edited && { edited: { from: given.args, to: edited } }) };
+      return stopped(notDecided(ready), { type: 'approval', waiting, ...(decision.request && { request: decision.request }) });
+    }
+    if (decision.type === 'error') return stopped(decision);
+    const { args, decided } = decision;
+    if (args === undefined || isDeepStrictEqual(args, ready.args)) return { type: 'cleared', prepared, decided };
+    prepared = await toEdited(args);
+    edited = args;
+    approved = { args: prepared.args ?? args, decided };
+  }
+  return { type: 'stopped', prepared: given, outcome: changedEachTime(given) };
 }
 
 /** Until it has settled, a call can be cancelled by its id, and ends with its run or round. */
@@ -174,15 +221,16 @@ async function unlessConnected(
   return { outcome, suspended: { type: 'connect', connecting: { ...server, callId: call.id, tool: tool.spec.name } } };
 }
 
+/** `args`: as a human has edited them. */
 type Approval =
-  | { type: 'approved'; prepared: PreparedCall; decided?: DecidedCall | undefined }
+  | { type: 'approved'; args?: JsonObject | undefined; decided?: DecidedCall | undefined }
   | Failure
   | { type: 'waiting'; definition: string; request?: RunEvent | undefined };
 
 async function approve(prepared: ReadyCall, { settings, scope, turn, supervision }: Circumstances): Promise<Approval> {
   const { call, tool, args } = prepared;
   const { run, approvals } = settings;
-  if (approvals === undefined) return { type: 'approved', prepared };
+  if (approvals === undefined) return { type: 'approved' };
   let request: RunEvent | undefined;
   try {
     const decision = await approvals.decide({
@@ -199,8 +247,19 @@ async function approve(prepared: ReadyCall, { settings, scope, turn, supervision
     });
     if (decision.type === 'waiting') return { ...decision, request };
     if (decision.type === 'refused') return { type: 'error', code: decision.code, message: decision.message, state: 'not_started' };
-    const { args: edited, decided } = decision;
-    return { type: 'approved', prepared: edited === undefined ? prepared : await prepareEditedCall(prepared, edited, run), decided };
+    return decision;
+  } catch (error) {
+    supervision.signal.throwIfAborted();
+    return { ...maskFault(error, prepared, settings), state: 'not_started' };
+  }
+}
+
+/** Why arguments that a human has edited must not run. */
+async function recheck(prepared: ReadyCall, { settings, supervision }: Circumstances): Promise<Failure | undefined> {
+  const { tool, args } = prepared;
+  try {
+    await settings.approvals?.recheck({ tool, args, run: settings.run });
+    return undefined;
   } catch (error) {
     supervision.signal.throwIfAborted();
     return { ...maskFault(error, prepared, settings), state: 'not_started' };
@@ -290,6 +349,12 @@ const blocked = {
   message: 'A call before this one needs an approval that cannot be waited for just now, so this one was not run.',
   state: 'not_started',
 } as const;
+
+/** The outcome if no arguments can be agreed on. */
+function changedEachTime({ tool }: ReadyCall): ToolOutcome {
+  const message = `The arguments of '${tool.spec.name}' were changed by a hook each time that its approver had edited them, so it was not run.`;
+  return { type: 'error', code: 'approval_rejected', message, state: 'not_started' };
+}
 
 /** The same for the call that itself needs the approval. */
 function notDecided({ tool }: ReadyCall): ToolOutcome {

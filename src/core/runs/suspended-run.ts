@@ -15,6 +15,8 @@ export interface WaitingCall {
   /** The name under which it is cited. */
   label: string;
   args: JsonObject;
+  /** Present if a hook made `args` of what an approver had edited: the call begins anew with `to` where the model's arguments are `from`. */
+  edited?: { from: JsonObject; to: JsonObject };
   /** The function's schema, for arguments that a human changes. */
   parameters: JsonObject;
   /** The definition of the function, from `ApprovalDecision`. */
@@ -181,6 +183,8 @@ export interface ResumedRun {
   takeCheckpoint(): { loop: JsonObject; sources: readonly Source[] } | undefined;
   /** The decision on a call of this id with these arguments; each decision is returned once, and for no other call. */
   takeDecision(callId: string, args: JsonObject): DecidedCall | undefined;
+  /** What an approver made of these arguments of a call, if hooks changed that, and the decision on the outcome has not been taken yet. */
+  editedArguments(callId: string, args: JsonObject): JsonObject | undefined;
   /** Takes back a decision whose call could not run. */
   putBack(decision: DecidedCall): void;
   /** The decisions that no call has taken. */

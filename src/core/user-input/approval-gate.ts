@@ -17,7 +17,7 @@ export interface ApprovalRequest {
 }
 
 /**
- * `args`: edited by a human; they are validated like a model's before the call runs. `decided`: the decision with which the run was resumed, for a call
+ * `args`: edited by a human; like a model's they are validated and go through hooks before the call runs. `decided`: the decision with which the run was resumed, for a call
  * that cannot run all the same.
  */
 export type ApprovalDecision =
@@ -29,4 +29,6 @@ export type ApprovalDecision =
 /** Decides on every call between its validation and its start; other calls of the round run meanwhile. Without a gate every call may run. */
 export interface ApprovalGate {
   decide(request: ApprovalRequest): Promise<ApprovalDecision>;
+  /** Asks the function about arguments that its approver has edited, and so approved. @throws what the function throws, which keeps the call from running */
+  recheck(request: Pick<ApprovalRequest, 'tool' | 'args' | 'run'>): Promise<void>;
 }

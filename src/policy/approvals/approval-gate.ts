@@ -90,10 +90,13 @@ export function createApprovalGate({ sendElicitation, remembered, objectionTo, t
       emitResponse(request, { id: callId, decision: 'unavailable' });
       return cannotAsk(tool.spec.name);
     },
+    async recheck(request) {
+      await needsApproval(request);
+    },
   };
 }
 
-async function needsApproval({ tool, args, run }: ApprovalRequest): Promise<boolean> {
+async function needsApproval({ tool, args, run }: Pick<ApprovalRequest, 'tool' | 'args' | 'run'>): Promise<boolean> {
   const { approvalRule = false } = run;
   if (isMeantBy(approvalRule, namesOf(tool)) && !(approvalRule === true && tool.isHelper === true)) return true;
   return typeof tool.needsApproval === 'function' ? tool.needsApproval(args, run) : tool.needsApproval === true;

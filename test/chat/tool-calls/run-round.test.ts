@@ -154,6 +154,7 @@ test('a gate is asked for each call between its check and its start, and what on
       request.emit({ type: 'approval.request', data: {} });
       return decision.promise;
     },
+    recheck: async () => undefined,
   };
   const ran: unknown[] = [];
   const tool = (name: string, options: Partial<Tool> = {}) =>
@@ -187,7 +188,10 @@ test('a gate is asked for each call between its check and its start, and what on
 
 test('calls that wait for approval hold no place among those that run', async () => {
   const later = Promise.withResolvers<ApprovalDecision>();
-  const approvals = { decide: async ({ args }: ApprovalRequest) => (args['n'] === 99 ? { type: 'approved' as const } : later.promise) };
+  const approvals = {
+    decide: async ({ args }: ApprovalRequest) => (args['n'] === 99 ? { type: 'approved' as const } : later.promise),
+    recheck: async () => undefined,
+  };
   const ran: unknown[] = [];
   const tool = toolNamed(
     'pay',
@@ -229,7 +233,7 @@ test.each<[string, () => Promise<ApprovalDecision>, object]>([
     numbered,
   );
   const model = new ScriptedModel(calls(['pay', { n: 1 }]), says('Done.'));
-  const events = await collect(loop(model, [tool], { settings: callSettings({ approvals: { decide } }) }));
+  const events = await collect(loop(model, [tool], { settings: callSettings({ approvals: { decide, recheck: async () => undefined } }) }));
   expect(run).not.toHaveBeenCalled();
   expect(eventsOf(events, 'tool.result')).toMatchObject([{ error }]);
 });
