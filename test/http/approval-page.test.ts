@@ -48,6 +48,37 @@ describe('the page of an approval', () => {
     expect(gateway.sent).toEqual([]);
   });
 
+  test('shows the address with the arguments filled in', async () => {
+    const path = '/accounts/{id}/payments';
+    const parameters = [
+      { name: 'id', in: 'path', required: true, schema: { type: 'string' } },
+      { name: 'all', in: 'query', schema: { type: 'boolean' } },
+    ];
+    const operation = { operationId: 'delete_payments', description: 'Deletes', parameters, responses: { 200: { description: 'Done' } } };
+    const document = { openapi: '3.1.0', info: { title: 'Bank', version: '1' }, paths: { [path]: { delete: operation } } };
+    const servers = [serverOf('bank', document, { extra: { config: { needs_approval: true } } })];
+    await using gateway = await bankGateway({ servers, turns: [calls(['delete_payments', { id: 'a/7', all: true }])] });
+    const page = await visit(gateway, linkOf(await askPlainly(gateway)));
+    expect(textOfPage(page)).toContain('From bank Sends DELETE /accounts/a%2F7/payments?all=true Arguments');
+    expect(page.body).not.toContain('bank.test');
+  });
+
+  test('shows all arguments, and says how many lines are below the fold', async () => {
+    const schema = { type: 'object', properties: { notes: { type: 'array', items: { type: 'string' } } } };
+    const servers = [serverOf('bank', documentOf({ pay: schema }), { extra: { config: { needs_approval: true } } })];
+    const few = { notes: Array.from({ length: 5 }, (_, index) => `note ${index}`) };
+    const many = { notes: Array.from({ length: 300 }, (_, index) => `note ${index}`) };
+    const long = { notes: ['x'.repeat(7_600)] };
+    await using gateway = await bankGateway({ servers, turns: [calls(['pay', few], ['pay', many], ['pay', long])] });
+    const page = await visit(gateway, linkOf(await askPlainly(gateway)));
+    const shown = textOfPage(page);
+    for (const args of [few, many, long]) expect(shown).toContain(JSON.stringify(args, null, 2).replaceAll(/\s+/g, ' '));
+    expect(shown.match(/\d+ lines, of which \d+ are below the fold/g)).toEqual([
+      '304 lines, of which 288 are below the fold',
+      '105 lines, of which 89 are below the fold',
+    ]);
+  });
+
   test('shows in arguments, and before the link, what would hide in them, and runs the call with it as it is', async () => {
     const note = 'to x\u202ecod.exe\u200b\u{e0041}';
     const shown = String.raw`to x\u202ecod.exe\u200b\udb40\udc41`;

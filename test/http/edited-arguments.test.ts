@@ -124,16 +124,17 @@ test('what a hook has made of edited arguments is edited once more', async () =>
 test('what a hook has made of edited arguments is approved after a restart', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'toolwharf-edited-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const open = (): ReturnType<typeof storesIn> => {
+    const stores = storesIn(folder);
+    onTestFinished(() => stores.close());
+    return stores;
+  };
   let again: Asked;
   {
-    const { close, ...stores } = storesIn(folder);
-    await using gateway = await gatewayWith(stores);
+    await using gateway = await gatewayWith(open());
     again = (await decide(gateway, await askPlainly(gateway), { arguments: { amount: 80, to: 'bob' } })).json<Asked>();
-    onTestFinished(close);
   }
-  const { close, ...stores } = storesIn(folder);
-  onTestFinished(close);
-  await using gateway = await gatewayWith({ ...stores, turns: [says('Done.')] });
+  await using gateway = await gatewayWith({ ...open(), turns: [says('Done.')] });
   await decide(gateway, again);
   await waitFor(() => expect(lastResults(gateway)).toEqual(['PAID 50 bob']));
 });

@@ -5,6 +5,7 @@ import type { RunEvent } from '../../core/runs/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { wholeParameters } from '../../core/tools/tool.ts';
 import type { FollowUp, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
+import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
 import { createContext } from './call-context.ts';
 import { executeToolCall, maskFault } from './execute-tool-call.ts';
@@ -269,7 +270,8 @@ async function recheck(prepared: ReadyCall, { settings, supervision }: Circumsta
 function waitingCall({ call, tool, args }: ReadyCall, definition: string): Omit<WaitingCall, 'id'> {
   const { spec, label, server, endpoint } = tool;
   const parameters = wholeParameters(tool);
-  return { callId: call.id, tool: spec.name, label, args, parameters, definition, server, ...(endpoint !== undefined && { endpoint }) };
+  const address = tool.addressOf?.(args);
+  return { callId: call.id, tool: spec.name, label, args, parameters, definition, server, ...withoutUndefined({ endpoint, address }) };
 }
 
 async function runReady(prepared: ReadyCall, circumstances: Circumstances): Promise<ToolCallResult> {

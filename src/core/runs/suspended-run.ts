@@ -24,6 +24,8 @@ export interface WaitingCall {
   /** Of the tool, for whoever decides. */
   server?: string;
   endpoint?: string;
+  /** `endpoint` with the arguments filled in (`Tool.addressOf`). */
+  address?: string;
   /** The enclosing calls of presets, outermost first, each with its index among the calls of its turn; absent if there are none. */
   within?: { index: number; callId: string }[];
 }

@@ -185,6 +185,8 @@ export interface Tool {
   readonly kind: 'openapi' | 'browser' | 'function' | 'mcp' | 'preset';
   /** The request of a call, as `POST http://host/path`; undefined if it is unknown or not an HTTP request. */
   readonly endpoint?: string;
+  /** The request of a call with these arguments, as `POST http://host/path/5?dry=true`, without credentials; undefined if it cannot be built. */
+  readonly addressOf?: (args: JsonObject) => string | undefined;
   /** Further names by which an approval rule may refer to it: its name before a name clash, the one in the document, its entries of `tool_ids`. */
   readonly otherNames?: readonly string[];
   /** The tool's time limit; undefined: the request's, else the preset's, else the default. */

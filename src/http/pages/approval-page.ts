@@ -93,10 +93,10 @@ interface CallShowing {
 }
 
 function callCard(call: WaitingCall, { index, answer, canRemember, refused }: CallShowing): Html {
-  const { id, tool, server, endpoint, args, within } = call;
+  const { id, tool, server, endpoint, address = endpoint, args, within } = call;
   const facts: [name: string, value: Html][] = [
     ...(server === undefined ? [] : [['From', html`${server}`] satisfies [string, Html]]),
-    ...(endpoint === undefined ? [] : [['Sends', html`<code>${withoutOrigin(endpoint)}</code>`] satisfies [string, Html]]),
+    ...(address === undefined ? [] : [['Sends', html`<code>${withoutOrigin(address)}</code>`] satisfies [string, Html]]),
     ...(within === undefined ? [] : [['Within', html`a call of another assistant`] satisfies [string, Html]]),
   ];
   const text = shownArguments(args);
@@ -133,14 +133,31 @@ function callCard(call: WaitingCall, { index, answer, canRemember, refused }: Ca
 const pressedByEnter = html`<button type="submit" class="unseen" name="decision" value="" tabindex="-1" aria-hidden="true"></button>`;
 
 function argumentsField(number: number, text: string): Html {
-  const rows = Math.min(mostRows, text.split('\n').length + 1);
+  const lines = linesOf(text);
+  const rows = Math.min(mostRows, lines + 1);
   return html`<label for="arguments-${number}">Arguments, which you may change</label>
+    ${foldNote(lines)}
     <textarea id="arguments-${number}" name="arguments" rows="${rows}" spellcheck="false" autocomplete="off">${text}</textarea>`;
 }
 
 function argumentsShown(number: number, text: string): Html {
   return html`<p id="shown-${number}">Arguments</p>
+    ${foldNote(linesOf(text))}
     <pre role="group" tabindex="0" aria-labelledby="shown-${number}">${text}</pre>`;
+}
+
+/** Where a long line is broken in a wide window. In a narrow one there are more lines, so the page never names too many. */
+const widestColumns = 76;
+
+function linesOf(text: string): number {
+  return text.split('\n').reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / widestColumns)), 0);
+}
+
+/** Says how much of a box is seen only after scrolling: what matters may be there. */
+function foldNote(lines: number): Html | false {
+  return (
+    lines > mostRows && html`<p class="soft">${lines} lines, of which ${lines - mostRows} are below the fold: scroll to read them all.</p>`
+  );
 }
 
 function furtherFields(
@@ -299,8 +316,9 @@ function textIn(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The address of a tool server is its administrators' business. */
-function withoutOrigin(endpoint: string): string {
-  const [method = '', url = ''] = endpoint.split(' ', 2);
-  return URL.canParse(url) ? `${method} ${new URL(url).pathname}` : endpoint;
+/** The origin of a tool server is its administrators' business. */
+function withoutOrigin(address: string): string {
+  const [method = '', url = ''] = address.split(' ', 2);
+  const parsed = URL.parse(url);
+  return parsed === null ? address : `${method} ${parsed.pathname}${parsed.search}`;
 }

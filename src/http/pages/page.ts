@@ -37,11 +37,11 @@ p { margin: .5rem 0 }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: 0 .75rem; margin: .5rem 0 }
 dd { margin: 0 }
 code, pre, textarea { font-family: ui-monospace, monospace; font-size: .9rem }
-pre { max-height: 20rem; overflow: auto; margin: .5rem 0; padding: .6rem; border: 1px solid var(--line); border-radius: .35rem;
+pre { max-height: calc(16lh + 1.2rem); overflow: auto; margin: .5rem 0; padding: .6rem; border: 1px solid var(--line); border-radius: .35rem;
   background: var(--ground); white-space: pre-wrap }
 label { display: block; margin: .75rem 0 .25rem }
 .check { display: flex; gap: .5rem; align-items: baseline }
-textarea { width: 100%; max-height: 24rem; padding: .6rem; border: 1px solid var(--line); border-radius: .35rem; background: var(--ground);
+textarea { width: 100%; max-height: calc(16lh + 1.2rem); padding: .6rem; border: 1px solid var(--line); border-radius: .35rem; background: var(--ground);
   color: var(--text); resize: vertical }
 .choices { display: flex; flex-wrap: wrap; gap: .75rem; margin-top: 1rem }
 button { flex: 1 1 8rem; min-height: 2.75rem; padding: .5rem 1rem; border: 2px solid; border-radius: .35rem; font: inherit; font-weight: 600; cursor: pointer }

@@ -13,13 +13,15 @@ export interface BrowserToolOptions {
   prepare?: (args: JsonObject) => PreparedRequest;
   callBrowser: CallBrowser;
   timeoutMs: number;
+  /** As `Tool.addressOf`, if there is a document. */
+  addressOf?: (args: JsonObject) => string | undefined;
   /** Known if there is a document with the method. */
   isReadOnly?: boolean;
 }
 
 /** A function that the user's browser executes, because only the browser can reach the server or has its key. */
 export function createBrowserTool(options: BrowserToolOptions): Tool {
-  const { described, offeredName, server, prepare, callBrowser, timeoutMs, isReadOnly = false } = options;
+  const { described, offeredName, server, prepare, callBrowser, timeoutMs, addressOf, isReadOnly = false } = options;
   return {
     spec: renamedSpec(described.spec, offeredName),
     label: described.spec.name,
@@ -27,6 +29,7 @@ export function createBrowserTool(options: BrowserToolOptions): Tool {
     kind: 'browser',
     isReadOnly,
     timeoutMs,
+    ...(addressOf && { addressOf }),
     async run(invocation) {
       const prepared = prepare === undefined ? undefined : tryPrepare(prepare, invocation.args);
       if (prepared !== undefined && 'type' in prepared) return prepared;

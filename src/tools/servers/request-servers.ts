@@ -15,7 +15,7 @@ import { requestServerHeaders, sessionUserOf } from './connection-headers.ts';
 import { legalName, possibleNames } from '../catalog/name-functions.ts';
 import { leftOutWarning } from '../catalog/tool-source.ts';
 import type { Candidate, SuppliedFunctions, Warning } from '../catalog/tool-source.ts';
-import { buildRequest } from '../openapi/call/build-request.ts';
+import { addressOfCall, buildRequest } from '../openapi/call/build-request.ts';
 import { createRequestBudget, type ConversionBudget } from '../openapi/convert/conversion-budget.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
 import type { Operation } from '../openapi/operation.ts';
@@ -269,6 +269,7 @@ function browserTools(
       offeredName,
       server: { url: server.url, ...(isJsonObject(info) && { info }) },
       prepare: (args) => buildRequest(operation, args, baseUrlFor(operation)),
+      addressOf: (args) => addressOfCall(operation, args, baseUrlFor(operation)),
       isReadOnly: isSafeMethod(operation.method),
       callBrowser,
       timeoutMs,

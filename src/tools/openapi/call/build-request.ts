@@ -34,6 +34,17 @@ export function buildRequest(operation: Operation, args: JsonObject, baseUrl: st
   return { ...typed, body: Buffer.from(body.content).toString('base64'), bodyEncoding: 'base64' };
 }
 
+/** Method and URL of that request, for people; undefined for arguments of which none can be built. */
+export function addressOfCall(operation: Operation, args: JsonObject, baseUrl: string): string | undefined {
+  try {
+    const { method, url } = buildRequest(operation, args, baseUrl);
+    return `${method} ${url}`;
+  } catch (error) {
+    if (error instanceof ArgumentError) return undefined;
+    throw error;
+  }
+}
+
 /** The body's media type for a call: the first that takes all that is given, one whose required members are there before others. */
 function bodyPlanFor({ body, bindings }: Operation, args: JsonObject): BodyAlternative | undefined {
   if (body === undefined) return undefined;

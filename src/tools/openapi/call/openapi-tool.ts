@@ -13,7 +13,7 @@ import { isPublicHeader, sessionSecrets } from '../../servers/secrets-to-mask.ts
 import { laterLimit } from '../../../shared/timer-limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { isSafeMethod } from '../../servers/server-rules.ts';
-import { ArgumentError, buildRequest } from './build-request.ts';
+import { addressOfCall, ArgumentError, buildRequest } from './build-request.ts';
 import type { CredentialSet, Operation } from '../operation.ts';
 import { readResponse } from './read-response.ts';
 
@@ -67,6 +67,7 @@ export function createOpenApiTool({ operation, offeredName, label, server, conne
     isReadOnly: isSafeMethod(operation.method),
     isIdempotent: ['GET', 'HEAD', 'PUT', 'DELETE'].includes(operation.method),
     ...withoutUndefined({ timeoutMs, maxResultBytes, gateways: operation.gateways }),
+    addressOf: (args) => addressOfCall(operation, args, connection.baseUrlFor(operation)),
     async run(invocation) {
       const carried: Carried = {
         hasSession: connection.sessionUserFor !== undefined,
