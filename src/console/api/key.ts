@@ -15,14 +15,6 @@ export function keepKey(value: string | undefined): void {
 /** What can be sent in a header: a key that came along with curly quotes cannot. */
 export const keyPattern = '[ -~]+';
 
-/** The link of a start ends in `#key=…`. The key is kept, and taken out of the address and the history. */
-export function takeKeyFromAddress(): void {
-  const given = new URLSearchParams(location.hash.slice(1)).get('key');
-  if (given === null || !new RegExp(`^${keyPattern}$`).test(given)) return;
-  keepKey(given);
-  history.replaceState(history.state, '', location.pathname + location.search);
-}
-
 export interface KeyQuestion {
   /** Why a key is needed. */
   message: string;

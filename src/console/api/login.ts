@@ -26,6 +26,9 @@ const longestDelayMs = 2 ** 31 - 1;
 /** A token that ends within this time is not used any more. */
 const marginMs = 3_000;
 
+/** Whether somebody has signed in in this browser, and not out again. */
+export const hasSignedIn = (): boolean => localStorage.getItem(place) !== null;
+
 let asking: Promise<Login | undefined> | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -43,7 +46,7 @@ export function askForLogin(): Promise<Login | undefined> {
 /** A token that is good for now, where somebody has signed in in this browser; what is wrong is found by the request that needs one. */
 export async function readyLogin(): Promise<void> {
   const isGood = login.value !== undefined && login.value.expires - Date.now() > marginMs;
-  if (!isGood && localStorage.getItem(place) !== null) await askForLogin().catch(() => undefined);
+  if (!isGood && hasSignedIn()) await askForLogin().catch(() => undefined);
 }
 
 /** Whether the gateway lets people sign in. Asked for where a request was refused, so that others need not ask. */

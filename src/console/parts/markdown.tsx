@@ -4,6 +4,7 @@ import type { ComponentChild, JSX, VNode } from 'preact';
 import { useEffect, useReducer, useRef } from 'preact/hooks';
 import { CodeBlock } from './code-block.tsx';
 import { inNextFrame, takeCharacters } from './frame-budget.ts';
+import { keyInFragment } from './key-in-fragment.ts';
 import { createMarkdownReader } from './markdown-tokens.ts';
 import type { MarkdownBlock, MarkdownPart } from './markdown-tokens.ts';
 
@@ -215,11 +216,19 @@ function renderLink(address: string, content: ComponentChild): ComponentChild {
 
 const safeSchemes = new Set(['http:', 'https:', 'mailto:']);
 
-/** Undefined for what is no whole address of the web or of mail: `javascript:`, `data:`, and paths, which would lead into the gateway. */
+/**
+ * Undefined for what is no whole address of the web or of mail: `javascript:`, `data:`, and paths, which would lead into the gateway; and for a link that
+ * would give this console another key.
+ */
 export function safeAddress(address: string): string | undefined {
   if (!URL.canParse(address)) return undefined;
   const url = new URL(address);
-  return safeSchemes.has(url.protocol) ? url.href : undefined;
+  return safeSchemes.has(url.protocol) && !hasKeyForConsole(url) ? url.href : undefined;
+}
+
+/** Read as the console would read it, so that no encoding and no path makes a difference. */
+function hasKeyForConsole({ origin, hash }: URL): boolean {
+  return origin === location.origin && keyInFragment(hash) !== null;
 }
 
 /** Pictures that are in the text itself. Not SVG, which is a document. */

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { mayAdminister } from '../api/access.ts';
+import { callerName } from '../api/caller.ts';
 import { key, keyQuestion, keepKey, askForKey } from '../api/key.ts';
 import { canSignIn, findSignIn, login, signOut } from '../api/login.ts';
 import type { Login } from '../api/login.ts';
@@ -108,10 +109,24 @@ function RemoveKey(): JSX.Element {
     });
     if (isMeant) keepKey(undefined);
   };
+  const name = callerName.value;
   return (
-    <Button kind="quiet" icon="leave" onClick={() => void remove()}>
-      Sign out
-    </Button>
+    <>
+      {name !== undefined && <Account icon="key" name={name} title={name} />}
+      <Button kind="quiet" icon="leave" onClick={() => void remove()}>
+        Sign out
+      </Button>
+    </>
+  );
+}
+
+/** Who one is here. */
+function Account({ icon, name, title }: { icon: 'key' | 'person'; name: string; title: string }): JSX.Element {
+  return (
+    <span class="account" title={title}>
+      <Icon name={icon} />
+      <span class="account-name">{name}</span>
+    </span>
   );
 }
 
@@ -126,10 +141,7 @@ function SignOut({ login: { person } }: { login: Login }): JSX.Element {
   };
   return (
     <>
-      <span class="account" title={person.email ?? person.id}>
-        <Icon name="person" />
-        <span class="account-name">{person.name ?? person.email ?? person.id}</span>
-      </span>
+      <Account icon="person" name={person.name ?? person.email ?? person.id} title={person.email ?? person.id} />
       <Button kind="quiet" icon="leave" label="Sign out" isBusy={isBusy} onClick={leave} />
     </>
   );

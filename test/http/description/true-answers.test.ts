@@ -66,6 +66,7 @@ test('answers are as the document says, on every route', async () => {
     expect((await call(`GET ${path}`, { key: '' })).status).toBe(200);
   for (const path of [
     '/api/version',
+    '/api/caller',
     '/api/settings',
     '/api/doctor',
     '/metrics',

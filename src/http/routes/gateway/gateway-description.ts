@@ -44,6 +44,23 @@ export const gatewayDescriptions = {
     description: 'With the state of each backend and tool server; a failed one does not make the gateway unready.',
     answers: { 200: json('They may.', readyShape), 503: json('They may not, for this `reason`.', readyShape) },
   },
+  'GET /api/caller': {
+    tag: 'Gateway',
+    summary: 'Whose key or token the request has',
+    description: 'For a key that speaks for several people, the person too where the request names one.',
+    answers: {
+      200: json(
+        'Who is asking.',
+        z.object({
+          id: z.string(),
+          name: z.string().nullable().describe('Of the key; null where there is none.'),
+          role: z.enum(['admin', 'user']),
+          is_open: z.boolean().describe('Everybody at the machine of an open gateway, whatever key was sent.'),
+          person: z.object({ id: z.string(), name: z.string().optional(), email: z.string().optional() }).nullable(),
+        }),
+      ),
+    },
+  },
   'GET /api/settings': {
     tag: 'Gateway',
     summary: 'Every setting in force, and every limit',

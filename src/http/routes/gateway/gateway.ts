@@ -67,6 +67,15 @@ export const gatewayRoutes: FastifyPluginAsync<GatewayRouteOptions> = async (app
 
   app.get('/api/settings', () => ({ version, data: settings, limits }));
 
+  app.get('/api/caller', ({ caller: { id, name, role, isOpen, person } }) => ({
+    id,
+    name: name ?? null,
+    role,
+    // In open mode everybody at this machine, without any key.
+    is_open: isOpen,
+    person: person ?? null,
+  }));
+
   app.get('/.well-known/jwks.json', async (_request, reply) =>
     reply
       .header('content-type', 'application/jwk-set+json; charset=utf-8')
