@@ -85,9 +85,9 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     connections: () => ({ credentials: tools.credentials, signIns }),
   });
   const extensions = await composeExtensions(context, { store: storage.noteStores.state, load: parts.importModule });
-  const { models, passOn } = composeModels(context, { presets, send, backends: parts.backends });
+  const { models, lessons, passOn } = composeModels(context, { presets, send, backends: parts.backends });
   const runSubAgent = createSubAgentRunner(() => services);
-  const tools = composeTools(context, { storage, extensions, runSubAgent, send, callBrowser: relay.callBrowser, gatewayId });
+  const tools = composeTools(context, { storage, extensions, runSubAgent, send, lessons, callBrowser: relay.callBrowser, gatewayId });
   storage.owners.onDeleted(tools.forgetAllOf);
   const signIns = createSignIns({ store: storage.signIns, credentials: tools.credentials, oauth: tools.oauth, now });
   const services = composeChat(context, { storage, models, tools, approvals, extensions });
@@ -147,6 +147,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     backends: parts.backends,
     unknownVariables,
     servers: () => tools.servers(),
+    lessons,
     loaded: () => extensions.loaded(),
     boundPort: () => boundPortOf(server),
   });

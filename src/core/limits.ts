@@ -232,12 +232,11 @@ export const limits = {
   modelListTimeoutMs: 2_000,
   /** How long a model list is cached. */
   modelListTtlMs: 30_000,
-  /** How long it is remembered that a backend refused tools for a model. */
-  noToolsMemoryMs: 60 * 60 * 1000,
-  /** How long it is remembered which form of structured output a backend accepts for a model. */
-  outputFormMemoryMs: 60 * 60 * 1000,
-  /** Pairs of a model and a schema for which one backend's form is remembered. */
-  outputForms: 1_000,
+  /** How long it is remembered what a backend refused: it may have been updated since. */
+  lessonMemoryMs: 60 * 60 * 1000,
+  /** What is remembered of the refusals of all backends; most gateways learn a handful of things. */
+  rememberedLessons: 1_000,
+  rememberedLessonCharacters: 4 * 1024 * 1024,
   /** One SSE or NDJSON line of a backend. */
   upstreamLineBytes: 1024 * 1024,
   /** Values in one line of a stream; most have a dozen. Parsing this many takes 10 ms. */

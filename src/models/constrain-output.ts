@@ -1,14 +1,15 @@
-import { createHash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { warningEvent } from '../core/chat/caller-warning.ts';
 import type { ModelEvent } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { Emit } from '../shared/emit.ts';
 import { isJsonObject, ownValue } from '../shared/json.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { limits } from '../core/limits.ts';
-import type { ModelBackend, ModelRequest, OutputForm } from '../core/models/model.ts';
+import type { Lesson } from '../core/models/lesson.ts';
+import type { ModelBackend, ModelLessons, ModelRequest, OutputForm } from '../core/models/model.ts';
 import { withRemedies } from '../shared/with-remedies.ts';
 import { fitGrammar } from './ollama/fit-grammar.ts';
+import { ownLessons } from './remedies/lesson-memory.ts';
+import { hashOf } from './remedies/hash-content.ts';
 
 /** How much of an output form is enforced: the schema, only that it is JSON, or nothing. */
 type Degree = 'schema' | 'json' | 'none';
@@ -63,27 +64,31 @@ interface Variant {
  * Wraps a backend so that its answer follows `request.output` as far as the backend can enforce it. A backend that refuses the schema, or returns an
  * empty answer under it, is asked for JSON, then for no form at all; a model that only reasons first gets its reasoning disabled. Requests without a
  * form pass unchanged.
- * Refusals are remembered per model and schema, because the schema may be at fault, and one caller's schema must not affect the others. An empty
- * answer by itself teaches nothing about the form. That a model needs its reasoning disabled is remembered per model, unless its reasoning ended at a
- * token limit, which callers set.
+ * Refusals are remembered per model and schema, as far as they are proven. An empty answer by itself teaches nothing about the form. That a model
+ * needs its reasoning disabled is remembered for the caller, whose words may be why it said nothing, unless its reasoning ended at a token limit,
+ * which callers set.
  */
-export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now: () => number = Date.now): ModelBackend {
-  const memory = { max: limits.outputForms, ttl: limits.outputFormMemoryMs, ttlResolution: 0, perf: { now } };
-  const degreesBySchema = new LRUCache<string, Degree>(memory);
-  const reasoningDisabledModels = new LRUCache<string, boolean>(memory);
-
+export function constrainOutput(
+  backend: ModelBackend,
+  dialect: FormDialect,
+  lessonsOf: (model: string) => ModelLessons = ownLessons(),
+): ModelBackend {
   async function answer({ output: form, ...request }: ModelRequest & { output: OutputForm }, emit: Emit<ModelEvent>): Promise<void> {
-    const schemaKey = keyOf(request.model, form);
+    const lessons = lessonsOf(request.model);
+    const known = recallForms(lessons, request, form);
     const first: Variant = {
-      degree: degreesBySchema.get(schemaKey) ?? 'schema',
-      isReasoningDisabled: reasoningDisabledModels.get(request.model) ?? false,
+      degree: degrees.find((degree) => degree === known.form?.change) ?? 'schema',
+      isReasoningDisabled: known.reasoning?.change === 'disabled',
     };
+    for (const lesson of Object.values(known)) if (lessons.isNewTo(lesson, request)) await emit([warningEvent(lesson.warning)]);
     const off = dialect.withoutReasoning(request.parameters);
     let last = first;
     /** The degree that refusals alone have led to; an empty answer does not lower it. */
     let { degree: enforced } = first;
     let mayDisableReasoning = off !== undefined && !first.isReasoningDisabled;
     let isReasoningCut = false;
+    /** Of the last refusal: its words that point at the form. */
+    let pointsAt: string | undefined;
 
     const attempt = (variant: Variant, emitNext: Emit<ModelEvent>): Promise<void> => {
       const reasoningParameters = variant.isReasoningDisabled ? off : undefined;
@@ -108,7 +113,10 @@ export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now
       else {
         // A variant that began with reasoning disabled was never tried with reasoning.
         const next = failed === first && failed.isReasoningDisabled ? failed.degree : nextDegree(failed.degree);
-        if (isRefused && !failed.isReasoningDisabled) enforced = next;
+        if (isRefused && !failed.isReasoningDisabled) {
+          enforced = next;
+          pointsAt = wordsAboutForm(error);
+        }
         last = { degree: next, isReasoningDisabled: false };
       }
       mayDisableReasoning &&= !last.isReasoningDisabled;
@@ -117,9 +125,9 @@ export function constrainOutput(backend: ModelBackend, dialect: FormDialect, now
     }
 
     await withRemedies(first, attempt, { emit, remedy, maxRepeats: Infinity, isAnswer: isSpoken });
-    if (enforced !== first.degree) degreesBySchema.set(schemaKey, enforced);
+    if (enforced !== first.degree) lessons.learn(lessonAboutForm(enforced, form), { request, pointsAt });
     if (last.isReasoningDisabled !== first.isReasoningDisabled && !isReasoningCut)
-      reasoningDisabledModels.set(request.model, last.isReasoningDisabled);
+      lessons.learn(lessonAboutReasoning(last.isReasoningDisabled), { request, pointsAt: undefined, most: 'caller' });
   }
 
   return {
@@ -170,11 +178,35 @@ async function requireText(
   await emit(endings);
 }
 
-/** A hash, so that the key is short however long the schema is. */
-function keyOf(model: string, form: OutputForm): string {
-  return createHash('sha256')
-    .update(JSON.stringify([model, form]))
-    .digest('base64');
+interface KnownForms {
+  form?: Lesson;
+  reasoning?: Lesson;
+}
+
+/** Nothing is hashed unless something is remembered. */
+function recallForms(lessons: ModelLessons, request: ModelRequest, form: OutputForm): KnownForms {
+  const forms = lessons.recall('form', request);
+  const known = forms.length === 0 ? undefined : hashOf(form);
+  const ofForm = forms.find(({ content }) => content === known);
+  const reasoning = lessons.recall('reasoning', request).find(({ change }) => change === 'disabled');
+  return { ...(ofForm && { form: ofForm }), ...(reasoning && { reasoning }) };
+}
+
+function lessonAboutForm(degree: Degree, form: OutputForm): Lesson {
+  const how = degree === 'none' ? 'without one' : 'with less strict enforcement';
+  const message = `The model refuses a form of structured output; it is asked ${how}.`;
+  return { kind: 'form', subject: '', change: degree, content: hashOf(form), warning: { code: 'form_relaxed', message } };
+}
+
+function lessonAboutReasoning(isDisabled: boolean): Lesson {
+  const message = 'The model only reasons where structured output is asked for; its reasoning is disabled there.';
+  return {
+    kind: 'reasoning',
+    subject: '',
+    change: isDisabled ? 'disabled' : 'enabled',
+    content: '',
+    warning: { code: 'form_relaxed', message },
+  };
 }
 
 function nextDegree(degree: Degree): Degree {
@@ -207,4 +239,12 @@ function refusesForm(error: unknown): boolean {
   if (!(error instanceof GatewayError)) return false;
   if (error.code === 'upstream_rejected') return [400, 415, 422, 501].includes(error.status);
   return error.code === 'upstream_error' && /format|schema|grammar|json|structured|runner has unexpectedly stopped/i.test(error.message);
+}
+
+/** The words that can only be about the form, and not about another part of the request. Undefined for a crash, whatever caused it. */
+function wordsAboutForm(error: unknown): string | undefined {
+  if (!(error instanceof GatewayError)) return undefined;
+  return /response_format|json_schema|json_object|guided_json|structured[ _]outputs?|\bgrammar\b|\binvalid (?:json )?schema\b|\binvalid format\b/i.exec(
+    `${error.param ?? ''} ${error.message}`,
+  )?.[0];
 }

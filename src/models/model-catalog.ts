@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { isModelAllowed } from '../core/callers/caller.ts';
 import type { Caller } from '../core/callers/caller.ts';
 import { GatewayError } from '../core/errors.ts';
@@ -6,6 +5,7 @@ import { limits } from '../core/limits.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRecord } from '../core/models/model.ts';
 import type { Embed } from '../core/models/embeddings.ts';
 import type { JsonObject } from '../shared/json.ts';
+import { RefusalMemory } from './remedies/lesson-memory.ts';
 import { waitUnlessAborted } from '../shared/wait-for.ts';
 import { ollamaPullHint } from './ollama/ollama-models.ts';
 
@@ -34,6 +34,8 @@ export interface ModelCatalogOptions {
   backends: CatalogBackend[];
   /** Milliseconds since 1970. */
   now: () => number;
+  /** Default: one of its own. */
+  memory?: RefusalMemory;
 }
 
 export interface BackendReport {
@@ -61,8 +63,6 @@ const failureTtlMs = 5_000;
 /** How long models of the last list are still found after listing fails; the chat will show whether the backend answers. */
 const knownMs = 10 * 60 * 1000;
 const knownIdsInError = 8;
-/** The most refusals remembered; one backend has far fewer models. */
-const maxRefusals = 1_000;
 
 /** Why listing a backend's models failed. */
 interface ListFault {
@@ -83,7 +83,7 @@ interface ListState {
 }
 
 /** One catalog of all backends' models. Lists are cached for `modelListTtlMs`; a backend that does not answer costs only its own models. */
-export function createModelCatalog({ backends, now }: ModelCatalogOptions): ModelCatalog {
+export function createModelCatalog({ backends, now, memory = new RefusalMemory(now) }: ModelCatalogOptions): ModelCatalog {
   const states = backends.map((source): ListState => ({
     source,
     records: new Map(),
@@ -93,22 +93,19 @@ export function createModelCatalog({ backends, now }: ModelCatalogOptions): Mode
     fault: undefined,
     refresh: undefined,
   }));
-  const modelsWithoutTools = new LRUCache<string, true>({
-    max: maxRefusals,
-    ttl: limits.noToolsMemoryMs,
-    ttlResolution: 0,
-    perf: { now },
-  });
 
   const ageOf = (state: ListState): number => now() - state.listedAt;
   const isDue = (state: ListState): boolean => ageOf(state) >= (state.fault === undefined ? limits.modelListTtlMs : failureTtlMs);
 
   function refresh(state: ListState): Promise<void> {
+    const hadFailed = state.fault !== undefined;
     state.refresh ??= listWithin(state.source).then((outcome) => {
       state.records = new Map(outcome.records.map((record) => [record.id, record]));
       state.fault = outcome.fault;
       state.listedAt = now();
       if (outcome.fault === undefined) {
+        // A backend that was away may be another version, or serve other models under the same names.
+        if (hadFailed) memory.forgetBackend(state.source.name);
         state.known = state.records;
         state.knownAt = state.listedAt;
       }
@@ -124,7 +121,7 @@ export function createModelCatalog({ backends, now }: ModelCatalogOptions): Mode
   function publicRecord(state: ListState, record: ModelRecord): ModelRecord {
     const id = publicId(state.source, record.id);
     const listed = { ...record, id };
-    if (!modelsWithoutTools.has(id)) return listed;
+    if (!memory.holds(state.source.name, record.id, 'tools')) return listed;
     return { ...listed, capabilities: (record.capabilities ?? ['completion']).filter((capability) => capability !== 'tools') };
   }
 
@@ -152,6 +149,7 @@ export function createModelCatalog({ backends, now }: ModelCatalogOptions): Mode
         name: record.id,
         backend,
         nativeTools: nativeToolsOf(listed),
+        lessons: memory.of(state.source.name, record.id),
         ...(contextTokens !== undefined && { contextTokens }),
         ...(describe !== undefined && { describe: (signal) => describe(record.id, signal) }),
         ...(embed !== undefined && { embed }),
@@ -223,10 +221,6 @@ export function createModelCatalog({ backends, now }: ModelCatalogOptions): Mode
         }
       }
       return [...byId.values()];
-    },
-
-    rememberNoTools(id) {
-      modelsWithoutTools.set(id, true);
     },
 
     async loaded(signal) {

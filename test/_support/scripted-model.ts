@@ -1,3 +1,4 @@
+import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../src/core/models/model.ts';
 import { GatewayError } from '../../src/core/errors.ts';
@@ -84,8 +85,8 @@ export function calls(...wanted: [name: string, args: unknown][]): ScriptStep[] 
 export function finderOf(
   models: Record<string, ModelBackend>,
   found: Partial<FoundModel> & { owner?: string; isLocal?: boolean } = {},
-): ModelFinder & { forgotten: string[] } {
-  const forgotten: string[] = [];
+): ModelFinder & { readonly forgotten: string[] } {
+  const memory = new RefusalMemory(() => 0);
   const record = (id: string) => ({
     id,
     owner: found.owner ?? 'openai',
@@ -95,13 +96,15 @@ export function finderOf(
     details: {},
   });
   return {
-    forgotten,
+    /** The models that are remembered for everybody as having no tools. */
+    get forgotten() {
+      return memory.remembered().flatMap(({ kind, scope, model }) => (kind === 'tools' && scope === 'everybody' ? [model] : []));
+    },
     async require(id) {
       const backend = models[id];
       if (backend === undefined) throw new GatewayError('model_not_found', `There is no model ${id}.`);
-      return { record: record(id), name: id, backend, nativeTools: found.nativeTools ?? 'unknown' };
+      return { record: record(id), name: id, backend, nativeTools: found.nativeTools ?? 'unknown', lessons: memory.of('scripted', id) };
     },
     list: async () => Object.keys(models).map(record),
-    rememberNoTools: (id) => void forgotten.push(id),
   };
 }

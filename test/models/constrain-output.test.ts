@@ -5,6 +5,7 @@ import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelRequest, OutputForm } from '../../src/core/models/model.ts';
 import { limits } from '../../src/core/limits.ts';
 import { constrainOutput, ollamaForms, openAiForms, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
+import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
 import { createOllama } from '../../src/models/ollama/ollama.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { directSend } from '../_support/direct-send.ts';
@@ -27,7 +28,8 @@ afterEach(async () => {
 async function run(turns: ScriptStep[][], questions: { model?: string; at?: number; output?: OutputForm }[] = [{}]) {
   const model = new ScriptedModel(...turns);
   let time = 0;
-  const backend = constrainOutput(model, openAiForms, () => time);
+  const memory = new RefusalMemory(() => time);
+  const backend = constrainOutput(model, openAiForms, (name) => memory.of('backend', name));
   const events: ModelEvent[] = [];
   for (const { model: name = 'm', at = 0, output: form = output } of questions) {
     time = at;
@@ -72,7 +74,7 @@ describe('a form of the answer', () => {
   });
 
   test('is tried again after an hour', async () => {
-    const times = [{ at: 1 }, { at: limits.outputFormMemoryMs }, { at: limits.outputFormMemoryMs + 2 }];
+    const times = [{ at: 1 }, { at: limits.lessonMemoryMs }, { at: limits.lessonMemoryMs + 2 }];
     expect((await run([[refusal], says('a'), says('b'), says('c')], times)).forms).toEqual([
       'json_schema',
       'json_object',
@@ -82,7 +84,7 @@ describe('a form of the answer', () => {
   });
 
   test('is forgotten for the model that was learned first when there are too many', async () => {
-    const learned = Array.from({ length: limits.outputForms + 1 }, (_, index) => ({ model: `m${index}` }));
+    const learned = Array.from({ length: limits.rememberedLessons + 1 }, (_, index) => ({ model: `m${index}` }));
     const turns = [...learned.flatMap(() => [[refusal], says('a')]), says('b'), says('c')];
     const { forms } = await run(turns, [...learned, { model: 'm1' }, { model: 'm0' }]);
     expect(forms.slice(-2)).toEqual(['json_object', 'json_schema']);

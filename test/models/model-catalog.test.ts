@@ -1,6 +1,8 @@
 import { GatewayError } from '../../src/core/errors.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
+import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
+import { askModel } from '../_support/model-answers.ts';
 import type { ModelBackend, ModelRecord } from '../../src/core/models/model.ts';
 import { createModelCatalog } from '../../src/models/model-catalog.ts';
 import type { CatalogBackend } from '../../src/models/model-catalog.ts';
@@ -231,8 +233,11 @@ describe('a model', () => {
   ])('with %j that refused functions is shown without them for an hour', async (stated, shown, later) => {
     const backend = new ScriptedList('one', ['a'], 'x');
     backend.capabilities = stated;
-    const catalog = catalogOf(backend);
-    catalog.rememberNoTools('x/a');
+    const memory = new RefusalMemory(() => time);
+    const catalog = createModelCatalog({ backends: [backend], now: () => time, memory });
+    const warning = { code: 'tools_unsupported', message: 'No tools.' };
+    const lesson = { kind: 'tools', subject: '', change: 'left out', content: '', warning } as const;
+    memory.of('one', 'a').learn(lesson, { request: askModel(), pointsAt: 'does not support tools' });
     expect(await catalog.require('x/a', signal)).toMatchObject({ nativeTools: 'no' });
     expect(await catalog.list(signal)).toMatchObject([{ id: 'x/a', capabilities: shown }]);
     time += 60 * 60 * 1000 + 1;

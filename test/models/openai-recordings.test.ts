@@ -13,7 +13,7 @@ const tools = ['get_time', 'get_weather'].map((name) => ({ name, description: ''
 
 async function ask(send: SendOutbound, choices = 1): Promise<ModelEvent[]> {
   let count = 0;
-  const backend = createOpenAiBackend(connection, send, () => `own_${(count += 1)}`);
+  const backend = createOpenAiBackend(connection, send, { makeId: () => `own_${(count += 1)}` });
   return Array.fromAsync(answerOf(backend, askModel({ tools, parameters: choices === 1 ? {} : { n: choices } })));
 }
 

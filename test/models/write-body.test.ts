@@ -18,7 +18,7 @@ it.each([
   ['with both and a choice', { tools: [spec], callerTools: [hosted], toolChoice: 'auto', parallelToolCalls: false }],
 ])('writes the body %s as JSON.stringify does, each time', (_, options) => {
   const request = askModel(options);
-  for (const body of [toChatBody(request, true), toChatBody(request, false), toChatBody(request, true)])
+  for (const body of [toChatBody(request), toChatBody({ ...request, asksForUsage: false }), toChatBody(request)])
     expect(writeBody(body)).toBe(JSON.stringify(body));
   const forOllama = { model: 'm', stream: true, tools: toOllamaTools(request) as unknown as JsonObject[] };
   expect(writeBody(forOllama)).toBe(JSON.stringify(forOllama));

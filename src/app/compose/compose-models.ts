@@ -1,7 +1,7 @@
 import type { AppContext } from '../app-context.ts';
 import type { Config } from '../config/config.ts';
 import { invalidField } from '../../core/errors.ts';
-import type { ModelBackend } from '../../core/models/model.ts';
+import type { LessonMemory, ModelBackend, ModelLessons } from '../../core/models/model.ts';
 import { passedPaths } from '../../core/models/pass-on.ts';
 import type { PassedPath, PassOn } from '../../core/models/pass-on.ts';
 import type { PresetFinder } from '../../core/models/preset.ts';
@@ -16,11 +16,14 @@ import { createOpenAiBackend, embedTexts, listOpenAiModels } from '../../models/
 import type { OpenAiConnection } from '../../models/openai/openai-compatible.ts';
 import { passOn } from '../../models/openai/pass-on.ts';
 import { writeBody } from '../../models/write-body.ts';
+import { RefusalMemory } from '../../models/remedies/lesson-memory.ts';
 import { repairFunctions } from '../../models/schema-profiles/repair-functions.ts';
 import { profileOf } from '../../models/schema-profiles/to-profile.ts';
 
 export interface Models {
   models: ModelCatalog;
+  /** What refusals by backends have taught. */
+  lessons: LessonMemory;
   passOn: PassOn;
 }
 
@@ -29,10 +32,12 @@ export function composeModels(
   { config, now }: AppContext,
   { presets, send, backends }: { presets: PresetFinder; send: SendOutbound; backends: CatalogBackend[] | undefined },
 ): Models {
-  const { backends: configured, routes } = createBackends(config, send);
-  const models = withPresets(createModelCatalog({ backends: backends ?? configured, now }), presets);
+  const memory = new RefusalMemory(now);
+  const { backends: configured, routes } = createBackends(config, send, memory);
+  const models = withPresets(createModelCatalog({ backends: backends ?? configured, now, memory }), presets);
   return {
     models,
+    lessons: memory,
     async passOn({ path, model, content, signal, caller }) {
       if ((await presets.find(model)) !== undefined) {
         throw invalidField('model', `"${model.slice(0, 200)}" is a preset, which can only chat. Name a model of a backend instead.`);
@@ -61,22 +66,23 @@ interface Backends {
 }
 
 /** The configured backends. Without any, the demo model too; an Ollama at the default address does not count as configured. */
-export function createBackends(config: Config, send: SendOutbound): Backends {
+export function createBackends(config: Config, send: SendOutbound, memory: RefusalMemory = new RefusalMemory()): Backends {
   const { firstByteTimeoutMs, idleTimeoutMs } = config;
   const routes: Backends['routes'] = new Map();
   const backends = config.backends.map((entry): CatalogBackend => {
     const { kind, name, url, prefix, schemas, isExplicit } = entry;
     const connection = { ...entry, key: entry.key, baseUrl: url, firstByteTimeoutMs, idleTimeoutMs };
     const common = { name, isOptional: !isExplicit, ...(prefix !== undefined && { prefix }) };
+    const lessonsOf = (model: string): ModelLessons => memory.of(name, model);
     if (kind === 'ollama') {
       const ollama = createOllama(connection, send);
-      const backend = constrainOutput(repairFunctions(ollama.backend, 'ollama'), ollamaForms);
+      const backend = constrainOutput(repairFunctions(ollama.backend, 'ollama', lessonsOf), ollamaForms, lessonsOf);
       // Ollama serves OpenAI's embeddings below /v1.
       routes.set(backend, { connection: { ...connection, baseUrl: `${url}/v1` }, paths: ['/embeddings'] });
       return { ...common, isLocal: true, ...ollama, backend };
     }
-    const repaired = repairFunctions(createOpenAiBackend(connection, send), schemas ?? profileOf(url));
-    const backend = constrainOutput(repaired, openAiForms);
+    const repaired = repairFunctions(createOpenAiBackend(connection, send, { memory }), schemas ?? profileOf(url), lessonsOf);
+    const backend = constrainOutput(repaired, openAiForms, lessonsOf);
     routes.set(backend, { connection, paths: passedPaths });
     const list: CatalogBackend['list'] = (signal) => listOpenAiModels(connection, send, signal);
     return { ...common, isLocal: false, backend, list, embed: embedTexts(connection, send) };

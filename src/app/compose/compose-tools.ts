@@ -1,4 +1,5 @@
 import type { CallBrowser } from '../../core/tools/browser-call.ts';
+import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { RunSubAgent } from '../../core/tools/tool.ts';
 import { createHistoryTool } from '../../tools/catalog/history-tool.ts';
@@ -16,6 +17,7 @@ export interface ToolParts {
   extensions: Extensions;
   runSubAgent: RunSubAgent;
   send: SendOutbound;
+  lessons: LessonMemory;
   callBrowser: CallBrowser;
   /** Identifies this gateway to other gateways, and to itself, to detect loops. */
   gatewayId: string;
@@ -23,7 +25,7 @@ export interface ToolParts {
 
 /** The catalog of tools: tool servers, MCP servers, the operator's functions, presets, and the search of stored chats. */
 export function composeTools({ config, logger, now }: AppContext, parts: ToolParts): ToolCatalog {
-  const { storage, extensions, runSubAgent, send, callBrowser, gatewayId } = parts;
+  const { storage, extensions, runSubAgent, send, lessons, callBrowser, gatewayId } = parts;
   const history = config.storeChats ? [createHistoryTool(storage.chats)] : [];
   return createToolCatalog({
     registry: storage.registry,
@@ -31,6 +33,7 @@ export function composeTools({ config, logger, now }: AppContext, parts: ToolPar
     oauthClients: storage.oauthClients,
     publicUrl: config.publicUrl,
     send,
+    lessons,
     clientVersion: version,
     gatewayId,
     callBrowser,

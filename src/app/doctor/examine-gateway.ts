@@ -1,4 +1,5 @@
 import type { Finding, Section } from '../../core/finding.ts';
+import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { isLoopbackName } from '../../http/auth/authenticate.ts';
@@ -10,6 +11,7 @@ import { weakAdminKey } from '../startup-warnings.ts';
 import type { FunctionExamination } from './examine-functions.ts';
 import { examineIssuer } from './examine-issuer.ts';
 import { examineFolder, examineNode } from './examine-machine.ts';
+import { examineLessons } from './examine-lessons.ts';
 import { examineModels } from './examine-models.ts';
 import { examinePresets } from './examine-presets.ts';
 import { examineSignIn } from './examine-sign-in.ts';
@@ -34,6 +36,8 @@ export interface ExaminedParts {
   /** The address that it listens on. */
   examineAddress: () => Promise<Finding[]>;
   examineFunctions: () => Promise<FunctionExamination>;
+  /** What the gateway that serves has learned from refusals by backends. */
+  lessons?: LessonMemory;
   /** What a server whose process runs already does, so that it is not started twice. */
   findRunning?: (record: ToolServerRecord) => Promise<Finding | undefined>;
   /** Ends the examination; what has not answered by then is a finding. */
@@ -66,7 +70,7 @@ export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
     { title: 'This machine', findings: [examineNode(process.versions.node), folder, ...address] },
     { title: 'Access', findings: [examineAccess(config, store.keys), ...issuer, ...signIn] },
     parts.settings,
-    { title: 'Models', findings: models.findings },
+    { title: 'Models', findings: [...models.findings, ...examineLessons(parts.lessons)] },
     { title: 'Tool servers', findings: [...store.findings, ...toolServers] },
     { title: 'Functions and hooks', findings: functions.findings },
     { title: 'Presets', findings: presets },

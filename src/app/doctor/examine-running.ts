@@ -1,4 +1,5 @@
 import type { Finding, Section } from '../../core/finding.ts';
+import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import type { CatalogBackend } from '../../models/model-catalog.ts';
@@ -21,6 +22,7 @@ export interface ExaminedRunning {
   backends: CatalogBackend[] | undefined;
   unknownVariables: readonly string[];
   servers: ToolCatalog['servers'];
+  lessons: LessonMemory;
   loaded: Extensions['loaded'];
   /** Undefined until the gateway listens. */
   boundPort: () => number | undefined;
@@ -28,7 +30,7 @@ export interface ExaminedRunning {
 
 /** Examines the gateway that this process serves: with its own store, which stays open, and without starting anything twice. */
 export function examineRunning(running: ExaminedRunning, signal: AbortSignal): Promise<Section[]> {
-  const { config, registry, send, backends, unknownVariables, servers, loaded, boundPort } = running;
+  const { config, registry, send, backends, unknownVariables, servers, lessons, loaded, boundPort } = running;
   const url = localUrl({ host: config.host, port: boundPort() ?? config.port });
   return examineGateway({
     config,
@@ -42,6 +44,7 @@ export function examineRunning(running: ExaminedRunning, signal: AbortSignal): P
     settings: { title: 'Settings', findings: unknownVariables.map(unknownVariable) },
     examineAddress: async () => [ok(`Serves at ${url}`)],
     examineFunctions: async () => describeLoaded(await loaded()),
+    lessons,
     findRunning: (record) => describeProcess(record, servers),
     signal,
   });

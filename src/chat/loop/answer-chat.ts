@@ -5,7 +5,7 @@ import type { ChatEvent, ChatMessage, ChatRequest, MessageContent } from '../../
 import type { JsonObject } from '../../shared/json.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { FoundModel, ModelFinder } from '../../core/models/model.ts';
+import type { FoundModel, ModelFinder, ModelRequest } from '../../core/models/model.ts';
 import type { Conversation, RunContext } from '../../core/runs/run.ts';
 import type { Tool, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
@@ -16,7 +16,7 @@ import { answerFromResults } from '../modes/native/answer-from-results.ts';
 import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
 import { backendInMode } from '../modes/backend-in-mode.ts';
 import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
-import { chooseMode, parseMode } from '../modes/choose-mode.ts';
+import { chooseMode, parseMode, withoutNativeCalls } from '../modes/choose-mode.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import { sourceOfFile } from '../results/cite-sources.ts';
 import { inlineToolResults } from '../results/inline-tool-results.ts';
@@ -26,7 +26,8 @@ import type { RunTranscripts } from '../suspend/run-transcripts.ts';
 import { expandTemplate, createTemplateBudget, templateValues } from './expand-template.ts';
 import { withModelHooks } from '../hooks/hook-model.ts';
 import { reportModelRequests } from './report-model-requests.ts';
-import { isRefusalByModel } from '../modes/learn-no-tools.ts';
+import { learnNoTools, noToolsWarning, recallNoTools } from '../modes/learn-no-tools.ts';
+import { originOf } from './request-origin.ts';
 import { runChat } from './run-chat.ts';
 import type { ChatRun, Handoff } from './run-chat.ts';
 import { contextOf, injectFileContext } from '../results/inject-file-context.ts';
@@ -91,12 +92,13 @@ export async function answerChat(
     );
   }
 
-  const choice = resumed?.loop.choice ?? chooseMode(mode, model);
+  const known = mode === 'auto' && resumed === undefined ? recallNoTools(model, nativeRequest({ request, model, run, offer })) : undefined;
+  const choice = known === undefined ? (resumed?.loop.choice ?? chooseMode(mode, model)) : withoutNativeCalls(chooseMode(mode, model));
   const isPlain = offer.tools.size === 0 && resumed === undefined;
   const sources = resumed?.sources ?? request.files.map(sourceOfFile);
   const slow = emit([
     { type: 'run-event', event: { type: 'run.start', data: startData({ request, offer, run }, choice) } },
-    ...[...(request.warnings ?? []), ...offer.warnings].map(warningEvent),
+    ...[...(request.warnings ?? []), ...offer.warnings, ...(known === undefined || isPlain ? [] : [known.warning])].map(warningEvent),
     ...(resumed === undefined ? (offer.lists ?? []) : []).map((list): ChatEvent => ({ type: 'tool-list', list })),
     ...sources.map((source): ChatEvent => ({ type: 'source', source })),
   ]);
@@ -170,12 +172,15 @@ function expandContent(content: MessageContent, expand: (template: string) => st
   return content.map((part) => (part.type === 'text' && typeof part.text === 'string' ? { ...part, text: expand(part.text) } : part));
 }
 
+const noTools: ReadonlyMap<string, Tool> = new Map();
+
 /** Without tools of the gateway the request goes to the backend unchanged, with all its choices. */
 function passThrough({ request, run, model, withFiles, services }: Preparation, emit: Emit<ChatEvent>): Promise<void> {
   const reporting = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
   const backend = withModelHooks(reporting(model.backend), { hooks: services.runtime?.hooks, run }, 'answer');
   const messages = withFiles(request.messages);
-  return backend.answer({ ...backendRequest(request, model, run), messages, tools: [] }, emit);
+  const origin = originOf(run.caller, noTools);
+  return backend.answer({ ...backendRequest(request, model, run), messages, tools: [], origin }, emit);
 }
 
 interface Preparation {
@@ -191,22 +196,40 @@ interface Preparation {
   change: ChangeRequest | undefined;
 }
 
-/** In `auto`, a backend's refusal of tools is remembered, and the request is answered with a selection instead. */
-function withFallback(preparation: Preparation, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
-  return withRemedies(choice, (next, emitNext: Emit<ChatEvent>) => runInMode(preparation, next, emitNext), {
-    emit,
-    async remedy(error): Promise<ModeChoice | undefined> {
-      if (!choice.mayFallBack || !(error instanceof GatewayError) || error.code !== 'tools_unsupported') return undefined;
-      learnNoTools(error, preparation);
-      const message = `The backend has no native tool calls for ${preparation.request.model}; tools are chosen by a selection prompt.`;
-      await emit([warningEvent({ code: 'tools_unsupported', message })]);
-      return { ...choice, path: 'prompt', mayFallBack: false };
+/** In `auto`, a request whose tools a backend refuses is answered with a selection instead. If that succeeds, the refusal is remembered. */
+function withFallback(preparation: Preparation, first: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
+  return withRemedies<ModeAttempt, ChatEvent, Handoff | undefined>(
+    { choice: first },
+    ({ choice, refusal }, emitNext) => {
+      const answering = runInMode(preparation, choice, emitNext);
+      return refusal === undefined ? answering : answering.then((handoff) => learnFrom(refusal, preparation, handoff));
     },
-  });
+    {
+      emit,
+      async remedy(error): Promise<ModeAttempt | undefined> {
+        if (!first.mayFallBack || !(error instanceof GatewayError) || error.code !== 'tools_unsupported') return undefined;
+        await emit([warningEvent(noToolsWarning(preparation.request.model))]);
+        return { choice: withoutNativeCalls(first), refusal: error };
+      },
+    },
+  );
 }
 
-function learnNoTools(refusal: GatewayError, { request, offer, services, model }: Preparation): void {
-  if (isRefusalByModel(refusal, request, offer)) services.models.rememberNoTools(model.record.id);
+interface ModeAttempt {
+  choice: ModeChoice;
+  /** Of the attempt before. */
+  refusal?: GatewayError;
+}
+
+function learnFrom(refusal: GatewayError, preparation: Preparation, handoff: Handoff | undefined): Handoff | undefined {
+  learnNoTools(preparation.model, refusal, nativeRequest(preparation));
+  return handoff;
+}
+
+/** The first request of a run in native mode. */
+function nativeRequest({ request, model, run, offer }: Pick<Preparation, 'request' | 'model' | 'run' | 'offer'>): ModelRequest {
+  const tools = Array.from(offer.tools.values(), ({ spec }) => spec);
+  return { ...backendRequest(request, model, run), messages: request.messages, tools, origin: originOf(run.caller, offer.tools) };
 }
 
 async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
@@ -219,7 +242,7 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
   const wrapping = { model, reporting, models: services.models, settings, variables, withFiles, isHandover, offer, hooked };
   const wrapped = backendInMode({ ...wrapping, newCallId, caller: run.caller, signal: run.signal }, choice, emit);
   const inMode = wrapped instanceof Promise ? await wrapped : wrapped;
-  const onRefusal = (refusal: GatewayError): void => learnNoTools(refusal, preparation);
+  const onRefusal = (refusal: GatewayError, refused: ModelRequest): void => learnNoTools(preparation.model, refusal, refused);
   const answering = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;
   const isSelection = choice.path === 'prompt';
   const isOnce = isSelection || choice.isSingleCall;

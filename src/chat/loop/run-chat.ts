@@ -2,9 +2,10 @@ import { warningEvent } from '../../core/chat/caller-warning.ts';
 import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import type { ChatEvent, ChatMessage, FinishReason, ToolCall } from '../../core/chat/chat.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
+import type { ModelBackend, ModelRequest, RequestOrigin } from '../../core/models/model.ts';
 import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
+import { originOf } from './request-origin.ts';
 import { requestLastAnswer, requestModel } from './request-model.ts';
 import type { Turn } from './request-model.ts';
 import { offerCalledTools, offerDescriber, offerFoundTools } from './deferred-tools.ts';
@@ -347,6 +348,7 @@ interface Loop {
   /** The most bytes of one result that the model gets. */
   shareBytes: number;
   budget: RoundBudget;
+  origin: RequestOrigin;
   separator: TurnSeparator;
   /** Whether the forced `tool_choice` has not been fulfilled yet. */
   isChoiceOpen: boolean;
@@ -379,6 +381,7 @@ function beginLoop(chat: ChatRun, emit: Emit<ChatEvent>): Loop {
     scope,
     shareBytes: resultShareBytes(chat.contextTokens),
     budget: createRoundBudget({ ...chat, now: chat.settings.now }, resumed?.budget),
+    origin: originOf(chat.settings.run.caller, tools),
     separator: createTurnSeparator(),
     isChoiceOpen: resumed?.isChoiceOpen ?? true,
   };
@@ -431,7 +434,7 @@ function requestTurn(loop: Loop): Promise<Turn> {
   return choice === undefined ? requestModel(chat.backend, request, emit) : requestCall(chat.backend, request, { choice, emit });
 }
 
-function requestFor({ chat, messages, tools, budget }: Loop): ModelRequest {
+function requestFor({ chat, messages, tools, budget, origin }: Loop): ModelRequest {
   const { model, callerTools, parallelToolCalls, parameters, stream, settings, maxRounds } = chat;
   return {
     model,
@@ -444,6 +447,7 @@ function requestFor({ chat, messages, tools, budget }: Loop): ModelRequest {
     parameters,
     stream,
     signal: settings.run.signal,
+    origin,
     purpose: { type: 'round', round: budget.used().rounds + 1, maxRounds },
   };
 }

@@ -43,3 +43,8 @@ export function chooseMode(mode: Mode, model: FoundModel): ModeChoice {
   const path = model.nativeTools === 'no' ? 'prompt' : 'native';
   return { path, mayFallBack: path === 'native', isSingleCall };
 }
+
+/** For a model whose backend refuses tools. */
+export function withoutNativeCalls(choice: ModeChoice): ModeChoice {
+  return { ...choice, path: 'prompt', mayFallBack: false };
+}

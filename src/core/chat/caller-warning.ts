@@ -13,6 +13,9 @@ const harmlessCodes: ReadonlySet<unknown> = new Set([
   'call_not_rescued',
   'task_model_unavailable',
   'tools_unsupported',
+  'parameter_renamed',
+  'usage_unavailable',
+  'form_relaxed',
   'kept_for_retry',
 ]);
 

@@ -1,6 +1,7 @@
 import type { Caller } from '../callers/caller.ts';
 import type { ChatMessage, ModelEvent, TextCompletion } from '../chat/chat.ts';
 import type { Embed } from './embeddings.ts';
+import type { Lesson, LessonKind, RememberedLesson } from './lesson.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
@@ -27,10 +28,21 @@ export interface ModelRequest {
   /** The JSON that the answer has to be. A backend enforces it as far as it can, and otherwise ignores it. */
   output?: OutputForm;
   completion?: TextCompletion | undefined;
+  /** Absent: what its refusal teaches is attributed to nobody in particular. */
+  origin?: RequestOrigin;
+  /** False: usage is not asked for in streams. */
+  asksForUsage?: false;
   /** For the log of the run; no backend looks at it. */
   purpose?: RequestPurpose;
   /** Called by a backend before it repeats the request in another way; `fault`: how the server refused the one before, if it did. */
   onRepeat?: (next: ModelRequest, fault?: unknown) => void;
+}
+
+/** Who makes a request, and where its functions come from. One object serves a whole run. */
+export interface RequestOrigin {
+  readonly callerId: string;
+  /** `isOwn`: the request itself brought the tool server. Undefined for a function that is not offered. */
+  sourceOf(functionName: string): { server: string; isOwn: boolean } | undefined;
 }
 
 /** A JSON Schema in the subset that grammars and structured outputs share: one type each, closed objects, no references. */
@@ -51,6 +63,36 @@ export interface ModelBackend {
    * @throws GatewayError (`upstream_*`, `tools_unsupported`) before or between events; the signal's reason when aborted.
    */
   answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void>;
+}
+
+/** What was refused, so that it can be judged who may have caused it. */
+export interface Proof {
+  /** The request that was refused, with what the lesson changes. */
+  request: ModelRequest;
+  /** The words of the refusal that point at what the lesson changes. Undefined: it may as well be about something else. */
+  pointsAt: string | undefined;
+  /** The most that the lesson may be remembered for. Default: everybody. */
+  most?: 'caller';
+}
+
+/** What refusals by the backend of one model have taught. */
+export interface ModelLessons {
+  /** The lessons that hold for this request. Costs next to nothing while nothing is remembered for the model. */
+  recall(kind: LessonKind, request: ModelRequest): readonly Lesson[];
+  /**
+   * Remembers a lesson after the request has succeeded with this change: for everybody if the refusal points at what is changed in its own words and
+   * nothing that the caller brought could be the cause; for the caller and the same parts of their own if those could be; otherwise for the run.
+   */
+  learn(lesson: Lesson, proof: Proof): void;
+  /** Whether a lesson has not been shown in this run yet; it counts as shown from then on. */
+  isNewTo(lesson: Lesson, request: ModelRequest): boolean;
+}
+
+/** All that refusals have taught, for reports and the doctor. */
+export interface LessonMemory {
+  remembered(): RememberedLesson[];
+  /** Clears the lessons about functions of a registered tool server. */
+  forgetServer(id: string): void;
 }
 
 /** A model in the catalog. */
@@ -77,6 +119,7 @@ export interface FoundModel {
   backend: ModelBackend;
   /** Whether native tool calls work: reported by the backend, learned from a refusal, or unknown, which counts as yes. */
   nativeTools: 'yes' | 'no' | 'unknown';
+  lessons: ModelLessons;
   /** The context size, if the backend reports it. It decides where results are truncated. */
   contextTokens?: number;
   /** What its Ollama says about it (`POST /api/show`); absent for models of other backends, and presets. */
@@ -93,6 +136,4 @@ export interface ModelFinder {
   require(id: string, signal: AbortSignal, caller?: Pick<Caller, 'models'>): MaybePromise<FoundModel>;
   /** The models of all reachable backends. An unreachable backend delays the list by at most `limits.modelListTimeoutMs`. */
   list(signal: AbortSignal): Promise<ModelRecord[]>;
-  /** Remembers for an hour that a backend refused tools for this model. */
-  rememberNoTools(id: string): void;
 }

@@ -183,6 +183,8 @@ export interface Tool {
   /** For events: the id of a registered server; of one that the request supplied its URL, or the label of an MCP server. */
   readonly server: string;
   readonly kind: 'openapi' | 'browser' | 'function' | 'mcp' | 'preset';
+  /** Its server came with the request; absent: it is registered, or the gateway's own. */
+  readonly isFromRequest?: true;
   /** The request of a call, as `POST http://host/path`; undefined if it is unknown or not an HTTP request. */
   readonly endpoint?: string;
   /** The request of a call with these arguments, as `POST http://host/path/5?dry=true`, without credentials; undefined if it cannot be built. */

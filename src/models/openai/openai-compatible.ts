@@ -6,39 +6,48 @@ import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { isJsonObject } from '../../shared/json.ts';
-import { withRemedies } from '../../shared/with-remedies.ts';
 import { emitAnswer } from '../answer-stream.ts';
 import { BackendClient } from '../backend-client.ts';
 import type { BackendConnection } from '../backend-client.ts';
 import { OutputLimit } from '../output-limit.ts';
 import { readVectors } from '../read-vectors.ts';
 import { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
+import { applyRemedies } from '../remedies/apply-remedies.ts';
+import { RefusalMemory } from '../remedies/lesson-memory.ts';
 import { makeCallId } from '../tool-call-assembler.ts';
-import { foreignStreamOptions, toChatBody, toCompletionBody } from './openai-messages.ts';
+import { toChatBody, toCompletionBody } from './openai-messages.ts';
 import { toModelRecords } from './openai-model-list.ts';
 import { ChatStream, toPayload } from './read-chat-stream.ts';
-import { RefusedParameters } from './refused-parameters.ts';
+import { parameterRemedy, usageRemedy, withoutMark } from './refused-parameters.ts';
 import { CompletionReader } from './completion-reader.ts';
 import { toUsage } from './to-usage.ts';
 
 /** `baseUrl` is such as `https://api.openai.com/v1`. `name`: the backend's name in error messages, which never contain its address. */
 export type OpenAiConnection = BackendConnection & { key: string | undefined; name?: string };
 
-/** A backend with OpenAI's chat completions API, and perhaps its older completions. `makeId` generates ids of calls that came without one. */
-export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutbound, makeId: () => string = makeCallId): ModelBackend {
+export interface OpenAiBackendOptions {
+  /** Generates ids of calls that came without one. */
+  makeId?: () => string;
+  /** Default: one of its own. */
+  memory?: RefusalMemory;
+}
+
+/** A backend with OpenAI's chat completions API, and perhaps its older completions. */
+export function createOpenAiBackend(
+  connection: OpenAiConnection,
+  send: SendOutbound,
+  { makeId = makeCallId, memory = new RefusalMemory() }: OpenAiBackendOptions = {},
+): ModelBackend {
   const client = clientOf(connection, send);
   const templates = new ReasoningTemplateCache();
-  const refused = new RefusedParameters();
-  let takesStreamOptions = true;
 
-  function answer({ request: given, asksForUsage }: Attempt, emit: Emit<ModelEvent>): Promise<void> {
-    const parameters = refused.fit(given);
-    const request = parameters === given.parameters ? given : { ...given, parameters };
+  function answer(given: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    const request = withoutMark(given);
     const { model, signal } = request;
     const { completion } = request;
     const isContinuation = completion !== undefined;
     const expected = { model, toolNames: namesOf(request), choices: choicesOf(request), templates, makeCallId: makeId, isContinuation };
-    const body = isContinuation ? toCompletionBody(request, completion, asksForUsage) : toChatBody(request, asksForUsage);
+    const body = isContinuation ? toCompletionBody(request, completion) : toChatBody(request);
     return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, body }, async (response) => {
       const kind = kindOf(response);
       if (kind === undefined) throw client.invalid('answers with neither JSON nor an event stream');
@@ -50,33 +59,15 @@ export function createOpenAiBackend(connection: OpenAiConnection, send: SendOutb
     });
   }
 
-  const answerOrExplain: typeof answer = (attempt, emit) =>
-    attempt.request.completion === undefined
-      ? answer(attempt, emit)
-      : answer(attempt, emit).catch((error: unknown) => {
-          throw withoutCompletions(error, client) ?? error;
-        });
-
-  return {
+  const answerOrExplain: ModelBackend = {
     answer: (request, emit) =>
-      withRemedies({ request, asksForUsage: takesStreamOptions && request.stream }, answerOrExplain, {
-        emit,
-        // Its stream options, its limit and its effort may be refused, one after the other.
-        maxRepeats: 3,
-        remedy(error, attempt) {
-          if (refused.learn(error, request)) return { ...attempt };
-          const { asksForUsage } = attempt;
-          if (!asksForUsage || !refusesOurStreamOptions(error, request)) return undefined;
-          takesStreamOptions = false;
-          return { request, asksForUsage: false };
-        },
-      }),
+      request.completion === undefined
+        ? answer(request, emit)
+        : answer(request, emit).catch((error: unknown) => {
+            throw withoutCompletions(error, client) ?? error;
+          }),
   };
-}
-
-interface Attempt {
-  request: ModelRequest;
-  asksForUsage: boolean;
+  return applyRemedies(answerOrExplain, [parameterRemedy, usageRemedy], (model) => memory.of(client.name, model));
 }
 
 /** Many servers have chats alone. */
@@ -110,13 +101,6 @@ function namesOf(request: ModelRequest): ReadonlySet<string> {
 function choicesOf(request: ModelRequest): number {
   const wanted = Number(request.parameters['n'] ?? 1);
   return wanted > 1 ? wanted : 1;
-}
-
-/** If the caller set options too, the refusal may be about those, so it is passed on. */
-function refusesOurStreamOptions(fault: unknown, request: ModelRequest): boolean {
-  if (!(fault instanceof GatewayError) || (fault.status !== 400 && fault.status !== 422)) return false;
-  if (Object.keys(foreignStreamOptions(request.parameters['stream_options'])).length > 0) return false;
-  return /stream_options|include_usage/.test(`${fault.param ?? ''} ${fault.message}`);
 }
 
 /** `GET {baseUrl}/models`. Capabilities are only set if the backend reports them. */

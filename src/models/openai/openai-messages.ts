@@ -14,7 +14,7 @@ const ownStreamOptions = new Set(['include_events']);
  * The body of `POST /chat/completions`. Unknown parameters pass through; `stream_options` is sent only with a stream, because OpenAI refuses it
  * otherwise, and never to a backend that is known to refuse it.
  */
-export function toChatBody(request: ModelRequest, takesStreamOptions: boolean): JsonObject {
+export function toChatBody(request: ModelRequest): JsonObject {
   const { stream_options: streamOptions, ...parameters } = withoutOllamaOnly(request.parameters);
   const tools = [...request.tools.map(toFunctionEntry), ...request.callerTools];
   return {
@@ -22,7 +22,7 @@ export function toChatBody(request: ModelRequest, takesStreamOptions: boolean): 
     model: request.model,
     messages: request.messages.map((message) => toWireMessage(message)),
     stream: request.stream,
-    ...(request.stream && takesStreamOptions ? { stream_options: { ...foreignStreamOptions(streamOptions), include_usage: true } } : {}),
+    ...(asksForUsage(request) ? { stream_options: { ...foreignStreamOptions(streamOptions), include_usage: true } } : {}),
     ...(tools.length === 0 || request.toolChoice === undefined ? {} : { tool_choice: request.toolChoice }),
     ...(tools.length === 0 || request.parallelToolCalls === undefined ? {} : { parallel_tool_calls: request.parallelToolCalls }),
     ...(tools.length === 0 ? {} : { tools }),
@@ -32,7 +32,7 @@ export function toChatBody(request: ModelRequest, takesStreamOptions: boolean): 
 /**
  * The body of `POST /completions`. @throws GatewayError `invalid_request` for fields of Ollama that change what is asked, and for images
  */
-export function toCompletionBody(request: ModelRequest, completion: TextCompletion, takesStreamOptions: boolean): JsonObject {
+export function toCompletionBody(request: ModelRequest, completion: TextCompletion): JsonObject {
   const { stream_options: streamOptions, reasoning_effort: _effort, ...parameters } = withoutOllamaOnly(request.parameters);
   const { suffix, ollama = {} } = completion;
   for (const field of ['template', 'context'])
@@ -47,8 +47,12 @@ export function toCompletionBody(request: ModelRequest, completion: TextCompleti
     prompt: textOf(content),
     ...(suffix !== undefined && { suffix }),
     stream: request.stream,
-    ...(request.stream && takesStreamOptions ? { stream_options: { ...foreignStreamOptions(streamOptions), include_usage: true } } : {}),
+    ...(asksForUsage(request) ? { stream_options: { ...foreignStreamOptions(streamOptions), include_usage: true } } : {}),
   };
+}
+
+export function asksForUsage(request: ModelRequest): boolean {
+  return request.stream && request.asksForUsage !== false;
 }
 
 /** The caller's `stream_options`, without those that the gateway handles itself. */

@@ -1,48 +1,109 @@
-import { LRUCache } from 'lru-cache';
 import { derivedNames, derivedParameters } from '../../core/chat/derived-parameters.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
+import type { GatewayError } from '../../core/errors.ts';
+import type { Lesson } from '../../core/models/lesson.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import { hashOf } from '../remedies/hash-content.ts';
+import type { Recognised, Refused, Remedy } from '../remedies/remedy.ts';
+import { asksForUsage, foreignStreamOptions } from './openai-messages.ts';
 
-type Asked = Pick<ModelRequest, 'model' | 'parameters'>;
-
-/** How a backend says that it does not take a parameter; others are not left out. */
-const refusals: Readonly<Record<string, RegExp>> = {
+/** How a backend says that it does not take a derived parameter (`core/chat/derived-parameters.ts`); others are not left out. */
+const refusals: ReadonlyMap<string, RegExp> = new Map([
   // OpenAI's newer models want the longer limit under another name.
-  max_tokens: /max_completion_tokens/,
-  reasoning_effort: /reasoning[._]effort/,
+  ['max_tokens', /max_completion_tokens/],
+  ['reasoning_effort', /reasoning[._]effort/],
+]);
+
+/** The parameter itself is unknown or unsupported, whatever its value. */
+const refusesName =
+  /\b(?:unsupported|unrecognized|unknown|unexpected|invalid) (?:request )?(?:parameter|argument|field|name|key|property)|\bextra (?:inputs|fields)\b|\bnot (?:a )?(?:permitted|recognized|supported|allowed)\b|\bdoes(?: not|n't) (?:support|accept|take|allow) (?:the )?(?:parameter )?['"`]?(?:reasoning[._]effort|max_tokens)/i;
+/** Only this value is refused. */
+const refusesValue =
+  /\bvalues?\b|\bmust be\b|\bone of\b|\binput should be\b|\bliteral\b|\btoo (?:large|small|high|low)\b|\bwith(?:out)? (?:function |the )?tools?\b|\bfunction tools\b/i;
+
+/** Leaves out the derived parameters that a model refuses, or gives them the name that it wants. */
+export const parameterRemedy: Remedy = {
+  kinds: ['parameter'],
+  maxRepeats: refusals.size,
+  recognise: recogniseParameter,
+  change(request, { subject }) {
+    const { [subject]: value, ...parameters } = request.parameters;
+    if (subject === 'max_tokens') parameters['max_completion_tokens'] ??= value;
+    return { ...request, parameters };
+  },
+  concerns({ subject, content }, request) {
+    if (!derivedNames(request.parameters).includes(subject)) return false;
+    return content === contentOf(request) || content === contentOf(request, subject);
+  },
 };
 
-/** Remembers which of the derived parameters (`core/chat/derived-parameters.ts`) a backend's models refuse. One instance per backend. */
-export class RefusedParameters {
-  readonly #byModel = new LRUCache<string, ReadonlySet<string>>({ max: limits.outputForms, ttl: limits.outputFormMemoryMs });
-
-  /** The parameters for the backend. */
-  fit({ model, parameters }: Asked): JsonObject {
-    if (parameters[derivedParameters] === undefined) return parameters;
-    const { [derivedParameters]: _names, ...fitting } = parameters;
-    for (const name of this.#refusedOf(model, parameters)) {
-      const { [name]: value } = fitting;
-      delete fitting[name];
-      if (name === 'max_tokens') fitting['max_completion_tokens'] ??= value;
-    }
-    return fitting;
+function recogniseParameter({ refusal, request, made }: Refused): Recognised | undefined {
+  if (!isRefusalOfRequest(refusal)) return undefined;
+  const words = wordsOf(refusal);
+  const isLeft = (name: string): boolean => !made.some(({ kind, subject }) => kind === 'parameter' && subject === name);
+  for (const name of derivedNames(request.parameters).filter(isLeft)) {
+    const pointsAt = refusals.get(name)?.exec(words)?.[0];
+    if (pointsAt === undefined) continue;
+    if (refusesName.test(refusal.message) && !refusesValue.test(refusal.message) && !quotes(refusal, request.parameters[name]))
+      return { lesson: lessonAbout(name, contentOf(request)), pointsAt };
+    return { lesson: lessonAbout(name, contentOf(request, name)), pointsAt, most: 'caller' };
   }
+  return undefined;
+}
 
-  /** Whether a failure is about one that was sent; then the request is worth repeating. */
-  learn(error: unknown, { model, parameters }: Asked): boolean {
-    if (!(error instanceof GatewayError) || (error.status !== 400 && error.status !== 422)) return false;
-    const words = `${error.param ?? ''} ${error.message}`;
-    const known = this.#byModel.get(model) ?? new Set();
-    const refused = derivedNames(parameters).find((name) => !known.has(name) && refusals[name]?.test(words) === true);
-    if (refused === undefined) return false;
-    this.#byModel.set(model, new Set([...known, refused]));
-    return true;
-  }
+function lessonAbout(name: string, content: string): Lesson {
+  const warning =
+    name === 'max_tokens'
+      ? { code: 'parameter_renamed', message: 'The model refuses max_tokens; the limit is sent as max_completion_tokens.' }
+      : { code: 'parameter_refused', message: `The model refuses ${name}; it is asked without it.` };
+  return { kind: 'parameter', subject: name, change: name === 'max_tokens' ? 'renamed' : 'left out', content, warning };
+}
 
-  #refusedOf(model: string, parameters: JsonObject): string[] {
-    const refused = this.#byModel.get(model);
-    return refused === undefined ? [] : derivedNames(parameters).filter((name) => refused.has(name));
-  }
+/** What the refusal of a parameter holds for: some models take it only without functions. `name`: only for its value. */
+function contentOf({ tools, callerTools, parameters }: ModelRequest, name?: string): string {
+  const withFunctions = tools.length + callerTools.length > 0 ? 'with functions' : 'without functions';
+  return name === undefined ? withFunctions : `${withFunctions} ${hashOf(parameters[name])}`;
+}
+
+function quotes({ message }: GatewayError, value: unknown): boolean {
+  return typeof value === 'string' && ["'", '"', '`'].some((quote) => message.includes(quote + value + quote));
+}
+
+/** Goes without usage in streams where a server does not know `stream_options`, which OpenAI needs for it. */
+export const usageRemedy: Remedy = {
+  kinds: ['usage'],
+  maxRepeats: 1,
+  recognise({ refusal, request, sent }) {
+    if (!isRefusalOfRequest(refusal) || !asksForUsage(sent)) return undefined;
+    // If the caller set options too, the refusal may be about those, so it is passed on.
+    if (Object.keys(foreignStreamOptions(request.parameters['stream_options'])).length > 0) return undefined;
+    const pointsAt = /stream_options|include_usage/.exec(wordsOf(refusal))?.[0];
+    return pointsAt === undefined ? undefined : { lesson: lessonAboutUsage, pointsAt };
+  },
+  change: (request) => ({ ...request, asksForUsage: false }),
+  // A caller's own options may be what a server takes.
+  concerns: (_lesson, request) =>
+    asksForUsage(request) && Object.keys(foreignStreamOptions(request.parameters['stream_options'])).length === 0,
+};
+
+const lessonAboutUsage: Lesson = {
+  kind: 'usage',
+  subject: 'stream_options',
+  change: 'left out',
+  content: '',
+  warning: { code: 'usage_unavailable', message: 'The backend refuses stream_options; it may not report the tokens of streamed answers.' },
+};
+
+/** The request without the list of derived parameters, which is the gateway's own. */
+export function withoutMark(request: ModelRequest): ModelRequest {
+  if (request.parameters[derivedParameters] === undefined) return request;
+  const { [derivedParameters]: _names, ...parameters } = request.parameters;
+  return { ...request, parameters };
+}
+
+function isRefusalOfRequest({ status }: GatewayError): boolean {
+  return status === 400 || status === 422;
+}
+
+function wordsOf({ param, message }: GatewayError): string {
+  return `${param ?? ''} ${message}`;
 }

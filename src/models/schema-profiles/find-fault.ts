@@ -1,8 +1,13 @@
 import type { GatewayError } from '../../core/errors.ts';
+import type { ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
+import { isJsonObject } from '../../shared/json.ts';
 
-/** Which function a backend complains about; `unnamed`: one of them. */
-export type SchemaFault = { type: 'named'; spec: ToolSpec } | { type: 'unnamed' };
+/**
+ * Which function a backend complains about; `unnamed`: one of them. `pointsAt`: the words that say so, where they cannot be about anything else;
+ * undefined where a name merely occurs.
+ */
+export type SchemaFault = { type: 'named'; spec: ToolSpec; pointsAt: string | undefined } | { type: 'unnamed'; pointsAt: string };
 
 const searchedCharacters = 4_000;
 /** OpenAI and its imitators: `tools[3].function.parameters`, `tools.3.…`; Gemini: `tools[0].function_declarations[3].parameters`. */
@@ -11,28 +16,63 @@ const aboutSchema =
   /schema|\bstrict\b|json|parameter|propert|items|\benum\b|\$ref|\$defs|grammar|unmarshal|function_?declaration|additionalProperties|additional_properties/i;
 /** llama.cpp and vLLM name no function. */
 const aboutGrammar = /\bgrammar\b|\bjson[ _]?schema\b|invalid_function_parameters|tools?\b.{0,60}\bunmarshal|unmarshal.{0,80}\btools?\b/i;
+/** A complaint about the schema of a function, in the server's own words: nothing quoted stands before the name. */
+const aboutSchemaOf = /^[^'"`{}]{0,200}?\bschema\b[^'"`{}]{0,20}\b(?:for|of|in) (?:the )?(?:function|tool)s?:? ['"`]?([\w-]{1,64})/i;
+/** What a model wrote is quoted, or called wrong: that says nothing about the functions that it was offered. */
+const aboutOutput =
+  /failed[_ ]generation|tool_use_failed|\braw ?[=:]|\b(?:generated|generation)\b|\barguments?\b|\b(?:tool|function)[- ]calls?\b|\btool_calls\b|\b(?:do|does|did)(?: not|n't) (?:match|conform|satisfy|comply)|failed to parse (?:input|output|response|message)|failed to call a function|\bmodel(?:'s)? (?:output|response|answer)\b|unexpected end of (?:json )?input|unterminated/i;
+/** A complaint about another part of the request. */
+const aboutOtherPart = /response_?format|\bmessages?[[.]\d|\btext\.format\b|\btool_choice\b/i;
 
 /**
  * The function whose schema the backend refused, by the words of its error; undefined when the error is about something else.
  * Only refusals of the request count: a backend that is overloaded or unreachable has said nothing about functions.
  */
-export function findFault({ code, message, param }: GatewayError, tools: readonly ToolSpec[]): SchemaFault | undefined {
+export function findFault(
+  { code, message, param }: GatewayError,
+  { tools, callerTools, parameters }: ModelRequest,
+): SchemaFault | undefined {
   if (code !== 'upstream_rejected' && code !== 'upstream_error') return undefined;
-  const text = `${param ?? ''} ${message}`.slice(0, searchedCharacters);
-  if (!aboutSchema.test(text)) return undefined;
+  const text = message.slice(0, searchedCharacters);
+  const place = findPlace(param ?? '', tools) ?? (param === null ? findPlace(text, tools) : undefined);
+  if (place !== undefined) return place.spec && { type: 'named', spec: place.spec, pointsAt: place.words };
+  // The parameter that is named is something else.
+  if (param !== null && !/^(?:tools?|functions?)\b/i.test(param)) return undefined;
+  const said = aboutSchemaOf.exec(text);
+  if (said !== null && !aboutOutput.test(said[0])) {
+    // A name that is not among the gateway's functions is that of a function of the caller.
+    const spec = tools.find(({ name }) => name === said[1]);
+    return spec && { type: 'named', spec, pointsAt: said[0] };
+  }
+  if (!aboutSchema.test(text) || aboutOtherPart.test(text) || aboutOutput.test(text)) return undefined;
   // A long name first: a short one may be part of it.
   const byName = tools.toSorted((one, other) => other.name.length - one.name.length).find(({ name }) => isNamed(text, name));
-  if (byName !== undefined) return { type: 'named', spec: byName };
-  for (const place of places) {
-    const index = place.exec(text)?.[1];
-    const spec = index === undefined ? undefined : tools[Number(index)];
-    if (spec !== undefined) return { type: 'named', spec };
+  if (byName !== undefined) {
+    const isElsewhere = Object.hasOwn(parameters, byName.name) || isFormNamed(parameters['response_format'], byName.name);
+    return isElsewhere ? undefined : { type: 'named', spec: byName, pointsAt: undefined };
   }
-  return aboutGrammar.test(text) ? { type: 'unnamed' } : undefined;
+  const isOfCaller = callerTools.some((entry) => isJsonObject(entry['function']) && isNamed(text, String(entry['function']['name'])));
+  const grammar = isOfCaller ? null : aboutGrammar.exec(text);
+  return grammar === null ? undefined : { type: 'unnamed', pointsAt: grammar[0] };
+}
+
+/** The function at the position that a path names; without `spec`: the path leads to something else, such as a function of the caller. */
+function findPlace(text: string, tools: readonly ToolSpec[]): { words: string; spec: ToolSpec | undefined } | undefined {
+  for (const place of places) {
+    const found = place.exec(text);
+    if (found === null) continue;
+    const path = /^[\w.[\]]*/.exec(text.slice(found.index))?.[0] ?? '';
+    return aboutOutput.test(text.slice(0, found.index) + path) ? undefined : { words: found[0], spec: tools[Number(found[1])] };
+  }
+  return undefined;
 }
 
 /** As a word of its own, in quotes or after "function": a function called `get` must not be found in every sentence. */
 function isNamed(text: string, name: string): boolean {
   const quoted = ["'", '"', '`'].some((quote) => text.includes(`${quote}${name}${quote}`));
   return quoted || new RegExp(`\\b(?:function|tool)s?:? ${name.replaceAll('-', '\\-')}(?![\\w-])`, 'i').test(text);
+}
+
+function isFormNamed(format: unknown, name: string): boolean {
+  return isJsonObject(format) && isJsonObject(format['json_schema']) && format['json_schema']['name'] === name;
 }

@@ -2,6 +2,7 @@ import type { Caller } from '../../core/callers/caller.ts';
 import { textOf } from '../../core/chat/chat.ts';
 import type { ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
 import type { CallBrowser } from '../../core/tools/browser-call.ts';
+import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { CredentialStore, OwnCredentials } from '../../core/callers/credentials.ts';
 import { GatewayError } from '../../core/errors.ts';
@@ -57,6 +58,8 @@ export interface ToolCatalogOptions {
   credentials: CredentialStore;
   /** Registrations with authorization servers. */
   oauthClients: OAuthClientStore;
+  /** What backends have refused of registered functions, for reports. */
+  lessons?: LessonMemory;
   /** PUBLIC_URL. */
   publicUrl?: string | undefined;
   /** Milliseconds since 1970. */
@@ -221,7 +224,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     ]);
     const [fromSources = [], fromRegistered = [], fromRequestApis = [], fromRequestMcp = []] =
       supplying instanceof Promise ? await supplying : supplying;
-    const fromRequest = [...fromRequestApis, ...fromRequestMcp];
+    const fromRequest = [...fromRequestApis, ...fromRequestMcp].map(markedAsRequested);
     // The bundled example server comes last, without functions that the request's own servers have too.
     const isBundledDefault = chosen.map(({ record }) => toolIds === undefined && record.origin === 'bundled');
     const requested = new Set(fromRequest.flatMap(({ candidates }) => candidates.map(({ wanted }) => wanted)));
@@ -277,7 +280,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     },
     credentials,
     oauth,
-    inspector: createServerInspector({ servers: registered, send, mcp, gatewayId, now }),
+    inspector: createServerInspector({ servers: registered, send, mcp, gatewayId, lessons: options.lessons, now }),
     contents: loadedContents({
       serversOf: listWholeMcpServers,
       open: openMcpSession,
@@ -296,6 +299,15 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       await mcp.close();
     },
   };
+}
+
+/** Tells functions that the request brought from those of everybody. */
+function markedAsRequested(supplied: SuppliedFunctions): SuppliedFunctions {
+  const candidates = supplied.candidates.map((candidate): Candidate => ({
+    ...candidate,
+    toTool: (name) => ({ ...candidate.toTool(name), isFromRequest: true }),
+  }));
+  return { ...supplied, candidates };
 }
 
 /** The last three user messages: a follow-up such as "and tomorrow?" names no topic by itself. */

@@ -1,4 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
+import { describeLesson } from '../../core/models/lesson.ts';
+import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { ToolServerInspector, ToolServerReport } from '../../core/tools/tool-server-report.ts';
@@ -13,6 +15,9 @@ import type { HeldFunction, OpenedServer, Opening } from './open-registered-serv
 import { retryDelayMs } from './reconnect-servers.ts';
 import type { RegisteredServers } from './registered-servers.ts';
 
+/** Refusals by backends in one report. */
+const shownRefusals = 20;
+
 export interface ServerInspectorOptions {
   servers: RegisteredServers;
   send: SendOutbound;
@@ -20,12 +25,15 @@ export interface ServerInspectorOptions {
   gatewayId?: string | undefined;
   /** Absent: MCP servers cannot be inspected. */
   mcp?: Pick<McpServers, 'verify' | 'accept'>;
+  /** What backends have refused of registered functions. */
+  lessons?: LessonMemory | undefined;
   /** The clock of `servers`; absent where nothing is tried again, as by commands. */
   now?: () => number;
 }
 
-export function createServerInspector({ servers, send, mcp, gatewayId, now }: ServerInspectorOptions): ToolServerInspector {
+export function createServerInspector({ servers, send, mcp, gatewayId, lessons, now }: ServerInspectorOptions): ToolServerInspector {
   async function refresh(record: ToolServerRecord, signal: AbortSignal): Promise<ToolServerReport> {
+    lessons?.forgetServer(record.id);
     const opening = await servers.refresh(record, signal);
     // Building and serializing the report of a large document both take a moment; let pending work run before each.
     await setImmediate();
@@ -34,6 +42,12 @@ export function createServerInspector({ servers, send, mcp, gatewayId, now }: Se
     const report = isStillInUse ? toReport(inUse, record, opening.reason) : toReport(opening, record);
     await setImmediate();
     return withNextTry(report, record);
+  }
+
+  /** Functions that chats offer otherwise for now, or not at all. */
+  function refusalsOf({ id }: ToolServerRecord): string[] {
+    const about = lessons?.remembered().filter((lesson) => lesson.servers?.includes(id) === true) ?? [];
+    return about.slice(0, shownRefusals).map((lesson) => `${describeLesson(lesson)} Refresh this server to offer it unchanged again.`);
   }
 
   function withNextTry(report: ToolServerReport, record: ToolServerRecord): ToolServerReport {
@@ -58,7 +72,8 @@ export function createServerInspector({ servers, send, mcp, gatewayId, now }: Se
     reportOf(record) {
       const opening = servers.stateOf(record);
       if (opening === undefined) return undefined;
-      return withNextTry(toReport(opening, record, opening.type === 'opened' ? servers.failuresOf(record)?.reason : undefined), record);
+      const report = toReport(opening, record, opening.type === 'opened' ? servers.failuresOf(record)?.reason : undefined);
+      return withNextTry({ ...report, warnings: [...refusalsOf(record), ...report.warnings] }, record);
     },
   };
 }

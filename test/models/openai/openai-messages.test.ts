@@ -55,7 +55,7 @@ describe('toWireMessage', () => {
 
 describe('toChatBody', () => {
   it('sends parameters as they are, and nothing that was not asked for', () => {
-    expect(toChatBody(askModel({ stream: false, parameters: { top_k: 3, stream_options: { include_usage: true } } }), true)).toEqual({
+    expect(toChatBody(askModel({ stream: false, parameters: { top_k: 3, stream_options: { include_usage: true } } }))).toEqual({
       model: 'm',
       messages: [{ role: 'user', content: 'hi' }],
       stream: false,
@@ -65,12 +65,12 @@ describe('toChatBody', () => {
 
   it('puts its own tools before those of the caller', () => {
     const hosted = { type: 'web_search', web_search: {} };
-    const body = toChatBody(askModel({ tools: [spec], callerTools: [hosted], toolChoice: 'auto', parallelToolCalls: false }), true);
+    const body = toChatBody(askModel({ tools: [spec], callerTools: [hosted], toolChoice: 'auto', parallelToolCalls: false }));
     expect(body).toMatchObject({ tools: [{ type: 'function', function: spec }, hosted], tool_choice: 'auto', parallel_tool_calls: false });
   });
 
   it('sends no choice of tools without tools', () => {
-    expect(Object.keys(toChatBody(askModel({ toolChoice: 'none', parallelToolCalls: true }), false))).toEqual([
+    expect(Object.keys(toChatBody(askModel({ toolChoice: 'none', parallelToolCalls: true, asksForUsage: false })))).toEqual([
       'model',
       'messages',
       'stream',
@@ -79,16 +79,16 @@ describe('toChatBody', () => {
 
   it('asks a stream for its usage beside the options of the caller, and keeps its own extensions', () => {
     const parameters = { stream_options: { include_usage: false, include_events: true, include_obfuscation: false } };
-    expect(toChatBody(askModel({ parameters }), true)).toMatchObject({
+    expect(toChatBody(askModel({ parameters }))).toMatchObject({
       stream: true,
       stream_options: { include_usage: true, include_obfuscation: false },
     });
-    expect(toChatBody(askModel({ parameters }), true)['stream_options']).not.toHaveProperty('include_events');
-    expect(toChatBody(askModel({ parameters }), false)).not.toHaveProperty('stream_options');
+    expect(toChatBody(askModel({ parameters }))['stream_options']).not.toHaveProperty('include_events');
+    expect(toChatBody(askModel({ parameters, asksForUsage: false }))).not.toHaveProperty('stream_options');
   });
 
   it('lets no parameter replace what the gateway decides', () => {
-    expect(toChatBody(askModel({ parameters: { model: 'other', messages: [], stream: false } }), true)).toMatchObject({
+    expect(toChatBody(askModel({ parameters: { model: 'other', messages: [], stream: false } }))).toMatchObject({
       model: 'm',
       stream: true,
     });

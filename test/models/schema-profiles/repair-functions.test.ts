@@ -63,7 +63,7 @@ describe('one bad function', () => {
     });
     expect(offers).toHaveLength(2);
     expect(offers[1]?.map(hasPattern)).toEqual([true, false]);
-    expect((await read(repaired, requestWith(tools))).map((event) => event.type)).toEqual(['text', 'finish']);
+    expect((await read(repaired, requestWith(tools))).map((event) => event.type)).toEqual(['run-event', 'text', 'finish']);
     expect(offers).toHaveLength(3);
   });
 
@@ -126,6 +126,6 @@ it.each<[string, string | undefined, string | undefined]>([
   ['tools.1.custom.input_schema: JSON schema is invalid', undefined, 'get'],
   ['Please get a schema', undefined, undefined],
 ])('%s (%s) names %s', (message, param, name) => {
-  const found = findFault(refused(message, param), [tool('get_user'), tool('get')]);
+  const found = findFault(refused(message, param), requestWith([tool('get_user'), tool('get')]));
   expect(found?.type === 'named' ? found.spec.name : undefined).toBe(name);
 });

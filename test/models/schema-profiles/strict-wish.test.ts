@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import type { ModelBackend, ModelRequest } from '../../../src/core/models/model.ts';
+import type { ModelBackend } from '../../../src/core/models/model.ts';
 import type { ToolSpec } from '../../../src/core/tools/tool.ts';
 import { repairFunctions } from '../../../src/models/schema-profiles/repair-functions.ts';
 import { specInProfile } from '../../../src/models/schema-profiles/to-profile.ts';
+import { askModel } from '../../_support/model-answers.ts';
 import { answerOf, generatedBy } from '../../_support/scripted-model.ts';
 
 const parameters: JsonObject = {
@@ -42,7 +43,7 @@ test('a backend that refuses the strict form gets the plain one [S2-9]', async (
       throw new GatewayError('upstream_rejected', 'tools[0].function: unknown field "strict"');
     yield { type: 'finish', reason: 'stop' };
   });
-  const request = { tools: [spec(true)], signal: new AbortController().signal } as unknown as ModelRequest;
+  const request = askModel({ tools: [spec(true)] });
   const events = await Array.fromAsync(answerOf(repairFunctions(backend, 'plain'), request));
   expect(sent.map(([tool]) => tool)).toEqual([expect.objectContaining({ strict: true }), { name: 'f', description: 'f', parameters }]);
   expect(events).toContainEqual(expect.objectContaining({ type: 'run-event' }));

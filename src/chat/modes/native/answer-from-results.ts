@@ -11,7 +11,8 @@ export interface LateRefusal {
   backend: ModelBackend;
   /** Answers without functions when `backend` refuses functions or tool results after it has made calls. */
   plain: ModelBackend;
-  onRefusal: (refusal: GatewayError) => void;
+  /** Called when the request was answered without functions. */
+  onRefusal: (refusal: GatewayError, refused: ModelRequest) => void;
 }
 
 /**
@@ -21,12 +22,13 @@ export interface LateRefusal {
 export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): ModelBackend {
   async function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
     const first = { to: backend, request };
+    let refusal: GatewayError | undefined;
     try {
       await withRemedies(first, ({ to, request: next }, emitNext: Emit<ModelEvent>) => to.answer(next, emitNext), {
         emit,
         async remedy(error) {
           if (!isRefusal(error)) return undefined;
-          onRefusal(error);
+          refusal = error;
           const message = 'The backend refused functions after it had called some; the answer is given from their results.';
           await emit([warningEvent({ code: 'tools_unsupported', message })]);
           return { to: plain, request: withInlineResults(request) };
@@ -36,6 +38,7 @@ export function answerFromResults({ backend, plain, onRefusal }: LateRefusal): M
       // With the code `tools_unsupported` the error would restart the run.
       throw isRefusal(error) ? new GatewayError('upstream_rejected', error.message, { cause: error }) : error;
     }
+    if (refusal !== undefined) onRefusal(refusal, request);
   }
 
   return { answer: (request, emit) => (hasCalled(request) ? answer(request, emit) : backend.answer(request, emit)) };

@@ -31,6 +31,7 @@ export interface SelectionRequest {
   /** What the arguments of a function are checked against, of which the model may have read only a part. */
   schemaOf: (spec: ToolSpec) => JsonObject;
   caller: { readonly id: string };
+  origin: ModelRequest['origin'];
   signal: AbortSignal;
   /** Takes usage and the gateway's own events. */
   emit: Emit<ModelEvent>;
@@ -153,7 +154,7 @@ interface SelectionStep {
 }
 
 async function requestSelection(request: SelectionRequest, { purpose, messages, specs, log }: SelectionStep): Promise<SelectionAnswer> {
-  const { task, parameters, maxCalls, isForced, signal, emit } = request;
+  const { task, parameters, maxCalls, isForced, origin, signal, emit } = request;
   log.requests += 1;
   const modelRequest: ModelRequest = {
     model: task.model,
@@ -165,6 +166,7 @@ async function requestSelection(request: SelectionRequest, { purpose, messages, 
     parameters,
     stream: false,
     signal,
+    ...(origin && { origin }),
     output: selectionForm(specs, { minCalls: isForced ? 1 : 0, maxCalls: Math.min(maxCalls, limits.selectedCalls) }),
     onRepeat: () => {
       log.requests += 1;

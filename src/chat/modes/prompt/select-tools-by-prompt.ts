@@ -135,6 +135,7 @@ function selectionRequest(request: ModelRequest, options: SelectionOptions, emit
     isForced: forced !== undefined,
     schemaOf: (spec) => wholeParameters(toolIn(options.offer, spec.name) ?? { spec }),
     caller: options.caller,
+    origin: request.origin,
     signal: request.signal,
     emit,
   };

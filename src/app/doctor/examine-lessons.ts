@@ -1,0 +1,25 @@
+import type { Finding } from '../../core/finding.ts';
+import { describeLesson } from '../../core/models/lesson.ts';
+import type { RememberedLesson } from '../../core/models/lesson.ts';
+import type { LessonMemory } from '../../core/models/model.ts';
+import { note, warning } from './finding.ts';
+
+/** More of them say little that is new. */
+const shownLessons = 20;
+
+/** What the gateway asks of models otherwise for now, because their backends have refused it. */
+export function examineLessons(memory: LessonMemory | undefined): Finding[] {
+  const lessons = memory?.remembered() ?? [];
+  const rest = lessons.length - shownLessons;
+  const more = rest > 0 ? [note(`${rest} more changes that backends have demanded`)] : [];
+  return [...lessons.slice(0, shownLessons).map(toFinding), ...more];
+}
+
+function toFinding(lesson: RememberedLesson): Finding {
+  const { kind, servers = [] } = lesson;
+  const isAboutFunctions = kind === 'function' || kind === 'functions';
+  if (!isAboutFunctions) return note(describeLesson(lesson));
+  const sooner = servers.map((id) => `POST /api/tool-servers/${id}/refresh`).join(', ');
+  const cure = `Simplify the schema, or use another model${sooner === '' ? '' : `; to try again sooner: ${sooner}`}.`;
+  return warning(describeLesson(lesson), cure);
+}

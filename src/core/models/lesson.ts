@@ -1,0 +1,41 @@
+import type { CallerWarning } from '../chat/caller-warning.ts';
+
+/**
+ * What requests do without, or do otherwise. `function`: one function is offered in another form, or left out; `functions`: all functions of one offer
+ * are; `parameter`: a parameter is omitted or renamed; `usage`: usage is not asked for; `form`: structured output is enforced less strictly;
+ * `reasoning`: reasoning is disabled for structured output; `tools`: no native tool calls.
+ */
+export type LessonKind = 'function' | 'functions' | 'parameter' | 'usage' | 'form' | 'reasoning' | 'tools';
+
+/** A change of requests to one model that a refusal by its backend has taught. */
+export interface Lesson {
+  readonly kind: LessonKind;
+  /** Which one is changed: the name of the function or parameter. */
+  readonly subject: string;
+  /** How it is changed, such as `simplified`. */
+  readonly change: string;
+  /** A hash of what was refused. The lesson holds for nothing else. */
+  readonly content: string;
+  /** Shown in every chat in which the change is made. */
+  readonly warning: CallerWarning;
+  /** Registered tool servers whose functions are changed. Refreshing one of them clears the lesson. */
+  readonly servers?: readonly string[];
+}
+
+/** Whose requests a lesson changes. `caller`: only those of the caller who taught it, and only with the same parts of their own. */
+export type LessonScope = 'everybody' | 'caller';
+
+/** A lesson that is remembered, for administrators. */
+export interface RememberedLesson extends Lesson {
+  readonly backend: string;
+  readonly model: string;
+  readonly scope: LessonScope;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+/** For administrators: which model is concerned, what is changed, for whom, and how long. */
+export function describeLesson({ backend, model, scope, until, warning }: RememberedLesson): string {
+  const whom = scope === 'everybody' ? '' : ' Only for one caller, and with what they bring along.';
+  return `${model} (${backend}): ${warning.message}${whom} Remembered until ${new Date(until).toISOString().slice(0, 16)}Z.`;
+}

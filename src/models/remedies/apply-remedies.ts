@@ -1,0 +1,112 @@
+import { warningEvent } from '../../core/chat/caller-warning.ts';
+import type { ModelEvent } from '../../core/chat/chat.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { Lesson } from '../../core/models/lesson.ts';
+import type { ModelBackend, ModelLessons, ModelRequest } from '../../core/models/model.ts';
+import type { Emit } from '../../shared/emit.ts';
+import { withRemedies } from '../../shared/with-remedies.ts';
+import type { Recognised, Refused, Remedy } from './remedy.ts';
+
+/** A change that this request has taught, if it succeeds with it. */
+type Learned = Recognised & { remedy: Remedy; refused: ModelRequest };
+
+/** The changes that are made to a request. */
+interface Changes {
+  made: readonly Lesson[];
+  learned: readonly Learned[];
+}
+
+const noChanges: Changes = { made: [], learned: [] };
+
+/**
+ * A backend whose refusals are answered with remedies: the request is changed and repeated, and what helped is remembered as far as it is proven.
+ * Each remedy bounds its repeats, and a refusal that points at nothing is answered once. Only before the first event: no text is ever emitted twice.
+ */
+export function applyRemedies(
+  backend: ModelBackend,
+  remedies: readonly Remedy[],
+  lessonsOf: (model: string) => ModelLessons,
+): ModelBackend {
+  const maxRepeats = remedies.reduce((sum, remedy) => sum + remedy.maxRepeats, 0);
+
+  function answer(request: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
+    const lessons = lessonsOf(request.model);
+    const known = recall(request, lessons);
+    const repeats = new Map<Remedy, number>();
+    let isGuessed = false;
+
+    function recognise(refused: Omit<Refused, 'repeats'>): Learned | undefined {
+      for (const remedy of remedies) {
+        const count = repeats.get(remedy) ?? 0;
+        const recognised = count < remedy.maxRepeats ? remedy.recognise({ ...refused, repeats: count }) : undefined;
+        if (recognised === undefined || (recognised.pointsAt === undefined && isGuessed)) continue;
+        isGuessed ||= recognised.pointsAt === undefined;
+        repeats.set(remedy, count + 1);
+        return { ...recognised, remedy, refused: refused.request };
+      }
+      return undefined;
+    }
+
+    return withRemedies(
+      known === undefined ? noChanges : { made: known, learned: [] },
+      (changes, emitNext: Emit<ModelEvent>) => attempt(request, changes, emitNext),
+      {
+        emit,
+        maxRepeats,
+        async remedy(error, { made, learned }): Promise<Changes | undefined> {
+          if (!(error instanceof GatewayError)) return undefined;
+          const next = recognise({ refusal: error, request, sent: changed(request, made), made });
+          if (next === undefined) return undefined;
+          request.signal.throwIfAborted();
+          const { reason } = next.remedy;
+          if (reason !== undefined) request.onRepeat?.({ ...request, purpose: { type: 'answer', ...request.purpose, reason } }, error);
+          await emit(warningsAbout([next.lesson], request, lessons));
+          const isReplaced = ({ lesson }: Pick<Learned, 'lesson'>): boolean => isSameSubject(lesson, next.lesson);
+          return {
+            made: [...made.filter((lesson) => !isReplaced({ lesson })), next.lesson],
+            learned: [...learned.filter((one) => !isReplaced(one)), next],
+          };
+        },
+      },
+    );
+  }
+
+  /** The remembered lessons about this request; undefined if there are none. */
+  function recall(request: ModelRequest, lessons: ModelLessons): readonly Lesson[] | undefined {
+    let found: Lesson[] | undefined;
+    for (const remedy of remedies) {
+      for (const kind of remedy.kinds) {
+        for (const lesson of lessons.recall(kind, request)) if (remedy.concerns(lesson, request)) (found ??= []).push(lesson);
+      }
+    }
+    return found;
+  }
+
+  function changed(request: ModelRequest, made: readonly Lesson[]): ModelRequest {
+    return made.reduce((next, lesson) => remedies.find(({ kinds }) => kinds.includes(lesson.kind))?.change(next, lesson) ?? next, request);
+  }
+
+  function attempt(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
+    if (made.length === 0) return backend.answer(request, emit);
+    return attemptChanged(request, { made, learned }, emit);
+  }
+
+  async function attemptChanged(request: ModelRequest, { made, learned }: Changes, emit: Emit<ModelEvent>): Promise<void> {
+    const lessons = lessonsOf(request.model);
+    const recalled = made.filter((lesson) => !learned.some((one) => one.lesson === lesson));
+    const warnings = warningsAbout(recalled, request, lessons);
+    if (warnings.length > 0) await emit(warnings);
+    await backend.answer(changed(request, made), emit);
+    for (const { lesson, pointsAt, refused, most } of learned) lessons.learn(lesson, { request: refused, pointsAt, ...(most && { most }) });
+  }
+
+  return { answer };
+}
+
+function isSameSubject(one: Lesson, other: Lesson): boolean {
+  return one.kind === other.kind && one.subject === other.subject && one.content === other.content;
+}
+
+function warningsAbout(made: readonly Lesson[], request: ModelRequest, lessons: ModelLessons): ModelEvent[] {
+  return made.filter((lesson) => lessons.isNewTo(lesson, request)).map(({ warning }) => warningEvent(warning));
+}

@@ -1,0 +1,96 @@
+import { derivedNames, derivedParameters } from '../../core/chat/derived-parameters.ts';
+import { forOllamaOnly } from '../../core/chat/for-ollama-only.ts';
+import type { Lesson } from '../../core/models/lesson.ts';
+import type { ModelRequest, Proof } from '../../core/models/model.ts';
+import type { JsonValue } from '../../shared/json.ts';
+import { hashOf } from './hash-content.ts';
+
+/** `own`: a hash of the parts of the request that the caller brought. */
+export type ProvenScope = { type: 'everybody' } | { type: 'caller'; own: string } | { type: 'run' };
+
+/** Parameters that change how a model samples, and have no bearing on which functions, forms and other parameters its server takes. */
+const neutralParameters: ReadonlySet<string> = new Set([
+  'temperature',
+  'top_p',
+  'top_k',
+  'min_p',
+  'seed',
+  'stop',
+  'max_tokens',
+  'max_completion_tokens',
+  'num_predict',
+  'num_ctx',
+  'keep_alive',
+  'presence_penalty',
+  'frequency_penalty',
+  'repeat_penalty',
+  'user',
+  'stream_options',
+  derivedParameters,
+  forOllamaOnly,
+]);
+/** Names that the gateway itself writes into a request, and which therefore prove no quotation. */
+const ownNames: ReadonlySet<string> = new Set(['stream_options', derivedParameters, forOllamaOnly]);
+
+/** More text than this is not searched; a lesson is then not for everybody. */
+const searchedCharacters = 8 * 1024 * 1024;
+/** The same for values; a request has at most 50,000, and the schemas of an offer may add some. */
+const searchedValues = 200_000;
+
+/**
+ * How far a lesson may be remembered. A caller can shape a refusal in two ways: by text that the backend quotes, and by parts of the request that it
+ * refuses for their own sake.
+ */
+export function judgeProof(lesson: Lesson, { request, pointsAt, most }: Proof): ProvenScope {
+  if (most === undefined && (pointsAt === undefined || mayQuote(request, lesson, pointsAt))) return { type: 'run' };
+  const own = ownPartsOf(request, lesson);
+  return most === undefined && own.length === 0 ? { type: 'everybody' } : { type: 'caller', own: hashOf(own) };
+}
+
+/** What the caller brought into a request, apart from its messages, and might be refused for its own sake. */
+export function ownPartsOf(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): JsonValue[] {
+  const { callerTools, toolChoice, parallelToolCalls, parameters, tools, origin } = request;
+  const uninvolved = uninvolvedIn(request, lesson);
+  const own: JsonValue[] = [];
+  if (callerTools.length > 0) own.push(callerTools);
+  if (toolChoice !== undefined && toolChoice !== 'auto') own.push(toolChoice);
+  if (parallelToolCalls === false) own.push('one call at a time');
+  for (const [name, value] of Object.entries(parameters))
+    if (!neutralParameters.has(name) && !uninvolved.includes(name)) own.push([name, value ?? null]);
+  if (origin === undefined) return own;
+  for (const { name, description, parameters: schema } of tools)
+    if (origin.sourceOf(name)?.isOwn !== false) own.push([name, description, schema]);
+  return own;
+}
+
+/** A parameter that was refused by name is itself no cause, and neither are others that a dialect derived. */
+function uninvolvedIn({ parameters }: ModelRequest, { kind }: Pick<Lesson, 'kind'>): readonly string[] {
+  return kind === 'parameter' ? derivedNames(parameters) : [];
+}
+
+/** Whether these words of a refusal may be a quotation of the request. The function that the lesson is about may contain them. */
+function mayQuote(request: ModelRequest, lesson: Lesson, pointsAt: string): boolean {
+  const { model, messages, callerTools, toolChoice, parameters, tools } = request;
+  const uninvolved = uninvolvedIn(request, lesson);
+  const others = Object.entries(parameters).filter(([name]) => !uninvolved.includes(name) && !ownNames.has(name));
+  const specs = tools.filter(({ name }) => lesson.kind !== 'function' || name !== lesson.subject);
+  return mentions([model, messages, callerTools, toolChoice, Object.fromEntries(others), specs], pointsAt);
+}
+
+/** Searches all texts and keys, without recursion, because schemas may be deep. */
+function mentions(searched: unknown, words: string): boolean {
+  const waiting: unknown[] = [searched];
+  let characters = 0;
+  for (let values = 0; waiting.length > 0; values += 1) {
+    const value = waiting.pop();
+    if (typeof value === 'string') {
+      characters += value.length;
+      if (characters > searchedCharacters || value.includes(words)) return true;
+    } else if (typeof value === 'object' && value !== null) {
+      if (values > searchedValues) return true;
+      if (Array.isArray(value)) for (const item of value) waiting.push(item);
+      else for (const [key, entry] of Object.entries(value)) waiting.push(key, entry);
+    }
+  }
+  return false;
+}

@@ -1,0 +1,40 @@
+import type { GatewayError } from '../../core/errors.ts';
+import type { Lesson, LessonKind } from '../../core/models/lesson.ts';
+import type { ModelRequest } from '../../core/models/model.ts';
+
+/** A refusal, and how its request came to be. */
+export interface Refused {
+  refusal: GatewayError;
+  /** As it was asked for, before any change. */
+  request: ModelRequest;
+  /** As it was sent. */
+  sent: ModelRequest;
+  /** The changes that were made to it. */
+  made: readonly Lesson[];
+  /** How often this remedy has repeated the request so far. */
+  repeats: number;
+}
+
+export interface Recognised {
+  lesson: Lesson;
+  /** The words of the refusal that point at what the lesson changes; undefined if it may as well be about something else. */
+  pointsAt: string | undefined;
+  /** The most that the lesson may be remembered for. Default: everybody. */
+  most?: 'caller';
+}
+
+/** One way to make a request acceptable to a backend that has refused it. */
+export interface Remedy {
+  /** The lessons that it learns and applies. */
+  kinds: readonly LessonKind[];
+  /** The next change; undefined: the refusal is about something else, or nothing is left to change. */
+  recognise(refused: Refused): Recognised | undefined;
+  /** The request with the change made. */
+  change(request: ModelRequest, lesson: Lesson): ModelRequest;
+  /** Whether a remembered lesson is about this request. */
+  concerns(lesson: Lesson, request: ModelRequest): boolean;
+  /** Why the request is repeated, for the log of the run. */
+  reason?: NonNullable<ModelRequest['purpose']>['reason'];
+  /** How often one request is repeated because of this remedy. */
+  maxRepeats: number;
+}
