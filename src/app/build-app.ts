@@ -89,6 +89,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const runSubAgent = createSubAgentRunner(() => services);
   const tools = composeTools(context, { storage, extensions, runSubAgent, send, lessons, callBrowser: relay.callBrowser, gatewayId });
   storage.owners.onDeleted(tools.forgetAllOf);
+  storage.owners.onDeleted((ownerId) => lessons.forgetAllOf(ownerId));
   const signIns = createSignIns({ store: storage.signIns, credentials: tools.credentials, oauth: tools.oauth, now });
   const services = composeChat(context, { storage, models, tools, approvals, extensions });
 

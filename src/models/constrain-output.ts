@@ -10,6 +10,7 @@ import { withRemedies } from '../shared/with-remedies.ts';
 import { fitGrammar } from './ollama/fit-grammar.ts';
 import { ownLessons } from './remedies/lesson-memory.ts';
 import { hashOf } from './remedies/hash-content.ts';
+import { aboutMakingGrammar, isAboutOutput } from './remedies/refusal-wordings.ts';
 
 /** How much of an output form is enforced: the schema, only that it is JSON, or nothing. */
 type Degree = 'schema' | 'json' | 'none';
@@ -127,7 +128,7 @@ export function constrainOutput(
     await withRemedies(first, attempt, { emit, remedy, maxRepeats: Infinity, isAnswer: isSpoken });
     if (enforced !== first.degree) lessons.learn(lessonAboutForm(enforced, form), { request, pointsAt });
     if (last.isReasoningDisabled !== first.isReasoningDisabled && !isReasoningCut)
-      lessons.learn(lessonAboutReasoning(last.isReasoningDisabled), { request, pointsAt: undefined, most: 'caller' });
+      lessons.learn(lessonAboutReasoning(last.isReasoningDisabled), { request, pointsAt: undefined, rule: 'own' });
   }
 
   return {
@@ -241,10 +242,11 @@ function refusesForm(error: unknown): boolean {
   return error.code === 'upstream_error' && /format|schema|grammar|json|structured|runner has unexpectedly stopped/i.test(error.message);
 }
 
-/** The words that can only be about the form, and not about another part of the request. Undefined for a crash, whatever caused it. */
+/** The words that can only be about the form. Undefined for a crash or what the model wrote, which may have any cause. */
 function wordsAboutForm(error: unknown): string | undefined {
-  if (!(error instanceof GatewayError)) return undefined;
-  return /response_format|json_schema|json_object|guided_json|structured[ _]outputs?|\bgrammar\b|\binvalid (?:json )?schema\b|\binvalid format\b/i.exec(
-    `${error.param ?? ''} ${error.message}`,
-  )?.[0];
+  if (!(error instanceof GatewayError) || isAboutOutput(error.message)) return undefined;
+  const words = `${error.param ?? ''} ${error.message}`;
+  return (aboutForm.exec(words) ?? aboutMakingGrammar.exec(words))?.[0];
 }
+
+const aboutForm = /response_format|json_schema|json_object|guided_json|structured[ _]outputs?|\binvalid schema\b|\binvalid format\b/i;

@@ -121,7 +121,7 @@ export function createModelCatalog({ backends, now, memory = new RefusalMemory(n
   function publicRecord(state: ListState, record: ModelRecord): ModelRecord {
     const id = publicId(state.source, record.id);
     const listed = { ...record, id };
-    if (!memory.holds(state.source.name, record.id, 'tools')) return listed;
+    if (!memory.holds({ backend: state.source.name, model: record.id }, 'tools')) return listed;
     return { ...listed, capabilities: (record.capabilities ?? ['completion']).filter((capability) => capability !== 'tools') };
   }
 

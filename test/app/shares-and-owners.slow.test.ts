@@ -9,10 +9,12 @@ import type { SignInStore } from '../../src/core/stores/sign-in-store.ts';
 import type { WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
+import type { Lesson } from '../../src/core/models/lesson.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { RunStore } from '../../src/core/runs/run-log.ts';
 import { createMcpLogLevels } from '../../src/http/mcp/mcp-log-levels.ts';
 import { createOwnedEntries } from '../../src/http/mcp/owned-entries.ts';
+import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
 import { createRateLimiter } from '../../src/policy/rate-limits.ts';
 import { createDatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
@@ -29,6 +31,7 @@ import { createFunctionStates } from '../../src/tools/functions/run/function-sta
 import { backendOf, listen } from '../_support/build-app.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
+import { askModel } from '../_support/model-answers.ts';
 import { calls, says, generatedBy } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { runContext, toolNamed } from '../_support/tools.ts';
@@ -209,6 +212,28 @@ function leftByMcpClients(): OpenedStore {
   };
 }
 
+function lessons(): OpenedStore {
+  const memory = new RefusalMemory(() => 0);
+  const lessonAbout = (name: string): Lesson => ({
+    kind: 'function',
+    subject: name,
+    change: 'simplified',
+    content: 'schema',
+    warning: { code: 'function_schema_refused', message: `The function "${name}" is offered in a simpler form.` },
+  });
+  const requestOf = (callerId: string) => askModel({ origin: { callerId, sourceOf: () => ({ server: 'box', isOwn: false }) } });
+  return {
+    count: limits.rememberedLessons + 10,
+    put: (owner, number) =>
+      memory.of('llm', 'm').learn(lessonAbout(idOf(owner, number)), { request: requestOf(owner), pointsAt: 'function', rule: 'own' }),
+    has: (owner, number) =>
+      memory
+        .of('llm', 'm')
+        .recall('function', requestOf(owner))
+        .some(({ subject }) => subject === idOf(owner, number)),
+  };
+}
+
 const kinds: [NoteKind, string, keyof typeof limits][] = [
   ['approval', 'remembered decisions', 'rememberedApprovals'],
   ['state', 'state of functions', 'stateChats'],
@@ -255,6 +280,7 @@ const rows: StoreRow[] = [
     table: 'sign_ins',
     open: () => signIns(createSqliteSignIns(connect(), 'secret')),
   },
+  { store: 'what refusals of backends taught', limit: 'rememberedLessons', open: lessons },
   { store: 'counts of requests', limit: 'one a caller', open: requestCounts },
   { store: 'levels of logs', limit: 'one a caller', open: logLevels },
   { store: 'sessions and waiting calls of MCP clients', limit: 'mcpSessions', open: leftByMcpClients },

@@ -22,6 +22,14 @@ export interface Lesson {
   readonly servers?: readonly string[];
 }
 
+/**
+ * Who may be given a lesson. `lossless`: the change takes nothing away (order of messages, form of ids), so any request teaches it to everybody. `own`: it
+ * changes what the caller brought, and is theirs alone. `proven`: it takes something away from others, so they get it only if the refusal points at what
+ * is changed in its own words and nothing that the caller brought could be the cause. If that could be, the lesson is for the caller and the same parts of
+ * their own, and without words that point there it is for the run alone.
+ */
+export type LessonRule = 'lossless' | 'own' | 'proven';
+
 /** Whose requests a lesson changes. `caller`: only those of the caller who taught it, and only with the same parts of their own. */
 export type LessonScope = 'everybody' | 'caller';
 

@@ -1,7 +1,7 @@
 import type { Caller } from '../callers/caller.ts';
 import type { ChatMessage, ModelEvent, TextCompletion } from '../chat/chat.ts';
 import type { Embed } from './embeddings.ts';
-import type { Lesson, LessonKind, RememberedLesson } from './lesson.ts';
+import type { Lesson, LessonKind, LessonRule, RememberedLesson } from './lesson.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
@@ -71,8 +71,8 @@ export interface Proof {
   request: ModelRequest;
   /** The words of the refusal that point at what the lesson changes. Undefined: it may as well be about something else. */
   pointsAt: string | undefined;
-  /** The most that the lesson may be remembered for. Default: everybody. */
-  most?: 'caller';
+  /** Default: `proven`. */
+  rule?: LessonRule;
 }
 
 /** What refusals by the backend of one model have taught. */
@@ -80,8 +80,7 @@ export interface ModelLessons {
   /** The lessons that hold for this request. Costs next to nothing while nothing is remembered for the model. */
   recall(kind: LessonKind, request: ModelRequest): readonly Lesson[];
   /**
-   * Remembers a lesson after the request has succeeded with this change: for everybody if the refusal points at what is changed in its own words and
-   * nothing that the caller brought could be the cause; for the caller and the same parts of their own if those could be; otherwise for the run.
+   * Remembers a lesson after the request has succeeded with this change.
    */
   learn(lesson: Lesson, proof: Proof): void;
   /** Whether a lesson has not been shown in this run yet; it counts as shown from then on. */
@@ -93,6 +92,8 @@ export interface LessonMemory {
   remembered(): RememberedLesson[];
   /** Clears the lessons about functions of a registered tool server. */
   forgetServer(id: string): void;
+  /** Clears the lessons that a key and its people, or one of them, have taught. */
+  forgetAllOf(ownerId: string): void;
 }
 
 /** A model in the catalog. */

@@ -45,7 +45,7 @@ function recogniseParameter({ refusal, request, made }: Refused): Recognised | u
     if (pointsAt === undefined) continue;
     if (refusesName.test(refusal.message) && !refusesValue.test(refusal.message) && !quotes(refusal, request.parameters[name]))
       return { lesson: lessonAbout(name, contentOf(request)), pointsAt };
-    return { lesson: lessonAbout(name, contentOf(request, name)), pointsAt, most: 'caller' };
+    return { lesson: lessonAbout(name, contentOf(request, name)), pointsAt, rule: 'own' };
   }
   return undefined;
 }

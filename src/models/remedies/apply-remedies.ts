@@ -97,7 +97,7 @@ export function applyRemedies(
     const warnings = warningsAbout(recalled, request, lessons);
     if (warnings.length > 0) await emit(warnings);
     await backend.answer(changed(request, made), emit);
-    for (const { lesson, pointsAt, refused, most } of learned) lessons.learn(lesson, { request: refused, pointsAt, ...(most && { most }) });
+    for (const { lesson, pointsAt, refused, rule } of learned) lessons.learn(lesson, { request: refused, pointsAt, ...(rule && { rule }) });
   }
 
   return { answer };

@@ -41,10 +41,11 @@ const searchedValues = 200_000;
  * How far a lesson may be remembered. A caller can shape a refusal in two ways: by text that the backend quotes, and by parts of the request that it
  * refuses for their own sake.
  */
-export function judgeProof(lesson: Lesson, { request, pointsAt, most }: Proof): ProvenScope {
-  if (most === undefined && (pointsAt === undefined || mayQuote(request, lesson, pointsAt))) return { type: 'run' };
+export function judgeProof(lesson: Lesson, { request, pointsAt, rule = 'proven' }: Proof): ProvenScope {
+  if (rule === 'lossless') return { type: 'everybody' };
+  if (rule === 'proven' && (pointsAt === undefined || mayQuote(request, lesson, pointsAt))) return { type: 'run' };
   const own = ownPartsOf(request, lesson);
-  return most === undefined && own.length === 0 ? { type: 'everybody' } : { type: 'caller', own: hashOf(own) };
+  return rule === 'proven' && own.length === 0 ? { type: 'everybody' } : { type: 'caller', own: hashOf(own) };
 }
 
 /** What the caller brought into a request, apart from its messages, and might be refused for its own sake. */

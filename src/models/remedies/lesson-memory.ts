@@ -1,4 +1,4 @@
-import type { Lesson, LessonKind, LessonScope, RememberedLesson } from '../../core/models/lesson.ts';
+import type { Lesson, LessonKind, RememberedLesson } from '../../core/models/lesson.ts';
 import type { LessonMemory, ModelLessons, ModelRequest, Proof, RequestOrigin } from '../../core/models/model.ts';
 import { limits } from '../../core/limits.ts';
 import { FairMap } from '../../shared/fair-map.ts';
@@ -7,23 +7,27 @@ import { judgeProof, ownPartsOf } from './judge-proof.ts';
 
 interface Entry {
   key: string;
+  group: string;
   lesson: Lesson;
-  backend: string;
-  model: string;
-  scope: LessonScope;
-  callerId: string;
-  /** Of the parts that the caller brought; '' for everybody. */
-  own: string;
+  model: ModelKey;
+  /** Of the parts that the caller brought; undefined: the lesson is for everybody. */
+  own: string | undefined;
   learnedAt: number;
 }
 
+interface ModelKey {
+  backend: string;
+  model: string;
+}
+
 interface RunLessons {
-  /** By backend and model. */
-  byModel: Map<string, Map<string, Lesson>>;
+  byKey: Map<string, { lesson: Lesson; model: ModelKey }>;
+  /** Warnings that the run has shown. */
   shown: Set<string>;
 }
 
 const noLessons: readonly Lesson[] = [];
+const everybody = '';
 
 /**
  * The one memory of what refusals have taught about the models of all backends. Nothing lasts longer than an hour, and a caller who teaches many
@@ -32,8 +36,8 @@ const noLessons: readonly Lesson[] = [];
 export class RefusalMemory implements LessonMemory {
   readonly #now: () => number;
   readonly #entries = new FairMap<Entry>({ entries: limits.rememberedLessons, characters: limits.rememberedLessonCharacters });
-  /** Keys of entries, by backend and model. */
-  readonly #keysByModel = new Map<string, Set<string>>();
+  /** Keys of entries that the same requests have to look at: of one model, one kind, and one caller or everybody. */
+  readonly #groups = new Map<string, Set<string>>();
   readonly #runs = new WeakMap<RequestOrigin, RunLessons>();
 
   constructor(now: () => number = Date.now) {
@@ -42,75 +46,65 @@ export class RefusalMemory implements LessonMemory {
 
   /** The lessons about one model of a backend. */
   of(backend: string, model: string): ModelLessons {
-    return new LessonsOfModel(this, backend, model);
+    return new LessonsOfModel(this, { backend, model });
   }
 
   /** Whether something is remembered for everybody. */
-  holds(backend: string, model: string, kind: LessonKind): boolean {
-    return this.#entriesOf(modelKey(backend, model)).some(({ lesson, scope }) => lesson.kind === kind && scope === 'everybody');
+  holds(model: ModelKey, kind: LessonKind): boolean {
+    return this.#entriesOf(groupKey(model, kind, everybody)).length > 0;
   }
 
   remembered(): RememberedLesson[] {
-    return [...this.#keysByModel.keys()].flatMap((key) =>
-      this.#entriesOf(key).map(({ lesson, backend, model, scope, learnedAt }) => ({
-        ...lesson,
-        backend,
-        model,
-        scope,
-        until: learnedAt + limits.lessonMemoryMs,
-      })),
-    );
+    return [...this.#entries].flatMap(([, entry]) => {
+      if (this.#deleteIfExpired(entry)) return [];
+      const { lesson, model, own, learnedAt } = entry;
+      return [{ ...lesson, ...model, scope: own === undefined ? 'everybody' : 'caller', until: learnedAt + limits.lessonMemoryMs }];
+    });
   }
 
   forgetServer(id: string): void {
     this.#forget(({ lesson }) => lesson.servers?.includes(id) === true);
   }
 
-  /** Clears what was learned about a backend that may be another one now. */
-  forgetBackend(name: string): void {
-    this.#forget(({ backend }) => backend === name);
+  forgetAllOf(ownerId: string): void {
+    for (const entry of this.#entries.deleteAllOf(ownerId)) this.#ungroup(entry);
   }
 
-  recall(backend: string, model: string, { kind, request }: { kind: LessonKind; request: ModelRequest }): readonly Lesson[] {
-    const key = modelKey(backend, model);
-    const ofRun = request.origin === undefined ? undefined : this.#runs.get(request.origin)?.byModel.get(key);
-    if (ofRun === undefined && !this.#keysByModel.has(key)) return noLessons;
-    const callerId = callerIdOf(request);
-    const found = new Map<string, Lesson>();
-    let own: string | undefined;
-    for (const entry of this.#entriesOf(key)) {
-      if (entry.lesson.kind !== kind) continue;
-      if (entry.scope === 'caller') {
-        if (entry.callerId !== callerId) continue;
-        own ??= hashOf(ownPartsOf(request, entry.lesson));
-        if (entry.own !== own) continue;
-      }
-      found.set(subjectKey(entry.lesson), entry.lesson);
+  /** Clears what was learned about a backend that may be another one now. */
+  forgetBackend(name: string): void {
+    this.#forget(({ model }) => model.backend === name);
+  }
+
+  recall(model: ModelKey, kind: LessonKind, request: ModelRequest): readonly Lesson[] {
+    const ofRun = request.origin === undefined ? undefined : this.#runs.get(request.origin);
+    if (ofRun === undefined && this.#groups.size === 0) return noLessons;
+    const found = new Map(this.#entriesOf(groupKey(model, kind, everybody)).map(({ lesson }) => [subjectKey(lesson), lesson]));
+    const ofCaller = this.#entriesOf(groupKey(model, kind, `caller ${callerIdOf(request)}`));
+    const own = ofCaller.length === 0 ? undefined : hashOf(ownPartsOf(request, { kind }));
+    for (const entry of ofCaller) if (entry.own === own) found.set(subjectKey(entry.lesson), entry.lesson);
+    for (const { lesson, model: learned } of ofRun?.byKey.values() ?? []) {
+      const isMeant = lesson.kind === kind && learned.backend === model.backend && learned.model === model.model;
+      if (isMeant) found.set(subjectKey(lesson), lesson);
     }
-    for (const [subject, lesson] of ofRun ?? []) if (lesson.kind === kind) found.set(subject, lesson);
     return found.size === 0 ? noLessons : [...found.values()];
   }
 
-  learn(backend: string, model: string, { lesson, proof }: { lesson: Lesson; proof: Proof }): void {
+  learn(model: ModelKey, lesson: Lesson, proof: Proof): void {
     const { request } = proof;
-    const callerId = callerIdOf(request);
     const scope = judgeProof(lesson, proof);
     if (scope.type === 'run') {
-      if (request.origin === undefined) return;
-      const { byModel } = this.#runOf(request.origin);
-      const lessons = byModel.get(modelKey(backend, model)) ?? new Map<string, Lesson>();
-      byModel.set(modelKey(backend, model), lessons);
-      lessons.set(subjectKey(lesson), lesson);
+      if (request.origin !== undefined)
+        this.#runOf(request.origin).byKey.set(JSON.stringify([model.backend, model.model, subjectKey(lesson)]), { lesson, model });
       return;
     }
-    const own = scope.type === 'caller' ? scope.own : '';
-    const owner = scope.type === 'caller' ? callerId : '';
-    const key = JSON.stringify([backend, model, subjectKey(lesson), owner, own]);
-    const entry: Entry = { key, lesson, backend, model, scope: scope.type, callerId, own, learnedAt: this.#now() };
-    const lost = this.#entries.set(key, { owner: callerId, value: entry, characters: key.length + JSON.stringify(lesson).length });
-    const keys = this.#keysByModel.get(modelKey(backend, model)) ?? new Set();
-    this.#keysByModel.set(modelKey(backend, model), keys.add(key));
-    for (const other of lost) this.#unlist(other);
+    const owner = callerIdOf(request);
+    const own = scope.type === 'caller' ? scope.own : undefined;
+    const group = groupKey(model, lesson.kind, own === undefined ? everybody : `caller ${owner}`);
+    const key = JSON.stringify([group, subjectKey(lesson), own]);
+    const entry: Entry = { key, group, lesson, model, own, learnedAt: this.#now() };
+    const lost = this.#entries.set(key, { owner, value: entry, characters: key.length + JSON.stringify(lesson).length });
+    this.#groups.set(group, (this.#groups.get(group) ?? new Set()).add(key));
+    for (const other of lost) this.#ungroup(other);
   }
 
   isNewTo(lesson: Lesson, { origin }: ModelRequest): boolean {
@@ -124,20 +118,24 @@ export class RefusalMemory implements LessonMemory {
   }
 
   #runOf(origin: RequestOrigin): RunLessons {
-    const known = this.#runs.get(origin) ?? { byModel: new Map(), shown: new Set() };
+    const known = this.#runs.get(origin) ?? { byKey: new Map(), shown: new Set() };
     this.#runs.set(origin, known);
     return known;
   }
 
-  /** Those that have not expired. */
-  #entriesOf(key: string): Entry[] {
-    return [...(this.#keysByModel.get(key) ?? [])].flatMap((one) => {
-      const entry = this.#entries.get(one);
-      if (entry === undefined) return [];
-      if (this.#now() - entry.learnedAt <= limits.lessonMemoryMs) return [entry];
-      this.#delete(entry);
-      return [];
+  #entriesOf(group: string): Entry[] {
+    const keys = this.#groups.get(group);
+    if (keys === undefined) return [];
+    return [...keys].flatMap((key) => {
+      const entry = this.#entries.get(key);
+      return entry === undefined || this.#deleteIfExpired(entry) ? [] : [entry];
     });
+  }
+
+  #deleteIfExpired(entry: Entry): boolean {
+    const isExpired = this.#now() - entry.learnedAt > limits.lessonMemoryMs;
+    if (isExpired) this.#delete(entry);
+    return isExpired;
   }
 
   #forget(isMeant: (entry: Entry) => boolean): void {
@@ -146,13 +144,13 @@ export class RefusalMemory implements LessonMemory {
 
   #delete(entry: Entry): void {
     this.#entries.delete(entry.key);
-    this.#unlist(entry);
+    this.#ungroup(entry);
   }
 
-  #unlist({ key, backend, model }: Entry): void {
-    const keys = this.#keysByModel.get(modelKey(backend, model));
+  #ungroup({ key, group }: Entry): void {
+    const keys = this.#groups.get(group);
     keys?.delete(key);
-    if (keys?.size === 0) this.#keysByModel.delete(modelKey(backend, model));
+    if (keys?.size === 0) this.#groups.delete(group);
   }
 }
 
@@ -165,21 +163,19 @@ export function ownLessons(): (model: string) => ModelLessons {
 /** A class, because one is made for each chat. */
 class LessonsOfModel implements ModelLessons {
   readonly #memory: RefusalMemory;
-  readonly #backend: string;
-  readonly #model: string;
+  readonly #model: ModelKey;
 
-  constructor(memory: RefusalMemory, backend: string, model: string) {
+  constructor(memory: RefusalMemory, model: ModelKey) {
     this.#memory = memory;
-    this.#backend = backend;
     this.#model = model;
   }
 
   recall(kind: LessonKind, request: ModelRequest): readonly Lesson[] {
-    return this.#memory.recall(this.#backend, this.#model, { kind, request });
+    return this.#memory.recall(this.#model, kind, request);
   }
 
   learn(lesson: Lesson, proof: Proof): void {
-    this.#memory.learn(this.#backend, this.#model, { lesson, proof });
+    this.#memory.learn(this.#model, lesson, proof);
   }
 
   isNewTo(lesson: Lesson, request: ModelRequest): boolean {
@@ -191,8 +187,8 @@ function callerIdOf({ origin }: ModelRequest): string {
   return origin?.callerId ?? '';
 }
 
-function modelKey(backend: string, model: string): string {
-  return `${backend}\n${model}`;
+function groupKey({ backend, model }: ModelKey, kind: LessonKind, whose: string): string {
+  return JSON.stringify([backend, model, kind, whose]);
 }
 
 function subjectKey({ kind, subject, content }: Lesson): string {

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../../core/errors.ts';
-import type { Lesson, LessonKind } from '../../core/models/lesson.ts';
+import type { Lesson, LessonKind, LessonRule } from '../../core/models/lesson.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
 
 /** A refusal, and how its request came to be. */
@@ -19,8 +19,8 @@ export interface Recognised {
   lesson: Lesson;
   /** The words of the refusal that point at what the lesson changes; undefined if it may as well be about something else. */
   pointsAt: string | undefined;
-  /** The most that the lesson may be remembered for. Default: everybody. */
-  most?: 'caller';
+  /** Default: `proven`. */
+  rule?: LessonRule;
 }
 
 /** One way to make a request acceptable to a backend that has refused it. */

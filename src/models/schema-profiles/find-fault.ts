@@ -2,12 +2,15 @@ import type { GatewayError } from '../../core/errors.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { isJsonObject } from '../../shared/json.ts';
+import { aboutMakingGrammar, isAboutOutput } from '../remedies/refusal-wordings.ts';
 
 /**
- * Which function a backend complains about; `unnamed`: one of them. `pointsAt`: the words that say so, where they cannot be about anything else;
- * undefined where a name merely occurs.
+ * Which function a backend complains about; `unnamed`: one of them. `pointsAt`: the fewest words that say so, where they cannot be about anything else,
+ * because more of them may be half a quotation; undefined where a name merely occurs.
  */
-export type SchemaFault = { type: 'named'; spec: ToolSpec; pointsAt: string | undefined } | { type: 'unnamed'; pointsAt: string };
+export type SchemaFault =
+  | { type: 'named'; spec: ToolSpec; pointsAt: string | undefined }
+  | { type: 'unnamed'; pointsAt: string | undefined };
 
 const searchedCharacters = 4_000;
 /** OpenAI and its imitators: `tools[3].function.parameters`, `tools.3.…`; Gemini: `tools[0].function_declarations[3].parameters`. */
@@ -17,10 +20,7 @@ const aboutSchema =
 /** llama.cpp and vLLM name no function. */
 const aboutGrammar = /\bgrammar\b|\bjson[ _]?schema\b|invalid_function_parameters|tools?\b.{0,60}\bunmarshal|unmarshal.{0,80}\btools?\b/i;
 /** A complaint about the schema of a function, in the server's own words: nothing quoted stands before the name. */
-const aboutSchemaOf = /^[^'"`{}]{0,200}?\bschema\b[^'"`{}]{0,20}\b(?:for|of|in) (?:the )?(?:function|tool)s?:? ['"`]?([\w-]{1,64})/i;
-/** What a model wrote is quoted, or called wrong: that says nothing about the functions that it was offered. */
-const aboutOutput =
-  /failed[_ ]generation|tool_use_failed|\braw ?[=:]|\b(?:generated|generation)\b|\barguments?\b|\b(?:tool|function)[- ]calls?\b|\btool_calls\b|\b(?:do|does|did)(?: not|n't) (?:match|conform|satisfy|comply)|failed to parse (?:input|output|response|message)|failed to call a function|\bmodel(?:'s)? (?:output|response|answer)\b|unexpected end of (?:json )?input|unterminated/i;
+const aboutSchemaOf = /^[^'"`{}]{0,200}?\bschema\b[^'"`{}]{0,20}\b(?:for|of|in) (?:the )?((?:function|tool)s?:? ['"`]?([\w-]{1,64}))/i;
 /** A complaint about another part of the request. */
 const aboutOtherPart = /response_?format|\bmessages?[[.]\d|\btext\.format\b|\btool_choice\b/i;
 
@@ -39,12 +39,12 @@ export function findFault(
   // The parameter that is named is something else.
   if (param !== null && !/^(?:tools?|functions?)\b/i.test(param)) return undefined;
   const said = aboutSchemaOf.exec(text);
-  if (said !== null && !aboutOutput.test(said[0])) {
+  if (said !== null && !isAboutOutput(said[0])) {
     // A name that is not among the gateway's functions is that of a function of the caller.
-    const spec = tools.find(({ name }) => name === said[1]);
-    return spec && { type: 'named', spec, pointsAt: said[0] };
+    const spec = tools.find(({ name }) => name === said[2]);
+    return spec && { type: 'named', spec, pointsAt: said[1] };
   }
-  if (!aboutSchema.test(text) || aboutOtherPart.test(text) || aboutOutput.test(text)) return undefined;
+  if (!aboutSchema.test(text) || aboutOtherPart.test(text) || isAboutOutput(text)) return undefined;
   // A long name first: a short one may be part of it.
   const byName = tools.toSorted((one, other) => other.name.length - one.name.length).find(({ name }) => isNamed(text, name));
   if (byName !== undefined) {
@@ -53,7 +53,7 @@ export function findFault(
   }
   const isOfCaller = callerTools.some((entry) => isJsonObject(entry['function']) && isNamed(text, String(entry['function']['name'])));
   const grammar = isOfCaller ? null : aboutGrammar.exec(text);
-  return grammar === null ? undefined : { type: 'unnamed', pointsAt: grammar[0] };
+  return grammar === null ? undefined : { type: 'unnamed', pointsAt: aboutMakingGrammar.exec(text)?.[0] };
 }
 
 /** The function at the position that a path names; without `spec`: the path leads to something else, such as a function of the caller. */
@@ -62,7 +62,7 @@ function findPlace(text: string, tools: readonly ToolSpec[]): { words: string; s
     const found = place.exec(text);
     if (found === null) continue;
     const path = /^[\w.[\]]*/.exec(text.slice(found.index))?.[0] ?? '';
-    return aboutOutput.test(text.slice(0, found.index) + path) ? undefined : { words: found[0], spec: tools[Number(found[1])] };
+    return isAboutOutput(text.slice(0, found.index) + path) ? undefined : { words: found[0], spec: tools[Number(found[1])] };
   }
   return undefined;
 }

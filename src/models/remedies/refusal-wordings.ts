@@ -1,0 +1,14 @@
+/**
+ * What a model wrote is quoted, or called wrong. It depends on the prompt and on chance, and says nothing about the request: Groq, Ollama, llama.cpp and
+ * vLLM answer so when they cannot read their own model's call, or when its output leaves the grammar.
+ */
+const aboutOutput =
+  /failed[_ ]generation|tool_use_failed|\braw ?[=:]|\b(?:generated|generation)\b|(?<!request )\barguments?\b|\b(?:tool|function)[- ]calls?\b|\btool_calls\b|\b(?:do|does|did)(?: not|n't) (?:match|conform|satisfy|comply)|failed to (?:parse|validate|generate) (?:input|output|response|message|json\b(?! ?schema))|failed to call a function|\bmodel(?:'s)? (?:output|response|answer|wrote)\b|unexpected end of (?:json )?input|unterminated|\bgrammar stack\b|\baccept(?:ing|ed)? (?:piece|token)|\badvance (?:the )?fsm\b/i;
+
+export function isAboutOutput(text: string): boolean {
+  return aboutOutput.test(text);
+}
+
+/** A server that cannot make a grammar of a schema. Nothing quoted stands between these words. */
+export const aboutMakingGrammar =
+  /\b(?:pars(?:e|ing)|initializ(?:e|ing)|compil(?:e|ing)|build(?:ing)?|convert(?:ing)?|load(?:ing)?|invalid|unsupported)\b[^.:'"`]{0,30}\b(?:grammar|json[ _]?schema)\b|\bjson[ _]?schema\b[^.:'"`]{0,30}\b(?:not supported|unsupported|invalid|conversion)\b|\b(?:grammar|json[ _]?schema) (?:is )?(?:invalid|not supported)|invalid_function_parameters|\btools?\b[^'"`]{0,60}\bunmarshal|unmarshal[^'"`]{0,80}\btools?\b/i;
