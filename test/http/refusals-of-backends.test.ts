@@ -61,7 +61,8 @@ async function start(refuse: Refuse = () => undefined) {
       const before = bodies.length;
       const payload = { model: 'm', messages: [{ role: 'user', content: 'Hello.' }], ...fields };
       const answer = await call('POST', path, { key, payload });
-      const warnings = answer.json<{ warnings?: { code: string; message: string }[] }>().warnings ?? [];
+      const isStream = String(answer.headers['content-type']).includes('event-stream');
+      const warnings = isStream ? [] : (answer.json<{ warnings?: { code: string; message: string }[] }>().warnings ?? []);
       return { status: answer.statusCode, warnings, requests: bodies.slice(before) };
     },
     refresh: async () => (await call('POST', '/api/tool-servers/box/refresh')).json<JsonObject>(),
@@ -183,6 +184,20 @@ const shaped: [name: string, fields: JsonObject, refuse: Refuse][] = [
         : undefined,
   ],
   [
+    'a picture that a model does not take together with tools',
+    {
+      messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }] }],
+    },
+    (body) =>
+      textIn(body).includes('image_url') && body['tools'] !== undefined ? refusal(400, 'Tool use is not supported for images.') : undefined,
+  ],
+  [
+    'a stream, in which a server has no tools',
+    { stream: true },
+    (body) =>
+      body['stream'] === true && body['tools'] !== undefined ? refusal(400, 'Tools are not supported in streaming mode.') : undefined,
+  ],
+  [
     'a server of their own with a function that is refused',
     {
       tool_servers: [
@@ -251,6 +266,8 @@ describe('a refusal that one caller may have caused', () => {
   test.each([
     ['a value', "Unsupported value: 'reasoning_effort' does not support 'xhigh' with this model."],
     ['a value, in other words', 'reasoning_effort: invalid value: `xhigh`, expected one of `low`, `medium`, `high`'],
+    ['a value without quotes', 'reasoning_effort xhigh is not supported'],
+    ['a value that few servers have', "Unsupported parameter: 'reasoning_effort'."],
     ['functions beside it', 'Function tools with reasoning_effort are not supported for m in /v1/chat/completions.'],
   ])('because of %s leaves the effort of another one', async (_name, message) => {
     const gateway = await start();

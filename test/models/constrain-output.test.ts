@@ -90,6 +90,35 @@ describe('a form of the answer', () => {
     expect(forms.slice(-2)).toEqual(['json_object', 'json_schema']);
   });
 
+  test.each<[string, GatewayError, Partial<ModelRequest>, string[]]>([
+    ['the form itself', refusal, {}, ['json_object', 'json_object']],
+    ['the form beside a parameter of the caller', refusal, { parameters: { think: true } }, ['json_object', 'json_schema']],
+    [
+      'the form in words of the request',
+      refusal,
+      { messages: [{ role: 'user', content: 'What is response_format?' }] },
+      ['json_schema', 'json_schema'],
+    ],
+    [
+      'what the model wrote',
+      new GatewayError('upstream_error', 'Generated JSON leaves the json_schema'),
+      {},
+      ['json_schema', 'json_schema'],
+    ],
+    ['nothing in particular', new GatewayError('upstream_rejected', 'Bad request.', { status: 400 }), {}, ['json_schema', 'json_schema']],
+  ])('that is refused because of %s is remembered for as many as that proves', async (_name, fault, fields, later) => {
+    const model = new ScriptedModel([fault], says('a'), says('b'), says('c'));
+    const memory = new RefusalMemory(() => 0);
+    const backend = constrainOutput(model, openAiForms, (name) => memory.of('backend', name));
+    const askAs = (callerId: string, more: Partial<ModelRequest>): Promise<ModelEvent[]> =>
+      Array.fromAsync(answerOf(backend, askModel({ output, origin: { callerId, sourceOf: () => undefined }, ...more })));
+    await askAs('ada', fields);
+    await askAs('ada', fields);
+    await askAs('bob', fields);
+    const forms = model.requests.map(({ parameters }) => (parameters['response_format'] as JsonObject)['type']);
+    expect(forms).toEqual(['json_schema', 'json_object', ...later]);
+  });
+
   test('under which a model says nothing is given up, and the answer is asked for again', async () => {
     const { forms, text, events } = await run([says(' \n'), says('{}')]);
     expect(forms).toEqual(['json_schema', 'json_object']);
@@ -110,6 +139,15 @@ describe('a form of the answer', () => {
       expect(forms).toEqual(['json_schema', 'json_schema', 'json_schema']);
       expect(kept(model)).toEqual([true, false, false]);
       expect(text).toBe('{}{}');
+    });
+
+    test('is kept, and the thinking switched off, for the caller whose words made it think', async () => {
+      const model = new ScriptedModel(silent, says('{}'), says('{}'));
+      const memory = new RefusalMemory(() => 0);
+      const backend = constrainOutput(model, openAiForms, (name) => memory.of('backend', name));
+      for (const callerId of ['ada', 'bob'])
+        await Array.fromAsync(answerOf(backend, askModel({ output, origin: { callerId, sourceOf: () => undefined } })));
+      expect(kept(model)).toEqual([true, false, true]);
     });
 
     test('is asked for with thoughts by the next one, where a limit of the request ended them', async () => {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 
 import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
 import { askModel } from '../_support/model-answers.ts';
+import { limits } from '../../src/core/limits.ts';
 import type { ModelBackend, ModelRecord } from '../../src/core/models/model.ts';
 import { createModelCatalog } from '../../src/models/model-catalog.ts';
 import type { CatalogBackend } from '../../src/models/model-catalog.ts';
@@ -242,6 +243,26 @@ describe('a model', () => {
     expect(await catalog.list(signal)).toMatchObject([{ id: 'x/a', capabilities: shown }]);
     time += 60 * 60 * 1000 + 1;
     expect(await catalog.require('x/a', signal)).toMatchObject({ nativeTools: later });
+  });
+
+  test('is asked anew what it refuses once its backend was away', async () => {
+    const backend = new ScriptedList('one', ['a']);
+    const memory = new RefusalMemory(() => time);
+    const catalog = createModelCatalog({ backends: [backend], now: () => time, memory });
+    const warning = { code: 'tools_unsupported', message: 'No tools.' };
+    const lesson = { kind: 'tools', subject: '', change: 'left out', content: '', warning } as const;
+    await catalog.list(signal);
+    memory.of('one', 'a').learn(lesson, { request: askModel(), pointsAt: 'does not support tools' });
+    time += limits.modelListTtlMs;
+    await catalog.list(signal);
+    expect(memory.remembered()).toHaveLength(1);
+    backend.fault = new Error('away');
+    time += limits.modelListTtlMs;
+    await catalog.list(signal);
+    backend.fault = undefined;
+    time += limits.modelListTtlMs;
+    await catalog.list(signal);
+    expect(memory.remembered()).toEqual([]);
   });
 
   test('whose name belongs to the prototype is not known', async () => {

@@ -18,6 +18,7 @@ export function noToolsWarning(model: string): CallerWarning {
 export function learnNoTools({ record, lessons }: FoundModel, refusal: GatewayError, request: ModelRequest): void {
   lessons.learn(
     { kind: 'tools', subject: '', change: 'left out', content: '', warning: noToolsWarning(record.id) },
-    { request, pointsAt: findToolsRefusal(refusal.message) },
+    // Some servers have tool calls, but not in streams.
+    { request, pointsAt: /\bstream/i.test(refusal.message) ? undefined : findToolsRefusal(refusal.message) },
   );
 }

@@ -43,8 +43,7 @@ function recogniseParameter({ refusal, request, made }: Refused): Recognised | u
   for (const name of derivedNames(request.parameters).filter(isLeft)) {
     const pointsAt = refusals.get(name)?.exec(words)?.[0];
     if (pointsAt === undefined) continue;
-    if (refusesName.test(refusal.message) && !refusesValue.test(refusal.message) && !quotes(refusal, request.parameters[name]))
-      return { lesson: lessonAbout(name, contentOf(request)), pointsAt };
+    if (isAboutName(refusal, name, request.parameters[name])) return { lesson: lessonAbout(name, contentOf(request)), pointsAt };
     return { lesson: lessonAbout(name, contentOf(request, name)), pointsAt, rule: 'own' };
   }
   return undefined;
@@ -64,8 +63,13 @@ function contentOf({ tools, callerTools, parameters }: ModelRequest, name?: stri
   return name === undefined ? withFunctions : `${withFunctions} ${hashOf(parameters[name])}`;
 }
 
-function quotes({ message }: GatewayError, value: unknown): boolean {
-  return typeof value === 'string' && ["'", '"', '`'].some((quote) => message.includes(quote + value + quote));
+/** Efforts that every server with the parameter has; any other one may be refused for its own sake. */
+const commonEfforts: ReadonlySet<unknown> = new Set(['low', 'medium', 'high']);
+
+function isAboutName({ message }: GatewayError, name: string, value: unknown): boolean {
+  if (!refusesName.test(message) || refusesValue.test(message)) return false;
+  if (typeof value !== 'string') return true;
+  return (name !== 'reasoning_effort' || commonEfforts.has(value)) && !message.split(/[^\w-]+/).includes(value);
 }
 
 /** Goes without usage in streams where a server does not know `stream_options`, which OpenAI needs for it. */

@@ -48,9 +48,9 @@ export function judgeProof(lesson: Lesson, { request, pointsAt, rule = 'proven' 
   return rule === 'proven' && own.length === 0 ? { type: 'everybody' } : { type: 'caller', own: hashOf(own) };
 }
 
-/** What the caller brought into a request, apart from its messages, and might be refused for its own sake. */
+/** What the caller brought into a request, apart from its texts, and might be refused for its own sake or beside something else. */
 export function ownPartsOf(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): JsonValue[] {
-  const { callerTools, toolChoice, parallelToolCalls, parameters, tools, origin } = request;
+  const { messages, callerTools, toolChoice, parallelToolCalls, parameters, tools, origin } = request;
   const uninvolved = uninvolvedIn(request, lesson);
   const own: JsonValue[] = [];
   if (callerTools.length > 0) own.push(callerTools);
@@ -58,10 +58,23 @@ export function ownPartsOf(request: ModelRequest, lesson: Pick<Lesson, 'kind'>):
   if (parallelToolCalls === false) own.push('one call at a time');
   for (const [name, value] of Object.entries(parameters))
     if (!neutralParameters.has(name) && !uninvolved.includes(name)) own.push([name, value ?? null]);
+  const { kinds, isContinued } = shapeOf(messages);
+  if (kinds.length > 0) own.push(kinds);
+  if (isContinued) own.push('an answer to continue');
   if (origin === undefined) return own;
   for (const { name, description, parameters: schema } of tools)
     if (origin.sourceOf(name)?.isOwn !== false) own.push([name, description, schema]);
   return own;
+}
+
+/** What there is in messages besides texts: some models take no tools with pictures, or no form. */
+function shapeOf(messages: ModelRequest['messages']): { kinds: string[]; isContinued: boolean } {
+  const kinds = new Set<string>();
+  for (const { content } of messages) {
+    if (!Array.isArray(content)) continue;
+    for (const { type } of content) if (type !== 'text') kinds.add(type);
+  }
+  return { kinds: [...kinds].toSorted(), isContinued: messages.at(-1)?.role === 'assistant' };
 }
 
 /** A parameter that was refused by name is itself no cause, and neither are others that a dialect derived. */

@@ -1,0 +1,162 @@
+import { describe, expect, test } from 'vitest';
+import type { Lesson, LessonRule } from '../../../src/core/models/lesson.ts';
+import { limits } from '../../../src/core/limits.ts';
+import type { ModelRequest, RequestOrigin } from '../../../src/core/models/model.ts';
+import type { ToolSpec } from '../../../src/core/tools/tool.ts';
+import { RefusalMemory } from '../../../src/models/remedies/lesson-memory.ts';
+import { askModel } from '../../_support/model-answers.ts';
+
+const search: ToolSpec = { name: 'search', description: 'Looks for things', parameters: { type: 'object', properties: {} } };
+const lesson: Lesson = {
+  kind: 'function',
+  subject: 'search',
+  change: 'simplified',
+  content: 'schema',
+  warning: { code: 'function_schema_refused', message: 'The function "search" is offered in a simpler form.' },
+  servers: ['box'],
+};
+const words = "function 'search'";
+
+/** One run of a caller; `own`: the names of functions that came with its request. */
+function runOf(callerId: string, own: readonly string[] = []): RequestOrigin {
+  return { callerId, sourceOf: (name) => ({ server: 'box', isOwn: own.includes(name) }) };
+}
+
+function requestOf(origin: RequestOrigin, fields: Partial<ModelRequest> = {}): ModelRequest {
+  return askModel({ tools: [search], origin, ...fields });
+}
+
+interface Taught {
+  fields?: Partial<ModelRequest>;
+  own?: readonly string[];
+  pointsAt?: string | undefined;
+  rule?: LessonRule;
+}
+
+/** Whom a lesson reaches that one run of Ada has taught: another run of hers with the same parts, one without them, and a run of Bob with the same. */
+function reachOf({ fields = {}, own = [], rule, ...taught }: Taught): { same: boolean; plain: boolean; other: boolean; run: boolean } {
+  const lessons = new RefusalMemory(() => 0).of('llm', 'm');
+  const origin = runOf('ada', own);
+  const request = requestOf(origin, fields);
+  lessons.learn(lesson, { request, pointsAt: 'pointsAt' in taught ? taught.pointsAt : words, ...(rule && { rule }) });
+  const isTold = (asked: ModelRequest): boolean => lessons.recall('function', asked).length > 0;
+  return {
+    run: isTold(request),
+    same: isTold(requestOf(runOf('ada', own), fields)),
+    plain: isTold(requestOf(runOf('ada'))),
+    other: isTold(requestOf(runOf('bob', own), fields)),
+  };
+}
+
+const forRun = { run: true, same: false, plain: false, other: false };
+const forCaller = { run: true, same: true, plain: false, other: false };
+const forEverybody = { run: true, same: true, plain: true, other: true };
+
+describe('a lesson that takes something away', () => {
+  test.each<[string, Taught]>([
+    ['points at it, and the caller brought nothing', {}],
+    ['is asked for with other samplings', { fields: { parameters: { temperature: 0, stop: ['x'], max_tokens: 5 } } }],
+    ['may call whatever it likes', { fields: { toolChoice: 'auto', parallelToolCalls: true } }],
+  ])('is for everybody where the refusal %s', (_name, taught) => {
+    expect(reachOf(taught)).toEqual(forEverybody);
+  });
+
+  test.each<[string, Taught]>([
+    ['a function', { fields: { callerTools: [{ type: 'function', function: { name: 'mine' } }] } }],
+    ['a tool of the provider', { fields: { callerTools: [{ type: 'web_search' }] } }],
+    ['a format', { fields: { parameters: { response_format: { type: 'json_object' } } } }],
+    ['an unknown parameter', { fields: { parameters: { provider: { only: ['x'] } } } }],
+    ['a demand of a call', { fields: { toolChoice: 'required' } }],
+    ['single calls', { fields: { parallelToolCalls: false } }],
+    ['a picture', { fields: { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }] } }],
+    ['an answer to continue', { fields: { messages: [{ role: 'assistant', content: 'Well', toolCalls: [] }] } }],
+    ['a tool server', { own: ['search'] }],
+  ])('is for the caller and the same parts where they brought %s', (_name, taught) => {
+    expect(reachOf(taught)).toEqual(forCaller);
+  });
+
+  test.each<[string, Taught]>([
+    ['does not say what it is about', { pointsAt: undefined }],
+    ['may quote a message', { fields: { messages: [{ role: 'user', content: `Say: ${words}.` }] } }],
+    ['may quote a parameter', { fields: { parameters: { stop: [words] } } }],
+    ['may quote the name of a parameter', { fields: { parameters: { [words]: 1 } } }],
+    ['may quote another function', { fields: { tools: [search, { ...search, name: 'other', description: words }] } }],
+    ['may quote a deep schema', { fields: { tools: [search, { ...search, name: 'other', parameters: deep(20_000) }] } }],
+  ])('is for the run where the refusal %s', (_name, taught) => {
+    expect(reachOf(taught)).toEqual(forRun);
+  });
+
+  test('may be quoted from the function itself, which it is about', () => {
+    expect(reachOf({ fields: { tools: [{ ...search, description: words }] } })).toEqual(forEverybody);
+  });
+});
+
+function deep(levels: number): ToolSpec['parameters'] {
+  let schema: ToolSpec['parameters'] = { description: words };
+  for (let level = 0; level < levels; level += 1) schema = { items: schema };
+  return schema;
+}
+
+test('a lesson that loses nothing is for everybody, whoever teaches it and however', () => {
+  const fields = { messages: [{ role: 'user' as const, content: words }], parameters: { response_format: { type: 'json_object' } } };
+  expect(reachOf({ fields, pointsAt: undefined, rule: 'lossless' })).toEqual(forEverybody);
+});
+
+test('a lesson about what a caller brought is theirs alone, even where nothing else could be the cause', () => {
+  expect(reachOf({ rule: 'own' })).toEqual({ ...forCaller, plain: true });
+});
+
+describe('what is remembered', () => {
+  test('is of one model of one backend', () => {
+    const memory = new RefusalMemory(() => 0);
+    memory.of('llm', 'm').learn(lesson, { request: requestOf(runOf('ada')), pointsAt: words });
+    const found = (backend: string, model: string): number => memory.of(backend, model).recall('function', requestOf(runOf('bob'))).length;
+    expect([found('llm', 'm'), found('llm', 'n'), found('other', 'm')]).toEqual([1, 0, 0]);
+  });
+
+  test('lasts an hour', () => {
+    let time = 0;
+    const memory = new RefusalMemory(() => time);
+    memory.of('llm', 'm').learn(lesson, { request: requestOf(runOf('ada')), pointsAt: words });
+    const isThere = (): boolean[] => [
+      memory.of('llm', 'm').recall('function', requestOf(runOf('bob'))).length > 0,
+      memory.holds({ backend: 'llm', model: 'm' }, 'function'),
+      memory.remembered().length > 0,
+    ];
+    expect(memory.remembered()).toMatchObject([
+      { ...lesson, backend: 'llm', model: 'm', scope: 'everybody', until: limits.lessonMemoryMs },
+    ]);
+    time = limits.lessonMemoryMs;
+    expect(isThere()).toEqual([true, true, true]);
+    time += 1;
+    expect(isThere()).toEqual([false, false, false]);
+  });
+
+  test.each<[string, (memory: RefusalMemory) => void, number]>([
+    ['its tool server', (memory) => memory.forgetServer('box'), 0],
+    ['another tool server', (memory) => memory.forgetServer('cup'), 1],
+    ['its backend', (memory) => memory.forgetBackend('llm'), 0],
+    ['another backend', (memory) => memory.forgetBackend('other'), 1],
+    ['the caller who taught it', (memory) => memory.forgetAllOf('key_1/ada'), 0],
+    ['the key of the caller', (memory) => memory.forgetAllOf('key_1'), 0],
+    ['another caller', (memory) => memory.forgetAllOf('key_2'), 1],
+  ])('is cleared or stays with %s', (_name, forget, left) => {
+    const memory = new RefusalMemory(() => 0);
+    memory.of('llm', 'm').learn(lesson, { request: requestOf(runOf('key_1/ada')), pointsAt: words });
+    forget(memory);
+    expect([memory.remembered().length, memory.of('llm', 'm').recall('function', requestOf(runOf('bob'))).length]).toEqual([left, left]);
+  });
+
+  test('is replaced by what the same subject taught later', () => {
+    const memory = new RefusalMemory(() => 0);
+    for (const change of ['simplified', 'left out'])
+      memory.of('llm', 'm').learn({ ...lesson, change }, { request: requestOf(runOf('ada')), pointsAt: words });
+    expect(memory.remembered().map(({ change }) => change)).toEqual(['left out']);
+  });
+
+  test('is shown once in each run', () => {
+    const lessons = new RefusalMemory(() => 0).of('llm', 'm');
+    const [one, other] = [requestOf(runOf('ada')), requestOf(runOf('ada'))];
+    expect([one, one, other].map((request) => lessons.isNewTo(lesson, request))).toEqual([true, false, true]);
+  });
+});
