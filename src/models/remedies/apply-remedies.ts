@@ -73,10 +73,11 @@ export function applyRemedies(
 
   /** The remembered lessons about this request; undefined if there are none. */
   function recall(request: ModelRequest, lessons: ModelLessons): readonly Lesson[] | undefined {
-    let found: Lesson[] | undefined;
+    let found: readonly Lesson[] | undefined;
     for (const remedy of remedies) {
       for (const kind of remedy.kinds) {
-        for (const lesson of lessons.recall(kind, request)) if (remedy.concerns(lesson, request)) (found ??= []).push(lesson);
+        const known = lessons.recall(kind, request);
+        if (known.length > 0) found = [...(found ?? []), ...known.filter((lesson) => remedy.concerns(lesson, request))];
       }
     }
     return found;

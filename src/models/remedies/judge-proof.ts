@@ -100,11 +100,14 @@ function mentions(searched: unknown, words: string): boolean {
     if (typeof value === 'string') {
       characters += value.length;
       if (characters > searchedCharacters || value.includes(words)) return true;
-    } else if (typeof value === 'object' && value !== null) {
-      if (values > searchedValues) return true;
-      if (Array.isArray(value)) for (const item of value) waiting.push(item);
-      else for (const [key, entry] of Object.entries(value)) waiting.push(key, entry);
     }
+    if (typeof value !== 'object' || value === null) continue;
+    if (values > searchedValues) return true;
+    for (const part of partsOf(value)) waiting.push(part);
   }
   return false;
+}
+
+function partsOf(value: object): unknown[] {
+  return Array.isArray(value) ? value : Object.entries(value).flat();
 }

@@ -139,7 +139,7 @@ export class RefusalMemory implements LessonMemory {
   }
 
   #forget(isMeant: (entry: Entry) => boolean): void {
-    for (const [, entry] of [...this.#entries]) if (isMeant(entry)) this.#delete(entry);
+    for (const [, entry] of this.#entries) if (isMeant(entry)) this.#delete(entry);
   }
 
   #delete(entry: Entry): void {

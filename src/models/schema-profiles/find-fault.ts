@@ -51,7 +51,10 @@ export function findFault(
     const isElsewhere = Object.hasOwn(parameters, byName.name) || isFormNamed(parameters['response_format'], byName.name);
     return isElsewhere ? undefined : { type: 'named', spec: byName, pointsAt: undefined };
   }
-  const isOfCaller = callerTools.some((entry) => isJsonObject(entry['function']) && isNamed(text, String(entry['function']['name'])));
+  const isOfCaller = callerTools.some(({ function: own }) => {
+    const name = isJsonObject(own) ? own['name'] : undefined;
+    return typeof name === 'string' && isNamed(text, name);
+  });
   const grammar = isOfCaller ? null : aboutGrammar.exec(text);
   return grammar === null ? undefined : { type: 'unnamed', pointsAt: aboutMakingGrammar.exec(text)?.[0] };
 }
