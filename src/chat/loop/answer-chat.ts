@@ -98,7 +98,9 @@ export async function answerChat(
   const sources = resumed?.sources ?? request.files.map(sourceOfFile);
   const slow = emit([
     { type: 'run-event', event: { type: 'run.start', data: startData({ request, offer, run }, choice) } },
-    ...[...(request.warnings ?? []), ...offer.warnings, ...(known === undefined || isPlain ? [] : [known.warning])].map(warningEvent),
+    ...[...(request.warnings ?? []), ...offer.warnings, ...(known === undefined || isPlain ? [] : [noToolsWarning(request.model)])].map(
+      warningEvent,
+    ),
     ...(resumed === undefined ? (offer.lists ?? []) : []).map((list): ChatEvent => ({ type: 'tool-list', list })),
     ...sources.map((source): ChatEvent => ({ type: 'source', source })),
   ]);

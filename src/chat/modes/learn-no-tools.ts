@@ -15,9 +15,9 @@ export function noToolsWarning(model: string): CallerWarning {
 }
 
 /** Remembers that a model has no native tool calls. Called once the request was answered without them. */
-export function learnNoTools({ record, lessons }: FoundModel, refusal: GatewayError, request: ModelRequest): void {
+export function learnNoTools({ name, lessons }: FoundModel, refusal: GatewayError, request: ModelRequest): void {
   lessons.learn(
-    { kind: 'tools', subject: '', change: 'left out', content: '', warning: noToolsWarning(record.id) },
+    { kind: 'tools', subject: '', change: 'left out', content: '', warning: noToolsWarning(name) },
     // Some servers have tool calls, but not in streams.
     { request, pointsAt: /\bstream/i.test(refusal.message) ? undefined : findToolsRefusal(refusal.message) },
   );

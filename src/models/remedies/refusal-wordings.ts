@@ -11,4 +11,4 @@ export function isAboutOutput(text: string): boolean {
 
 /** A server that cannot make a grammar of a schema. Nothing quoted stands between these words. */
 export const aboutMakingGrammar =
-  /\b(?:pars(?:e|ing)|initializ(?:e|ing)|compil(?:e|ing)|build(?:ing)?|convert(?:ing)?|load(?:ing)?|invalid|unsupported)\b[^.:'"`]{0,30}\b(?:grammar|json[ _]?schema)\b|\bjson[ _]?schema\b[^.:'"`]{0,30}\b(?:not supported|unsupported|invalid|conversion)\b|\b(?:grammar|json[ _]?schema) (?:is )?(?:invalid|not supported)|invalid_function_parameters|\btools?\b[^'"`]{0,60}\bunmarshal|unmarshal[^'"`]{0,80}\btools?\b/i;
+  /\b(?:pars(?:e|ing)|initializ(?:e|ing)|compil(?:e|ing)|build(?:ing)?|convert(?:ing)?|load(?:ing)?|invalid|unsupported)\b[^.:'"`]{0,30}\b(?:grammar|json[ _]?schema)\b|\bjson[ _]?schema\b[^.:'"`]{0,30}\b(?:not supported|unsupported|invalid|conversion)\b|\b(?:grammar|json[ _]?schema) (?:is )?(?:invalid|not supported)|\bgrammar (?:compilation|conversion)\b|invalid_function_parameters|\btools?\b[^'"`]{0,60}\bunmarshal|unmarshal[^'"`]{0,80}\btools?\b/i;

@@ -20,7 +20,10 @@ const aboutSchema =
 /** llama.cpp and vLLM name no function. */
 const aboutGrammar = /\bgrammar\b|\bjson[ _]?schema\b|invalid_function_parameters|tools?\b.{0,60}\bunmarshal|unmarshal.{0,80}\btools?\b/i;
 /** A complaint about the schema of a function, in the server's own words: nothing quoted stands before the name. */
-const aboutSchemaOf = /^[^'"`{}]{0,200}?\bschema\b[^'"`{}]{0,20}\b(?:for|of|in) (?:the )?((?:function|tool)s?:? ['"`]?([\w-]{1,64}))/i;
+const aboutSchemaOf = [
+  /^[^'"`{}]{0,200}?\bschema\b[^'"`{}]{0,20}\b(?:for|of|in) (?:the )?((?:function|tool)s?:? ['"`]?([\w-]{1,64}))/i,
+  /^[^'"`{}]{0,200}?\b((?:function|tool)s?:? ['"`]?([\w-]{1,64}))['"`]?[:,]? [^'"`{}]{0,80}\b(?:(?:invalid|unsupported|malformed)\b[^'"`{}]{0,40}\bschema|schema\b[^'"`{}]{0,40}\b(?:invalid|unsupported|malformed|not (?:supported|valid)))\b/i,
+];
 /** A complaint about another part of the request. */
 const aboutOtherPart = /response_?format|\bmessages?[[.]\d|\btext\.format\b|\btool_choice\b/i;
 
@@ -38,11 +41,13 @@ export function findFault(
   if (place !== undefined) return place.spec && { type: 'named', spec: place.spec, pointsAt: place.words };
   // The parameter that is named is something else.
   if (param !== null && !/^(?:tools?|functions?)\b/i.test(param)) return undefined;
-  const said = aboutSchemaOf.exec(text);
-  if (said !== null && !isAboutOutput(said[0])) {
-    // A name that is not among the gateway's functions is that of a function of the caller.
-    const spec = tools.find(({ name }) => name === said[2]);
-    return spec && { type: 'named', spec, pointsAt: said[1] };
+  for (const wording of aboutSchemaOf) {
+    const [said, pointsAt = '', name] = wording.exec(text) ?? [];
+    if (said === undefined || isAboutOutput(said)) continue;
+    const spec = tools.find((one) => one.name === name);
+    if (spec !== undefined) return { type: 'named', spec, pointsAt };
+    // A quoted name that is not among the gateway's functions is that of a function of the caller.
+    if (/['"`]/.test(pointsAt)) return undefined;
   }
   if (!aboutSchema.test(text) || aboutOtherPart.test(text) || isAboutOutput(text)) return undefined;
   // A long name first: a short one may be part of it.

@@ -124,8 +124,41 @@ it.each<[string, string | undefined, string | undefined]>([
   ],
   ['Invalid type for parameter', 'tools[0].function.parameters', 'get_user'],
   ['tools.1.custom.input_schema: JSON schema is invalid', undefined, 'get'],
+  ['Tool get_user: unsupported schema', undefined, 'get_user'],
+  ["Invalid schema for tools: 'get' is wrong", undefined, 'get'],
+  ["Invalid schema for function 'mine': in 'get'", undefined, undefined],
   ['Please get a schema', undefined, undefined],
+  ["Unknown value 'get' of the schema", 'temperature', undefined],
+  ["messages.3: 'get' is no JSON", undefined, undefined],
 ])('%s (%s) names %s', (message, param, name) => {
   const found = findFault(refused(message, param), requestWith([tool('get_user'), tool('get')]));
   expect(found?.type === 'named' ? found.spec.name : undefined).toBe(name);
+});
+
+it.each<[string, string | undefined]>([
+  ["Invalid schema for function 'get_user': type is missing", "function 'get_user"],
+  ["The tool 'get_user' has an invalid JSON schema", "tool 'get_user"],
+  ['tools.0.custom.input_schema: JSON schema is invalid', 'tools.0'],
+  ["Something about a schema of 'get_user'", undefined],
+  ["Blocked 'text': invalid schema for function 'get_user'", undefined],
+  ['failed to parse grammar', 'parse grammar'],
+  ['JSON schema conversion failed', 'JSON schema conversion'],
+  ['json: cannot unmarshal array into Go struct field ToolProperty.tools.function.parameters of type string', 'unmarshal array'],
+  ['Something about a grammar', undefined],
+])('%s points at its cause by %j', (message, words) => {
+  const found = findFault(refused(message), requestWith([tool('get_user'), tool('get')]));
+  expect(found).toBeDefined();
+  if (words === undefined) expect(found?.pointsAt).toBeUndefined();
+  else expect(found?.pointsAt).toContain(words);
+});
+
+it.each([
+  "tool call validation failed: parameters for tool get_user did not match schema: errors: [missing properties: 'q']",
+  "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details: get_user json",
+  'Failed to parse input at pos 12: {"name": "get_user", "parameters": {"q"',
+  'error parsing tool call: raw=\'{"name":"get_user","parameters":{}\', err=unexpected end of JSON input',
+  'Unexpected empty grammar stack after accepting piece: "get_user"',
+  "The arguments do not satisfy the schema of function 'get_user'",
+])('%s says nothing about a function', (message) => {
+  expect(findFault(refused(message), requestWith([tool('get_user')]))).toBeUndefined();
 });
