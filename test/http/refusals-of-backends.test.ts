@@ -192,6 +192,12 @@ const shaped: [name: string, fields: JsonObject, refuse: Refuse][] = [
       textIn(body).includes('image_url') && body['tools'] !== undefined ? refusal(400, 'Tool use is not supported for images.') : undefined,
   ],
   [
+    'a stop, beside which a server has no tools',
+    { stop: ['END'] },
+    (body) =>
+      body['stop'] !== undefined && body['tools'] !== undefined ? refusal(400, 'Tools are not supported with stop sequences.') : undefined,
+  ],
+  [
     'a stream, in which a server has no tools',
     { stream: true },
     (body) =>

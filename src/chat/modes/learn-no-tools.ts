@@ -18,7 +18,13 @@ export function noToolsWarning(model: string): CallerWarning {
 export function learnNoTools({ name, lessons }: FoundModel, refusal: GatewayError, request: ModelRequest): void {
   lessons.learn(
     { kind: 'tools', subject: '', change: 'left out', content: '', warning: noToolsWarning(name) },
-    // Some servers have tool calls, but not in streams.
-    { request, pointsAt: /\bstream/i.test(refusal.message) ? undefined : findToolsRefusal(refusal.message) },
+    { request, pointsAt: isConditional(refusal.message) ? undefined : findToolsRefusal(refusal.message) },
+  );
+}
+
+/** Some servers have tool calls, but not in streams, or not beside something else that a caller may have asked for. */
+function isConditional(message: string): boolean {
+  return /\bstream|\bcombin|\btogether\b|\b(?:with|when|while|if)\b(?! (?:this|the|your|current|selected) model| function calling)/i.test(
+    message,
   );
 }
