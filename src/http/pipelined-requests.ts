@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { addressOwner } from './address-owner.ts';
 import { createRequestTurns } from './request-turns.ts';
 
 /** Requests of one connection that wait for the answer before them; clients that send ahead at all have some dozens on their way. */
@@ -24,7 +25,7 @@ export function createRequestOrder(): RequestOrder {
     socket.pause();
     // Node is still handing over the requests that it has read.
     await nextTurn();
-    await turns.take();
+    await turns.take(addressOwner(socket.remoteAddress ?? ''));
     socket.destroy();
   }
 

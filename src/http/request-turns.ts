@@ -1,27 +1,30 @@
+import { FairQueue } from '../shared/fair-queue.ts';
+
 export interface RequestTurns {
-  /** Undefined when the request may start at once; otherwise a promise to await, which resolves in a later turn of the event loop. */
-  take(): Promise<void> | undefined;
+  /**
+   * Undefined when the request may start at once; otherwise a promise to await, which resolves in a later turn of the event loop. `owner`: the id of the
+   * caller, or of the address (`addressOwner`) where there is none.
+   */
+  take(owner: string): Promise<void> | undefined;
 }
 
 /** How many requests start in one turn of the event loop: each takes about half a millisecond until it waits for something. */
 const requestsPerTurn = 8;
 
 /**
- * Starts a few requests in each turn of the event loop, in order of arrival. Otherwise Node would start all that have arrived, perhaps a thousand,
- * before it handles anything else.
+ * Starts a few requests in each turn of the event loop. Otherwise Node would start all that have arrived, perhaps a thousand, before it handles anything
+ * else. Callers take turns, so that a request waits for one of each other caller, and not for all that a single one has sent.
  */
 export function createRequestTurns(perTurn = requestsPerTurn, atNextTurn: (begin: () => void) => void = setImmediate): RequestTurns {
-  let waiting: (() => void)[] = [];
+  const waiting = new FairQueue<() => void>();
   let begun = 0;
   let isNextTurnPlanned = false;
 
   function beginTurn(): void {
     isNextTurnPlanned = false;
-    const next = waiting.slice(0, perTurn);
-    waiting = waiting.slice(perTurn);
-    begun = next.length;
+    begun = Math.min(perTurn, waiting.size);
     if (begun > 0) planNextTurn();
-    for (const begin of next) begin();
+    for (let left = begun; left > 0; left -= 1) waiting.shift()?.();
   }
 
   function planNextTurn(): void {
@@ -31,13 +34,13 @@ export function createRequestTurns(perTurn = requestsPerTurn, atNextTurn: (begin
   }
 
   return {
-    take() {
+    take(owner) {
       planNextTurn();
-      if (begun < perTurn && waiting.length === 0) {
+      if (begun < perTurn && waiting.size === 0) {
         begun += 1;
         return undefined;
       }
-      return new Promise((resolve) => waiting.push(resolve));
+      return new Promise((resolve) => waiting.push(owner, resolve));
     },
   };
 }

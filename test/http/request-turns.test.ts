@@ -2,7 +2,10 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
+import { addressOwner } from '../../src/http/address-owner.ts';
 import { createRequestTurns } from '../../src/http/request-turns.ts';
+import { FairQueue } from '../../src/shared/fair-queue.ts';
+import { groupOf } from '../../src/shared/fair-shares.ts';
 import { listen, testApp } from '../_support/build-app.ts';
 
 test('so many requests begin in a turn, and the others in later ones, in their order', async () => {
@@ -10,7 +13,7 @@ test('so many requests begin in a turn, and the others in later ones, in their o
   const turns = createRequestTurns(2, (begin) => planned.push(begin));
   const begun: number[] = [];
   for (let index = 0; index < 5; index += 1) {
-    const turn = turns.take();
+    const turn = turns.take('key_a');
     if (turn === undefined) begun.push(index);
     else void turn.then(() => begun.push(index));
   }
@@ -23,7 +26,75 @@ test('so many requests begin in a turn, and the others in later ones, in their o
   }
   expect(begun).toEqual([0, 1, 2, 3, 4]);
   expect(counts).toEqual([4, 5, 5]);
-  expect(turns.take()).toBeUndefined();
+  expect(turns.take('key_a')).toBeUndefined();
+});
+
+test.each([
+  { what: 'keys', others: ['key_b', 'key_c'] },
+  { what: 'the people of one key', others: ['key_a/2', 'key_a/3'] },
+])('$what take turns, however many requests one of them has queued', async ({ others }) => {
+  const planned: (() => void)[] = [];
+  const turns = createRequestTurns(2, (begin) => planned.push(begin));
+  const begun: string[] = [];
+  const begin = (owner: string): void => {
+    void (turns.take(owner) ?? Promise.resolve()).then(() => begun.push(owner));
+  };
+  for (let index = 0; index < 256; index += 1) begin('key_a/1');
+  for (const owner of others) begin(owner);
+  for (let next = planned.shift(); next !== undefined; next = planned.shift()) {
+    next();
+    await Promise.resolve();
+  }
+  expect(begun).toHaveLength(258);
+  // Two began at once, and after them everybody has one turn before anybody has another.
+  for (const owner of others) expect(begun.indexOf(owner)).toBeLessThan(2 + 3);
+});
+
+test('a key with many people gets no more turns than another key', () => {
+  const queue = new FairQueue<string>();
+  for (let person = 0; person < 50; person += 1) queue.push(`key_a/${person}`, `a${person}`);
+  for (const entry of ['b0', 'b1', 'b2']) queue.push('key_b', entry);
+  expect(Array.from({ length: 7 }, () => queue.shift())).toEqual(['a0', 'b0', 'a1', 'b1', 'a2', 'b2', 'a3']);
+  expect(queue.size).toBe(46);
+});
+
+test('addresses of one IPv6 network share their turns', () => {
+  const owners = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:db8:1:3::1', '::ffff:192.0.2.1', '192.0.2.1'].map(addressOwner);
+  expect(owners.map(groupOf)).toEqual([
+    'address 2001:db8:1:2',
+    'address 2001:db8:1:2',
+    'address 2001:db8:1:3',
+    'address 192.0.2.1',
+    'address 192.0.2.1',
+  ]);
+  expect(new Set(owners.slice(0, 2)).size).toBe(2);
+});
+
+test.each([
+  { what: 'another key', path: '/api/tools', quiet: 'quiet' },
+  { what: 'a request without a valid key', path: '/api/tools', quiet: 'nobody' },
+  { what: 'a client of /mcp', path: '/mcp', quiet: 'quiet' },
+])('$what is answered among the first while one key has 256 requests waiting', async ({ path, quiet }) => {
+  await using app = await testApp({ TOOLWHARF_ADMIN_KEY: 'sk-administrator' });
+  const newKey = async (name: string): Promise<string> => {
+    const headers = { authorization: 'Bearer sk-administrator' };
+    const made = await app.server.inject({ method: 'POST', url: '/api/keys', headers, payload: { name, role: 'user' } });
+    return made.json<{ key: string }>().key;
+  };
+  const keys = { flood: await newKey('flood'), quiet: await newKey('quiet'), nobody: 'sk-nobody' };
+  const answered: string[] = [];
+  const ask = async (who: keyof typeof keys): Promise<void> => {
+    const isMcp = path === '/mcp';
+    const headers = { authorization: `Bearer ${keys[who]}`, accept: 'application/json, text/event-stream' };
+    const payload = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+    await app.server.inject({ method: isMcp ? 'POST' : 'GET', url: path, headers, ...(isMcp && { payload }) });
+    answered.push(who);
+  };
+  await ask('flood');
+  const flood = Array.from({ length: 256 }, () => ask('flood'));
+  await Promise.all([...flood, ask(quiet as keyof typeof keys)]);
+  expect(answered).toHaveLength(258);
+  expect(answered.indexOf(quiet)).toBeLessThan(64);
 });
 
 test.each([

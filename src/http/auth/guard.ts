@@ -9,6 +9,7 @@ import { findAccess, needsPerson, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
 import { createRequestOrder } from '../pipelined-requests.ts';
+import { addressOwner } from '../address-owner.ts';
 import { createRequestTurns } from '../request-turns.ts';
 import { callWhenDone, whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
@@ -28,6 +29,14 @@ export interface GuardOptions {
   table?: Readonly<Record<string, Access>>;
 }
 
+/** Why there is no caller. */
+interface Refused {
+  refusal: unknown;
+}
+
+/** No key has such an id. */
+const metricsOwner = 'metrics';
+
 /**
  * Authenticates and authorizes every request by the table of routes, before its body is read. Install it before the routes: registering a route
  * that has no row throws, so that a forgotten route makes the start fail instead of being open to everybody.
@@ -44,23 +53,44 @@ export function installGuard(app: FastifyInstance, { authenticator, now, table =
     }
   });
 
-  /** @throws GatewayError */
+  /** Callers are known before their turn, which is then their own; who has no key that works is known by their address. @throws GatewayError */
   function admit(request: FastifyRequest): MaybePromise<void> {
     refuseTwoHosts(request);
-    if (request.is404) return turns.withoutKey.take();
+    if (request.is404) return takeAsStranger(request);
     const access = findAccess(request.method, request.routeOptions.url ?? '', table);
     refuseUnexpectedBody(request, access);
-    if (access === 'public' || access === 'socket') return turns.withoutKey.take();
-    return whenThere(turns.withKey.take(), () => authorize(request, access));
+    if (access === 'public' || access === 'socket') return takeAsStranger(request);
+    if (access === 'metrics' && authenticator.hasMetricsKey(request)) return turns.withKey.take(metricsOwner);
+    return whenThere(identify(request), (identified) => {
+      if ('refusal' in identified) {
+        const turn = takeAsStranger(request);
+        return whenThere(turn, () => {
+          throw identified.refusal;
+        });
+      }
+      return whenThere(turns.withKey.take(identified.id), () => authorize(request, identified, access));
+    });
   }
 
-  function authorize(request: FastifyRequest, access: Access | undefined): MaybePromise<void> {
-    if (access === 'metrics' && authenticator.hasMetricsKey(request)) return undefined;
-    return whenThere(authenticator.requireCaller(request, needsPerson(request)), (caller) => {
-      requireRight(caller, access);
-      request.caller = caller;
-      addCallerToLog(request, caller);
-    });
+  function takeAsStranger({ ip }: FastifyRequest): Promise<void> | undefined {
+    return turns.withoutKey.take(addressOwner(ip));
+  }
+
+  /** A refusal takes its turn like any other answer, so it is a value. */
+  function identify(request: FastifyRequest): MaybePromise<Caller | Refused> {
+    const toRefused = (refusal: unknown): Refused => ({ refusal });
+    try {
+      const caller = authenticator.requireCaller(request, needsPerson(request));
+      return caller instanceof Promise ? caller.catch(toRefused) : caller;
+    } catch (error) {
+      return toRefused(error);
+    }
+  }
+
+  function authorize(request: FastifyRequest, caller: Caller, access: Access | undefined): void {
+    requireRight(caller, access);
+    request.caller = caller;
+    addCallerToLog(request, caller);
   }
 
   app.addHook('onRequest', (request, reply, done) => {

@@ -46,7 +46,7 @@ export const mcpRoute: FastifyPluginAsync<McpRouteOptions> = async (app, options
     reply.header(gatewayHeader, gatewayId);
     if (Array.isArray(body) || isDeeperThan(body, limits.jsonDepth))
       throw new GatewayError('invalid_request', `The body must be one JSON-RPC message, nested at most ${limits.jsonDepth} levels deep.`);
-    await turns.take();
+    await turns.take(caller.id);
     signal.throwIfAborted();
     const forwarded = new Request('http://gateway/mcp', { method, headers: protocolHeaders(request), signal });
     return reply.send(
