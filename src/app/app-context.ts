@@ -7,6 +7,8 @@ export interface AppContext {
   logger: AppLog;
   /** Milliseconds since 1970. */
   now: () => number;
+  /** Milliseconds of a clock that nobody sets. */
+  elapsed: () => number;
   newId: () => string;
 }
 

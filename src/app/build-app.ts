@@ -45,6 +45,8 @@ export interface AppParts extends OpenedStores {
   importModule?: ImportModule;
   /** Milliseconds since 1970. */
   now?: () => number;
+  /** Milliseconds of a clock that nobody sets. Default: `now`, where that is replaced. */
+  elapsed?: () => number;
   /** Called when the last key was deleted at runtime, which puts the gateway into open mode. */
   onOpened?: () => void;
 }
@@ -66,8 +68,8 @@ export interface App {
 
 /** The composition root: creates the parts of the gateway, connects them, and closes them in order. */
 export async function buildApp(config: Config, parts: AppParts): Promise<App> {
-  const { logger, now = Date.now } = parts;
-  const context = { config, logger, now, newId };
+  const { logger, now = Date.now, elapsed = parts.now ?? (() => performance.now()) } = parts;
+  const context = { config, logger, now, elapsed, newId };
   const gatewayId = newId();
 
   // Outgoing connections, to the network and to browsers, and storage.
@@ -126,7 +128,7 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
     onOpened,
   });
   const logins = composeLogins(context, { storage, callers: access.tokenCallers, send });
-  const limiter = createRateLimiter({ now, tokensToday: usage.tokensToday });
+  const limiter = createRateLimiter({ now, elapsed, tokensToday: usage.tokensToday });
   const { bodyLimitBytes, corsOrigins, clientStallTimeoutMs: stallMs } = config;
   const { authenticator } = access;
   const server = await createServer({ logger, authenticator, limiter, metrics, bodyLimitBytes, corsOrigins, stallMs, now, newId });

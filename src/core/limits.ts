@@ -77,6 +77,18 @@ export const limits = {
   /** How often a stream is looked at: one that has sent nothing since the last look gets a comment, so that proxies in front keep it. */
   keepAliveMs: 15_000,
 
+  // Reads
+
+  /**
+   * Lists of functions that one caller may read within sixty seconds (`GET /api/tools`, `GET /api/tools/openapi.json`, `tools/list`). Agents read one for
+   * each conversation. A read of 500 functions takes a millisecond or two, or thirty when the list has changed.
+   */
+  readsPerMinute: 600,
+  /** Lists of functions that are kept with their texts, over all callers. Callers with the same functions share one. */
+  keptLists: 1_000,
+  /** Size of all of them. A list of GitHub's thousand functions takes eight million; a list that is dropped is made again. */
+  keptListsCharacters: 64 * 1024 * 1024,
+
   // Presets
 
   /** Stored presets, which are always read together. */

@@ -12,9 +12,10 @@ const maxEach = 10_000;
 const retryBusySeconds = 5;
 
 interface Count {
-  /** Times of the last minute, oldest first, in milliseconds of `now`. */
+  /** Times of the last minute, oldest first, in milliseconds of `elapsed`. */
   requests: number[];
   messages: number[];
+  reads: number[];
   running: number;
 }
 
@@ -28,14 +29,16 @@ interface Rule extends CallerLimits {
 }
 
 export interface RateLimiterOptions {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970: the day of `tokensPerDay` is one of the calendar. */
   now: () => number;
+  /** Milliseconds of a clock that nobody sets, for everything within a minute: a clock that is set back must not lock anybody out. */
+  elapsed: () => number;
   /** Tokens that a caller has used since midnight UTC; by the id of a key, those of all its people. */
   tokensToday?: (callerId: string) => number;
 }
 
 /** Limits of callers, counted in this process. */
-export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOptions): RateLimiter {
+export function createRateLimiter({ now, elapsed, tokensToday = () => 0 }: RateLimiterOptions): RateLimiter {
   /** By key, so that many people of one key push out nobody of another. */
   const countsOfKeys = new Map<string, Map<string, Count>>();
 
@@ -46,7 +49,7 @@ export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOpt
     countsOfKeys.delete(keyId);
     countsOfKeys.set(keyId, counts);
     if (countsOfKeys.size > maxEach) forgetQuietestKey();
-    const count = counts.get(id) ?? { requests: [], messages: [], running: 0 };
+    const count = counts.get(id) ?? { requests: [], messages: [], reads: [], running: 0 };
     counts.delete(id);
     counts.set(id, count);
     if (counts.size > maxEach) forgetQuietest(counts);
@@ -71,7 +74,7 @@ export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOpt
 
   /** Does not count it. @throws GatewayError `rate_limit_exceeded` */
   function requireTime(times: number[], allowed: number, toMessage: (seconds: number) => string): void {
-    const time = now();
+    const time = elapsed();
     const current = times.findIndex((begun) => time - begun < windowMs);
     times.splice(0, current === -1 ? times.length : current);
     const [oldest] = times;
@@ -109,7 +112,7 @@ export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOpt
       ].flatMap(({ allowed, ...rule }) => (allowed === undefined ? [] : [{ ...rule, ...allowed }]));
       for (const rule of rules) requireRoom(rule);
       for (const rule of rules) requireRequest(rule);
-      const time = now();
+      const time = elapsed();
       const admitted = rules.map(({ id: counted, requestsPerMinute }) => {
         const count = countOf(counted);
         if (requestsPerMinute !== undefined) count.requests.push(time);
@@ -131,7 +134,19 @@ export function createRateLimiter({ now, tokensToday = () => 0 }: RateLimiterOpt
         allowed,
         (seconds) => `A caller may send ${allowed} messages a minute over sockets. Try again in ${seconds} s.`,
       );
-      messages.push(now());
+      messages.push(elapsed());
+    },
+
+    admitRead(caller) {
+      const allowed = limits.readsPerMinute;
+      const { reads } = countOf(caller.id);
+      requireTime(
+        reads,
+        allowed,
+        (seconds) =>
+          `A caller may read its list of tools ${allowed} times a minute. Read the list once and keep it. Try again in ${seconds} s.`,
+      );
+      reads.push(elapsed());
     },
   };
 }

@@ -184,7 +184,7 @@ function unsavedRuns(): OpenedStore {
 }
 
 function requestCounts(): OpenedStore {
-  const limiter = createRateLimiter({ now: () => 0 });
+  const limiter = createRateLimiter({ now: () => 0, elapsed: () => 0 });
   const held = (id: string): Caller => ({ ...callerOf(id), limits: { requestsPerMinute: 1 } });
   const isRefused = (owner: string): boolean => {
     try {

@@ -68,6 +68,7 @@ export async function adminApp(options: AdminAppOptions = {}): Promise<AdminApp>
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 1_000,
     now: Date.now,
+    elapsed: Date.now,
   });
   const logger: FastifyBaseLogger = createLogger({ level: 'trace', destination: { write: (line) => void logLines.push(line) } });
   const server = fastify({

@@ -11,7 +11,7 @@ function callerOf(held?: CallerLimits, id = 'ada'): Caller {
 
 function counter() {
   const clock = { time: 1_000_000 };
-  return { clock, limiter: createRateLimiter({ now: () => clock.time }) };
+  return { clock, limiter: createRateLimiter({ now: () => clock.time, elapsed: () => clock.time }) };
 }
 
 const refusal = (retryAfter: string) => expect.objectContaining({ code: 'rate_limit_exceeded', status: 429, retryAfter });
@@ -96,6 +96,32 @@ describe('requests under way', () => {
 test('a caller without limits is not counted', () => {
   const { limiter } = counter();
   for (let index = 0; index < 1_000; index += 1) limiter.admit(callerOf());
+});
+
+test('a clock that is set back locks nobody out, and one that is set ahead lets nobody in', () => {
+  const clock = { time: Date.parse('2030-05-01T10:00:00Z'), elapsed: 0 };
+  const limiter = createRateLimiter({ now: () => clock.time, elapsed: () => clock.elapsed });
+  const caller = callerOf({ requestsPerMinute: 1 });
+  const requests = [() => limiter.admit(caller), () => limiter.admitRead(caller), () => limiter.admitMessage(caller)];
+  const allowed = [1, limits.readsPerMinute, limits.socketMessagesPerMinute];
+  for (const [index, request] of requests.entries()) for (let count = 0; count < (allowed[index] ?? 0); count += 1) request();
+  clock.time += 5 * 60 * 60 * 1_000;
+  for (const request of requests) expect(request).toThrow(refusal('60'));
+  clock.time -= 8 * 60 * 60 * 1_000;
+  clock.elapsed += 60_000;
+  for (const request of requests) request();
+});
+
+test('reads of lists have a limit of their own, which says how to stay below it', () => {
+  const { clock, limiter } = counter();
+  for (let index = 0; index < limits.readsPerMinute; index += 1) limiter.admitRead(callerOf());
+  expect(() => limiter.admitRead(callerOf())).toThrow(refusal('60'));
+  expect(() => limiter.admitRead(callerOf())).toThrow(/read the list once and keep it/i);
+  limiter.admitRead(callerOf(undefined, 'bob'));
+  limiter.admit(callerOf());
+  limiter.admitMessage(callerOf());
+  clock.time += 60_000;
+  limiter.admitRead(callerOf());
 });
 
 test('messages over sockets have a limit of their own, whatever the key allows', () => {

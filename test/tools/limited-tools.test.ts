@@ -28,6 +28,7 @@ function catalog(): ToolCatalog {
     callBrowser,
     browserToolTimeoutMs: 1_000,
     now: () => 0,
+    elapsed: () => 0,
   });
   onTestFinished(() => made.close());
   return made;

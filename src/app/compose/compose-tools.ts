@@ -24,7 +24,7 @@ export interface ToolParts {
 }
 
 /** The catalog of tools: tool servers, MCP servers, the operator's functions, presets, and the search of stored chats. */
-export function composeTools({ config, logger, now }: AppContext, parts: ToolParts): ToolCatalog {
+export function composeTools({ config, logger, now, elapsed }: AppContext, parts: ToolParts): ToolCatalog {
   const { storage, extensions, runSubAgent, send, lessons, callBrowser, gatewayId } = parts;
   const history = config.storeChats ? [createHistoryTool(storage.chats)] : [];
   return createToolCatalog({
@@ -40,6 +40,7 @@ export function composeTools({ config, logger, now }: AppContext, parts: ToolPar
     browserToolTimeoutMs: config.browserToolTimeoutMs,
     sources: [...history, ...extensions.sources, createPresetTools({ presets: storage.presets, runSubAgent })],
     now,
+    elapsed,
     onServerNews: logServerNews(logger),
   });
 }

@@ -9,4 +9,6 @@ export interface RateLimiter {
   admit(caller: Caller): Release;
   /** Counts one message over a socket, whatever the key allows otherwise. @throws GatewayError `rate_limit_exceeded` with `retryAfter` */
   admitMessage(caller: Caller): void;
+  /** Counts one read of a list of functions, whatever the key allows otherwise. @throws GatewayError `rate_limit_exceeded` with `retryAfter` */
+  admitRead(caller: Caller): void;
 }

@@ -64,6 +64,8 @@ export interface ToolCatalogOptions {
   publicUrl?: string | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
+  /** Milliseconds of a clock that nobody sets, for delays: a clock that is set back must not put off retries. */
+  elapsed: () => number;
   /** Called once per change: a registered server becomes unusable or usable again, was given another id, and so on. */
   onServerNews?: (record: ToolServerRecord, news: ServerNews) => void;
 }
@@ -96,7 +98,7 @@ export interface ToolCatalog extends ToolFinder {
 
 /** Combines all sources of functions into the offer of a request. */
 export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
-  const { registry, callBrowser, browserToolTimeoutMs, sources = [], clientVersion = '0.0.0', gatewayId, now } = options;
+  const { registry, callBrowser, browserToolTimeoutMs, sources = [], clientVersion = '0.0.0', gatewayId, now, elapsed } = options;
   const { createMcpTransports, onServerNews } = options;
   const closing = new AbortController();
   const send = gatewayId === undefined ? options.send : refuseItself(options.send, gatewayId);
@@ -124,7 +126,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
   });
   const mcp = createMcpServers({
     send,
-    now,
+    now: elapsed,
     ownRecord,
     facts: registry,
     version: clientVersion,
@@ -134,12 +136,18 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     onListChanged: (record) => void registered.renew(record, closing.signal).catch(() => undefined),
     ...(createMcpTransports && { createTransports: createMcpTransports }),
   });
-  const registered = createRegisteredServers({ send, openMcp: (record, opening) => mcp.open(record, opening), gatewayId, ownRecord, now });
+  const registered = createRegisteredServers({
+    send,
+    openMcp: (record, opening) => mcp.open(record, opening),
+    gatewayId,
+    ownRecord,
+    now: elapsed,
+  });
   const searchIn = createFunctionSearches();
   const reconnector = createServerReconnector({
     servers: registered,
     listRecords: async () => listRecords(),
-    now,
+    now: elapsed,
     signal: closing.signal,
     ...(onServerNews && { onNews: onServerNews }),
   });
@@ -280,7 +288,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     },
     credentials,
     oauth,
-    inspector: createServerInspector({ servers: registered, send, mcp, gatewayId, lessons: options.lessons, now }),
+    inspector: createServerInspector({ servers: registered, send, mcp, gatewayId, lessons: options.lessons, now: elapsed }),
     contents: loadedContents({
       serversOf: listWholeMcpServers,
       open: openMcpSession,

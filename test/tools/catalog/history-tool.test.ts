@@ -132,6 +132,7 @@ describe('search_chats', () => {
       browserToolTimeoutMs: 1_000,
       sources: [history, others],
       now: () => 0,
+      elapsed: () => 0,
     });
     onTestFinished(() => catalog.close());
     const request = parseChatBody({

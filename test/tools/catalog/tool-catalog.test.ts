@@ -33,7 +33,9 @@ afterEach(async () => {
   for (const catalog of opened.splice(0)) await catalog.close();
 });
 
-function catalogOf(records: ToolServerRecord[], script: ScriptedSend = documents()): ToolCatalog {
+const stopped = { now: () => 0, elapsed: () => 0 };
+
+function catalogOf(records: ToolServerRecord[], script: ScriptedSend = documents(), clocks = stopped): ToolCatalog {
   const catalog = createToolCatalog({
     registry: memoryRegistry(records),
     credentials: memoryStores().credentials,
@@ -41,7 +43,7 @@ function catalogOf(records: ToolServerRecord[], script: ScriptedSend = documents
     send: script.send,
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 60_000,
-    now: () => 0,
+    ...clocks,
   });
   opened.push(catalog);
   return catalog;
@@ -215,6 +217,21 @@ describe('the list of tools', () => {
       { id: 'extra/more', name: 'more', server: 'extra', kind: 'openapi' },
     ]);
     expect(listed[0]).toMatchObject({ description: 'Does now', parameters: { type: 'object' } });
+  });
+});
+
+describe('a server that failed', () => {
+  it('is tried again after its delay, also when the clock was set back meanwhile', async () => {
+    const script = documents();
+    script.answers.set('http://time.test/openapi.json', async () => jsonResponse({ error: 'broken' }, 500));
+    const clock = { time: Date.parse('2030-05-01T10:00:00Z'), elapsed: 0 };
+    const catalog = catalogOf([time], script, { now: () => clock.time, elapsed: () => clock.elapsed });
+    const list = () => catalog.list({ id: 'a', role: 'admin', isOpen: false }, new AbortController().signal);
+    expect(await list()).toEqual([]);
+    script.answers.set('http://time.test/openapi.json', async () => jsonResponse(documentWith('now')));
+    clock.time -= 2 * 60 * 60 * 1_000;
+    clock.elapsed += 11_000;
+    expect((await list()).map(({ name }) => name)).toEqual(['now']);
   });
 });
 

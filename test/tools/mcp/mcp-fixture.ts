@@ -33,6 +33,7 @@ export function mcpCatalog({ records = [mcpRecord()], registry, send, transports
     callBrowser: async () => ({ type: 'result', value: null }),
     browserToolTimeoutMs: 60_000,
     now: () => 0,
+    elapsed: () => 0,
     ...(transports && { createMcpTransports: transports }),
   });
   onTestFinished(() => catalog.close());
