@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { addressOwner } from './address-owner.ts';
+import { addressOwner } from './auth/address-owner.ts';
 import { createRequestTurns } from './request-turns.ts';
 
 /** Requests of one connection that wait for the answer before them; clients that send ahead at all have some dozens on their way. */

@@ -143,8 +143,7 @@ export function createRateLimiter({ now, elapsed, tokensToday = () => 0 }: RateL
       requireTime(
         reads,
         allowed,
-        (seconds) =>
-          `A caller may read its list of tools ${allowed} times a minute. Read the list once and keep it. Try again in ${seconds} s.`,
+        (seconds) => `A caller may read ${allowed} lists of functions a minute. Read the list once and keep it. Try again in ${seconds} s.`,
       );
       reads.push(elapsed());
     },

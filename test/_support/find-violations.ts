@@ -47,7 +47,7 @@ const homes: { packages: RegExp; files: RegExp }[] = [
     packages: /^zod$/,
     files: /^src\/(?:http\/.+|relay\/.+|app\/config\/.+|storage\/.+|tools\/functions\/.+|shared\/parse-to-first-issue)\.ts$/,
   },
-  { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/outbound\/classify-address|http\/auth\/authenticate)\.ts$/ },
+  { packages: /^ipaddr\.js$/, files: /^src\/(?:policy\/outbound\/classify-address|http\/auth\/(?:authenticate|address-owner))\.ts$/ },
   { packages: /^@modelcontextprotocol\/client$/, files: /^src\/tools\/mcp\/.+\.ts$/ },
   { packages: /^@modelcontextprotocol\/server$/, files: /^src\/http\/mcp\/.+\.ts$/ },
   { packages: /^(?:preact|@preact\/signals|wouter-preact|marked|@tanstack\/virtual-core)$/, files: /^src\/console\/.+\.tsx?$/ },

@@ -230,6 +230,7 @@ test.each<[(typeof pageNames)[number], string[]]>([
       `stored for ${days(limits.storedChatMs)} days`,
       `at most ${limits.metadataEntries} short texts`,
       `at most ${thousands(limits.storedChatsPerCaller)}.`,
+      `may read ${limits.readsPerMinute} lists of functions a minute`,
     ],
   ],
   ['approvals', [`for ${limits.approvalTokenMs / 3_600_000} hours`]],

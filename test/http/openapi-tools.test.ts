@@ -4,8 +4,8 @@ import Fastify from 'fastify';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { ListedTool } from '../../src/core/tools/tool.ts';
 import { moveSchema } from '../../src/http/openapi-tools/movable-schema.ts';
-import { toToolDocument } from '../../src/http/openapi-tools/tool-document.ts';
-import { sendInSlices } from '../../src/http/routes/send-in-slices.ts';
+import { createToolDocument } from '../../src/http/openapi-tools/tool-document.ts';
+import { sendPieces } from '../../src/http/routes/send-in-slices.ts';
 import { parseToolServerConnection } from '../../src/storage/tool-server-connection.ts';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
 import { listen, testApp } from '../_support/build-app.ts';
@@ -39,7 +39,7 @@ function toolNamed(name: string, rest: Partial<ListedTool> = {}): ListedTool {
 /** As it is sent. */
 async function sentDocument(listed: readonly ListedTool[]): Promise<Document> {
   const app = Fastify();
-  app.get('/', async (_, reply) => sendInSlices(reply, toToolDocument(listed, { version: '1', gatewayId: 'g' })));
+  app.get('/', async (_, reply) => sendPieces(reply, await createToolDocument({ version: '1', gatewayId: 'g' })(listed)));
   const answer = await app.inject({ url: '/' });
   await app.close();
   return answer.json<Document>();

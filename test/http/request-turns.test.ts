@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { addressOwner } from '../../src/http/address-owner.ts';
+import { addressOwner } from '../../src/http/auth/address-owner.ts';
 import { createRequestTurns } from '../../src/http/request-turns.ts';
 import { FairQueue } from '../../src/shared/fair-queue.ts';
 import { groupOf } from '../../src/shared/fair-shares.ts';

@@ -270,6 +270,6 @@ export interface ListedTool {
 export interface ToolFinder {
   /** @throws GatewayError `unknown_tool_id`, `document_required`, `invalid_request`. A known server that is unreachable becomes a warning. */
   offerFor(request: ChatRequest, run: RunContext): MaybePromise<ToolOffer>;
-  /** Every registered function that this caller may use. */
-  list(caller: Caller, signal: AbortSignal): Promise<ListedTool[]>;
+  /** Every registered function that this caller may use. The same list and the same objects, as long as nothing of it has changed. */
+  list(caller: Caller, signal: AbortSignal): Promise<readonly ListedTool[]>;
 }

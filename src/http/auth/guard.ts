@@ -9,7 +9,7 @@ import { findAccess, needsPerson, routeRoles } from './route-roles.ts';
 import type { Access } from './route-roles.ts';
 import { hasLargeBody, leaveBodyUnread } from '../body/unread-bodies.ts';
 import { createRequestOrder } from '../pipelined-requests.ts';
-import { addressOwner } from '../address-owner.ts';
+import { addressOwner } from './address-owner.ts';
 import { createRequestTurns } from '../request-turns.ts';
 import { callWhenDone, whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';

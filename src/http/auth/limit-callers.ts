@@ -18,6 +18,10 @@ const freeRoutes: ReadonlySet<string> = new Set([
 /** JSON-RPC's `method` of the requests to `/mcp` that are counted: using something costs, listing it does not. */
 const countedRpcMethods: ReadonlySet<string> = new Set(['tools/call', 'resources/read', 'prompts/get', 'completion/complete']);
 
+/** Lists of functions, which grow with what is registered. They are counted apart, generously. */
+const readRoutes: ReadonlySet<string> = new Set(['GET /api/tools', 'GET /api/tools/openapi.json']);
+const readRpcMethods: ReadonlySet<string> = new Set(['tools/list', 'resources/list', 'resources/templates/list', 'prompts/list']);
+
 interface Admission {
   release: Release;
   /** Work that continues after the answer will release it. */
@@ -39,10 +43,11 @@ declare module 'fastify' {
  * Enforces the limits of callers' keys, from the request to the end of its run or its answer. The route decides whether a request counts, never
  * what its body claims to be. Install it after the guard.
  */
-export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimiter, 'admit'>): void {
+export function installCallerLimits(app: FastifyInstance, limiter: Pick<RateLimiter, 'admit' | 'admitRead'>): void {
   app.decorateRequest('admission');
   function count(request: FastifyRequest, reply: FastifyReply): void {
-    if (isCounted(request) && !isInterrupt(request)) admitRequest(request, reply, limiter);
+    if (isRead(request)) limiter.admitRead(request.caller);
+    else if (isCounted(request) && !isInterrupt(request)) admitRequest(request, reply, limiter);
   }
   app.addHook('preHandler', (request, reply, done) => callWhenDone(() => count(request, reply), done));
 }
@@ -81,7 +86,16 @@ export function isCountedRoute(method: string, url: string): boolean {
 function isCounted({ method, routeOptions, body }: FastifyRequest): boolean {
   const { url = '' } = routeOptions;
   if (!isCountedRoute(method, url)) return false;
-  if (url !== '/mcp') return true;
+  return url !== '/mcp' || countedRpcMethods.has(rpcMethodIn(body));
+}
+
+function isRead({ method, routeOptions, body }: FastifyRequest): boolean {
+  const { url = '' } = routeOptions;
+  if (url === '/mcp') return method === 'POST' && readRpcMethods.has(rpcMethodIn(body));
+  return readRoutes.has(`${method === 'HEAD' ? 'GET' : method} ${url}`);
+}
+
+function rpcMethodIn(body: unknown): string {
   const rpcMethod = isJsonObject(body) ? body['method'] : undefined;
-  return typeof rpcMethod === 'string' && countedRpcMethods.has(rpcMethod);
+  return typeof rpcMethod === 'string' ? rpcMethod : '';
 }

@@ -1,13 +1,14 @@
 import { createMcpHandler, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
-import type { CallToolResult, InputRequiredResult, McpRequestContext, ServerContext } from '@modelcontextprotocol/server';
+import type { CallToolResult, InputRequiredResult, McpRequestContext, ServerContext, Tool as McpTool } from '@modelcontextprotocol/server';
 import { GatewayError, shownId } from '../../core/errors.ts';
+import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { handleContents } from './mcp-contents-handlers.ts';
 import { canBeAsked } from './elicitation-form.ts';
 import { askInSession } from './ask-in-session.ts';
 import { askerOf } from './mcp-request.ts';
-import type { McpRequestInfo } from './mcp-request.ts';
+import type { McpRequestInfo, SentPage } from './mcp-request.ts';
 import { createMcpSessions, opensSession, sessionHeader } from './mcp-sessions.ts';
 import { createParkedCalls } from './parked-calls.ts';
 import type { CallReader, CallToPark, ParkedCalls } from './parked-calls.ts';
@@ -16,7 +17,9 @@ import type { McpLogLevels } from './mcp-log-levels.ts';
 import { createMcpProgress } from './mcp-progress.ts';
 import type { McpProgressChannel } from './mcp-progress.ts';
 import { listPage } from './mcp-tool-pages.ts';
-import { toMcpResult } from './mcp-result.ts';
+import { createListedTexts } from '../listed-texts.ts';
+import type { ListedTexts } from '../listed-texts.ts';
+import { toMcpResult, toMcpTool } from './mcp-result.ts';
 import type { ServerContents } from '../../core/tools/server-contents.ts';
 import type { ToolFinder, ToolOutcome } from '../../core/tools/tool.ts';
 import type { FunctionInvoker, InvokedFunction, InvokeFunction } from '../../runs/invoke-function.ts';
@@ -48,22 +51,29 @@ const maxSubscriptions = 16;
 
 /** Answers requests one by one, but for those of clients that can be asked, which have sessions in the versions of the protocol before 2026. */
 export function createHandler(options: McpHandlerOptions): McpHandler {
-  const { newId, draining, now } = options;
+  const { newId, draining, now, gatewayId } = options;
   const levels = createMcpLogLevels();
   const parked = createParkedCalls({ newId, draining });
-  const factory = ({ era }: Pick<McpRequestContext, 'era'>): Server => createServer(era, { ...options, levels, parked });
+  const texts = createListedTexts(['tools'], (tool) => ({ tools: JSON.stringify(toMcpTool(tool, gatewayId)) }));
+  const factory = ({ era }: Pick<McpRequestContext, 'era'>): Server => createServer(era, { ...options, levels, parked, texts });
   const stateless = createMcpHandler(factory, { maxSubscriptions, keepAliveMs: limits.keepAliveMs });
   const sessions = createMcpSessions({ createServer: () => factory({ era: 'legacy' }), newId, now });
 
+  async function answer(request: Request, { info, parsedBody }: { info: McpRequestInfo; parsedBody?: unknown }): Promise<Response> {
+    const { method, headers } = request;
+    const authInfo = { token: '', clientId: info.caller.id, scopes: [], extra: { ...info } };
+    const passed = { authInfo, ...(parsedBody !== undefined && { parsedBody }) };
+    // A session has no stream of its own: questions are about a call, and go out on its stream.
+    if (headers.has(sessionHeader) && method !== 'GET') return sessions.answer(info.caller.id, request, passed);
+    if (method === 'POST' && opensSession(parsedBody)) return sessions.open(info.caller.id, request, passed);
+    return stateless.fetch(request, passed);
+  }
+
   return {
-    fetch(request, { info, parsedBody }) {
-      const { method, headers } = request;
-      const authInfo = { token: '', clientId: info.caller.id, scopes: [], extra: { ...info } };
-      const passed = { authInfo, ...(parsedBody !== undefined && { parsedBody }) };
-      // A session has no stream of its own: questions are about a call, and go out on its stream.
-      if (headers.has(sessionHeader) && method !== 'GET') return sessions.answer(info.caller.id, request, passed);
-      if (method === 'POST' && opensSession(parsedBody)) return sessions.open(info.caller.id, request, passed);
-      return stateless.fetch(request, passed);
+    async fetch(request, { info, parsedBody }) {
+      if (!isJsonObject(parsedBody) || parsedBody['method'] !== 'tools/list') return answer(request, { info, parsedBody });
+      const page: SentPage = { mark: `tools ${newId()}` };
+      return withTools(await answer(request, { info: { ...info, page }, parsedBody }), page);
     },
     closeAllOf: (ownerId) => sessions.closeAllOf(ownerId),
     async close() {
@@ -73,10 +83,32 @@ export function createHandler(options: McpHandlerOptions): McpHandler {
   };
 }
 
-type ServerParts = McpHandlerOptions & { levels: McpLogLevels; parked: ParkedCalls };
+/** Puts the tools into an answer that the SDK has made with a mark in their place: it would write all of them anew for each request. */
+async function withTools(answer: Response, page: SentPage): Promise<Response> {
+  if (answer.body === null) return answer;
+  // The page is made meanwhile.
+  const text = await answer.text();
+  const { mark, tools } = page;
+  const headers = new Headers(answer.headers);
+  headers.delete('content-length');
+  const [before = '', after] = text.split(JSON.stringify(mark), 2);
+  const body = tools === undefined || after === undefined ? text : streamOf([Buffer.from(`${before}[`), tools, Buffer.from(`]${after}`)]);
+  return new Response(body, { status: answer.status, headers });
+}
+
+function streamOf(pieces: readonly Uint8Array[]): ReadableStream {
+  return new ReadableStream({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(piece);
+      controller.close();
+    },
+  });
+}
+
+type ServerParts = McpHandlerOptions & { levels: McpLogLevels; parked: ParkedCalls; texts: ListedTexts<'tools'> };
 
 function createServer(era: McpRequestContext['era'], parts: ServerParts): Server {
-  const { tools, contents, version, gatewayId, levels } = parts;
+  const { tools, contents, version, levels, texts } = parts;
   const capabilities = { tools: {}, resources: {}, prompts: {}, completions: {}, logging: {} };
   const server = new Server({ name: 'toolwharf', version }, { capabilities });
   handleContents(server, contents);
@@ -85,9 +117,13 @@ function createServer(era: McpRequestContext['era'], parts: ServerParts): Server
     return {};
   });
   server.setRequestHandler('tools/list', async ({ params }, context) => {
-    const { caller, signal } = askerOf(context);
+    const { caller, signal, page } = askerOf(context);
+    if (page === undefined) throw new Error('A list of tools was not asked for as one.');
     const listed = await tools.list(caller, AbortSignal.any([signal, AbortSignal.timeout(2 * limits.documentTimeoutMs)]));
-    return listPage(listed, { cursor: params?.cursor, gatewayId });
+    const made = await listPage(listed, { cursor: params?.cursor, texts });
+    page.tools = made.tools;
+    // In the place of the list (`withTools`).
+    return { ...made, tools: page.mark as unknown as McpTool[] };
   });
   server.setRequestHandler('tools/call', ({ params }, context) => {
     const { name, arguments: args = {} } = params;

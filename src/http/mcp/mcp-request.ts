@@ -11,12 +11,26 @@ export interface McpRequestInfo {
   address?: () => string | undefined;
   /** Aborted when the client has left. */
   signal: AbortSignal;
+  /** Where the request is one for the list of tools. */
+  page?: SentPage;
+}
+
+/** JSON of the tools of a page, separated by commas, and a text that occurs nowhere else, which stands in its place in the answer. */
+export interface SentPage {
+  mark: string;
+  tools?: Uint8Array;
 }
 
 /** Who sent this request, and until when it is worth working on: the client may leave, or cancel it by a notification. */
 export function askerOf({ http, mcpReq }: ServerContext): McpRequestInfo {
   const info = http?.authInfo?.extra;
   if (info === undefined) throw new Error('The route did not say who asks.');
-  const { caller, readHeader, address, signal } = info as unknown as McpRequestInfo;
-  return { caller, ...(readHeader && { readHeader }), ...(address && { address }), signal: AbortSignal.any([signal, mcpReq.signal]) };
+  const { caller, readHeader, address, signal, page } = info as unknown as McpRequestInfo;
+  return {
+    caller,
+    ...(readHeader && { readHeader }),
+    ...(address && { address }),
+    ...(page && { page }),
+    signal: AbortSignal.any([signal, mcpReq.signal]),
+  };
 }

@@ -1,43 +1,33 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
-import type { Tool as McpTool } from '@modelcontextprotocol/server';
 import type { ListedTool } from '../../core/tools/tool.ts';
-import { toMcpTool } from './mcp-result.ts';
+import type { ListedTexts } from '../listed-texts.ts';
 
-/** Characters of one page, which the SDK serializes at once. The functions of the largest real documents fit, because many clients read one page. */
-const pageCharacters = 1_500_000;
-/** What is built in one turn of the event loop: little, because a schema may have been cut out of one of a megabyte. */
-const turnCharacters = 8 * 1024;
+/** Bytes of one page, which many clients hold in memory as a whole. The functions of the largest real documents fit, because some read one page only. */
+const pageBytes = 1_500_000;
+
+/** `tools`: JSON of the page's functions, separated by commas. */
+export interface ToolPage {
+  tools: Uint8Array;
+  nextCursor?: string;
+}
 
 /**
  * A part of the list of tools that can be sent at once. The cursor is the name of the last function of the page before, so that functions that come and go
- * meanwhile move none out of the list.
+ * meanwhile move none out of the list. `texts`: of each function, as an MCP tool.
  * @throws ProtocolError for a cursor that names no function
  */
 export async function listPage(
   listed: readonly ListedTool[],
-  { cursor, gatewayId }: { cursor: string | undefined; gatewayId: string },
-): Promise<{ tools: McpTool[]; nextCursor?: string }> {
-  const last = cursor === undefined ? -1 : listed.findIndex(({ name }) => name === cursor);
-  if (cursor !== undefined && last === -1)
+  { cursor, texts }: { cursor: string | undefined; texts: ListedTexts<'tools'> },
+): Promise<ToolPage> {
+  const from = cursor === undefined ? 0 : listed.findIndex(({ name }) => name === cursor) + 1;
+  if (cursor !== undefined && from === 0)
     throw new ProtocolError(
       ProtocolErrorCode.InvalidParams,
       'The cursor names no function of the list. Ask for the list from its beginning.',
     );
-  const tools: McpTool[] = [];
-  let characters = 0;
-  let inThisTurn = 0;
-  for (const tool of listed.slice(last + 1)) {
-    const previous = tools.at(-1)?.name;
-    if (previous !== undefined && characters >= pageCharacters) return { tools, nextCursor: previous };
-    const shown = toMcpTool(tool, gatewayId);
-    const { length } = JSON.stringify(shown);
-    tools.push(shown);
-    characters += length;
-    inThisTurn += length;
-    if (inThisTurn < turnCharacters) continue;
-    inThisTurn = 0;
-    await nextTurn();
-  }
-  return { tools };
+  const { tools } = await texts.of(listed);
+  const to = tools.pageEnd(from, pageBytes);
+  const last = to < listed.length ? listed[to - 1]?.name : undefined;
+  return { tools: tools.part(from, to), ...(last !== undefined && { nextCursor: last }) };
 }

@@ -2,6 +2,7 @@ import { documentChainKey } from '../../core/tools/gateway-chain.ts';
 import type { ListedTool } from '../../core/tools/tool.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import { createListedTexts } from '../listed-texts.ts';
 import { moveSchema } from './movable-schema.ts';
 
 const failures: Readonly<Record<number, string>> = {
@@ -24,71 +25,79 @@ const failureSchema: JsonObject = {
   required: ['error'],
 };
 
-/**
- * The functions as operations of an OpenAPI 3.1 document, each with a path of its own. Operations and components are built when they are read, in this
- * order: a schema that refers to its parts becomes a component, because many clients find references there alone.
- */
-export function toToolDocument(listed: readonly ListedTool[], { version, gatewayId }: { version: string; gatewayId: string }): JsonObject {
-  const components = new Map<string, JsonObject>();
-
-  /** @param name unique among the components, and no name of a definition: Open WebUI takes a second reference of one last name for a circle */
-  function placed(schema: JsonObject, name: string): JsonObject {
-    const place = `#/components/schemas/${name}`;
-    const moved = moveSchema(schema, place);
-    if (!moved.isReferring) return moved.schema;
-    components.set(name, moved.schema);
-    return { $ref: place };
-  }
-
-  function toOperation(tool: ListedTool): JsonObject {
-    const { name, description, server, parameters, output, hints } = tool;
-    const { required } = parameters;
-    return {
-      operationId: name,
-      description,
-      tags: [server],
-      ...(takesArguments(parameters) && {
-        requestBody: {
-          required: Array.isArray(required) && required.length > 0,
-          // The root of a function's schema is an object (`ToolSpec`).
-          content: { 'application/json': { schema: placed({ ...parameters, type: 'object' }, `${name}.arguments`) } },
-        },
-      }),
-      responses: {
-        200: {
-          description: 'The result.',
-          content: { 'application/json': { schema: output === undefined ? {} : placed(output, `${name}.result`) } },
-        },
-        ...Object.fromEntries(Object.keys(failures).map((status) => [status, { $ref: `#/components/responses/${status}` }])),
-      },
-      [documentChainKey]: [gatewayId, ...hints.gateways],
-    };
-  }
-
-  return {
+/** Writes the functions as an OpenAPI 3.1 document, each as an operation with a path of its own: JSON in pieces. */
+export function createToolDocument({
+  version,
+  gatewayId,
+}: {
+  version: string;
+  gatewayId: string;
+}): (listed: readonly ListedTool[]) => Promise<Uint8Array[]> {
+  const texts = createListedTexts(['paths', 'schemas'], (tool) => toTexts(tool, gatewayId));
+  const head = opened({
     openapi: '3.1.0',
     info: { title: 'toolwharf', description: 'Every function that your key may use.', version },
     servers: [{ url: '/' }],
     security: [{ bearer: [] }],
-    paths: Object.fromEntries(
-      listed.map((tool) => [
-        `/api/tools/${tool.name}/call`,
-        {
-          get post() {
-            return toOperation(tool);
-          },
-        },
-      ]),
-    ),
-    get components() {
-      const content = { 'application/json': { schema: failureSchema } };
-      return {
-        securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
-        responses: Object.fromEntries(Object.entries(failures).map(([status, description]) => [status, { description, content }])),
-        schemas: Object.fromEntries(components),
-      };
-    },
+  });
+  const content = { 'application/json': { schema: failureSchema } };
+  const components = opened({
+    securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+    responses: Object.fromEntries(Object.entries(failures).map(([status, description]) => [status, { description, content }])),
+  });
+  return async (listed) => {
+    const { paths, schemas } = await texts.of(listed);
+    const before = Buffer.from(`${head},"paths":{`);
+    const between = Buffer.from(`},"components":${components},"schemas":{`);
+    return [before, paths.part(), between, schemas.part(), Buffer.from('}}}')];
   };
+}
+
+/** JSON of an object to which further members are added. */
+function opened(value: JsonObject): string {
+  return JSON.stringify(value).slice(0, -1);
+}
+
+/**
+ * JSON of a function as a member of the paths, and as members of the components, if there are any: a schema that refers to its parts becomes a component,
+ * because many clients find references there alone.
+ */
+function toTexts(tool: ListedTool, gatewayId: string): { paths: string; schemas: string } {
+  const { name, description, server, parameters, output, hints } = tool;
+  const components: JsonObject = {};
+
+  /** @param component unique among the components, and no name of a definition: Open WebUI takes a second reference of one last name for a circle */
+  function placed(schema: JsonObject, component: string): JsonObject {
+    const place = `#/components/schemas/${component}`;
+    const moved = moveSchema(schema, place);
+    if (!moved.isReferring) return moved.schema;
+    components[component] = moved.schema;
+    return { $ref: place };
+  }
+
+  const { required } = parameters;
+  const operation: JsonObject = {
+    operationId: name,
+    description,
+    tags: [server],
+    ...(takesArguments(parameters) && {
+      requestBody: {
+        required: Array.isArray(required) && required.length > 0,
+        // The root of a function's schema is an object (`ToolSpec`).
+        content: { 'application/json': { schema: placed({ ...parameters, type: 'object' }, `${name}.arguments`) } },
+      },
+    }),
+    responses: {
+      200: {
+        description: 'The result.',
+        content: { 'application/json': { schema: output === undefined ? {} : placed(output, `${name}.result`) } },
+      },
+      ...Object.fromEntries(Object.keys(failures).map((status) => [status, { $ref: `#/components/responses/${status}` }])),
+    },
+    [documentChainKey]: [gatewayId, ...hints.gateways],
+  };
+  const path = JSON.stringify(`/api/tools/${name}/call`);
+  return { paths: `${path}:${JSON.stringify({ post: operation })}`, schemas: JSON.stringify(components).slice(1, -1) };
 }
 
 /** Keywords of a root that allow no argument by themselves. */

@@ -14,7 +14,12 @@ const slicedLevels = 3;
  * read, and built if it is a getter, when its turn has come.
  */
 export function sendInSlices(reply: FastifyReply, value: JsonObject): FastifyReply {
-  return reply.type('application/json; charset=utf-8').send(Readable.from(slicesOf(value), { objectMode: false }));
+  return sendPieces(reply, slicesOf(value));
+}
+
+/** Sends JSON that comes in pieces. */
+export function sendPieces(reply: FastifyReply, pieces: AsyncIterable<string> | Iterable<Uint8Array>): FastifyReply {
+  return reply.type('application/json; charset=utf-8').send(Readable.from(pieces, { objectMode: false }));
 }
 
 async function* slicesOf(value: JsonObject): AsyncGenerator<string> {

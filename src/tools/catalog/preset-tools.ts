@@ -54,13 +54,21 @@ export function createPresetTools({ presets, runSubAgent }: { presets: PresetFin
       : [{ wanted: 'transfer_to_agent', key: 'transfer_to_agent', isNamed: true, toTool: (name) => transferTool(name, agents) }];
   }
 
+  /** The same object for the same preset, so that a list with it can be kept. */
+  const listed = new WeakMap<PresetRecord, Candidate>();
+  function listedCandidate(preset: PresetRecord): Candidate {
+    const candidate = listed.get(preset) ?? candidateOf(preset, runSubAgent);
+    listed.set(preset, candidate);
+    return candidate;
+  }
+
   return {
     claims: (toolId) => toolId.startsWith(prefix) && toolId !== prefix,
     supplyFor,
     async list(caller) {
       const known = await presets.list();
       const isPermitted = ({ id }: PresetRecord): boolean => isModelAllowed(caller, id) && mayUse(`${prefix}${id}`, caller);
-      return known.filter(isPermitted).map((preset) => candidateOf(preset, runSubAgent));
+      return known.filter(isPermitted).map(listedCandidate);
     },
   };
 }

@@ -12,7 +12,7 @@ import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { ContentsAsker, ServerContents } from '../../core/tools/server-contents.ts';
 import type { ToolServerInspector } from '../../core/tools/tool-server-report.ts';
-import type { ListedTool, Tool, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
+import type { ListedTool, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
 import { originOf } from '../../shared/document-url.ts';
 import { allThere, whenThere } from '../../shared/maybe-promise.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
@@ -33,13 +33,15 @@ import { asksForCredential, createOwnCredentials, refusesCredential } from '../c
 import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestMcpServers } from '../servers/request-mcp-servers.ts';
 import { openRequestServers } from '../servers/request-servers.ts';
-import { parametersOnce } from './lazy-spec.ts';
+import { createKeptLists } from './kept-lists.ts';
 import { connectCandidate, needsCredential } from './connect-function.ts';
-import { nameInGroups, offerTools, withinShare } from './offer-tools.ts';
-import type { NamedEntry } from './name-functions.ts';
+import { offerTools } from './offer-tools.ts';
 import { createFunctionSearches } from './search-functions.ts';
 import { candidatesOf, supplyFromServer } from './server-candidates.ts';
 import type { Candidate, OpenFor, SuppliedFunctions, ToolSource } from './tool-source.ts';
+
+/** How often unused lists are looked for. */
+const listCheckMs = 60_000;
 
 export interface ToolCatalogOptions {
   registry: Registry;
@@ -144,6 +146,9 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     now: elapsed,
   });
   const searchIn = createFunctionSearches();
+  const lists = createKeptLists(elapsed);
+  let droppingLists: NodeJS.Timeout | undefined;
+  const connects = new WeakMap<ToolServerRecord, Candidate>();
   const reconnector = createServerReconnector({
     servers: registered,
     listRecords: async () => listRecords(),
@@ -254,17 +259,24 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     return { ...offer, ...lists, warnings: [...warnings, ...offer.warnings] };
   }
 
-  async function list(caller: Caller, signal: AbortSignal): Promise<ListedTool[]> {
+  async function list(caller: Caller, signal: AbortSignal): Promise<readonly ListedTool[]> {
     const servers = permittedServers(await listRecords(), serverIdsIn(caller.tools)).filter(({ record }) => record.isEnabled);
     const fromSources = await Promise.all(sources.map((source) => source.list(caller, signal)));
     const fromServers = await Promise.all(
       servers.map(async (server) => {
         const opening = await openFor(server.record, { caller, signal }, true);
-        if (needsCredential(opening)) return [connectCandidate(server.record, openFor, false)];
+        if (needsCredential(opening)) return [listedConnect(server.record)];
         return opening.type === 'opened' ? candidatesOf(server, opening.server) : [];
       }),
     );
-    return toListedTools(nameInGroups([...fromSources, ...fromServers], new Set()));
+    return lists.listOf([...fromSources, ...fromServers], caller.id);
+  }
+
+  /** The same object for the same record, so that a list with it can be kept. */
+  function listedConnect(record: ToolServerRecord): Candidate {
+    const candidate = connects.get(record) ?? connectCandidate(record, openFor, false);
+    connects.set(record, candidate);
+    return candidate;
   }
 
   /** A key that names single functions of a server has nothing else of it. */
@@ -295,13 +307,18 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       ownRecord,
       ...(gatewayId !== undefined && { gatewayId }),
     }),
-    forgetAllOf: mcp.forgetAllOf,
+    forgetAllOf(ownerId) {
+      mcp.forgetAllOf(ownerId);
+      lists.forgetAllOf(ownerId);
+    },
     start() {
       void reconnector.reconnectDue();
       reconnector.start();
+      droppingLists ??= setInterval(() => lists.dropUnused(), listCheckMs).unref();
     },
     async close() {
       reconnector.close();
+      clearInterval(droppingLists);
       closing.abort(new Error('The gateway is shutting down.'));
       registered.close();
       await mcp.close();
@@ -322,32 +339,6 @@ function markedAsRequested(supplied: SuppliedFunctions): SuppliedFunctions {
 function latestQuestions(messages: readonly ChatMessage[]): string {
   const questions = messages.filter((message) => message.role === 'user').slice(-3);
   return questions.map((message) => textOf(message.content)).join('\n');
-}
-
-/** As they would be offered all together: where they do not fit whole, the largest are cut, and the function that describes them is listed too. */
-function toListedTools(named: Iterable<NamedEntry<Candidate>>): ListedTool[] {
-  const whole = Array.from(named, ({ name, entry }) => ({ candidate: entry, tool: entry.toTool(name) }));
-  const { all, describer } = withinShare(whole, new Set(whole.map(({ tool }) => tool.spec.name)));
-  const listed = all.map(({ candidate, tool }) => toListedTool(tool, candidate.id ?? tool.label));
-  return describer === undefined ? listed : [...listed, { ...toListedTool(describer, describer.label), helper: describer }];
-}
-
-function toListedTool(tool: Tool, id: string): ListedTool {
-  const { spec, server, kind, outputSchema, isReadOnly = false, isIdempotent = false, gateways = [] } = tool;
-  const { name: offered, description } = spec;
-  return {
-    id,
-    name: offered,
-    description,
-    // Most who list functions look for one by its name; the others read each once.
-    get parameters() {
-      return parametersOnce(spec);
-    },
-    ...(outputSchema !== undefined && { output: outputSchema }),
-    server,
-    kind,
-    hints: { isReadOnly, isIdempotent, gateways },
-  };
 }
 
 function toState(record: ToolServerRecord, opening: Opening | undefined): ToolServerState {

@@ -48,7 +48,7 @@ export interface ToolSource {
    * Its promise rejects with GatewayError `unknown_tool_id`, `forbidden`.
    */
   supplyFor(toolIds: readonly string[] | undefined, run: RunContext, request: ChatRequest): MaybePromise<SuppliedFunctions>;
-  /** Everything that this caller may use. */
+  /** Everything that this caller may use. The same candidate as before where it has not changed. */
   list(caller: Caller, signal: AbortSignal): Promise<Candidate[]>;
 }
 

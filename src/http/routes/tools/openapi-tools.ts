@@ -7,9 +7,9 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { readRequestHeader } from '../../auth/read-request-header.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { bareResult, statusOfFailure } from '../../openapi-tools/bare-result.ts';
-import { toToolDocument } from '../../openapi-tools/tool-document.ts';
+import { createToolDocument } from '../../openapi-tools/tool-document.ts';
 import { publicAddress } from '../../public-address.ts';
-import { sendInSlices } from '../send-in-slices.ts';
+import { sendPieces } from '../send-in-slices.ts';
 import { toInvokedWire } from './tools.ts';
 import type { ToolRouteOptions } from './tools.ts';
 
@@ -27,13 +27,14 @@ export const openApiToolRoutes: FastifyPluginAsync<OpenApiToolRouteOptions> = as
   app,
   { tools, invoke, publicUrl, version, gatewayId },
 ) => {
+  const toDocument = createToolDocument({ version, gatewayId });
   app.get('/api/tools/openapi.json', async ({ caller, headers }, reply) => {
     reply.header(gatewayHeader, gatewayId);
     // The list waits for its tool servers, and would wait for itself.
     if (headers[gatewayHeader] === gatewayId)
       throw new GatewayError('conflict', 'This is the gateway itself, which cannot be its own tool server.');
     const listed = await tools.list(caller, AbortSignal.timeout(2 * limits.documentTimeoutMs));
-    return sendInSlices(reply, toToolDocument(listed, { version, gatewayId }));
+    return sendPieces(reply, await toDocument(listed));
   });
 
   app.post<{ Params: { name: string } }>('/api/tools/:name/call', async (request, reply) => {

@@ -11,7 +11,8 @@ import { readRequestHeader } from '../../auth/read-request-header.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { parseInput } from '../../parse-input.ts';
 import { publicAddress } from '../../public-address.ts';
-import { sendInSlices } from '../send-in-slices.ts';
+import { createListedTexts } from '../../listed-texts.ts';
+import { sendPieces } from '../send-in-slices.ts';
 import { toRecordedWire } from './recorded-request-wire.ts';
 import { pageLimit } from '../page-limit.ts';
 
@@ -29,11 +30,13 @@ const recordField = 'record_requests';
 
 /** `GET /api/tools` lists the registered functions that the caller may use. `POST /api/tools/{id or name}/invoke` runs one, with the checks of a chat. */
 export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { tools, invoke, publicUrl }) => {
+  const texts = createListedTexts(['data'], (tool) => ({ data: JSON.stringify(toListedWire(tool)) }));
   app.get('/api/tools', async ({ caller, query }, reply) => {
     const page = parseInput(pageSchema, query);
     const listed = await tools.list(caller, AbortSignal.timeout(2 * limits.documentTimeoutMs));
-    const { shown, next } = pageOf(listed, page);
-    return sendInSlices(reply, { data: shown.map(toListedWire), next });
+    const { from, to, next } = pageOf(listed, page);
+    const { data } = await texts.of(listed);
+    return sendPieces(reply, [Buffer.from('{"data":['), data.part(from, to), Buffer.from(`],"next":${JSON.stringify(next)}}`)]);
   });
 
   app.post<{ Params: { '*': string } }>('/api/tools/*', async (request, reply) => {
@@ -61,26 +64,18 @@ export const toolRoutes: FastifyPluginAsync<ToolRouteOptions> = async (app, { to
 export const pageSchema = z.object({ limit: pageLimit().optional(), after: z.string().optional() });
 
 /** `next`: null on the last page. @throws GatewayError `invalid_request` for an `after` that is no function of this list */
-function pageOf(listed: readonly ListedTool[], { limit, after }: z.infer<typeof pageSchema>): { shown: ListedTool[]; next: string | null } {
-  const start = after === undefined ? 0 : listed.findIndex(({ id }) => id === after) + 1;
-  if (after !== undefined && start === 0) throw invalidField('after', 'this function is no longer in the list. List from the beginning.');
-  const shown = listed.slice(start, limit === undefined ? undefined : start + limit);
-  const hasMore = start + shown.length < listed.length;
-  return { shown, next: hasMore ? (shown.at(-1)?.id ?? null) : null };
+function pageOf(
+  listed: readonly ListedTool[],
+  { limit = listed.length, after }: z.infer<typeof pageSchema>,
+): { from: number; to: number; next: string | null } {
+  const from = after === undefined ? 0 : listed.findIndex(({ id }) => id === after) + 1;
+  if (after !== undefined && from === 0) throw invalidField('after', 'this function is no longer in the list. List from the beginning.');
+  const to = Math.min(from + limit, listed.length);
+  return { from, to, next: to < listed.length ? (listed[to - 1]?.id ?? null) : null };
 }
 
-function toListedWire(tool: ListedTool): JsonObject {
-  const { id, name, description, server, kind } = tool;
-  return {
-    id,
-    name,
-    description,
-    get parameters() {
-      return tool.parameters;
-    },
-    server,
-    kind,
-  };
+function toListedWire({ id, name, description, parameters, server, kind }: ListedTool): JsonObject {
+  return { id, name, description, parameters, server, kind };
 }
 
 /**

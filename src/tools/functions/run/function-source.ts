@@ -58,6 +58,14 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
     };
   }
 
+  /** The same object for the same function, so that a list with it can be kept. */
+  const listed = new WeakMap<RegisteredFunction, Candidate>();
+  function listedCandidate(entry: RegisteredFunction): Candidate {
+    const candidate = listed.get(entry) ?? toCandidate(entry, false);
+    listed.set(entry, candidate);
+    return candidate;
+  }
+
   return {
     claims: (toolId) => /^(?:function|toolset):/.test(toolId),
 
@@ -79,7 +87,7 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
       const registry = await folder.registry();
       const permitted = permittedFunctions(registry, caller.tools).filter((entry) => isSwitchedOn(entry, registry));
       const run: RunContext = { runId: '', caller, chatId: undefined, messageId: undefined, sessionId: undefined, signal };
-      return (await enabledAmong(permitted, run)).map((entry) => toCandidate(entry, false));
+      return (await enabledAmong(permitted, run)).map(listedCandidate);
     },
   };
 }

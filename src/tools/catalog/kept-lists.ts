@@ -1,0 +1,122 @@
+import { limits } from '../../core/limits.ts';
+import type { ListedTool, Tool } from '../../core/tools/tool.ts';
+import { FairMap } from '../../shared/fair-map.ts';
+import { charactersPerToken, estimateFunctionTokens, parametersOnce } from './lazy-spec.ts';
+import { nameInGroups, withinShare } from './offer-tools.ts';
+import type { NamedEntry } from './name-functions.ts';
+import type { Candidate } from './tool-source.ts';
+
+export interface KeptLists {
+  /**
+   * The list of these candidates. The same list, with the same objects, as long as the candidates are the same: whatever was made of it can be kept by
+   * it. Callers with the same candidates share a list; a candidate that one caller alone may see is an object of that caller alone.
+   */
+  listOf(groups: readonly (readonly Candidate[])[], callerId: string): readonly ListedTool[];
+  /** Drops lists that nobody has asked for in a while: they hold documents that may have been replaced. */
+  dropUnused(): void;
+  /** Drops the lists of a key and its people, or of one of them. */
+  forgetAllOf(ownerId: string): void;
+}
+
+interface Kept {
+  /** Numbers of the candidates; groups are separated by -1. */
+  numbers: readonly number[];
+  list: readonly ListedTool[];
+  usedAt: number;
+}
+
+/** How long a list is kept without a reader. Clients read theirs when a conversation begins. */
+const unusedMs = 10 * 60 * 1_000;
+/** In all its texts, in which each function is written with its name, kind, path and answers. */
+const textsOfList = 3;
+const charactersOfFrame = 500;
+
+/** @param elapsed milliseconds of a clock that nobody sets */
+export function createKeptLists(elapsed: () => number): KeptLists {
+  const kept = new FairMap<Kept>({ entries: limits.keptLists, characters: limits.keptListsCharacters });
+  const numberOf = createNumbers();
+
+  function dropUnused(): void {
+    const time = elapsed();
+    // Least recently used first.
+    for (const [key, { usedAt }] of kept) {
+      if (time - usedAt < unusedMs) return;
+      kept.delete(key);
+    }
+  }
+
+  return {
+    dropUnused,
+    listOf(groups, callerId) {
+      const numbers = groups.flatMap((group) => [...group.map(numberOf), -1]);
+      const key = String(hashOf(numbers));
+      const known = kept.use(key);
+      if (known !== undefined && isSame(known.numbers, numbers)) {
+        known.usedAt = elapsed();
+        return known.list;
+      }
+      const { list, characters } = toListedTools(nameInGroups(groups, new Set()));
+      dropUnused();
+      // A list that is larger than all are is kept all the same, so that its readers share it.
+      const counted = Math.min(characters, limits.keptListsCharacters / 2);
+      kept.set(key, { owner: callerId, characters: counted, value: { numbers, list, usedAt: elapsed() } });
+      return list;
+    },
+    forgetAllOf: (ownerId) => void kept.deleteAllOf(ownerId),
+  };
+}
+
+/** Numbers stand for candidates, so that a list does not keep those that it does not need. */
+function createNumbers(): (candidate: Candidate) => number {
+  const numbers = new WeakMap<Candidate, number>();
+  let last = 0;
+  return (candidate) => {
+    const known = numbers.get(candidate);
+    if (known !== undefined) return known;
+    last += 1;
+    numbers.set(candidate, last);
+    return last;
+  };
+}
+
+/** Only finds the place: numbers are compared. */
+function hashOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => (Math.imul(sum, 31) + number) | 0, numbers.length);
+}
+
+function isSame(one: readonly number[], other: readonly number[]): boolean {
+  return one.length === other.length && one.every((number, index) => number === other[index]);
+}
+
+/** As they would be offered all together: where they do not fit whole, the largest are cut, and the function that describes them is listed too. */
+function toListedTools(named: Iterable<NamedEntry<Candidate>>): { list: ListedTool[]; characters: number } {
+  const whole = Array.from(named, ({ name, entry }) => ({ candidate: entry, tool: entry.toTool(name) }));
+  const { all, describer } = withinShare(whole, new Set(whole.map(({ tool }) => tool.spec.name)));
+  const list = all.map(({ candidate, tool }) => toListedTool(tool, candidate.id ?? tool.label));
+  if (describer !== undefined) list.push({ ...toListedTool(describer, describer.label), helper: describer });
+  const tokens = all.reduce((sum, { candidate, tool }) => sum + tokensOf(candidate, tool), 0);
+  return { list, characters: textsOfList * (tokens * charactersPerToken + list.length * charactersOfFrame) };
+}
+
+function tokensOf({ spec }: Candidate, tool: Tool): number {
+  if (tool.whole !== undefined) return limits.functionTokens;
+  return estimateFunctionTokens(spec ?? tool.spec);
+}
+
+function toListedTool(tool: Tool, id: string): ListedTool {
+  const { spec, server, kind, outputSchema, isReadOnly = false, isIdempotent = false, gateways = [] } = tool;
+  const { name: offered, description } = spec;
+  return {
+    id,
+    name: offered,
+    description,
+    // Most who list functions look for one by its name; the others read each once.
+    get parameters() {
+      return parametersOnce(spec);
+    },
+    ...(outputSchema !== undefined && { output: outputSchema }),
+    server,
+    kind,
+    hints: { isReadOnly, isIdempotent, gateways },
+  };
+}
