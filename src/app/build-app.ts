@@ -73,7 +73,8 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const gatewayId = newId();
 
   // Outgoing connections, to the network and to browsers, and storage.
-  const egress = composeEgress(context, { send: parts.send, boundPort: () => boundPortOf(server) });
+  const metrics = createPrometheusMetrics();
+  const egress = composeEgress(context, { send: parts.send, boundPort: () => boundPortOf(server), metrics });
   const { send, keySet } = egress;
   const storage = composeStorage(context, { ...parts, send });
   const { registry, presets } = storage;
@@ -96,7 +97,6 @@ export async function buildApp(config: Config, parts: AppParts): Promise<App> {
   const services = composeChat(context, { storage, models, tools, approvals, extensions });
 
   // Runs, who may start them, and HTTP.
-  const metrics = createPrometheusMetrics();
   const usage = createUsageCounter({ store: storage.usage, now, logger });
   const runs = composeRuns(context, {
     services,

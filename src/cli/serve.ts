@@ -20,6 +20,11 @@ import { version } from '../app/version.ts';
 
 /** Every chat reads the registry. Changes by another process become visible after this delay. */
 const registryCacheMs = 200;
+/**
+ * Connections that the system may hold until they are accepted, up to its own limit (net.core.somaxconn on Linux), which is above Node's 511: after a
+ * restart all clients connect at once.
+ */
+const listenBacklog = 65_535;
 /** Time limit for closing everything after the drain. */
 const closingMs = 5_000;
 
@@ -70,7 +75,12 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
       'CORS_ALLOW_ORIGIN: "*" would let any web page use this gateway while it needs no key; name the origins, or set TOOLWHARF_ADMIN_KEY.',
     );
   }
-  address = await app.server.listen({ host: config.host, port: config.port, listenTextResolver: (text) => announcement(text, isOpen) });
+  address = await app.server.listen({
+    host: config.host,
+    port: config.port,
+    backlog: listenBacklog,
+    listenTextResolver: (text) => announcement(text, isOpen),
+  });
   if (isOpen) showStartKey(app.startKey, address);
   // Only after `listen`: if that fails, no key must exist that is shown only once. Until then nobody can use the gateway.
   if (!isLoopbackName(config.host)) showFirstKey(await app.createFirstKey(), `${config.host} can be reached from elsewhere`);

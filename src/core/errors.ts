@@ -133,7 +133,8 @@ export function shownId(id: string): string {
 }
 
 /** Why an outgoing request failed. Callers turn it into an upstream error or a tool error. */
-export type OutboundFailure = 'denied' | 'unreachable' | 'timeout' | 'cut' | 'redirected' | 'invalid_request';
+/** `no_files`: this process may open no further file, and so no connection. */
+export type OutboundFailure = 'denied' | 'unreachable' | 'no_files' | 'timeout' | 'cut' | 'redirected' | 'invalid_request';
 
 export class OutboundError extends Error {
   readonly failure: OutboundFailure;

@@ -240,6 +240,8 @@ export const limits = {
   // Backends
 
   connectTimeoutMs: 5_000,
+  /** Connections to one backend or tool server (default of `UPSTREAM_MAX_CONNECTIONS`): a thousand streams. Each takes a file descriptor. */
+  connectionsPerOrigin: 1_024,
   /** A backend that takes longer to list its models is left out of the list, which the caller gets in time. */
   modelListTimeoutMs: 2_000,
   /** How long a model list is cached. */
@@ -282,6 +284,8 @@ export const limits = {
   documentRefreshMs: 10 * 60 * 1000,
   /** A chat waits this long for a registered tool server to open; its functions are offered once it is open. */
   serverPatienceMs: 2_000,
+  /** Registered servers that are opened at the same time, and as many that somebody waits for: each takes some file descriptors, a process more. */
+  serversOpenedAtOnce: 32,
   /** Operations of one document. */
   operations: 10_000,
   /**

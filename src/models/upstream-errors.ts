@@ -26,6 +26,12 @@ export function toUpstreamError(error: unknown, backendName: string, within: 'an
       return new GatewayError('upstream_unreachable', `${backend} cannot be reached. Check that it runs and that its base URL is right.`, {
         cause: error,
       });
+    case 'no_files':
+      return new GatewayError(
+        'upstream_unreachable',
+        `${backend} was not asked, because the gateway may open no further connection. Try again; its operator has to raise the limit of open files (ulimit -n).`,
+        { cause: error },
+      );
     case 'timeout':
       return new GatewayError('upstream_timeout', `${backend} did not answer in time. Try again, or choose another model.`, {
         cause: error,

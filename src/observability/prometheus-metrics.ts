@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Usage } from '../core/chat/chat.ts';
 import type { EndedCall, EndedRun, Metrics, ToolUse } from '../core/runs/metrics.ts';
+import { visibleText } from '../shared/visible-text.ts';
 
 /** What is true at the moment of a scrape. */
 export interface Gauges {
@@ -14,6 +15,8 @@ export interface Gauges {
 export interface PrometheusMetrics extends Metrics {
   /** To be called once, before the first scrape. */
   observe(gauges: Gauges): void;
+  /** A request to a backend or tool server has to wait, because all connections to it are in use. */
+  countConnectionWait(): void;
   contentType: string;
   /** All metrics in Prometheus' text format. */
   text(): Promise<string>;
@@ -84,6 +87,11 @@ export function createPrometheusMetrics(): PrometheusMetrics {
   });
   const runSeconds = new Histogram({ name: 'toolwharf_run_duration_seconds', help: 'Length of runs', buckets: modelSeconds, registers });
   const repairs = new Counter({ name: 'toolwharf_selection_repairs_total', help: 'Selections that were read after repair', registers });
+  const connectionWaits = new Counter({
+    name: 'toolwharf_connection_waits_total',
+    help: 'Requests to backends and tool servers that waited because all connections were in use (UPSTREAM_MAX_CONNECTIONS)',
+    registers,
+  });
   const calls = new Counter({
     name: 'toolwharf_tool_calls_total',
     help: 'Tool calls, by outcome (ok, or the error code). Those of servers that a request supplied count together as request, and of functions that were not on offer as none',
@@ -151,6 +159,7 @@ export function createPrometheusMetrics(): PrometheusMetrics {
       ofFunction(shown, isRegistered ? tool : '', code ?? 'ok').add(1);
       ofServer(shown).observe(durationMs / 1_000);
     },
+    countConnectionWait: () => connectionWaits.inc(),
     countRequest({ method, route = 'none', status }) {
       ofRoute(method, route, String(status)).add(1);
     },
@@ -218,7 +227,8 @@ function cached<Labels extends string[], Labelled>(
     const found = known.get(key);
     if (found !== undefined) return found;
     if (known.size >= max && labels.some((label) => label !== other)) return find(labels.map(() => other) as Labels);
-    const created = create(...labels);
+    // What is not seen would reach the terminal or the page of whoever reads the metrics.
+    const created = create(...(labels.map((label) => visibleText(label).replaceAll('\t', ' ')) as Labels));
     known.set(key, created);
     return created;
   };

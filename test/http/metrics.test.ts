@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { createPrometheusMetrics } from '../../src/observability/prometheus-metrics.ts';
@@ -104,6 +107,19 @@ test.each(['http://93.184.216.34', 'http:93.184.216.34'])('calls of a server tha
   expect(lines.join('\n')).not.toContain('93.184');
 });
 
+test('names of models reach no terminal as control characters', async () => {
+  const metrics = createPrometheusMetrics();
+  const caller = { id: 'key_1', role: 'user', isOpen: false } as const;
+  const usage = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+  metrics.countToolUse({ caller, model: 'a\t\r\u001b[2Jb\u202e\n"c"', usage, estimated: undefined });
+  metrics.countCall({ caller, server: 'shop', tool: 'look\u009b', code: undefined, durationMs: 1 });
+  const text = await metrics.text();
+  expect(text).toContain(String.raw`model="a \\u000d\\u001b[2Jb\\u202e\n\"c\""`);
+  expect(text).toContain(String.raw`function="look\\u009b"`);
+  // eslint-disable-next-line no-control-regex
+  expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+});
+
 test('beyond a hundred models the rest counts as other', async () => {
   const names = Array.from({ length: 105 }, (_, index) => `model-${index}`);
   const metrics = createPrometheusMetrics();
@@ -123,6 +139,48 @@ test('beyond a hundred models the rest counts as other', async () => {
   const lines = (await metrics.text()).split('\n').filter((line) => line.startsWith('toolwharf_model_requests_total{'));
   expect(lines).toHaveLength(101);
   expect(lines).toContain('toolwharf_model_requests_total{model="other"} 5');
+});
+
+test('requests that wait for a connection are counted, and the log says once that all are in use', async () => {
+  const held = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
+  const backend = createServer((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.url?.endsWith('/models') === true) return void response.end('{"data":[{"id":"model"}]}');
+    arrived.resolve();
+    const answer = { choices: [{ index: 0, message: { role: 'assistant', content: 'said' }, finish_reason: 'stop' }] };
+    return void held.promise.then(() => response.end(JSON.stringify(answer)));
+  }).listen(0, '127.0.0.1');
+  await once(backend, 'listening');
+  const { port } = backend.address() as AddressInfo;
+  await using app = await testApp({
+    OPENAI_API_BASE_URL: `http://127.0.0.1:${port}/v1`,
+    OLLAMA_BASE_URLS: ';',
+    UPSTREAM_MAX_CONNECTIONS: '1',
+  });
+  const ask = () =>
+    app.server.inject({
+      method: 'POST',
+      url: '/v1/chat/completions',
+      headers: host,
+      payload: { model: 'model', messages: [{ role: 'user', content: 'hi' }] },
+    });
+  const waits = async (): Promise<number> => {
+    const line = (await scrape(app)).find((entry) => entry.startsWith('toolwharf_connection_waits_total ')) ?? '';
+    return Number(line.split(' ')[1]);
+  };
+  expect(await waits()).toBe(0);
+  const first = ask();
+  await arrived.promise;
+  // Its list of models may have waited for the same connection.
+  const before = await waits();
+  const others = [ask(), ask(), ask()];
+  await expect.poll(waits).toBe(before + 3);
+  held.resolve();
+  const statuses = (await Promise.all([first, ...others])).map(({ statusCode }) => statusCode);
+  expect(statuses).toEqual([200, 200, 200, 200]);
+  expect(app.logLines.filter((line) => line.includes('UPSTREAM_MAX_CONNECTIONS'))).toHaveLength(1);
+  backend.close();
 });
 
 test('administrators and the metrics key may read it, users may not; the metrics key opens nothing else', async () => {

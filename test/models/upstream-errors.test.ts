@@ -21,6 +21,7 @@ function answer(status: number, body: unknown, headers: Record<string, string> =
 describe('toUpstreamError', () => {
   it.each<[OutboundFailure, string, number]>([
     ['unreachable', 'upstream_unreachable', 502],
+    ['no_files', 'upstream_unreachable', 502],
     ['timeout', 'upstream_timeout', 504],
     ['cut', 'upstream_incomplete', 502],
     ['redirected', 'upstream_invalid_response', 502],
@@ -31,6 +32,12 @@ describe('toUpstreamError', () => {
     expect(fault).toMatchObject({ code, status });
     expect(fault.message).toContain('"lab"');
     expect(fault.message).not.toContain('10.0.0.7');
+  });
+
+  it('says that the gateway is at its limit of open files, and not that the backend is down', () => {
+    const { message } = toUpstreamError(new OutboundError('no_files', 'x'), 'lab');
+    expect(message).toContain('ulimit -n');
+    expect(message).not.toContain('Check that it runs');
   });
 
   it('takes a cut before the headers for a backend that is not there', () => {

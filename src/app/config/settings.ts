@@ -229,6 +229,12 @@ export const settingTable = {
     parse: delayMs,
     meaning: 'how long a backend may pause within its answer',
   },
+  UPSTREAM_MAX_CONNECTIONS: {
+    field: 'maxConnectionsPerOrigin',
+    fallback: String(limits.connectionsPerOrigin),
+    parse: wholeNumber(1, 65_535),
+    meaning: 'connections to one backend or tool server; further requests wait for one',
+  },
   CLIENT_STALL_TIMEOUT_MS: {
     field: 'clientStallTimeoutMs',
     fallback: '30000',

@@ -10,7 +10,7 @@ import type { Config } from '../config/config.ts';
 import { weakAdminKey } from '../startup-warnings.ts';
 import type { FunctionExamination } from './examine-functions.ts';
 import { examineIssuer } from './examine-issuer.ts';
-import { examineFolder, examineNode } from './examine-machine.ts';
+import { examineFolder, examineNode, examineOpenFiles, openFilesLimit } from './examine-machine.ts';
 import { examineLessons } from './examine-lessons.ts';
 import { examineModels } from './examine-models.ts';
 import { examinePresets } from './examine-presets.ts';
@@ -65,9 +65,10 @@ export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
     functions: functions.functions,
     ownTools: config.storeChats ? [historyToolId] : [],
   };
+  const files = examineOpenFiles(openFilesLimit(), config.maxConnectionsPerOrigin);
   const presets = await examinePresets(store.presets, known);
   return [
-    { title: 'This machine', findings: [examineNode(process.versions.node), folder, ...address] },
+    { title: 'This machine', findings: [examineNode(process.versions.node), ...files, folder, ...address] },
     { title: 'Access', findings: [examineAccess(config, store.keys), ...issuer, ...signIn] },
     parts.settings,
     { title: 'Models', findings: [...models.findings, ...examineLessons(parts.lessons)] },

@@ -4,7 +4,8 @@ import { constants } from 'node:fs';
 import { access, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join, resolve } from 'node:path';
-import { broken, note, ok } from './finding.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import { broken, note, ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
 
 /** The major version of Node.js that the tests run on. */
@@ -13,6 +14,35 @@ const testedNode = 24;
 export function examineNode(version: string): Finding {
   if (Number(version.split('.')[0]) >= testedNode) return ok(`Node.js ${version}`);
   return note(`Node.js ${version} runs toolwharf, which is tested on Node.js ${testedNode}`, `Install Node.js ${testedNode}.`);
+}
+
+/** Open files besides the connections of chats: the database, tool servers, processes of MCP servers. */
+const otherFiles = 256;
+
+/** Whether as many chats fit as there may be connections to a backend: each has one to its client, and one to the backend. `limit`: undefined if unknown. */
+export function examineOpenFiles(limit: number | undefined, connections: number): Finding[] {
+  if (limit === undefined) return [];
+  if (limit >= 2 * connections + otherFiles)
+    return [ok(limit === Infinity ? 'Files may be open without limit' : `${limit} files may be open`)];
+  const chats = Math.max(0, Math.floor((limit - otherFiles) / 2));
+  return [
+    warning(
+      `${limit} files may be open: enough for about ${chats} chats at a time, although UPSTREAM_MAX_CONNECTIONS allows ${connections}`,
+      `Raise the limit of open files to ${2 * connections + otherFiles} or more (ulimit -n, LimitNOFILE of a systemd unit, ulimits.nofile of a container), or set UPSTREAM_MAX_CONNECTIONS to ${Math.max(1, chats)}.`,
+    ),
+  ];
+}
+
+/** How many files this process may have open; undefined where the system does not say. */
+export function openFilesLimit(): number | undefined {
+  // Otherwise it would look up the name of every peer.
+  Object.assign(process.report, { excludeNetwork: true });
+  const said: unknown = process.report.getReport();
+  const limits = isJsonObject(said) ? said['userLimits'] : undefined;
+  const openFiles = isJsonObject(limits) ? limits['open_files'] : undefined;
+  const soft = isJsonObject(openFiles) ? openFiles['soft'] : undefined;
+  if (soft === 'unlimited') return Infinity;
+  return typeof soft === 'number' ? soft : undefined;
 }
 
 /**

@@ -55,6 +55,18 @@ const beforeTheAnswer: readonly Explanation[] = [
     failure: 'unreachable',
     explain: (origin) => `${origin} was not called, because the gateway is shutting down.`,
   },
+  {
+    codes: /^EMFILE$/u,
+    failure: 'no_files',
+    explain: (origin) =>
+      `${origin} was not called: the gateway has as many files and connections open as it may (EMFILE). Raise its limit of open files: ulimit -n, LimitNOFILE of a systemd unit, ulimits.nofile of a container.`,
+  },
+  {
+    codes: /^ENFILE$/u,
+    failure: 'no_files',
+    explain: (origin) =>
+      `${origin} was not called: this machine has as many files and connections open as it may (ENFILE). Raise its limit, fs.file-max on Linux.`,
+  },
   { codes: /^UND_ERR_INVALID_ARG$/u, failure: 'invalid_request', explain: (origin) => `The request to ${origin} is not valid HTTP.` },
   {
     codes: /^ECONNRESET$|^EPIPE$|^ECONNABORTED$|^UND_ERR_SOCKET$/u,

@@ -24,13 +24,13 @@ export interface OutboundOptions {
   egress: EgressRules;
   /** Further requests wait for a connection, within their first-byte limit. */
   maxConnectionsPerOrigin?: number;
+  /** Called for each request that has to wait because of that limit. */
+  onConnectionLimit?: (origin: string, connections: number) => void;
   connectTimeoutMs?: number;
   /** Resolves names; tests replace it. */
   lookup?: LookupFunction;
 }
 
-/** Enough for a thousand streams to one backend; more would exhaust file descriptors. */
-const maxConnectionsPerOrigin = 1_024;
 /** Below the 5 s after which common servers close an idle connection: requests are never repeated, so they must not use a connection that is closing. */
 const keepAliveMs = 4_000;
 /** Size of all headers of a response; even those of a proxy with long policies are smaller. */
@@ -139,7 +139,11 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
 
   const receiver = new ResponseReceiver({ signal: request.signal, origin, idleTimeoutMs, bufferedBytes: pausedAtBytes });
   const timer = setTimeout(() => {
-    receiver.fail(new OutboundError('timeout', `${origin} did not answer within ${firstByteTimeoutMs / 1000} s.`));
+    const seconds = `${firstByteTimeoutMs / 1000} s`;
+    const message = receiver.isWaiting
+      ? `No connection to ${origin} became free within ${seconds}: as many as UPSTREAM_MAX_CONNECTIONS allows are in use.`
+      : `${origin} did not answer within ${seconds}.`;
+    receiver.fail(new OutboundError('timeout', message));
   }, firstByteTimeoutMs);
 
   // Our own timers normally end the request first. The same for both, because undici would make a timer anew for each.
@@ -218,9 +222,11 @@ function joinHeaders(headers: ResponseHead['headers']): Record<string, string> {
 type AgentOptions = OutboundOptions & { names: NameResolver };
 
 function createAgent(reach: Reach, options: AgentOptions): Agent {
+  const connections = options.maxConnectionsPerOrigin ?? limits.connectionsPerOrigin;
+  const { onConnectionLimit } = options;
   return new Agent({
     connect: createConnector(reach, options),
-    connections: options.maxConnectionsPerOrigin ?? maxConnectionsPerOrigin,
+    connections,
     // One request at a time on a connection, so that answers cannot be mixed up.
     pipelining: 1,
     allowH2: false,
@@ -228,11 +234,28 @@ function createAgent(reach: Reach, options: AgentOptions): Agent {
     keepAliveMaxTimeout: keepAliveMs,
     maxHeaderSize: responseHeaderBytes,
     factory: (origin, poolOptions: Pool.Options) =>
-      new Pool(origin, {
+      new LimitedPool(origin, {
         ...poolOptions,
         factory: (address, clientOptions: Client.Options) => new SingleConnection(address, clientOptions),
+        onWait: () => onConnectionLimit?.(String(origin), connections),
       }),
   });
+}
+
+/** Tells of each request that has to wait for a connection. */
+class LimitedPool extends Pool {
+  readonly #onWait: () => void;
+
+  constructor(origin: URL | string, { onWait, ...options }: Pool.Options & { onWait: () => void }) {
+    super(origin, options);
+    this.#onWait = onWait;
+  }
+
+  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
+    const isFree = super.dispatch(options, handler);
+    if (!isFree && handler instanceof ResponseReceiver && handler.isWaiting) this.#onWait();
+    return isFree;
+  }
 }
 
 /** A client with one connection at a time, which it passes to the receiver of each response. */

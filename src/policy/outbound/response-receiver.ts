@@ -50,6 +50,11 @@ export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uin
   readonly head: Promise<ResponseHead>;
   /** The connection of the response; undefined until the request is dispatched on one. */
   connection: { socket?: Pick<Socket, 'destroy'> } | undefined;
+
+  /** Whether it waits for a connection because all are in use. */
+  get isWaiting(): boolean {
+    return this.connection === undefined && this.#ending === undefined;
+  }
   readonly #options: ReceiverOptions;
   readonly #headSettled: Pick<PromiseWithResolvers<ResponseHead>, 'resolve' | 'reject'>;
   #hasHead = false;

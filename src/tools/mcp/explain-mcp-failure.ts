@@ -29,6 +29,8 @@ const withoutConnection = new Set([
   'EPIPE',
   'ENOENT',
   'EACCES',
+  'EMFILE',
+  'ENFILE',
 ]);
 /** What web servers say to a POST that they have no place for. */
 const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405, 406, 410, 415, 422, 501]);

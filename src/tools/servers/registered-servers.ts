@@ -3,6 +3,7 @@ import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
+import { createOpeningTurns } from './opening-turns.ts';
 import { openServer } from './open-registered-server.ts';
 import type { Opening, OpenMcp } from './open-registered-server.ts';
 import type { OwnRecord } from '../credentials/own-credentials.ts';
@@ -61,6 +62,8 @@ export interface RegisteredServersOptions {
 interface Entry {
   record: ToolServerRecord;
   loading: Promise<Opening> | undefined;
+  /** Has the load begin before others that nobody waits for. */
+  hasten: () => void;
   /** The load that a chat has given up waiting for: until it ends, no other chat waits for it. */
   slow: Promise<Opening> | undefined;
   /** What chats use. A failure does not replace an `opened` one. */
@@ -72,6 +75,7 @@ interface Entry {
 export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, now }: RegisteredServersOptions): RegisteredServers {
   const entries = new Map<string, Entry>();
   const closing = new AbortController();
+  const takeTurn = createOpeningTurns(limits.serversOpenedAtOnce);
 
   /** A changed record counts as another server. */
   function findEntry(record: ToolServerRecord): Entry | undefined {
@@ -83,7 +87,15 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, n
   function entryFor(record: ToolServerRecord): Entry {
     const known = findEntry(record);
     if (known !== undefined) return known;
-    const entry: Entry = { record, loading: undefined, slow: undefined, opening: undefined, failures: undefined, loadedAt: undefined };
+    const entry: Entry = {
+      record,
+      loading: undefined,
+      hasten: () => undefined,
+      slow: undefined,
+      opening: undefined,
+      failures: undefined,
+      loadedAt: undefined,
+    };
     entries.set(record.id, entry);
     return entry;
   }
@@ -92,13 +104,15 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, n
   function startLoading(entry: Entry, isChecked: boolean): Promise<Opening> {
     const known = entry.opening?.type === 'opened' ? entry.opening.server : undefined;
     const options = { signal: closing.signal, isChecked, known, openMcp, gatewayId, ownRecord };
-    const loading: Promise<Opening> = openServer(entry.record, send, options).then((opening) => {
+    const turn = takeTurn(() => openServer(entry.record, send, options));
+    const loading: Promise<Opening> = turn.done.then((opening) => {
       if (entry.loading !== loading) return entry.loading ?? opening;
       entry.loading = undefined;
       recordOutcome(entry, opening);
       return opening;
     });
     entry.loading = loading;
+    entry.hasten = () => turn.hasten();
     return loading;
   }
 
@@ -120,6 +134,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, n
     const isRecentFailure = failures !== undefined && now() - failures.endedAt < failureMemoryMs;
     if (opening !== undefined && (opening.type !== 'unreachable' || isRecentFailure)) return opening;
     const load = loading ?? startLoading(entry, false);
+    if (isNeeded) entry.hasten();
     return waitAtMost(waitMsFor(entry, { load, isNeeded }), waitUnlessAborted(load, signal), (): Opening => {
       entry.slow = load;
       return { type: 'unreachable', reason: failures?.reason ?? stillOpening, isOpening: true };
@@ -128,7 +143,12 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, n
 
   return {
     open,
-    refresh: (record, signal) => waitUnlessAborted(startLoading(entryFor(record), true), signal),
+    refresh(record, signal) {
+      const entry = entryFor(record);
+      const load = startLoading(entry, true);
+      entry.hasten();
+      return waitUnlessAborted(load, signal);
+    },
     renew: (record, signal) => waitUnlessAborted(startLoading(entryFor(record), false), signal),
     stateOf: (record) => findEntry(record)?.opening,
     isSlow(record) {

@@ -39,7 +39,9 @@ describe('before the answer', () => {
     ['EAI_AGAIN', 'unreachable', 'cannot be resolved'],
     ['EHOSTUNREACH', 'unreachable', 'no route'],
     ['ETIMEDOUT', 'timeout', 'in time'],
-    ['EMFILE', 'unreachable', '(EMFILE)'],
+    ['EMFILE', 'no_files', 'ulimit -n'],
+    ['ENFILE', 'no_files', 'fs.file-max'],
+    ['EOTHER', 'unreachable', '(EOTHER)'],
   ])('%s is %s', async (code, failure, message) => {
     const door = openDoor({ lookup: failingLookup(code) });
     const error = await failureOf(door.send({ url: 'http://tools.example:8000/?token=secret' }));
@@ -269,5 +271,32 @@ describe('the connection of an answer', () => {
     const answers = await Promise.all(Array.from({ length: 5 }, async () => textOf(await door.send({ url: peer.origin }))));
     expect(answers).toEqual(Array.from({ length: 5 }, () => 'said'));
     expect(peer.connections).toHaveLength(5);
+  });
+});
+
+describe('the limit of connections to one origin', () => {
+  it('is told for each request that has to wait, and for no other', async () => {
+    const held = Promise.withResolvers<void>();
+    const peer = await startServer((_request, response) => void held.promise.then(() => response.end('said')));
+    const waits: unknown[] = [];
+    const door = openDoor({ maxConnectionsPerOrigin: 2, onConnectionLimit: (...told) => waits.push(told) });
+    const ask = async (): Promise<string> => textOf(await door.send({ url: peer.origin }));
+    const within = [ask(), ask()];
+    expect(waits).toEqual([]);
+    const beyond = [ask(), ask(), ask()];
+    expect(waits).toEqual(Array.from({ length: 3 }, () => [peer.origin, 2]));
+    held.resolve();
+    expect(await Promise.all([...within, ...beyond])).toEqual(Array.from({ length: 5 }, () => 'said'));
+    await ask();
+    expect(waits).toHaveLength(3);
+  });
+
+  it('is what a request is told that has waited in vain', async () => {
+    const peer = await startServer(() => undefined);
+    const door = openDoor({ maxConnectionsPerOrigin: 1 });
+    const first = failureOf(door.send({ url: peer.origin, firstByteTimeoutMs: 400 }));
+    const second = await failureOf(door.send({ url: peer.origin, firstByteTimeoutMs: 100 }));
+    expect(second).toMatchObject({ failure: 'timeout', message: expect.stringContaining('UPSTREAM_MAX_CONNECTIONS') });
+    expect((await first).message).toContain('did not answer within 0.4 s');
   });
 });

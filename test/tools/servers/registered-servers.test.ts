@@ -110,6 +110,29 @@ describe('opening a registered server', () => {
     });
   });
 
+  it('opens few servers at a time, and one that is named before others that hang', async () => {
+    const loads: string[] = [];
+    const hanging = Promise.withResolvers<Opening>();
+    const openMcp = (record: ToolServerRecord): Promise<Opening> => {
+      loads.push(record.id);
+      return record.id === 'named' ? Promise.resolve({ type: 'unsupported', reason: 'there' }) : hanging.promise;
+    };
+    const servers = createRegisteredServers({ send: scriptedSend({}).send, openMcp, now: () => 0 });
+    opened.push(servers);
+    const named = toolServerRecord({ id: 'named', type: 'mcp' });
+    const others = Array.from({ length: 200 }, (_, index) => toolServerRecord({ id: `s${index}`, type: 'mcp' }));
+    const openings = others.map((record) => servers.renew(record, never));
+    const waiting = servers.renew(named, never);
+    await Promise.resolve();
+    expect(loads).toEqual(others.slice(0, limits.serversOpenedAtOnce).map(({ id }) => id));
+    expect(await servers.open(named, never, true)).toEqual({ type: 'unsupported', reason: 'there' });
+    expect(await waiting).toEqual({ type: 'unsupported', reason: 'there' });
+    expect(loads).toHaveLength(limits.serversOpenedAtOnce + 1);
+    hanging.resolve({ type: 'unreachable', reason: 'hung' });
+    await Promise.all(openings);
+    expect(loads).toHaveLength(others.length + 1);
+  });
+
   it('lets one who waits leave without taking the document from the others', async () => {
     const answer = Promise.withResolvers<void>();
     const script = scriptedSend({ [documentUrl]: () => answer.promise.then(() => jsonResponse(documentWith('now'))) });

@@ -18,7 +18,16 @@ import type { CredentialSet, Operation } from '../operation.ts';
 import { readResponse } from './read-response.ts';
 
 /** Codes of a connection that was never made. */
-const withoutConnection = new Set(['ECONNREFUSED', 'ENOTFOUND', 'ENODATA', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+const withoutConnection = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'ENODATA',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'EMFILE',
+  'ENFILE',
+]);
 
 /** Codes of a connection that was closed without a response. */
 const brokenOff = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET']);
@@ -179,6 +188,8 @@ function explainFailure(error: OutboundError, host: string, carried: Carried): T
       // nothing was reached would tell the user that nothing was done.
       if (brokenOff.has(codeOf(error))) return failed(`The tool server ${host} gave no answer; ${unknown}. ${said}`, 'outcome_unknown');
       return failed(`The tool server ${host} cannot be reached. ${said}`, stateAfter(error));
+    case 'no_files':
+      return failed(said, 'not_started');
     case 'cut':
       return failed(`The tool server ${host} closed the connection before its answer was complete; ${unknown}. ${said}`, 'outcome_unknown');
     case 'redirected':
