@@ -1,7 +1,7 @@
 import { destination as openDestination } from 'pino';
 import type { DestinationStream } from 'pino';
 import { isColorSupported, prettyFactory } from 'pino-pretty';
-import { escapeCharacter } from '../shared/visible-text.ts';
+import { escapeCharacters } from '../shared/visible-text.ts';
 import { escapeControls } from './escape-controls.ts';
 
 /** Turns lines of JSON into lines for people at a terminal. Default: standard output, in color where it can show it. */
@@ -22,5 +22,5 @@ export function prettyLines(output?: DestinationStream): DestinationStream {
 function escapeLineBreaks(value: unknown): string {
   const message = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   // eslint-disable-next-line no-control-regex -- matches control characters on purpose
-  return message.replaceAll(/[\u0000-\u001F]/g, escapeCharacter);
+  return message.replaceAll(/[\u0000-\u001F]/g, escapeCharacters);
 }

@@ -71,7 +71,7 @@ export function createOidcCallers({ settings: { issuer, audience, admins, limits
       if (issuerOf(token) !== issuer) throw refuse('it is not of this issuer');
       const payload = await verifier.verify(token, { key: { keySetUrl: await findKeySet() }, algorithms, issuer, audience, refuse });
       const { sub } = payload;
-      if (sub === undefined || !isPersonId(sub)) throw refuse('it has no claim "sub" that could be an id');
+      if (!isPersonId(sub)) throw refuse('it has no claim "sub" that could be an id');
       const role = admins !== undefined && hasValue(payload, admins) ? 'admin' : 'user';
       const end = endOfToken(payload, now());
       return { id: idOf(sub), person: personOf(sub, payload), role, isOpen: false, expiresAt: end, tokenExpiresAt: end, ...limited };

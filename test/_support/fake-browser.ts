@@ -17,6 +17,8 @@ export interface FakeBrowserOptions {
   protocols?: string[];
   headers?: Record<string, string>;
   origin?: string;
+  /** The address that it connects from. */
+  localAddress?: string;
   /** Answers `execute:tool`: what it returns is the result, what it throws the error. Without it calls stay unanswered. */
   onExecuteTool?: (call: JsonObject) => JsonValue | undefined | Promise<JsonValue | undefined>;
   /** False: does not wait for the frame `session`. */
@@ -62,6 +64,7 @@ function openFakeBrowser(options: FakeBrowserOptions): FakeBrowser {
   const protocols = options.protocols ?? (options.token === undefined ? ['toolwharf.v1'] : ['toolwharf.v1', `bearer.${options.token}`]);
   const socket = new WebSocket(socketUrl(options.url), protocols, {
     headers: options.headers ?? {},
+    ...(options.localAddress !== undefined && { localAddress: options.localAddress }),
     ...(options.origin === undefined ? {} : { origin: options.origin }),
   });
   const frames: BrowserFrame[] = [];

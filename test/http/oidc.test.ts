@@ -110,6 +110,10 @@ describe('a token of the configured issuer', () => {
     ['never expires', { exp: null }, 300],
     ['is for nobody', { aud: null }, 300],
     ['names nobody', { sub: null }, 300],
+    ['names a list of nobody', { sub: [] }, 300],
+    ['names a list of people', { sub: ['ada'] }, 300],
+    ['names a number', { sub: 7 }, 300],
+    ['names an object', { sub: { length: 3 } }, 300],
     ['names a person with control characters', { sub: 'a\tb' }, 300],
     ['is not valid yet', { nbf: 9_999_999_999 }, 300],
   ])('is refused when it %s', async (_what, claims, expiresIn) => {

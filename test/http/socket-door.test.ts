@@ -81,6 +81,21 @@ describe('authentication of a socket', () => {
     expect(last.socket.readyState).toBe(last.socket.OPEN);
   });
 
+  // Other systems have no second loopback address.
+  it.skipIf(process.platform !== 'linux')(
+    'keeps a page that has not sent its auth frame yet, however many sockets another address opens',
+    async () => {
+      const { url } = await openDoor();
+      const page = await connectBrowser({ url, waitsForSession: false });
+      const silent = { url, waitsForSession: false, localAddress: '127.0.0.2' };
+      const flood = await Promise.all(Array.from({ length: 300 }, () => connectBrowser(silent)));
+      await expect.poll(() => flood.filter(({ socket }) => socket.readyState === socket.OPEN).length).toBeLessThanOrEqual(255);
+      expect(page.socket.readyState).toBe(page.socket.OPEN);
+      page.send({ type: 'auth', data: { token: 'ada-key' } });
+      expect((await page.next('session')).data).toMatchObject({ session_id: expect.stringMatching(/./) });
+    },
+  );
+
   it('keeps frames that come behind the auth frame, without reading them before it is known whose they are', async () => {
     let letIn = (): void => undefined;
     const known = new Promise<void>((resolve) => (letIn = resolve));

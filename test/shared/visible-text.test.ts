@@ -17,6 +17,12 @@ test.each(['{\n\t"a": "b"\n}', 'é 你好 שלום', '👨‍👩‍👧 ❤️ 
   expect(visibleText(text)).toBe(text);
 });
 
+test('shows each of many hidden characters in a row, and none of those that belong to writing', () => {
+  expect(visibleText(`a${'\u200b\u202e'.repeat(3)}👨‍👩‍👧${'\u{e0041}'.repeat(2)}می‌خواهم\u200d`)).toBe(
+    String.raw`a\u200b\u202e\u200b\u202e\u200b\u202e👨‍👩‍👧\udb40\udc41\udb40\udc41می‌خواهم\u200d`,
+  );
+});
+
 test('keeps the value of JSON', () => {
   const value = { to: 'x\u202ecod\u{e0041}\u200b', '\u2066': ['\u007f', '👩‍💻'] };
   expect(JSON.parse(visibleText(JSON.stringify(value, null, 2)))).toEqual(value);

@@ -58,8 +58,8 @@ const maxIdCharacters = 256;
 const maxShownCharacters = 256;
 
 /** Halves of characters (lone surrogates) would all be the same replacement character in stores. */
-export function isPersonId(id: string): boolean {
-  return id.length >= 1 && id.length <= maxIdCharacters && id.isWellFormed() && !/\p{Cc}/u.test(id);
+export function isPersonId(id: unknown): id is string {
+  return typeof id === 'string' && id.length >= 1 && id.length <= maxIdCharacters && id.isWellFormed() && !/\p{Cc}/u.test(id);
 }
 
 /** @throws GatewayError `invalid_request` */

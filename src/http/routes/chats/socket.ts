@@ -6,6 +6,8 @@ import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { RateLimiter } from '../../../core/callers/rate-limit.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
+import { FairMap } from '../../../shared/fair-map.ts';
+import { addressOwner } from '../../auth/address-owner.ts';
 import { foreignOrigin, invalidKey, tokenOf } from '../../auth/authenticate.ts';
 import type { PersonSource } from '../../auth/identify-person.ts';
 import { tidyPath } from '../../not-found-hints.ts';
@@ -48,8 +50,8 @@ const bearerPrefix = 'bearer.';
 /** How long a peer may take to answer the close frame before its connection is destroyed. */
 const closeTimeoutMs = 2_000;
 /**
- * Sockets that have not authenticated; each is closed after `limits.socketAuthTimeoutMs`. A further one replaces the oldest, so that
- * silent connections cannot keep out a page, which sends its auth frame at once.
+ * Sockets that have not authenticated; each is closed after `limits.socketAuthTimeoutMs`. A further one replaces the oldest of the address with the most,
+ * so that silent connections cannot keep out a page, which sends its auth frame at once, nor push out one that is about to.
  */
 const maxAnonymousSockets = 256;
 
@@ -78,7 +80,7 @@ export const socketRoute: FastifyPluginAsync<SocketRouteOptions> = async (app, o
     },
     wsHandler: (socket, request) => {
       const credential = credentials.get(request) ?? { type: 'refused' };
-      if (credential.type === 'none') anonymous.admit(socket);
+      if (credential.type === 'none') anonymous.admit(socket, addressOwner(request.ip));
       let callerWithSlot: string | undefined;
       socket.on('close', () => {
         anonymous.delete(socket);
@@ -125,20 +127,28 @@ async function registerWebsocket(app: FastifyInstance): Promise<void> {
   });
 }
 
-/** Sockets that have not authenticated, oldest first. */
-function createAnonymousSockets(): { admit(socket: WebSocket): void; delete(socket: WebSocket): void } {
-  const sockets = new Set<WebSocket>();
+interface AnonymousSockets {
+  /** `owner`: the address. */
+  admit(socket: WebSocket, owner: string): void;
+  delete(socket: WebSocket): void;
+}
+
+/** Sockets that have not authenticated. */
+export function createAnonymousSockets(): AnonymousSockets {
+  const sockets = new FairMap<WebSocket>({ entries: maxAnonymousSockets, characters: 0 });
+  const keys = new WeakMap<WebSocket, string>();
+  let last = 0;
   return {
-    admit(socket) {
-      sockets.add(socket);
-      const [oldest] = sockets;
-      if (oldest === undefined || sockets.size <= maxAnonymousSockets) return;
-      sockets.delete(oldest);
-      oldest.close(1013, 'Too many sockets wait for their auth frame.');
-      // A client that floods the gateway would not answer the close frame.
-      oldest.terminate();
+    admit(socket, owner) {
+      last += 1;
+      keys.set(socket, String(last));
+      for (const dropped of sockets.set(String(last), { owner, value: socket, characters: 0 })) {
+        dropped.close(1013, 'Too many sockets wait for their auth frame.');
+        // A client that floods the gateway would not answer the close frame.
+        dropped.terminate();
+      }
     },
-    delete: (socket) => void sockets.delete(socket),
+    delete: (socket) => sockets.delete(keys.get(socket) ?? ''),
   };
 }
 
