@@ -96,6 +96,12 @@ export function explainRefusal(
   return `${origin} has a ${kind} address, and ${rule}. ${cureFor(origin, rules)}`;
 }
 
+/** The same for a name that leads to no public address and for one that does not exist: the difference would reveal the names of the local network. */
+export function explainHiddenName(origin: string, rules: EgressRules): string {
+  const reason = `${origin} has no public address: its name does not exist, or leads to a private network, and servers that come with a request may only have public ones.`;
+  return `${reason} Check the spelling. ${cureFor(origin, rules)}`;
+}
+
 function cureFor(origin: string, rules: EgressRules): string {
   const note = rules.allow.length === 0 ? '' : ' (in addition to its current entries, separated by a comma)';
   return `To allow it, set${note}: TOOL_SERVER_ALLOW=${origin}`;

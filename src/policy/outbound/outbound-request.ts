@@ -10,8 +10,8 @@ import { limits } from '../../core/limits.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders } from './check-request.ts';
 import type { CheckedHeaders } from './check-request.ts';
-import { classifyAddress } from './classify-address.ts';
-import { decideEgress, explainRefusal, isReachable, originOf } from './egress.ts';
+import { classifyAddress, literalClass } from './classify-address.ts';
+import { decideEgress, explainHiddenName, explainRefusal, isReachable, originOf } from './egress.ts';
 import type { DecidedTrust, EgressDecision, EgressRules, Reach } from './egress.ts';
 import { explainFailedRequest } from './explain-failure.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
@@ -167,12 +167,23 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
   } catch (error) {
     receiver.fail(error);
     if (request.signal.aborted) throw request.signal.reason;
+    if (isNameHidden(request, destination) && (error instanceof AddressRefused || isUnknownName(error)))
+      throw new OutboundError('denied', explainHiddenName(origin, egress), error);
     if (error instanceof AddressRefused)
       throw new OutboundError('denied', explainRefusal(origin, error.addressClass, { trust: request.trust, rules: egress }));
     throw explainFailedRequest(error, origin);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Whether whoever sends the request must not learn what the name of its server leads to. */
+function isNameHidden({ trust }: OutboundRequest, { url, decision }: Destination): boolean {
+  return trust.kind === 'request' && decision.isAllowed && decision.reach === 'public' && literalClass(url.hostname) === undefined;
+}
+
+function isUnknownName(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOTFOUND' || error.code === 'ENODATA');
 }
 
 function toBody(body: OutboundRequest['body']): string | Uint8Array | Readable | null {

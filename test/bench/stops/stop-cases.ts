@@ -745,6 +745,52 @@ const manySmallFunctions: StopCase = {
   },
 };
 
+/** A document of so many operations with so many described parameters each. */
+function wordyOperations(count: number, parameters: number): object {
+  const properties = Object.fromEntries(
+    Array.from({ length: parameters }, (_, index) => [
+      `part${index}`,
+      { type: 'string', description: `Part ${index} of this function, which says something`, enum: ['a', 'b', 'c'] },
+    ]),
+  );
+  const schema = { type: 'object', properties };
+  const use = (index: number): object => ({
+    operationId: `use_thing_${index}`,
+    requestBody: { content: { 'application/json': { schema } } },
+    responses: { 200: { description: 'ok' } },
+  });
+  const paths = Object.fromEntries(Array.from({ length: count }, (_, index) => [`/things/${index}`, { post: use(index) }]));
+  return { openapi: '3.1.0', info: { title: 'Things', version: '1' }, paths };
+}
+
+const repeatedReads: StopCase = {
+  name: 'lists of 500 functions, a megabyte each, read 40 times in each form, eight at a time, and pages of them',
+  async prepare(stage) {
+    stage.peer.pages.set('/wordy/openapi.json', { type: 'application/json', body: JSON.stringify(wordyOperations(500, 15)) });
+    await stage.post('/api/tool-servers', { url: `${stage.peer.url}/wordy`, info: { id: 'wordy' } });
+    await stage.post('/mcp', mcpList);
+  },
+  async attack(stage) {
+    const headers = { authorization: `Bearer ${stage.key}` };
+    const statuses: number[] = [];
+    const get = async (path: string): Promise<void> => {
+      const answer = await fetch(stage.url + path, { headers });
+      await answer.arrayBuffer();
+      statuses.push(answer.status);
+    };
+    const list = async (): Promise<void> => void statuses.push((await stage.post('/mcp', mcpList)).status);
+    const reads = [
+      () => get('/api/tools'),
+      () => get('/api/tools/openapi.json'),
+      () => get('/api/tools?limit=200&after=wordy%2Fuse_thing_99'),
+      list,
+    ];
+    for (let round = 0; round < 20; round += 1) await Promise.all(reads.flatMap((read) => [read(), read()]));
+    const failed = statuses.filter((status) => status !== 200).length;
+    return { said: `${failed} of ${statuses.length} failed`, isWrong: failed > 0 };
+  },
+};
+
 const manyConnections: StopCase = {
   name: "an import of 1,000 connections in Open WebUI's shape, twice, and lists of them",
   async prepare({ post }) {
@@ -1008,8 +1054,10 @@ async function sendTogether(stage: Stage, count: number, request: string): Promi
   for (const socket of open) socket.write(request);
   const statuses = (await Promise.all(answers)).map(([answer]) => answer.toString('latin1', 9, 12));
   for (const socket of open) socket.destroy();
-  const failed = statuses.filter((status) => status !== '200').length;
-  return { said: `${failed} of ${count} failed`, isWrong: failed > 0 };
+  // A caller may read so many lists a minute.
+  const refused = statuses.filter((status) => status === '429').length;
+  const failed = statuses.filter((status) => status !== '200').length - refused;
+  return { said: `${failed} of ${count} failed, ${refused} refused`, isWrong: failed > 0 };
 }
 
 function crowdCase(name: string, path: string, body?: string): StopCase {
@@ -1129,6 +1177,7 @@ export const stopCases: readonly StopCase[] = [
   documents,
   manyFunctions,
   manySmallFunctions,
+  repeatedReads,
   manyConnections,
   trickle,
 ];

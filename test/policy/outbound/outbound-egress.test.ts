@@ -222,6 +222,28 @@ describe('names', () => {
     expect(`${error.message} ${String(error.cause)}`).not.toContain('10.11.12.13');
   });
 
+  it('of the local network are refused to a request as names that do not exist are', async () => {
+    const refusals: unknown[] = [];
+    const failing: LookupFunction = (_hostname, _options, callback) => callback(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), []);
+    for (const lookup of [lyingLookup(['10.0.0.1']), lyingLookup(['127.0.0.2']), lyingLookup(['169.254.169.254']), failing]) {
+      const error: OutboundError = await openDoor({ lookup })
+        .send({ url: name(), trust: requested })
+        .catch((error) => error);
+      refusals.push([error.failure, error.message]);
+    }
+    expect(new Set(refusals.map((refusal) => JSON.stringify(refusal))).size).toBe(1);
+    expect(refusals[0]).toEqual([
+      'denied',
+      expect.stringMatching(/its name does not exist, or leads to a private network.*TOOL_SERVER_ALLOW=/),
+    ]);
+    // To whoever may reach private addresses, the difference helps.
+    const mayReachPrivate = { kind: 'request', mayReachPrivate: true } as const;
+    await expect(openDoor({ lookup: failing }).send({ url: name(), trust: mayReachPrivate })).rejects.toMatchObject({
+      failure: 'unreachable',
+      message: expect.stringContaining('Is it spelled correctly?'),
+    });
+  });
+
   it('with some forbidden answers are called at the others only', async () => {
     const lookup = lyingLookup(['169.254.169.254', 'fe80::1', '127.0.0.2']);
     const door = openDoor({ lookup, egress: { mode: 'any', allow: [] } });
