@@ -17,7 +17,7 @@ export function examineNode(version: string): Finding {
 }
 
 /** Open files besides the connections of chats: the database, tool servers, processes of MCP servers. */
-const otherFiles = 256;
+const otherFiles = 100;
 
 /** Whether as many chats fit as there may be connections to a backend: each has one to its client, and one to the backend. `limit`: undefined if unknown. */
 export function examineOpenFiles(limit: number | undefined, connections: number): Finding[] {

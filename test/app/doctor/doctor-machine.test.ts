@@ -6,10 +6,10 @@ test.each([
     limit: 256,
     connections: 1_024,
     level: 'warning',
-    text: /256 files may be open: enough for about 0 chats/,
-    cure: /2304 or more \(ulimit -n/,
+    text: /256 files may be open: enough for about 78 chats/,
+    cure: /2148 or more \(ulimit -n/,
   },
-  { limit: 1_024, connections: 1_024, level: 'warning', text: /about 384 chats/, cure: /UPSTREAM_MAX_CONNECTIONS to 384/ },
+  { limit: 1_024, connections: 1_024, level: 'warning', text: /about 462 chats/, cure: /UPSTREAM_MAX_CONNECTIONS to 462/ },
   { limit: 1_024, connections: 384, level: 'ok', text: /^1024 files may be open$/, cure: undefined },
   { limit: Infinity, connections: 65_535, level: 'ok', text: /without limit/, cure: undefined },
 ])('$limit open files with $connections connections to a backend: $level', ({ limit, connections, level, text, cure }) => {
