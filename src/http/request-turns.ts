@@ -8,8 +8,11 @@ export interface RequestTurns {
   take(owner: string): Promise<void> | undefined;
 }
 
-/** How many requests start in one turn of the event loop: each takes about half a millisecond until it waits for something. */
-const requestsPerTurn = 8;
+/**
+ * How many requests start in one turn of the event loop: each takes about half a millisecond until it waits for something, and an answer needs several
+ * turns. With more, a caller with one request waits in each of these for those of a caller with many; with two, as many are answered in all.
+ */
+const requestsPerTurn = 2;
 
 /**
  * Starts a few requests in each turn of the event loop. Otherwise Node would start all that have arrived, perhaps a thousand, before it handles anything
