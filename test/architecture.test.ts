@@ -165,6 +165,11 @@ describe('the check of the architecture', () => {
       'src/app/build-app.ts: reads process.env',
     ],
     [
+      'a foreign schema that is run anywhere',
+      { 'src/chat/a.ts': `const checked = schema['~standard'].validate(1);` },
+      'src/chat/a.ts: runs a Standard Schema outside src/tools/mcp/find-misfit.ts',
+    ],
+    [
       'a generator function within a function',
       { 'src/chat/a.ts': 'function a() {\n  function* b() {\n    yield 1;\n  }\n}' },
       'src/chat/a.ts: has a generator function within a function',

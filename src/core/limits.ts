@@ -9,7 +9,10 @@ export const limits = {
   bodyBytes: 10 * 1024 * 1024,
   /** Deeper JSON has no use in a chat, and would overflow recursive code. */
   jsonDepth: 64,
-  /** Nesting of a whole body: a document of `documentDepth` within a list of tool servers. Megabytes of brackets cost the parser seconds. */
+  /**
+   * Nesting of a whole body: a document of `documentDepth` within a list of tool servers. Megabytes of brackets cost the parser seconds. Messages of MCP
+   * servers are cut below it.
+   */
   bodyDepth: 256,
   /** Up to this size any body is cheap, so it is parsed without counting its values first. */
   smallBodyBytes: 64 * 1024,

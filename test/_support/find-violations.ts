@@ -59,6 +59,10 @@ const maxReadmeLines = 20;
 const vagueName = /(?:^|[-./])(?:utils?|helpers?|common|misc|managers?|services?)(?:[-./]|$)/;
 const readsEnvironment = /\bprocess\s*\??\.\s*env\b|\bprocess\??\.?\[\s*['"]env['"]|^import\b[^;]*\benv\b[^;]*\bfrom 'node:process'/m;
 
+/** A schema may answer with a promise, and whoever drops that promise ends the process when it fails. */
+const runsForeignSchema = /['"]~standard['"]\s*\]|\.~standard/;
+const foreignSchemas = 'src/tools/mcp/find-misfit.ts';
+
 /**
  * A generator function within another function, or as a method of an object made there; methods of a class stand two spaces in. V8 gives each closure
  * of one a hidden class in the old generation, which keeps alive what the closure reaches, and through it what was made later, until the next full
@@ -154,6 +158,7 @@ function fileViolations({ path, source }: SourceFile): string[] {
   if (/^export default\b|^export \{[^}]*\bas default\b/m.test(code)) found.push(`${path}: has a default export`);
   const mayReadEnvironment = path === 'src/app/config/config.ts' || /^src\/(?:packaging\/)?[\w-]+\.js$/.test(path);
   if (readsEnvironment.test(code) && !mayReadEnvironment) found.push(`${path}: reads process.env`);
+  if (runsForeignSchema.test(code) && path !== foreignSchemas) found.push(`${path}: runs a Standard Schema outside ${foreignSchemas}`);
   if (nestedGenerator.test(code) && !companions.includes(layerOf(path))) found.push(`${path}: has a generator function within a function`);
   return found;
 }

@@ -2,6 +2,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/client';
 import { expect, onTestFinished, test } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
+import { isDeeperThan } from '../../src/shared/json.ts';
 import { createAnswerWatch } from '../../src/tools/mcp/incoming-messages.ts';
 import { createCallScopes } from '../../src/tools/mcp/call-scope.ts';
 import { createTransports } from '../../src/tools/mcp/transports/create-transports.ts';
@@ -115,4 +116,12 @@ test('a probe is held to the same limits', async () => {
   onTestFinished(() => client.close());
   // The probe's process ended instead of answering, which is what servers of the first era do.
   expect(client.getProtocolEra()).toBe('legacy');
+});
+
+test('a line nested deeper than a message may be is passed on without what is below, and the process goes on', async () => {
+  const deep = `'{"jsonrpc":"2.0","id":1,"result":{"deep":' + '['.repeat(100_000) + ']'.repeat(100_000) + ',"text":"kept"}}\\n'`;
+  const received = await receiveFrom(saying(`${deep} + '${notification(1)}'`));
+  await expect.poll(() => received.messages.length).toBe(2);
+  expect(received.messages[0]).toMatchObject({ result: { text: 'kept' } });
+  expect([isDeeperThan(received.messages[0], limits.bodyDepth + 1), received.isClosed, received.errors]).toEqual([false, false, []]);
 });

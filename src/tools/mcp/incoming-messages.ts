@@ -1,8 +1,9 @@
-import { isSpecType, specTypeSchemas } from '@modelcontextprotocol/client';
+import { specTypeSchemas } from '@modelcontextprotocol/client';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
+import { findMisfit } from './find-misfit.ts';
 import type { StreamEnd } from './transports/bounded-stream.ts';
 
 export interface NotificationBudgetOptions {
@@ -81,15 +82,21 @@ export function requestIdIn(body: string): number | string | undefined {
   return typeof id === 'number' || typeof id === 'string' ? id : undefined;
 }
 
-const contentsLists = { resources: isSpecType.Resource, resourceTemplates: isSpecType.ResourceTemplate, prompts: isSpecType.Prompt };
+const contentsLists = {
+  resources: specTypeSchemas.Resource,
+  resourceTemplates: specTypeSchemas.ResourceTemplate,
+  prompts: specTypeSchemas.Prompt,
+};
 
 /** Removes malformed resources, templates and prompts from a list, for the sake of which the SDK would reject the others. */
 export function withoutMalformedContents(message: JSONRPCMessage): JSONRPCMessage {
   if (!('result' in message)) return message;
   const result: Record<string, unknown> = message.result;
-  for (const [key, isValid] of Object.entries(contentsLists)) {
+  for (const [key, schema] of Object.entries(contentsLists)) {
     const entries = result[key];
-    if (Array.isArray(entries)) return { ...message, result: { ...result, [key]: entries.filter((entry) => isValid(entry)) } };
+    if (!Array.isArray(entries)) continue;
+    const valid = entries.filter((entry) => whyMalformed(schema, entry) === undefined);
+    return { ...message, result: { ...result, [key]: valid } };
   }
   return message;
 }
@@ -117,7 +124,7 @@ export function createMalformedToolFilter(): MalformedToolFilter {
       const { tools } = message.result as { tools?: unknown };
       if (!Array.isArray(tools)) return message;
       const valid = (tools as JsonValue[]).flatMap((tool, index) => {
-        const problem = problemOf(tool);
+        const problem = whyMalformed(specTypeSchemas.Tool, tool);
         if (problem === undefined) return [isLegacy ? withoutInvalidOutputSchema(tool) : tool];
         const name = isJsonObject(tool) ? ownValue(tool, 'name') : undefined;
         const malformed = {
@@ -137,18 +144,20 @@ export function createMalformedToolFilter(): MalformedToolFilter {
   };
 }
 
-function problemOf(tool: JsonValue): string | undefined {
-  const checked = specTypeSchemas.Tool['~standard'].validate(tool);
-  if (checked instanceof Promise) return 'it is not a tool';
-  if (checked.issues === undefined) return undefined;
-  const [issue] = checked.issues;
-  const path = (issue?.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step)).join('.');
-  return `${path === '' ? '' : `${path}: `}${issue?.message ?? 'it is not a tool'}`.slice(0, 300);
+/**
+ * Levels of an entry of a list, which lies within a list within a result within a message, perhaps within a batch. An entry with more has lost what was
+ * nested deeper than a message may be.
+ */
+const entryDepth = limits.bodyDepth - 4;
+
+function whyMalformed(schema: Parameters<typeof findMisfit>[0], entry: unknown): string | undefined {
+  return isDeeperThan(entry, entryDepth) ? `it is nested more than ${entryDepth} levels deep` : findMisfit(schema, entry);
 }
 
 /** Drops an invalid output schema: it only serves to validate results, and the tool works without it. */
 function withoutInvalidOutputSchema(tool: JsonValue): JsonValue {
   if (!isJsonObject(tool)) return tool;
   const { outputSchema, ...rest } = tool;
-  return outputSchema === undefined || isSpecType.Tool({ name: 'output', inputSchema: outputSchema }) ? tool : rest;
+  const asTool = { name: 'output', inputSchema: outputSchema };
+  return outputSchema === undefined || findMisfit(specTypeSchemas.Tool, asTool) === undefined ? tool : rest;
 }

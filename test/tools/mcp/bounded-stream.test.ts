@@ -1,3 +1,5 @@
+import { ReadableStream } from 'node:stream/web';
+import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { boundedStream } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 import type { Framing, StreamEnd } from '../../../src/tools/mcp/transports/bounded-stream.ts';
@@ -81,5 +83,75 @@ describe('a bounded stream', () => {
     };
     expect(await turnsFor(9)).toBe(0);
     expect(await turnsFor(500)).toBeGreaterThanOrEqual(49);
+  });
+});
+
+/** What a message becomes whose objects and lists may be nested so many levels deep: those below are empty. */
+function emptied(value: unknown, levels: number): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (levels === 0) return Array.isArray(value) ? [] : {};
+  if (Array.isArray(value)) return value.map((child) => emptied(child, levels - 1));
+  return Object.fromEntries(Object.entries(value).map(([key, child]) => [key, emptied(child, levels - 1)]));
+}
+
+/** Ways to send a message, and what its reader takes for it. */
+const sendings: [framing: Framing, write: (json: string) => string, read: (text: string) => string][] = [
+  ['body', (json) => json, (text) => text],
+  ['lines', (json) => `${json}\n`, (text) => text],
+  ['events', (json) => `: {"[[\nevent: }}]]\r\ndata: ${json}\n\n`, dataOf],
+  ['events', (json) => `data: ${json.replace(/^[[{]/, '$&\rdata:').replace(/[\]}]$/, '\rdata:$&')}\r\r`, dataOf],
+  ['events', (json) => `\u{feff}\u{feff}data: ${json}\n\n`, (text) => text.slice(text.indexOf('data:') + 5)],
+];
+
+function dataOf(stream: string): string {
+  return stream
+    .split(/\r\n|\r|\n/)
+    .flatMap((line) => (line.startsWith('data:') ? [line.slice(5)] : []))
+    .join('\n');
+}
+
+describe('a message nested too deep', () => {
+  const nested = fc.letrec<{ any: unknown }>((tie) => ({
+    any: fc.oneof(
+      { maxDepth: 12, depthSize: 'max' },
+      fc.oneof(fc.string({ unit: fc.constantFrom('[', '}', '"', '\\', 'a', 'é', ',', '\n') }), fc.integer(), fc.constant(null)),
+      fc.array(tie('any'), { maxLength: 3 }),
+      fc.dictionary(fc.constantFrom('a', '{"', ']', 'data:'), tie('any'), { maxKeys: 3, noNullPrototype: true }),
+    ),
+  })).any;
+
+  test.each(sendings)(
+    'is emptied below that depth, and nothing else of it changes, wherever chunks end: %s',
+    async (framing, write, read) => {
+      await fc.assert(
+        fc.asyncProperty(nested, fc.nat(4), fc.integer({ min: 1, max: 7 }), async (value, maxDepth, size) => {
+          const bytes = new TextEncoder().encode(write(JSON.stringify(value)));
+          const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
+            bytes.slice(index * size, (index + 1) * size),
+          );
+          const all = await Array.fromAsync(boundedStream(ReadableStream.from(chunks), { framing, maxDepth }));
+          expect(JSON.parse(read(Buffer.concat(all).toString()))).toEqual(emptied(value, maxDepth));
+        }),
+        { numRuns: 300 },
+      );
+    },
+  );
+
+  test.each(sendings)('counts only what is passed on of it as values: %s', async (framing, write, read) => {
+    const text = write(`{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
+    const all = await Array.fromAsync(boundedStream(pieces(text), { framing, maxDepth: 3, maxValues: 8 }));
+    expect(JSON.parse(read(Buffer.concat(all).toString()))).toEqual({ a: [[[]]] });
+  });
+
+  test('does not count against the next one', async () => {
+    const lines = '[[[1],2],3]\n[[[[[\n[[[1],2],3]\n';
+    const all = await Array.fromAsync(boundedStream(pieces(lines), { framing: 'lines', maxDepth: 2 }));
+    expect(Buffer.concat(all).toString()).toBe('[[[],2],3]\n[[[\n[[[],2],3]\n');
+  });
+
+  test('is not hidden by closing brackets that belong to no message', async () => {
+    const stream = `: }}}}}\ndata: [[[\n: ]]]]\nother: ]]]\ndata: [[1]]]]]\n\n`;
+    const all = await Array.fromAsync(boundedStream(pieces(stream), { framing: 'events', maxDepth: 3 }));
+    expect(JSON.parse(dataOf(Buffer.concat(all).toString()))).toEqual([[[[]]]]);
   });
 });

@@ -5,11 +5,15 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const quote = 0x22;
 const comma = 0x2c;
-const bracket = 0x5b;
+const colon = 0x3a;
+const openBracket = 0x5b;
 const backslash = 0x5c;
-const brace = 0x7b;
-/** `id:` at the beginning of a line. */
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;
+/** `id:` and `data:` at the beginning of a line. */
 const eventId = [0x69, 0x64, 0x3a];
+const eventData = [0x64, 0x61, 0x74, 0x61, 0x3a];
 
 /** What delimits messages in a body: a line (stdio), an event (`text/event-stream`), or the end of the body. */
 export type Framing = 'lines' | 'events' | 'body';
@@ -26,14 +30,17 @@ export interface BoundedStreamOptions {
   maxBytes?: number;
   /** JSON values per message. */
   maxValues?: number;
+  /** Nested objects and lists per message. */
+  maxDepth?: number;
   /** Messages passed on per turn of the event loop. */
   messagesPerTurn?: number;
   onEnd?: (end: StreamEnd) => void;
 }
 
 /**
- * Passes a body on, and throws when one message exceeds a limit: its reader would otherwise buffer it without end, or block the event loop parsing
- * it. Many small messages are spread over several turns of the event loop.
+ * Passes a body on. An object or list that is nested deeper than `maxDepth` is passed on empty, so that recursive code can read the message. Throws
+ * when one message exceeds another limit: its reader would otherwise buffer it without end, or block the event loop parsing it. Many small messages
+ * are spread over several turns of the event loop.
  */
 export async function* boundedStream(
   body: AsyncIterable<Uint8Array>,
@@ -41,11 +48,12 @@ export async function* boundedStream(
     framing,
     maxBytes = limits.mcpMessageBytes,
     maxValues = limits.mcpMessageValues,
+    maxDepth = limits.bodyDepth,
     messagesPerTurn = limits.mcpMessagesPerTurn,
     onEnd,
   }: BoundedStreamOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const meter = new MessageMeter(framing);
+  const meter = new MessageMeter(framing, maxDepth);
   try {
     for await (const piece of body) yield* slicesOf(piece, meter, { maxBytes, maxValues, messagesPerTurn });
   } finally {
@@ -63,82 +71,163 @@ async function* slicesOf(
       await nextTurn();
       meter.messages = 0;
     }
-    const end = meter.measure(piece, start, messagesPerTurn);
+    const { end, kept } = meter.measure(piece, start, messagesPerTurn);
     if (meter.maxMessageBytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
     if (meter.maxMessageValues > maxValues) throw new Error(`The server sent a message of more than ${maxValues} values.`);
-    yield new Uint8Array(piece.subarray(start, end));
+    yield new Uint8Array(Buffer.concat(kept));
     start = end;
   }
+}
+
+/** A part of a chunk. */
+interface Measured {
+  /** Where it ends. */
+  end: number;
+  /** What of it is passed on. */
+  kept: Uint8Array[];
 }
 
 /** Measures messages byte by byte, independent of how they are split into chunks. */
 class MessageMeter {
   /** Bytes of the largest message so far. */
   maxMessageBytes = 0;
-  /** The most values of any message so far. */
+  /** The most values that were passed on of any message so far. */
   maxMessageValues = 0;
   /** Messages that have ended since the caller last reset this. */
   messages = 0;
   isResumable = false;
   readonly #framing: Framing;
-  /** Bytes of the current message, like `#values`. */
+  readonly #maxDepth: number;
+  /** Of the current message, like `#values` and `#depth`. */
   #bytes = 0;
   #values = 0;
+  #depth = 0;
+  /** Bytes of the current line of an event stream. */
   #inLine = 0;
   #matchesId = true;
+  #matchesData = true;
+  /** It may begin with byte order marks, so unless it is a comment it counts as data. */
+  #isFirstLine = true;
+  #isAfterReturn = false;
   #isInString = false;
   #isEscaped = false;
 
-  constructor(framing: Framing) {
+  constructor(framing: Framing, maxDepth: number) {
     this.#framing = framing;
+    this.#maxDepth = maxDepth;
   }
 
-  /** Measures a chunk from `start` until it ends or `maxMessages` is reached, and returns the position reached. */
-  measure(piece: Uint8Array, start: number, maxMessages: number): number {
-    for (let position = start; position < piece.length; position += 1) {
-      if (this.#endsWith(piece[position] ?? 0)) this.messages += 1;
-      if (this.messages === maxMessages) return position + 1;
+  /** Measures a chunk from `start` until it ends or `maxMessages` is reached. */
+  measure(piece: Uint8Array, start: number, maxMessages: number): Measured {
+    const kept: Uint8Array[] = [];
+    let from = start;
+    let isKeeping = this.#depth <= this.#maxDepth;
+    let position = start;
+    while (position < piece.length && this.messages < maxMessages) {
+      const isKept = this.#read(piece[position] ?? 0);
+      if (isKeeping && !isKept) kept.push(piece.subarray(from, position));
+      if (!isKeeping && isKept) from = position;
+      isKeeping = isKept;
+      position += 1;
+      if (this.#isInString && !this.#isEscaped) position += this.#skip(piece, position);
     }
-    return piece.length;
+    if (isKeeping) kept.push(piece.subarray(from, position));
+    return { end: position, kept };
   }
 
-  /** Whether a message ends with this byte. */
-  #endsWith(byte: number): boolean {
-    this.#bytes += 1;
+  /** Passes over what ends neither a text nor a line: most bytes of large messages. */
+  #skip(piece: Uint8Array, start: number): number {
+    let position = start;
+    for (; position < piece.length; position += 1) {
+      const byte = piece[position];
+      if (byte === quote || byte === backslash || byte === lineFeed || byte === carriageReturn) break;
+    }
+    const skipped = position - start;
+    this.#addBytes(skipped);
+    this.#inLine += skipped;
+    return skipped;
+  }
+
+  /** Whether this byte is passed on. */
+  #read(byte: number): boolean {
+    this.#addBytes(1);
+    const isAfterReturn = this.#isAfterReturn;
+    this.#isAfterReturn = byte === carriageReturn && this.#framing === 'events';
+    if (byte === lineFeed || this.#isAfterReturn) {
+      if (!isAfterReturn || byte !== lineFeed) this.#endLine();
+      return true;
+    }
+    const isContent = this.#framing !== 'events' || this.#readField(byte);
+    return !isContent || this.#readContent(byte);
+  }
+
+  #addBytes(count: number): void {
+    this.#bytes += count;
     if (this.#bytes > this.maxMessageBytes) this.maxMessageBytes = this.#bytes;
-    if (byte === lineFeed) return this.#endLine();
-    if (byte === carriageReturn) return false;
-    const inLine = this.#inLine;
-    this.#matchesId &&= inLine >= eventId.length || byte === eventId[inLine];
-    this.#inLine = inLine + 1;
-    if (this.#matchesId && inLine + 1 === eventId.length) this.isResumable = true;
-    this.#count(byte);
-    return false;
   }
 
-  #endLine(): boolean {
+  #endLine(): void {
     const isEnd = this.#framing === 'lines' || (this.#framing === 'events' && this.#inLine === 0);
     if (isEnd) {
       this.#bytes = 0;
       this.#values = 0;
+      this.#depth = 0;
+      this.messages += 1;
     }
     this.#inLine = 0;
     this.#matchesId = true;
-    // A JSON string cannot span lines, and a comment line may hold an unpaired quote.
+    this.#matchesData = true;
+    this.#isFirstLine = false;
+    // A JSON string cannot span lines.
     this.#isInString = false;
     this.#isEscaped = false;
-    return isEnd;
   }
 
-  #count(byte: number): void {
+  /** Whether this byte of an event stream belongs to a message. Brackets of comments and other fields must not count as its own. */
+  #readField(byte: number): boolean {
+    const inLine = this.#inLine;
+    this.#inLine = inLine + 1;
+    if (inLine === 0 && byte === colon) this.#isFirstLine = false;
+    this.#matchesId &&= inLine >= eventId.length || byte === eventId[inLine];
+    if (this.#matchesId && inLine + 1 === eventId.length) this.isResumable = true;
+    this.#matchesData &&= inLine >= eventData.length || byte === eventData[inLine];
+    return this.#isFirstLine || (this.#matchesData && inLine >= eventData.length);
+  }
+
+  /** Whether this byte of a message is passed on. Brackets belong to what they stand in. */
+  #readContent(byte: number): boolean {
+    const isKept = this.#depth <= this.#maxDepth;
     if (this.#isInString) {
       if (this.#isEscaped) this.#isEscaped = false;
       else if (byte === backslash) this.#isEscaped = true;
       else if (byte === quote) this.#isInString = false;
-    } else if (byte === quote) this.#isInString = true;
-    else if (byte === comma || byte === bracket || byte === brace) {
-      this.#values += 1;
-      if (this.#values > this.maxMessageValues) this.maxMessageValues = this.#values;
+      return isKept;
     }
+    switch (byte) {
+      case quote:
+        this.#isInString = true;
+        return isKept;
+      case comma:
+        this.#addValue(isKept);
+        return isKept;
+      case openBracket:
+      case openBrace:
+        this.#addValue(isKept);
+        this.#depth += 1;
+        return isKept;
+      case closeBracket:
+      case closeBrace:
+        this.#depth = Math.max(0, this.#depth - 1);
+        return this.#depth <= this.#maxDepth;
+      default:
+        return isKept;
+    }
+  }
+
+  /** What is left out costs its reader nothing. */
+  #addValue(isKept: boolean): void {
+    if (!isKept) return;
+    this.#values += 1;
+    if (this.#values > this.maxMessageValues) this.maxMessageValues = this.#values;
   }
 }

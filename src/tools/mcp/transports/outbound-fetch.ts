@@ -11,6 +11,8 @@ import { laterLimit } from '../../../shared/timer-limits.ts';
 /** Statuses for which a `Response` must not have a body. */
 const withoutBody = new Set([204, 205, 304]);
 
+const eventStreamType = 'text/event-stream';
+
 export interface OutboundFetchOptions {
   send: SendOutbound;
   trust: Trust;
@@ -51,12 +53,18 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
       for await (const _piece of body) break;
       return new Response(null, { status, headers });
     }
-    const isEventStream = (headers['content-type'] ?? '').includes('text/event-stream');
+    // The SDK reads the answer to any GET as an event stream.
+    const isEventStream = method === 'GET' || mediaTypeOf(headers['content-type']) === eventStreamType;
     const onEnd = isEventStream && typeof init.body === 'string' ? options.watchAnswer?.(init.body) : undefined;
     const pieces = boundedStream(body, { framing: isEventStream ? 'events' : 'body', ...(onEnd && { onEnd }) });
     // The types of the browser, which the console needs, know no `from`.
     return new Response(ReadableStream.from(pieces) as unknown as BodyInit, { status, headers });
   };
+}
+
+/** As the SDK reads it: what it takes for an event stream has to be measured as one. */
+function mediaTypeOf(contentType = ''): string {
+  return (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
 function withQuery(address: string | URL, query: Record<string, string>): string {
