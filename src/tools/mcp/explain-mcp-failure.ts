@@ -16,6 +16,8 @@ export interface McpFailure {
   status?: number;
   /** What answers at this address does not speak MCP. */
   isOther?: true;
+  /** The server does not know the session of the connection any more, so it has not executed the request. A new connection may help. */
+  isSessionLost?: true;
 }
 
 /** Error codes of a connection or pipe over which nothing was delivered. */
@@ -47,14 +49,73 @@ export class AnswerCutOff extends Error {
   }
 }
 
+/** The server is starting or overloaded, and has said when to come again: it has not begun with the request (RFC 9110, section 15.6.4). */
+export class ServerUnavailable extends Error {
+  override readonly name = 'ServerUnavailable';
+  readonly status: number;
+
+  constructor(status: number) {
+    super(`it answered with the HTTP status ${status}`);
+    this.status = status;
+  }
+}
+
+/** A server has refused a request because it does not know the session. The cause says how. */
+export class SessionLost extends Error {
+  override readonly name = 'SessionLost';
+
+  constructor(cause: unknown) {
+    super('', { cause });
+  }
+}
+
+/** HTTP statuses by which servers refuse a session: 404 by the protocol, the others by habit. */
+const lostSessionStatuses: ReadonlySet<number> = new Set([401, 404, 410]);
+/** JSON-RPC codes by which servers refuse a session: that of the SDK, and that of its neighbour. */
+const lostSessionCodes: ReadonlySet<number> = new Set([-32_001, -32_002]);
+/** Codes of requests that a server did not begin with. Its tools use them too, so the words have to be about the protocol. */
+const refusedRequestCodes: ReadonlySet<number> = new Set([-32_000, -32_600, -32_602]);
+const initializationWords = /\b(?:not|before)\b.{0,20}initiali[sz]|uninitiali[sz]ed/i;
+const lostSessionWords =
+  /\b(?:unknown|invalid|expired|missing|stale|no)\b.{0,30}\bsession|\bsession\b.{0,60}\b(?:not|no longer|unknown|invalid|expired|missing|terminated|closed|lost|gone|doesn't)\b/i;
+
+/** Whether a server says that it does not know the session that a request came with. */
+export function isSessionLost(error: unknown): boolean {
+  const chain = causesOf(error);
+  const http = chain.find((entry) => entry instanceof SdkHttpError);
+  if (http !== undefined) return lostSessionStatuses.has(http.status) || meansLostSession(textOf(http.data));
+  const protocol = chain.find((entry) => entry instanceof ProtocolError);
+  if (protocol === undefined) return false;
+  if (lostSessionCodes.has(protocol.code)) return meansLostSession(protocol.message);
+  return refusedRequestCodes.has(protocol.code) && initializationWords.test(protocol.message);
+}
+
+function meansLostSession(text: string): boolean {
+  const shown = text.slice(0, maxShownCharacters);
+  return lostSessionWords.test(shown) || initializationWords.test(shown);
+}
+
+function textOf(data: unknown): string {
+  const { text } = (data ?? {}) as { text?: unknown };
+  return typeof text === 'string' ? text : '';
+}
+
 export function explainMcpFailure(error: unknown): McpFailure {
   const chain = causesOf(error);
+  const failure = explainChain(error, chain);
+  if (!chain.some((entry) => entry instanceof SessionLost)) return failure;
+  return { ...failure, ...(failure.kind === 'answered' && { kind: 'never-sent' }), isSessionLost: true };
+}
+
+function explainChain(error: unknown, chain: readonly (Error & { code?: unknown })[]): McpFailure {
   const outbound = chain.find((entry) => entry instanceof OutboundError);
   if (outbound?.failure === 'denied') return { kind: 'denied', message: outbound.message };
   if (outbound?.failure === 'redirected' || outbound?.failure === 'invalid_request') return { kind: 'refused', message: outbound.message };
   const message = outbound?.message ?? withoutExcerpt(chain.map((entry) => entry.message).find((text) => text !== '') ?? String(error));
   if (chain.some(({ code }) => typeof code === 'string' && withoutConnection.has(code))) return { kind: 'never-sent', message };
   if (outbound !== undefined) return { kind: outbound.failure === 'timeout' ? 'timeout' : 'maybe-sent', message };
+  const unavailable = chain.find((entry) => entry instanceof ServerUnavailable);
+  if (unavailable !== undefined) return { kind: 'never-sent', message, status: unavailable.status };
   const http = chain.find((entry) => entry instanceof SdkHttpError);
   if (http !== undefined)
     return {
@@ -110,9 +171,9 @@ function describeContent(contentType: string): string {
   return type === 'text/html' ? 'with a web page (text/html)' : `with ${type}`;
 }
 
-/** 404 means that the server does not know the session any more; many servers return 400 for that. In both cases nothing was executed. */
+/** 404 means that the server does not know the session any more; many servers return 400 or 410 for that. In all three cases nothing was executed. */
 function kindOfStatus(status: number): McpFailure['kind'] {
-  if (status === 404 || status === 400) return 'never-sent';
+  if (status === 404 || status === 400 || status === 410) return 'never-sent';
   return status >= 500 ? 'maybe-sent' : 'refused';
 }
 

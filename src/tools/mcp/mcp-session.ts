@@ -11,10 +11,11 @@ import type { ChangedDefinitions } from './definition-pins.ts';
 import { wordsOf } from './definition-words.ts';
 import { explainMcpFailure } from './explain-mcp-failure.ts';
 import { createMcpConnection } from './mcp-connection.ts';
-import type { McpConnectionOptions, McpListing } from './mcp-connection.ts';
+import type { McpConnectionOptions } from './mcp-connection.ts';
 import { createMcpTool } from './mcp-tool.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import type { CalledServer } from './mcp-tool.ts';
+import type { McpListing } from './open-connection.ts';
 
 /** A server for as long as its record is unchanged, or its run lasts: its connection and its latest tool list. */
 export interface McpSession extends CalledServer {
@@ -65,8 +66,6 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
         const { kind, message, status, isOther } = explainMcpFailure(error);
         const cure = isOther === true && peer.process === undefined ? otherCure(peer.url) : undefined;
         const reason = peer.mask.text(cure === undefined ? message : `${asSentence(message)} ${cure}`);
-        // Start the next attempt with a new connection, whatever state this one is in.
-        await connection.drop();
         const stderr = connection.errorLines().slice(-linesInReason);
         const whole = stderr.length === 0 ? reason : `${asSentence(reason)} On stderr it wrote: ${stderr.join(' | ')}`;
         return {

@@ -14,6 +14,7 @@ import { explainMcpFailure } from './explain-mcp-failure.ts';
 import type { McpFailure } from './explain-mcp-failure.ts';
 import type { McpConnection } from './mcp-connection.ts';
 import type { McpPeer } from './mcp-peer.ts';
+import type { OpenConnection } from './open-connection.ts';
 import { readToolResult } from './read-tool-result.ts';
 
 /** What a call needs of its server. */
@@ -64,11 +65,11 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
   // Asked for when there is something to redact: a token may be renewed by the call itself.
   const masks = (): Pick<McpPeer, 'mask' | 'credentialMask'> => peer.masksFor?.(invocation.run) ?? peer;
   for (let attempt = 1; ; attempt += 1) {
-    let isReady = false;
+    let used: OpenConnection | undefined;
     try {
       if (await server.isChanged(definition, invocation.signal)) return changedOutcome(peer, definition.name);
-      isReady = true;
-      const result = await connection.call(definition.name, invocation, context);
+      used = connection.current();
+      const result = await used.call(definition.name, invocation, context);
       // Validated in a worker on the account of the server, or of who brought it, so that expensive schemas slow down nobody else.
       const account = peer.isReviewed ? `mcp:${peer.id}` : invocation.run.caller.id;
       const faults = await structuredFaults(result, definition, { caller: account, signal: invocation.signal });
@@ -79,10 +80,11 @@ async function run(target: Target, invocation: ToolInvocation, context: ToolCont
     } catch (error) {
       if (invocation.signal.aborted) throw invocation.signal.reason;
       const failure = explainMcpFailure(error);
-      const mayRetry = failure.kind === 'never-sent' || !isReady || (failure.kind === 'maybe-sent' && isIdempotent);
+      const wasNotExecuted = failure.kind === 'never-sent' || failure.isSessionLost === true || used === undefined;
+      const mayRetry = wasNotExecuted || (failure.kind === 'maybe-sent' && isIdempotent);
       if (!mayRetry || failure.kind === 'denied' || attempt >= attempts)
-        return failedOutcome(failure, target, { isReady, mask: masks().mask });
-      await connection.drop();
+        return failedOutcome(failure, target, { isReady: used !== undefined, mask: masks().mask });
+      if (used !== undefined) connection.replace(used);
     }
   }
 }

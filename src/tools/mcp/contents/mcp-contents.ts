@@ -56,15 +56,16 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
     for (let attempt = 1; ; attempt += 1) {
       const session = await open(record, asker);
       if (session === undefined) throw unreachable(record);
+      const used = session.connection.current();
       try {
         const timeout = record.timeoutMs ?? limits.mcpContentsMs;
-        return await session.connection.request(run, (client, ended) => send(client, { signal: ended, timeout }));
+        return await used.request(run, (client, ended) => send(client, { signal: ended, timeout }));
       } catch (error) {
         signal.throwIfAborted();
         const failure = explainMcpFailure(error);
-        const mayHelp = failure.kind === 'never-sent' || failure.kind === 'maybe-sent';
+        const mayHelp = failure.isSessionLost === true || failure.kind === 'never-sent' || failure.kind === 'maybe-sent';
         if (!mayHelp || attempt >= attempts) throw toGatewayError(record, failure, asSentence(session.peer.mask.text(failure.message)));
-        await session.connection.drop();
+        session.connection.replace(used);
       }
     }
   }

@@ -4,6 +4,7 @@ import { limits } from '../../../core/limits.ts';
 import type { SendOutbound, Trust } from '../../../core/outbound.ts';
 import { recordingSend } from '../../servers/record-requests.ts';
 import type { Recording } from '../../servers/record-requests.ts';
+import { ServerUnavailable } from '../explain-mcp-failure.ts';
 import { boundedStream } from './bounded-stream.ts';
 import type { StreamEnd } from './bounded-stream.ts';
 import { laterLimit } from '../../../shared/timer-limits.ts';
@@ -54,6 +55,10 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
       return new Response(null, { status, headers });
     }
     // The SDK reads the answer to any GET as an event stream.
+    if (status === 503 && headers['retry-after'] !== undefined) {
+      for await (const _piece of body) break;
+      throw new ServerUnavailable(status);
+    }
     const isEventStream = method === 'GET' || mediaTypeOf(headers['content-type']) === eventStreamType;
     const onEnd = isEventStream && typeof init.body === 'string' ? options.watchAnswer?.(init.body) : undefined;
     const pieces = boundedStream(body, { framing: isEventStream ? 'events' : 'body', ...(onEnd && { onEnd }) });
