@@ -45,7 +45,7 @@ export function convertContents(kind: ContentsKind, entries: readonly JsonObject
   return entries.flatMap((entry) => {
     const { id, toId, fields } = kinds[kind];
     const own = ownValue(entry, id);
-    if (typeof own !== 'string' || !isSpeakable(own, kind) || seen.has(own) || isWithheld(own, record)) return [];
+    if (typeof own !== 'string' || !isSpeakable(own, kind) || seen.has(own) || isWithheld(kind, own, record)) return [];
     seen.add(own);
     const passed = Object.fromEntries(fields.flatMap((field) => (ownValue(entry, field) === undefined ? [] : [[field, entry[field]]])));
     const shown = withoutUndefined({

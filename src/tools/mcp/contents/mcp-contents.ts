@@ -94,9 +94,9 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
   }
 
   /** @throws GatewayError `not_found`, `credential_required` */
-  async function requireServer(name: OwnName | undefined, { caller }: ContentsAsker, what: string): Promise<ToolServerRecord> {
+  async function requireServer(name: AskedName | undefined, { caller }: ContentsAsker, what: string): Promise<ToolServerRecord> {
     const record = name && (await serversOf(caller)).find(({ id }) => id === name.server);
-    if (name === undefined || record === undefined || isWithheld(name.own, record)) throw notFound(what);
+    if (name === undefined || record === undefined || isWithheld(name.kind, name.own, record)) throw notFound(what);
     const own = await ownRecord(record, caller);
     if (own === undefined) throw new GatewayError('credential_required', howToConnect(record));
     return own;
@@ -121,7 +121,7 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
       return listContents(servers, cursor);
     },
     async read(uri, asker) {
-      const name = readUri(uri);
+      const name = withKind('resources', readUri(uri));
       const record = await requireServer(name, asker, `resource "${shown(uri)}"`);
       const answer = await request(record, asker, (client, options) =>
         client.request({ method: 'resources/read', params: { uri: name?.own ?? '' } }, options),
@@ -131,7 +131,7 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
       return requirePassable(record, { contents });
     },
     async prompt(own, args, asker) {
-      const name = readName(own);
+      const name = withKind('prompts', readName(own));
       const record = await requireServer(name, asker, `prompt "${shown(own)}"`);
       const params = { name: name?.own ?? '', ...(args && { arguments: args }) };
       const answer = await request(record, asker, (client, options) => client.request({ method: 'prompts/get', params }, options));
@@ -145,7 +145,10 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
       );
     },
     async complete({ ref, argument, context }, asker) {
-      const name = ref.type === 'ref/prompt' ? readName(ref.name) : readUri(ref.uri);
+      const name =
+        ref.type === 'ref/prompt'
+          ? withKind('prompts', readName(ref.name))
+          : withKind(ref.uri.includes('{') ? 'resourceTemplates' : 'resources', readUri(ref.uri));
       const record = await requireServer(
         name,
         asker,
@@ -163,6 +166,14 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
       return requirePassable(record, { completion: withoutUndefined({ values: values.slice(0, maxCompletions), total, hasMore }) });
     },
   };
+}
+
+interface AskedName extends OwnName {
+  kind: ContentsKind;
+}
+
+function withKind(kind: ContentsKind, name: OwnName | undefined): AskedName | undefined {
+  return name && { ...name, kind };
 }
 
 /** @throws GatewayError for an answer that is too large or too deep to be passed on */
