@@ -23,7 +23,7 @@ import { requireAnsweringDisks } from '../storage/require-answering-disks.ts';
 import { findSecret } from '../storage/secrets/secret-file.ts';
 import { databaseFile } from '../storage/sqlite/open-database.ts';
 import type { ImportModule } from '../tools/functions/load/load-module.ts';
-import { guardUserCode } from './guard-user-code.ts';
+import { guardProcess } from './guard-process.ts';
 
 /** What tests replace. */
 export interface DoctorParts {
@@ -44,8 +44,9 @@ export async function doctor(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment, readTextFile);
   await requireAnsweringDisks({ dataDir: config.dataDir, databaseFile: databaseFile(config.databaseUrl) });
   // As in the gateway: an unhandled rejection or exception of a module must not end the process.
-  guardUserCode(config, {
-    error: ({ err, module = 'a module' }, message) => void leftBehind.push(warning(`${module} leaves behind: ${String(err)}`, message)),
+  guardProcess(config, {
+    error: ({ err, connection = 'a module', module = connection }, message) =>
+      void leftBehind.push(warning(`${module} leaves behind: ${String(err)}`, message)),
   });
   const examined = await examineInstallation(environment, { readFile: readTextFile });
   const sections = leftBehind.length === 0 ? examined : [...examined, { title: 'Code of your own', findings: leftBehind }];

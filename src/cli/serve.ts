@@ -14,7 +14,7 @@ import { openStores } from '../storage/open-stores.ts';
 import { startTimeServer } from '../demo/time-server.ts';
 import { isLoopbackName } from '../http/auth/authenticate.ts';
 import { openLogger } from '../observability/logger.ts';
-import { guardUserCode } from './guard-user-code.ts';
+import { guardProcess } from './guard-process.ts';
 import { shrinkAtRest } from './shrink-at-rest.ts';
 import { version } from '../app/version.ts';
 
@@ -75,6 +75,8 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
       'CORS_ALLOW_ORIGIN: "*" would let any web page use this gateway while it needs no key; name the origins, or set TOOLWHARF_ADMIN_KEY.',
     );
   }
+  // Tool servers are opened as soon as the gateway listens.
+  const skip = guardProcess(config, logger);
   address = await app.server.listen({
     host: config.host,
     port: config.port,
@@ -87,7 +89,6 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   else if (config.oidc !== undefined) showFirstKey(await app.createFirstKey(), 'a gateway with auth.oidc is never open');
 
   shrinkAtRest();
-  const skip = guardUserCode(config, logger);
   closeWithGrace({ delay: config.drainTimeoutMs + closingMs, skip }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'uncaught error: the gateway exits');
     else logger.info({ signal }, 'shutting down: running answers may finish');
