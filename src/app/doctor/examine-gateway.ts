@@ -48,7 +48,7 @@ export interface ExaminedParts {
 export async function examineGateway(parts: ExaminedParts): Promise<Section[]> {
   const { config, send, isServing, signal } = parts;
   const inTime = createPatience(signal);
-  const nothing = { toolServers: config.toolServers, keys: 0, isUsed: true, presets: config.presets };
+  const nothing = { toolServers: config.toolServers, skipped: new Map<string, number>(), keys: 0, isUsed: true, presets: config.presets };
   const store = await inTime('The database', examineStore(config, parts.openRegistry), (late) => ({ ...nothing, findings: [late] }));
   const [folder, address, issuer, signIn, models, toolServers, functions] = await Promise.all([
     inTime('The data folder', examineFolder(config.dataDir, { isServing }), (late) => late),

@@ -11,11 +11,14 @@ import { createLayeredRegistry } from '../../storage/layered-registry.ts';
 import { openStores } from '../../storage/open-stores.ts';
 import { databaseFile } from '../../storage/sqlite/open-database.ts';
 import { createPresetStore } from '../../storage/preset-store.ts';
+import { findSkippedServers } from '../../tools/servers/opening-marks.ts';
 import { findSecret } from '../../storage/secrets/secret-file.ts';
 
 /** The stored and configured records, and problems with them. */
 export interface StoreExamination {
   toolServers: readonly ToolServerRecord[];
+  /** Tool servers that the gateway skips, and until when. */
+  skipped: ReadonlyMap<string, number>;
   /** Number of stored keys, whether they work or not. */
   keys: number;
   /** Whether the gateway has run with this store before; if so, a missing bundled server was deleted. */
@@ -62,9 +65,10 @@ export async function examineStore(config: Config, openRegistry: (config: Config
     const toolServers = await Promise.resolve(registry.listToolServers()).catch(() => config.toolServers);
     const fact = await registry.readFact(bundledTimeFact).catch(() => undefined);
     findings.push(...examineKeys(config, keys ?? []));
+    const skipped = await findSkippedServers(registry, toolServers, Date.now()).catch(() => new Map<string, number>());
     const presetStore = createPresetStore({ registry, fixed: config.presets, now: Date.now });
     const presets = await presetStore.list().catch(report);
-    return { toolServers, keys: keys?.length ?? 0, isUsed: fact !== undefined, presets: presets ?? config.presets, findings };
+    return { toolServers, skipped, keys: keys?.length ?? 0, isUsed: fact !== undefined, presets: presets ?? config.presets, findings };
   } finally {
     await registry.close();
   }

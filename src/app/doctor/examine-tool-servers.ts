@@ -6,6 +6,7 @@ import { broken, count, fact, note, ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
 import { createMcpServers } from '../../tools/mcp/mcp-servers.ts';
 import { openServer } from '../../tools/servers/open-registered-server.ts';
+import { describeSkipped } from '../../tools/servers/opening-marks.ts';
 import type { OpenedServer, Opening } from '../../tools/servers/open-registered-server.ts';
 import { version } from '../version.ts';
 
@@ -16,7 +17,7 @@ const shownOmissions = 5;
 
 /** Whether each registered server answers, and how its document was converted. */
 export async function examineToolServers(
-  { toolServers: records, isUsed }: { toolServers: readonly ToolServerRecord[]; isUsed: boolean },
+  { toolServers: records, skipped = new Map(), isUsed }: ExaminedRecords,
   { send, isContainer, signal, findRunning = async () => undefined }: ServerExamination,
 ): Promise<Finding[]> {
   if (records.length === 0) return [fact(isUsed ? 'none registered' : 'none configured: the bundled time server is there as `time`')];
@@ -30,12 +31,21 @@ export async function examineToolServers(
     records.map((record) =>
       limit(async () => {
         if (signal.aborted) return [note(`${record.id}: not examined, because others took too long`)];
+        const until = skipped.get(record.id);
+        if (until !== undefined) return [broken(`${record.id}: ${describeSkipped(record.id, until)}`, 'Update or remove that server.')];
         const running = await findRunning(record);
         return running === undefined ? examineServer(record, open, isContainer ? send : undefined) : [running];
       }),
     ),
   );
   return findings.flat();
+}
+
+export interface ExaminedRecords {
+  toolServers: readonly ToolServerRecord[];
+  /** Those that the gateway skips, and until when. */
+  skipped?: ReadonlyMap<string, number>;
+  isUsed: boolean;
 }
 
 export interface ServerExamination {

@@ -30,6 +30,7 @@ import type { ServerNews } from '../servers/reconnect-servers.ts';
 import { createOAuthClient } from '../credentials/oauth/oauth-client.ts';
 import type { OAuthClient } from '../credentials/oauth/oauth-client.ts';
 import { asksForCredential, createOwnCredentials, refusesCredential } from '../credentials/own-credentials.ts';
+import { createOpeningMarks } from '../servers/opening-marks.ts';
 import { createRegisteredServers } from '../servers/registered-servers.ts';
 import { openRequestMcpServers } from '../servers/request-mcp-servers.ts';
 import { openRequestServers } from '../servers/request-servers.ts';
@@ -80,6 +81,8 @@ export interface ToolServerState {
   /** Functions that are held until an administrator accepts their changed definition; absent if there are none. */
   held?: number;
   error?: string;
+  /** Opening it has ended the gateway several times. */
+  skipped?: true;
 }
 
 export interface ToolCatalog extends ToolFinder {
@@ -138,11 +141,13 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     onListChanged: (record) => void registered.renew(record, closing.signal).catch(() => undefined),
     ...(createMcpTransports && { createTransports: createMcpTransports }),
   });
+  const marks = createOpeningMarks({ facts: registry, now });
   const registered = createRegisteredServers({
     send,
     openMcp: (record, opening) => mcp.open(record, opening),
     gatewayId,
     ownRecord,
+    marks,
     now: elapsed,
   });
   const searchIn = createFunctionSearches();
@@ -322,6 +327,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
       closing.abort(new Error('The gateway is shutting down.'));
       registered.close();
       await mcp.close();
+      await marks.close();
     },
   };
 }
@@ -348,5 +354,7 @@ function toState(record: ToolServerRecord, opening: Opening | undefined): ToolSe
     const held = opening.server.held?.length ?? 0;
     return { id, state: 'ok', functions: opening.server.functions.length, ...(held > 0 && { held }) };
   }
-  return { id, state: opening.type === 'unreachable' ? 'unreachable' : 'not_loaded', functions: 0, error: opening.reason };
+  const isSkipped = opening.type === 'unreachable' && opening.isSkipped === true;
+  const state = opening.type === 'unreachable' ? 'unreachable' : 'not_loaded';
+  return { id, state, functions: 0, error: opening.reason, ...(isSkipped && { skipped: true }) };
 }

@@ -51,7 +51,7 @@ export interface HeldFunction {
 }
 
 /** `unsupported`: retrying does not help. `reason` is for operators: it may contain addresses. `isOpening`: the outcome is not known yet. `isDenied`: by the egress rules. `isRefused`: it
- * answered, with an error; `isUnauthorized`: with 401; `refusesCredential`: with 401 or 403. `needsCredential`: it lists its functions only to people who have given their own
+ * answered, with an error; `isUnauthorized`: with 401; `refusesCredential`: with 401 or 403. `isSkipped`: opening it has ended the gateway. `needsCredential`: it lists its functions only to people who have given their own
  * credential. */
 export type Opening =
   | { type: 'opened'; server: OpenedServer }
@@ -63,6 +63,7 @@ export type Opening =
       isRefused?: true;
       isUnauthorized?: true;
       refusesCredential?: true;
+      isSkipped?: true;
     }
   | { type: 'unsupported'; reason: string; needsCredential?: true };
 

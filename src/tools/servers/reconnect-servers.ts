@@ -36,7 +36,7 @@ interface Reported {
 }
 
 export interface ServerReconnectorOptions {
-  servers: Pick<RegisteredServers, 'open' | 'renew' | 'stateOf' | 'isSlow' | 'failuresOf' | 'loadedAt'>;
+  servers: Pick<RegisteredServers, 'open' | 'renew' | 'stateOf' | 'suspectsAmong' | 'isSlow' | 'failuresOf' | 'loadedAt'>;
   /** Every registered server. */
   listRecords: () => Promise<readonly ToolServerRecord[]>;
   /** The clock of `servers`. */
@@ -90,10 +90,12 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
     try {
       const records = await listRecords();
       const due = records.filter(isDue);
+      const suspects = await servers.suspectsAmong(due);
       // An opened server stays in use while it is reloaded.
-      await Promise.all(
-        due.map(async (record) => (servers.stateOf(record)?.type === 'opened' ? servers.renew : servers.open)(record, signal)),
-      );
+      const openDue = async (record: ToolServerRecord): Promise<unknown> =>
+        (servers.stateOf(record)?.type === 'opened' ? servers.renew : servers.open)(record, signal);
+      await Promise.all(due.filter((record) => !suspects.has(record)).map(openDue));
+      await Promise.all(Array.from(suspects, openDue));
       const ids = new Set(records.map(({ id }) => id));
       for (const id of reported.keys()) if (!ids.has(id)) reported.delete(id);
       for (const record of records) reportChanges(record);

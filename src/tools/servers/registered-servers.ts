@@ -6,6 +6,7 @@ import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
 import { createOpeningTurns } from './opening-turns.ts';
 import { openServer } from './open-registered-server.ts';
 import type { Opening, OpenMcp } from './open-registered-server.ts';
+import type { OpeningMarks } from './opening-marks.ts';
 import type { OwnRecord } from '../credentials/own-credentials.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
@@ -37,6 +38,8 @@ export interface RegisteredServers {
   renew(record: ToolServerRecord, signal: AbortSignal): Promise<Opening>;
   /** The last known state; does not contact the server. */
   stateOf(record: ToolServerRecord): Opening | undefined;
+  /** Those of these that are opened after all others, because opening one of them may have ended the gateway. */
+  suspectsAmong(records: readonly ToolServerRecord[]): Promise<ReadonlySet<ToolServerRecord>>;
   /** Whether it is still being opened and a chat has already given up waiting for it. */
   isSlow(record: ToolServerRecord): boolean;
   /** Consecutive failed loads, and the time of the last one by `now`; undefined if the last load succeeded, or there was none. */
@@ -55,6 +58,8 @@ export interface RegisteredServersOptions {
   /** This gateway's own id. */
   gatewayId?: string | undefined;
   ownRecord?: OwnRecord | undefined;
+  /** Absent where nothing is opened by itself, as by commands. */
+  marks?: OpeningMarks | undefined;
   /** Milliseconds of a monotonic clock. */
   now: () => number;
 }
@@ -72,7 +77,7 @@ interface Entry {
   loadedAt: number | undefined;
 }
 
-export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, now }: RegisteredServersOptions): RegisteredServers {
+export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, marks, now }: RegisteredServersOptions): RegisteredServers {
   const entries = new Map<string, Entry>();
   const closing = new AbortController();
   const takeTurn = createOpeningTurns(limits.serversOpenedAtOnce);
@@ -104,7 +109,8 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, n
   function startLoading(entry: Entry, isChecked: boolean): Promise<Opening> {
     const known = entry.opening?.type === 'opened' ? entry.opening.server : undefined;
     const options = { signal: closing.signal, isChecked, known, openMcp, gatewayId, ownRecord };
-    const turn = takeTurn(() => openServer(entry.record, send, options));
+    const open = (): Promise<Opening> => openServer(entry.record, send, options);
+    const turn = takeTurn(() => marks?.open(entry.record, isChecked, open) ?? open());
     const loading: Promise<Opening> = turn.done.then((opening) => {
       if (entry.loading !== loading) return entry.loading ?? opening;
       entry.loading = undefined;
@@ -151,6 +157,7 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, n
     },
     renew: (record, signal) => waitUnlessAborted(startLoading(entryFor(record), false), signal),
     stateOf: (record) => findEntry(record)?.opening,
+    suspectsAmong: async (records) => (await marks?.suspectsAmong(records)) ?? new Set(),
     isSlow(record) {
       const entry = findEntry(record);
       return entry?.loading !== undefined && entry.slow === entry.loading;

@@ -130,6 +130,7 @@ describe('what is told of servers', () => {
       servers: {
         open: async () => failed,
         renew: async () => failed,
+        suspectsAmong: async () => new Set<ToolServerRecord>(),
         stateOf: () => (state === 'slow' ? undefined : state),
         isSlow: () => state === 'slow',
         failuresOf: () => undefined,
