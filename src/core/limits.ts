@@ -361,6 +361,8 @@ export const limits = {
   mcpNameCharacters: 256,
   /** A description is read by the model in every round; longer ones are manuals, or an attack. */
   mcpDescriptionCharacters: 4_000,
+  /** Of the title and the description of a tool, these are compared with what was first seen; hashing megabytes takes 100 ms. */
+  mcpComparedCharacters: 64 * 1024,
   /** The schemas of all tools of one server, against hostile ones: as many as a document may have. One message has at most half of it. */
   mcpSchemasBytes: 16 * 1024 * 1024,
   /** Parts of one result. */

@@ -125,7 +125,7 @@ export function createMalformedToolFilter(): MalformedToolFilter {
       if (!Array.isArray(tools)) return message;
       const valid = (tools as JsonValue[]).flatMap((tool, index) => {
         const problem = whyMalformed(specTypeSchemas.Tool, tool);
-        if (problem === undefined) return [isLegacy ? withoutInvalidOutputSchema(tool) : tool];
+        if (problem === undefined) return [withoutLongTexts(isLegacy ? withoutInvalidOutputSchema(tool) : tool)];
         const name = isJsonObject(tool) ? ownValue(tool, 'name') : undefined;
         const malformed = {
           name: typeof name === 'string' ? name : `number ${index + 1}`,
@@ -152,6 +152,17 @@ const entryDepth = limits.bodyDepth - 4;
 
 function whyMalformed(schema: Parameters<typeof findMisfit>[0], entry: unknown): string | undefined {
   return isDeeperThan(entry, entryDepth) ? `it is nested more than ${entryDepth} levels deep` : findMisfit(schema, entry);
+}
+
+function withoutLongTexts(tool: JsonValue): JsonValue {
+  if (!isJsonObject(tool)) return tool;
+  const shortened = { ...tool };
+  for (const key of ['title', 'description']) {
+    const text = ownValue(tool, key);
+    if (typeof text === 'string' && text.length > limits.mcpComparedCharacters)
+      shortened[key] = text.slice(0, limits.mcpComparedCharacters).toWellFormed();
+  }
+  return shortened;
 }
 
 /** Drops an invalid output schema: it only serves to validate results, and the tool works without it. */

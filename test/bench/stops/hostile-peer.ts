@@ -14,6 +14,8 @@ export interface HostilePeer {
   pages: Map<string, Page>;
   /** Of `/mcp`: its only tool, and the events of the answer to its call, each a whole message or several. */
   mcpTool: object;
+  /** The text of its list of tools, in the place of `mcpTool`. */
+  mcpTools: string | undefined;
   mcpAnswer: (id: unknown) => string;
   close(): void;
 }
@@ -52,6 +54,7 @@ export async function startHostilePeer(): Promise<HostilePeer> {
     embeddings: JSON.stringify({ object: 'list', data: [{ object: 'embedding', index: 0, embedding: [0.5] }], model: 'mock' }),
     pages: new Map(),
     mcpTool: { name: 'ask', inputSchema: { type: 'object', properties: {} } },
+    mcpTools: undefined,
     mcpAnswer: (id) => mcpMessage({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'Done.' }] } }),
     close() {
       server.closeAllConnections();
@@ -79,6 +82,10 @@ export async function startHostilePeer(): Promise<HostilePeer> {
     const { id, method } = JSON.parse(text) as { id?: unknown; method: string };
     if (id === undefined) return void response.writeHead(202).end();
     response.writeHead(200, { 'content-type': 'text/event-stream' });
+    if (method === 'tools/list' && peer.mcpTools !== undefined)
+      return void response.end(
+        `event: message\ndata: {"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"tools":${peer.mcpTools}}}\n\n`,
+      );
     response.end(method === 'tools/call' ? peer.mcpAnswer(id) : mcpMessage({ jsonrpc: '2.0', id, ...mcpReply(method, peer.mcpTool) }));
   }
   return peer;

@@ -356,7 +356,32 @@ function chattyCase(name: string, message: (index: number) => object): StopCase 
   };
 }
 
+/** A list of tools that an MCP server has after it was registered. */
+function mcpListCase(name: string, makeTools: () => string): StopCase {
+  const refresh = ({ post }: Stage): Promise<{ status: number; text: string }> => post('/api/tool-servers/hostile/refresh', {});
+  return {
+    name,
+    async prepare(stage) {
+      await registerMcp(stage);
+      await refresh(stage);
+    },
+    async attack(stage) {
+      stage.peer.mcpTools = makeTools();
+      const { status, text } = await refresh(stage);
+      const isUsed = text.includes('"ok":true') && text.includes('"name":"ask');
+      return { said: `status ${status}`, isWrong: status !== 200 || !isUsed };
+    },
+  };
+}
+
+const nestedTools = (depth: number): string =>
+  `[{"name":"ask","inputSchema":{"type":"object"}},{"name":"deep","inputSchema":{"type":"object","not":${'{"not":'.repeat(depth)}{}${'}'.repeat(depth)}}}]`;
+
 const mcp: StopCase[] = [
+  ...[1_500, 20_000, 500_000].map((depth) => mcpListCase(`a list of tools nested ${depth} levels deep`, () => nestedTools(depth))),
+  mcpListCase('a tool with a description of 7 MB', () =>
+    JSON.stringify([{ name: 'ask', description: 'words '.repeat(1_200_000), inputSchema: { type: 'object' } }]),
+  ),
   chattyCase('100,000 log messages of an MCP server', (index) => ({
     method: 'notifications/message',
     params: { level: 'info', data: `message ${index}` },

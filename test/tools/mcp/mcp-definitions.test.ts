@@ -161,7 +161,7 @@ describe('a definition that has changed since it was first seen', () => {
     const record = mcpRecord({ authType: 'bearer', key: 'CANARY-key' });
     const registry = memoryRegistry([record]);
     const deep = { type: 'object' as const, ...(JSON.parse('{"a":'.repeat(200) + '1' + '}'.repeat(200)) as object) };
-    const long = toolOf('long', { description: 'x'.repeat(limits.mcpPinnedCharacters) });
+    const long = toolOf('long', { inputSchema: { type: 'object', description: 'x'.repeat(limits.mcpPinnedCharacters) } });
     const peer = scriptedPeer([toolOf('echo', { description: 'Send CANARY-key' }), long, toolOf('deep', { inputSchema: deep })]);
     await names(mcpCatalog({ registry, transports: peer.transports }));
     peer.tools = peer.tools.map(({ name }) => toolOf(name, { description: 'Now another' }));
@@ -172,6 +172,14 @@ describe('a definition that has changed since it was first seen', () => {
       ['deep', { description: 'Does deep' }],
     ]);
     expect(await registry.readFact('mcp definitions of peer, in words')).not.toContain('CANARY');
+  });
+
+  test('is compared by the first 64 kB of its description, whose hash would take long', async () => {
+    const registry = memoryRegistry([mcpRecord()]);
+    const peer = scriptedPeer([toolOf('echo', { description: 'x'.repeat(limits.mcpComparedCharacters) + 'first' })]);
+    await names(mcpCatalog({ registry, transports: peer.transports }));
+    peer.tools = [toolOf('echo', { description: 'x'.repeat(limits.mcpComparedCharacters) + 'second' })];
+    expect(await names(mcpCatalog({ registry, transports: peer.transports }))).toEqual(['echo']);
   });
 
   test('is told in one warning of its server, however many have changed', async () => {

@@ -16,11 +16,7 @@ function machine() {
   return {
     state,
     skipped: (now = state.time) => findSkippedServers(registry, [a, b, c], now),
-    start(): OpeningMarks {
-      // What an ended process would still write is lost.
-      const facts = { readFact: registry.readFact, writeFact: (...fact: [string, string]) => registry.writeFact(...fact) };
-      return createOpeningMarks({ facts, now: () => state.time, settleMs: 0 });
-    },
+    start: (): OpeningMarks => createOpeningMarks({ facts: registry, now: () => state.time, settleMs: 0 }),
     /** A process that ends while these servers are being opened, each of which is opened as soon as it may be. */
     async endDuring(...records: ReturnType<typeof recordOf>[]): Promise<string[]> {
       const marks = this.start();
