@@ -18,6 +18,10 @@ const readyShape = z.object({
     z.object({
       id: z.string(),
       state: z.enum(['ok', 'unreachable', 'not_loaded']),
+      skipped: z
+        .literal(true)
+        .optional()
+        .describe('Opening it has ended the gateway several times, so it is skipped for an hour, or until a refresh.'),
       functions: z.int(),
       held: z.int().optional().describe('Functions that wait until an administrator has looked at their changed definition.'),
     }),
