@@ -42,6 +42,8 @@ export interface InvokedFunction {
   name: string;
   outcome: ToolOutcome;
   durationMs: number;
+  /** What to read before the result: arguments that were renamed or ignored. */
+  notices?: readonly string[];
   /** What the caller has to connect to before the function can run. */
   connect?: Pick<PendingConnect, 'servers'>;
 }
@@ -93,7 +95,7 @@ export function createInvokeFunction({
     const call = { id: `call_${newId()}`, name: spec.name, arguments: JSON.stringify(args) };
     const settings = { ...runtime, run, requestTimeoutMs: undefined, defaultTimeoutMs: toolTimeoutMs, now };
     const prepared = await prepareToolCall(call, new Map([[spec.name, tool]]), run);
-    const { outcome, durationMs } = await runToolCall(prepared, settings, { emit }).finally(() => {
+    const { outcome, durationMs, notices } = await runToolCall(prepared, settings, { emit }).finally(() => {
       const { usage, estimated } = tokens.spent;
       if (usage ?? estimated) metrics?.countToolUse({ caller, model: id.replace(/^preset:/, ''), usage, estimated });
     });
@@ -108,7 +110,14 @@ export function createInvokeFunction({
     const needed = outcome.type === 'error' ? outcome.connect : undefined;
     const url = needed && (await makeConnectLink(caller, needed.server, address?.()));
     const connect = needed && { servers: [{ ...needed, ...(url !== undefined && { url }) }] };
-    return { id: isToolId(id) ? id : label, name: spec.name, outcome, durationMs, ...(connect && { connect }) };
+    return {
+      id: isToolId(id) ? id : label,
+      name: spec.name,
+      outcome,
+      durationMs,
+      ...(notices && { notices }),
+      ...(connect && { connect }),
+    };
   }
   return (call, invoker) => calls.run(invoker.caller, invoker.signal, (signal) => invoke(call, { ...invoker, signal }));
 }

@@ -167,19 +167,33 @@ describe('a call', () => {
   });
 
   test('carries no argument that its function does not know, and is not sent without a required one [S4-32]', async () => {
-    const servers = [serverOf('time', documentOf({ make: { ...parameters, required: ['count'] } }))];
+    const { count, isLong } = parameters.properties;
+    const servers = [serverOf('shop', documentOf({ make: { ...parameters, properties: { count, isLong }, required: ['count'] } })), clocks];
     const written: [string, JsonObject][] = [
-      ['make', { count: 1, invented: 'x', constructor: 1 }],
+      ['now', { invented: 'x', constructor: 1 }],
+      ['make', { count: 1, isLong: true, invented: 'x' }],
       ['make', { isLong: true }],
+      ['make', { count: 2, invented: 'x' }],
     ];
     const list = JSON.stringify({ tool_calls: written.map(([name, args]) => ({ name, parameters: args })) });
     for (const mode of ['native', 'default']) {
-      const turns = [mode === 'native' ? calls(...written) : says(list), says('Done.')];
-      await using gateway = await gatewayOf({ turns, servers, answers: { 'http://time.test/make': { ok: true } } });
+      const turns = mode === 'native' ? [calls(...written), says('Done.')] : [says(list), says('None.'), says('Done.')];
+      await using gateway = await gatewayOf({ turns, servers, answers: { 'http://shop.test/make': { ok: true }, ...clockAnswers } });
       const seen = await gateway.ask({ params: { function_calling: mode } });
-      expect(seen.eventsOf('tool.call')[0]?.['args']).toEqual({ count: 1 });
-      expect(gateway.sent.map((request) => request.body)).toEqual(['{"count":1}']);
-      expect(JSON.stringify(gateway.model.requests[1]?.messages)).toContain('count: is required');
+      expect(seen.eventsOf('tool.call').map((data) => data['args'])).toEqual(
+        written.slice(0, mode === 'native' ? 4 : 2).map(([, args]) => args),
+      );
+      expect(gateway.sent.map(({ url, body }) => [url, body])).toEqual([
+        ['http://time.test/now', undefined],
+        ['http://shop.test/make', '{"count":1,"isLong":true}'],
+      ]);
+      const read = JSON.stringify(gateway.model.requests.at(-1)?.messages);
+      for (const words of [
+        'Ignored because unknown: invented, constructor. Known: city.',
+        'count: is required',
+        'invented: is not an argument',
+      ])
+        expect(read).toContain(words);
     }
   });
 

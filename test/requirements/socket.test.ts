@@ -152,7 +152,7 @@ test('with a session a function of the request is asked from the browser, and it
       timeout_ms: 5_000,
     }),
   ]);
-  expect(lastRead(meeting)).toBe('{\n  "time": "12:00"\n}');
+  expect(lastRead(meeting)).toBe('[Ignored because unknown: invented. Known: city.]\n\n{\n  "time": "12:00"\n}');
   expect(seen.text).toBe('Noon.');
 });
 

@@ -5,7 +5,7 @@ import type { Turn } from './request-model.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 /**
- * The messages that a round adds to the history. Arguments are a JSON object: as the model meant them if they could be parsed, so that it can correct
+ * The messages that a round adds to the history. Arguments are a JSON object: as the model gave them if they could be parsed, so that it can correct
  * them, otherwise an empty one. What functions have said stands after the model's own words, so that it does not repeat it.
  */
 export function messagesOfRound(
@@ -51,14 +51,15 @@ function nameInHistory({ tool, call }: ToolCallResult): string {
  * For a call that could not be prepared, the arguments as the model wrote them, so that it can retry with the right name; an empty object if they are
  * unreadable or too large.
  */
-function argumentsInHistory({ args, call }: ToolCallResult): string {
-  if (args !== undefined) return JSON.stringify(args);
+function argumentsInHistory({ shownArgs, call }: ToolCallResult): string {
+  if (shownArgs !== undefined) return JSON.stringify(shownArgs);
   return Buffer.byteLength(call.arguments) > limits.argumentsBytes ? '{}' : withCanonicalArguments(call).arguments;
 }
 
-/** Appends the note that only the model needs, such as how to get the next page. */
-function contentFor({ outcome, text }: ToolCallResult): string {
-  return outcome.type === 'result' && outcome.note !== undefined ? `${text}\n\n[${outcome.note}]` : text;
+/** With what only the model needs: before the result which arguments were renamed or ignored, after it notes such as how to get the next page. */
+function contentFor({ outcome, text, notices = [] }: ToolCallResult): string {
+  const note = outcome.type === 'result' && outcome.note !== undefined ? [`[${outcome.note}]`] : [];
+  return [...(notices.length > 0 ? [`[${notices.join(' ')}]`] : []), text, ...note].join('\n\n');
 }
 
 function toolMessage(result: ToolCallResult): ToolMessage {

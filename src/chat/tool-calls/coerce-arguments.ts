@@ -15,12 +15,12 @@ export interface CoercedArguments {
  * Coerces a model's arguments to the function's schema where the meaning is certain: `"5"` for a number, `"true"` for a boolean, JSON text for an
  * object or array, an enum value in another case, a single value for an array of it, `null` for an omitted optional argument. A value that matches
  * one of several schemas is unchanged; otherwise the first schema to which it can be coerced is used. An omitted required argument gets its default.
- * Unknown arguments are dropped, unless the schema allows additional ones. Nothing is invented: what does not fit stays, and fails validation.
+ * Nothing is invented: what does not fit stays, and fails validation, and so do unknown arguments (`fit-arguments.ts`).
  */
-export function coerceArguments(args: JsonObject, schema: JsonObject): CoercedArguments {
+export function coerceArguments(args: JsonObject, schema: JsonObject, { fillsDefaults = true } = {}): CoercedArguments {
   const changes: string[] = [];
   const budget = { stepsLeft: maxSteps, depth: 0 };
-  return { args: coerceObject(args, schema, { path: [], changes, dropsUnknown: true, root: schema, budget }), changes };
+  return { args: coerceObject(args, schema, { path: [], changes, fillsDefaults, root: schema, budget }), changes };
 }
 
 /**
@@ -35,26 +35,17 @@ interface Walk extends FittingWalk {
   /** Names and indexes from the root to the value that is looked at. One list for the whole traversal, as arguments may have tens of thousands of values. */
   path: (string | number)[];
   changes: string[];
-  /** Only at the root; in nested objects unknown keys may be data. */
-  dropsUnknown: boolean;
+  fillsDefaults: boolean;
   /** Set while one of several schemas is tried, when each step counts. */
   isTrial?: true;
   /** Set where a single value must not be wrapped in an array. */
   isUnwrapped?: true;
 }
 
-/** Keywords that may declare further arguments; unknown ones are then left to validation. */
-const namesElsewhere = ['allOf', 'anyOf', 'oneOf', 'patternProperties', '$ref', 'then', 'else', 'dependentSchemas'];
-
 function coerceObject(value: JsonObject, schema: JsonObject, walk: Walk): JsonObject {
   const properties = ownValue(schema, 'properties');
   if (!isJsonObject(properties)) return value;
   const required = requiredNames(schema);
-  const takesMore =
-    isJsonObject(schema['additionalProperties']) ||
-    schema['additionalProperties'] === true ||
-    namesElsewhere.some((keyword) => Object.hasOwn(schema, keyword));
-  const inner = walk.dropsUnknown ? { ...walk, dropsUnknown: false } : walk;
   const entries: [string, JsonValue][] = [];
   let isChanged = false;
   const keys = Object.keys(value);
@@ -63,20 +54,18 @@ function coerceObject(value: JsonObject, schema: JsonObject, walk: Walk): JsonOb
     if (child === undefined) continue;
     const childSchema = resolved(ownValue(properties, key), walk.root);
     walk.path.push(key);
-    if (childSchema === undefined) {
-      if (takesMore || required.has(key) || !walk.dropsUnknown) entries.push([key, child]);
-      else note(walk, () => 'unknown argument left out');
-    } else if (child === null && (!required.has(key) || hasDefault(childSchema)) && !fits(null, childSchema, walk)) {
+    if (childSchema === undefined) entries.push([key, child]);
+    else if (child === null && (!required.has(key) || hasDefault(childSchema)) && !fits(null, childSchema, walk)) {
       note(walk, () => 'null left out');
     } else {
-      const fitted = coerceValue(child, childSchema, inner);
+      const fitted = coerceValue(child, childSchema, walk);
       isChanged ||= fitted !== child;
       entries.push([key, fitted]);
     }
     walk.path.pop();
   }
   const given = isChanged || entries.length < keys.length ? Object.fromEntries(entries) : value;
-  return required.size === 0 ? given : withDefaults(given, { properties, required }, walk);
+  return required.size === 0 || !walk.fillsDefaults ? given : withDefaults(given, { properties, required }, walk);
 }
 
 /** A change of the value at `walk.path`, or below it at `name`. */

@@ -4,9 +4,10 @@ import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { wholeParameters } from '../../core/tools/tool.ts';
 import type { Tool, ToolErrorCode, ToolSpec } from '../../core/tools/tool.ts';
-import { coerceArguments } from './coerce-arguments.ts';
 import { parseSafely } from './coerce-scalar.ts';
 import { findOfferedName } from './find-offered-name.ts';
+import { fitArguments, rulesFor, strictRules } from './fit-arguments.ts';
+import type { FittedArguments, FittingRules } from './fit-arguments.ts';
 import { checkValue, type ValueCheck } from '../../validation/check-value.ts';
 
 /** A call that may run, or the reason why it must not. */
@@ -17,7 +18,11 @@ export interface ReadyCall {
   call: ToolCall;
   tool: Tool;
   args: JsonObject;
+  /** As the model, a hook or a human gave them: what is shown and logged. */
+  given: JsonObject;
   repairs: string[];
+  /** What the model reads before the result. */
+  notices: string[];
 }
 
 export interface RefusedCall {
@@ -45,27 +50,43 @@ export async function prepareToolCall(
   tools: ReadonlyMap<string, Tool>,
   { caller, signal, finderName }: CallingRun & { finderName?: string | undefined },
 ): Promise<PreparedCall> {
-  const fitted = fitToolCall(call, tools, finderName);
+  const fitted = findAndFit(call, tools, finderName);
   if (fitted.type === 'refused') return fitted;
   return withCheckedArguments(fitted, { caller, signal });
 }
 
 /** The same call with arguments from a hook or a human, which are validated like the model's. @throws the signal's reason */
 export async function prepareEditedCall({ call, tool }: ReadyCall, args: JsonObject, run: CallingRun): Promise<PreparedCall> {
-  const fitted = fitArguments(JSON.stringify(args), schemaOf(tool));
+  const fitted = parseAndFit(JSON.stringify(args), schemaOf(tool), rulesFor(tool));
   return fitted.type === 'refused' ? { ...fitted, call, tool } : withCheckedArguments({ ...fitted, call, tool }, run);
 }
 
-/** Why arguments that a human has changed are invalid, worded for that human; undefined if they are valid. */
+/**
+ * Why arguments that a human has changed are invalid, worded for that human; undefined if they are valid. An argument that the function does not know is
+ * an objection even if the function only reads: the human can correct it now, and reads no result.
+ */
 export async function objectionTo(args: JsonObject, spec: FunctionSchema, run: CallingRun): Promise<string | undefined> {
-  const fitted = fitArguments(JSON.stringify(args), spec);
-  return fitted.type === 'refused' ? fitted.message : (await misfitOf(fitted.args, spec, run))?.message;
+  const fitted = parseAndFit(JSON.stringify(args), spec, strictRules);
+  return fitted.type === 'refused' ? fitted.message : (await misfitOf(fitted, spec, run))?.message;
 }
 
-async function withCheckedArguments(ready: ReadyCall, run: CallingRun): Promise<PreparedCall> {
-  const { call, tool, args } = ready;
-  const misfit = await misfitOf(args, schemaOf(tool), run);
-  return misfit === undefined ? ready : { type: 'refused', call, tool, args, ...misfit };
+async function withCheckedArguments(fitted: FittedCall, run: CallingRun): Promise<PreparedCall> {
+  const misfit = await misfitOf(fitted, schemaOf(fitted.tool), run);
+  return misfit === undefined ? toReady(fitted) : toRefused(fitted, misfit);
+}
+
+/** A call whose arguments are fitted to the function, but not validated. */
+interface FittedCall extends ReadyCall {
+  /** As in `FittedArguments`. */
+  problems: string[];
+}
+
+function toReady({ problems: _problems, ...ready }: FittedCall): ReadyCall {
+  return ready;
+}
+
+function toRefused({ call, tool, given }: FittedCall, misfit: Misfit): RefusedCall {
+  return { type: 'refused', call, tool, args: given, ...misfit };
 }
 
 /** The whole one, whatever part of it the model has read. */
@@ -75,55 +96,65 @@ function schemaOf(tool: Tool): FunctionSchema {
 
 type Misfit = Pick<RefusedCall, 'code' | 'message'>;
 
-async function misfitOf(args: JsonObject, { name, parameters }: FunctionSchema, run: CallingRun): Promise<Misfit | undefined> {
+async function misfitOf(
+  { args, problems }: Pick<FittedArguments, 'args' | 'problems'>,
+  { name, parameters }: FunctionSchema,
+  run: CallingRun,
+): Promise<Misfit | undefined> {
   const check = await checkArguments(args, parameters, run);
-  switch (check.type) {
-    case 'fits':
-      return undefined;
-    case 'faulty':
-      return { code: 'args_invalid', message: `Invalid arguments for '${name}': ${check.errors.join('; ')}.` };
-    case 'too_large':
-      return { code: 'args_too_large', message: `The arguments of '${name}' are too large to be checked. Call it again with less.` };
-    case 'unchecked': {
-      // An unchecked call must not run, or a caller could avoid the check.
-      const message = `The arguments of '${name}' could not be checked in time, so the call was not run: the check ${check.reason}. Call it again; if that does not help, with less nesting, shorter lists and shorter texts.`;
-      return { code: 'tool_internal_error', message };
-    }
-  }
+  const found = check.type === 'faulty' ? [...problems, ...check.errors] : problems;
+  if (found.length > 0) return invalidArguments(name, found);
+  if (check.type === 'too_large')
+    return { code: 'args_too_large', message: `The arguments of '${name}' are too large to be checked. Call it again with less.` };
+  if (check.type !== 'unchecked') return undefined;
+  // An unchecked call must not run, or a caller could avoid the check.
+  const message = `The arguments of '${name}' could not be checked in time, so the call was not run: the check ${check.reason}. Call it again; if that does not help, with less nesting, shorter lists and shorter texts.`;
+  return { code: 'tool_internal_error', message };
+}
+
+function invalidArguments(name: string, problems: readonly string[]): Misfit {
+  return { code: 'args_invalid', message: `Invalid arguments for '${name}': ${problems.join('; ')}.` };
 }
 
 /**
- * Finds the function, then parses and coerces the arguments. Only tools offered in this run are found. Malformed arguments never run: the model is
- * told what is wrong, and may call again. `finderName`: the tool that finds deferred functions.
+ * Finds the function, then parses and coerces the arguments, which are not validated yet. Only tools offered in this run are found. Malformed arguments
+ * never run: the model is told what is wrong, and may call again. `finderName`: the tool that finds deferred functions.
  */
 export function fitToolCall(call: ToolCall, tools: ReadonlyMap<string, Tool>, finderName?: string): PreparedCall {
+  const fitted = findAndFit(call, tools, finderName);
+  if (fitted.type === 'refused') return fitted;
+  const { problems, tool } = fitted;
+  return problems.length === 0 ? toReady(fitted) : toRefused(fitted, invalidArguments(tool.spec.name, problems));
+}
+
+function findAndFit(call: ToolCall, tools: ReadonlyMap<string, Tool>, finderName: string | undefined): FittedCall | RefusedCall {
   const match = findOfferedName(call.name, [...tools.keys()]);
   const tool = match.type === 'unknown' ? undefined : tools.get(match.name);
   if (match.type === 'unknown' || tool === undefined) {
     const message = unknownName(call.name, match.type === 'unknown' ? match.candidates : [], finderName);
     return { type: 'refused', call, tool, code: 'tool_not_found', message };
   }
-  const fitted = fitArguments(call.arguments, schemaOf(tool));
+  const fitted = parseAndFit(call.arguments, schemaOf(tool), rulesFor(tool));
   if (fitted.type === 'refused') return { ...fitted, call, tool };
   const repairs = match.type === 'repaired' ? [`name: "${call.name}" read as "${match.name}"`, ...fitted.repairs] : fitted.repairs;
   return { ...fitted, call, tool, repairs };
 }
 
-function fitArguments(
+function parseAndFit(
   text: string,
   { name, parameters }: FunctionSchema,
-): Pick<ReadyCall, 'type' | 'args' | 'repairs'> | Pick<RefusedCall, 'type' | 'code' | 'message'> {
+  rules: FittingRules,
+): Omit<FittedCall, 'call' | 'tool'> | Pick<RefusedCall, 'type' | 'code' | 'message'> {
   if (Buffer.byteLength(text) > limits.argumentsBytes) {
     const message = `The arguments of '${name}' are larger than ${limits.argumentsBytes} bytes. Call it again with less.`;
     return { type: 'refused', code: 'args_too_large', message };
   }
-  const parsed = parseArguments(text);
-  if (parsed === undefined) {
+  const given = parseArguments(text);
+  if (given === undefined) {
     const message = `The arguments of '${name}' are not a JSON object. Call it again with one, such as {"key": "value"}.`;
     return { type: 'refused', code: 'args_not_json', message };
   }
-  const { args, changes } = coerceArguments(parsed, parameters);
-  return { type: 'ready', args, repairs: changes };
+  return { type: 'ready', given, ...fitArguments(given, parameters, rules) };
 }
 
 /** Checks coerced arguments against the schema of a function. @throws the signal's reason */

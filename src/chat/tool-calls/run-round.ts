@@ -140,7 +140,7 @@ function callEvents(calls: readonly PreparedCall[], settings: ToolCallSettings):
 
 function callEvent(prepared: PreparedCall, mayWait: boolean): ChatEvent {
   const { call, tool } = prepared;
-  const args = prepared.args ?? call.arguments.slice(0, 2_000);
+  const args = (prepared.type === 'ready' ? prepared.given : prepared.args) ?? call.arguments.slice(0, 2_000);
   const repairs = prepared.type === 'ready' && prepared.repairs.length > 0 ? { repairs: prepared.repairs } : {};
   const data = { id: call.id, tool: tool?.spec.name ?? call.name, args, server: tool?.server ?? null, ...repairs };
   return { type: 'run-event', event: { type: 'tool.call', data }, ...(mayWait && { mayWait: true }) };

@@ -36,6 +36,10 @@ export interface ToolCallResult {
   tool?: { name: string; label: string };
   /** Absent if they could not be parsed. */
   args?: JsonObject;
+  /** The arguments for the history: as the model gave them, or as a hook or a human changed them. */
+  shownArgs?: JsonObject;
+  /** What the model reads before the result: arguments that were renamed or ignored. */
+  notices?: string[];
   /** The function was found, the arguments are valid, and no limit was exceeded. */
   isReady: boolean;
   /** The outcome as the model gets it, truncated if it was too large. */
@@ -151,7 +155,13 @@ export function toToolCallResult(
   scope: ToolCallScope,
 ): ToolCallResult {
   const { call, tool, args } = prepared;
-  const known = { ...(tool && { tool: { name: tool.spec.name, label: tool.label } }), ...(args && { args }) };
+  const shownArgs = prepared.type === 'ready' ? prepared.given : args;
+  const known = {
+    ...(tool && { tool: { name: tool.spec.name, label: tool.label } }),
+    ...(args && { args }),
+    ...(shownArgs && { shownArgs }),
+    ...(prepared.type === 'ready' && prepared.notices.length > 0 && { notices: prepared.notices }),
+  };
   const ended = { ...given, call, ...known, isReady: prepared.type === 'ready', attempts };
   const outcome = withFilesApart(given.outcome);
   const maxBytes = tool?.maxResultBytes ?? scope.resultBytes ?? limits.toolResultBytes;

@@ -201,6 +201,8 @@ export interface Tool {
   readonly isSequential?: boolean;
   /** Changes nothing (a GET): it runs concurrently with others of its kind, may be retried, and a cancelled call has no effect. */
   readonly isReadOnly?: boolean;
+  /** No argument can be sent, even if its schema, which declares none, does not forbid further ones. */
+  readonly takesNothing?: boolean;
   /** The order of its calls does not matter: it runs concurrently although it may change something. */
   readonly isParallel?: boolean;
   /** Identical calls in one run are intended: `limits.identicalCalls` does not apply. */

@@ -149,8 +149,8 @@ async function callFunction(
   invoker: FunctionInvoker,
 ): Promise<CallToolResult> {
   try {
-    const { outcome, connect } = await invoke(call, invoker);
-    return toMcpResult(connect === undefined ? outcome : withLinks(outcome, connect));
+    const { outcome, connect, notices } = await invoke(call, invoker);
+    return toMcpResult(connect === undefined ? outcome : withLinks(outcome, connect), notices);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     if (error.code === 'not_found') {

@@ -20,8 +20,17 @@ export function toMcpTool({ name, description, parameters, hints }: ListedTool, 
   };
 }
 
-/** A failed call is a result with `isError`, so that the client's model can read it (MCP specification, server/tools, error handling). */
-export function toMcpResult(outcome: ToolOutcome): CallToolResult {
+/**
+ * A failed call is a result with `isError`, so that the client's model can read it (MCP specification, server/tools, error handling). `notices` are a text
+ * of their own before the result.
+ */
+export function toMcpResult(outcome: ToolOutcome, notices: readonly string[] = []): CallToolResult {
+  const result = resultOf(outcome);
+  if (notices.length === 0) return result;
+  return { ...result, content: [{ type: 'text', text: `[${notices.join(' ')}]` }, ...result.content] };
+}
+
+function resultOf(outcome: ToolOutcome): CallToolResult {
   if (outcome.type === 'error') return { isError: true, content: [{ type: 'text', text: `${outcome.code}: ${outcome.message}` }] };
   const { value, files = [], documents = [] } = outcome;
   if (typeof value === 'string') return { content: contentOf(value, { files, documents }) };

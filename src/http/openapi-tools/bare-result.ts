@@ -4,9 +4,16 @@ import type { JsonValue } from '../../shared/json.ts';
 /**
  * A result without anything around it, always JSON: a text is a JSON string, as in the answers of FastAPI and mcpo. Files are `data:` URIs, in a list after
  * what is said beside them; a single one without a word stands alone. So Open WebUI shows images, and another gateway takes files out of what a
- * model reads.
+ * model reads. `notices` come first in the same way: before a text, else in a list with the result.
  */
-export function bareResult({ value, files = [] }: Extract<ToolOutcome, { type: 'result' }>): JsonValue {
+export function bareResult(outcome: Extract<ToolOutcome, { type: 'result' }>, notices: readonly string[] = []): JsonValue {
+  const result = withFiles(outcome);
+  if (notices.length === 0) return result;
+  const notice = `[${notices.join(' ')}]`;
+  return typeof result === 'string' && outcome.files === undefined ? `${notice}\n\n${result}` : [notice, result];
+}
+
+function withFiles({ value, files = [] }: Extract<ToolOutcome, { type: 'result' }>): JsonValue {
   if (files.length === 0) return value;
   const urls = files.map(({ url }) => url);
   const mentions = files.map(({ mention }) => mention).join('\n');

@@ -94,6 +94,11 @@ export interface Operation {
   security?: CredentialSet[];
 }
 
+/** Whether the operation has neither parameters nor a body. */
+export function takesNothing({ bindings, body }: Operation): boolean {
+  return bindings.length === 0 && body === undefined;
+}
+
 /** What became of a document: every operation is either converted or omitted, with the reason. */
 export interface Conversion {
   operations: Operation[];

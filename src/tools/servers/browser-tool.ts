@@ -17,17 +17,20 @@ export interface BrowserToolOptions {
   addressOf?: (args: JsonObject) => string | undefined;
   /** Known if there is a document with the method. */
   isReadOnly?: boolean;
+  /** Known if there is a document. */
+  takesNothing?: boolean;
 }
 
 /** A function that the user's browser executes, because only the browser can reach the server or has its key. */
 export function createBrowserTool(options: BrowserToolOptions): Tool {
-  const { described, offeredName, server, prepare, callBrowser, timeoutMs, addressOf, isReadOnly = false } = options;
+  const { described, offeredName, server, prepare, callBrowser, timeoutMs, addressOf, isReadOnly = false, takesNothing = false } = options;
   return {
     spec: renamedSpec(described.spec, offeredName),
     label: described.spec.name,
     server: server.url,
     kind: 'browser',
     isReadOnly,
+    takesNothing,
     timeoutMs,
     ...(addressOf && { addressOf }),
     async run(invocation) {

@@ -18,7 +18,7 @@ import type { Candidate, SuppliedFunctions, Warning } from '../catalog/tool-sour
 import { addressOfCall, buildRequest } from '../openapi/call/build-request.ts';
 import { createRequestBudget, type ConversionBudget } from '../openapi/convert/conversion-budget.ts';
 import { createOpenApiTool, type OpenApiConnection } from '../openapi/call/openapi-tool.ts';
-import type { Operation } from '../openapi/operation.ts';
+import { takesNothing, type Operation } from '../openapi/operation.ts';
 import type { OpenedDocument } from '../openapi/load/open-document.ts';
 import { createBaseUrls } from '../openapi/load/server-base-url.ts';
 import { loadServerDocument, toOpenApiConnection } from './load-server-document.ts';
@@ -271,6 +271,7 @@ function browserTools(
       prepare: (args) => buildRequest(operation, args, baseUrlFor(operation)),
       addressOf: (args) => addressOfCall(operation, args, baseUrlFor(operation)),
       isReadOnly: isSafeMethod(operation.method),
+      takesNothing: takesNothing(operation),
       callBrowser,
       timeoutMs,
     });

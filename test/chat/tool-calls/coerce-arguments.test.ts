@@ -86,20 +86,8 @@ describe('an object of one of several kinds', () => {
   });
 });
 
-describe('an argument that stands not among the properties of the root', () => {
-  it.each<[string, JsonObject]>([
-    ['in a choice', { oneOf: [{ properties: { a: { type: 'integer' } } }] }],
-    ['in a part', { allOf: [{ properties: { a: { type: 'integer' } }, required: ['a'] }] }],
-    ['by a pattern', { patternProperties: { '^a': { type: 'integer' } } }],
-    ['by reference', { $ref: '#/$defs/all', $defs: { all: { properties: { a: { type: 'integer' } } } } }],
-    ['only among what is required', { required: ['a'] }],
-  ])('is kept where it is named %s', (_, schema) => {
-    expect(coerceArguments({ a: 1 }, { type: 'object', properties: {}, ...schema }).args).toEqual({ a: 1 });
-  });
-
-  it('is left out where nothing names it', () => {
-    expect(coerceArguments({ a: 1 }, { type: 'object', properties: {} }).args).toEqual({});
-  });
+it('an unknown argument stays, because names are settled before', () => {
+  expect(coerceArguments({ a: 1 }, { type: 'object', properties: {} })).toEqual({ args: { a: 1 }, changes: [] });
 });
 
 describe('a value for which there are several schemas', () => {

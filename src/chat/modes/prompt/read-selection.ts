@@ -2,8 +2,9 @@ import { isDeeperThan } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
-import { coerceArguments } from '../../tool-calls/coerce-arguments.ts';
 import { findOfferedName } from '../../tool-calls/find-offered-name.ts';
+import { fitArguments, strictRules } from '../../tool-calls/fit-arguments.ts';
+import type { FittingRules } from '../../tool-calls/fit-arguments.ts';
 import { findPlaceholder } from '../../parse-tool-calls/find-placeholder.ts';
 import { runAside } from '../../../workers/run-aside.ts';
 import { jobOf } from '../../../workers/worker-pool.ts';
@@ -12,9 +13,12 @@ import { findSelectionInPlace } from '../../parse-tool-calls/parse-selection.ts'
 import type { findSelection, Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
 import { checkArguments, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
 
-/** One call of a selection whose function is offered: with valid arguments (`fits`), or with problems that keep it from running (`faulty`). */
+/**
+ * One call of a selection whose function is offered: with valid arguments (`fits`), or with problems that keep it from running (`faulty`). `given`: the
+ * arguments as the model wrote them.
+ */
 export type SelectedEntry =
-  | { type: 'fits'; spec: ToolSpec; args: JsonObject }
+  | { type: 'fits'; spec: ToolSpec; args: JsonObject; given: JsonObject }
   | { type: 'faulty'; spec: ToolSpec; problems: string[]; isCut: boolean };
 
 export interface ReadSelection {
@@ -45,6 +49,8 @@ export interface ReadOptions {
   run: CallingRun;
   /** What the arguments of a function are checked against. Default: its parameters. */
   schemaOf?: (spec: ToolSpec) => JsonObject;
+  /** Default: a function may change something. */
+  rulesOf?: (spec: ToolSpec) => FittingRules;
   earlierTexts?: readonly string[];
 }
 
@@ -55,11 +61,11 @@ export interface ReadOptions {
 export async function readSelection(
   answer: string,
   specs: readonly ToolSpec[],
-  { isCut, run, schemaOf = (spec) => spec.parameters, earlierTexts = [] }: ReadOptions,
+  { isCut, run, schemaOf = (spec) => spec.parameters, rulesOf = () => strictRules, earlierTexts = [] }: ReadOptions,
 ): Promise<ReadSelection> {
   const found = await findSelectionInWorker({ answer, tools: specs, isCut, earlierTexts }, run);
   const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], isReadable: found.isReadable };
-  const checked = await Promise.all(found.calls.map((call) => checkCall(call, { specs, run, schemaOf })));
+  const checked = await Promise.all(found.calls.map((call) => checkCall(call, { specs, run, schemaOf, rulesOf })));
   for (const call of checked) addCall(read, call);
   for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
   for (const name of found.examples)
@@ -98,16 +104,16 @@ type CheckedCall = { entry: SelectedEntry; repairs: string[] } | { dropped: Drop
 
 async function checkCall(
   call: { name: string; arguments: JsonObject },
-  { specs, run, schemaOf }: Required<Pick<ReadOptions, 'run' | 'schemaOf'>> & { specs: readonly ToolSpec[] },
+  { specs, run, schemaOf, rulesOf }: Required<Pick<ReadOptions, 'run' | 'schemaOf' | 'rulesOf'>> & { specs: readonly ToolSpec[] },
 ): Promise<CheckedCall> {
   const spec = specOf(call.name, specs);
   if (spec === undefined) return { dropped: { name: call.name.slice(0, 200), reason: damageInWords.unknown_name } };
   const repairs = spec.name === call.name ? [] : [`name: "${call.name.slice(0, 200)}" read as "${spec.name}"`];
   const schema = schemaOf(spec);
-  const { args, changes } = coerceArguments(call.arguments, schema);
-  const problems = await problemsOf(args, schema, run);
+  const fitted = fitArguments(call.arguments, schema, rulesOf(spec));
+  const problems = [...fitted.problems, ...(await problemsOf(fitted.args, schema, run))];
   if (problems.length > 0) return { entry: { type: 'faulty', spec, problems, isCut: false }, repairs };
-  return { entry: { type: 'fits', spec, args }, repairs: [...repairs, ...changes] };
+  return { entry: { type: 'fits', spec, args: fitted.args, given: call.arguments }, repairs: [...repairs, ...fitted.repairs] };
 }
 
 /** A call whose check is not finished goes on: the loop checks each call itself before it runs, and refuses it in words. */

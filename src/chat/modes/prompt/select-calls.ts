@@ -12,6 +12,7 @@ import { selectionForm } from './constrain-selection.ts';
 import { readSelection } from './read-selection.ts';
 import type { DroppedCall, ReadSelection, SelectedEntry } from './read-selection.ts';
 import { canonicalJson } from '../../tool-calls/canonical-json.ts';
+import type { FittingRules } from '../../tool-calls/fit-arguments.ts';
 import { demandMessage, repairMessage, selectionMessages } from './selection-prompt.ts';
 
 export interface SelectionRequest {
@@ -30,6 +31,7 @@ export interface SelectionRequest {
   isForced: boolean;
   /** What the arguments of a function are checked against, of which the model may have read only a part. */
   schemaOf: (spec: ToolSpec) => JsonObject;
+  rulesOf: (spec: ToolSpec) => FittingRules;
   caller: { readonly id: string };
   origin: ModelRequest['origin'];
   signal: AbortSignal;
@@ -39,7 +41,10 @@ export interface SelectionRequest {
 
 export interface ChosenCall {
   name: string;
+  /** Fitted to the schema of the function. */
   args: JsonObject;
+  /** As the model wrote them. */
+  given: JsonObject;
 }
 
 export interface Selection {
@@ -98,7 +103,7 @@ async function choose(request: SelectionRequest, log: SelectionLog): Promise<Sel
   const chosen = isMany ? await chooseNames(request, log) : request.offered;
   if (chosen.length === 0) return nothing;
   if (isMany && chosen.every((spec) => hasNoParameters(spec))) {
-    const calls = chosen.slice(0, request.maxCalls).map(({ name }) => ({ name, args: {} }));
+    const calls = chosen.slice(0, request.maxCalls).map(({ name }) => ({ name, args: {}, given: {} }));
     return { calls, refused: [] };
   }
   const specs = [...new Set(chosen)];
@@ -176,7 +181,11 @@ async function requestSelection(request: SelectionRequest, { purpose, messages, 
   const { text, isCut } = await collectText(task.backend, modelRequest, emit);
   // A call that the model merely repeats from a user, a page or a tool result must not run.
   const earlierTexts = request.messages.map((message) => textOf(message.content));
-  return { text, isCut, ...(await readSelection(text, specs, { isCut, run: request, schemaOf: request.schemaOf, earlierTexts })) };
+  return {
+    text,
+    isCut,
+    ...(await readSelection(text, specs, { isCut, run: request, schemaOf: request.schemaOf, rulesOf: request.rulesOf, earlierTexts })),
+  };
 }
 
 /** Empty when the request fails or its answer is truncated. */
@@ -222,7 +231,7 @@ function keyOf(entry: Extract<SelectedEntry, { type: 'fits' }>): string {
 
 function toSelection(entries: readonly SelectedEntry[]): Selection {
   return {
-    calls: entries.flatMap((entry) => (entry.type === 'fits' ? [{ name: entry.spec.name, args: entry.args }] : [])),
+    calls: entries.flatMap((entry) => (entry.type === 'fits' ? [{ name: entry.spec.name, args: entry.args, given: entry.given }] : [])),
     refused: entries.flatMap((entry) => {
       if (entry.type === 'fits') return [];
       return [{ name: entry.spec.name, reason: `Invalid arguments for '${entry.spec.name}': ${entry.problems.join('; ')}.` }];
@@ -236,5 +245,5 @@ const otherKeywords = ['oneOf', 'anyOf', 'allOf', 'patternProperties', '$ref'];
 function hasNoParameters({ parameters }: ToolSpec): boolean {
   const { properties, additionalProperties: more } = parameters;
   if (otherKeywords.some((keyword) => Object.hasOwn(parameters, keyword))) return false;
-  return more !== true && Object.keys(typeof properties === 'object' ? (properties ?? {}) : {}).length === 0;
+  return (more === undefined || more === false) && Object.keys(typeof properties === 'object' ? (properties ?? {}) : {}).length === 0;
 }

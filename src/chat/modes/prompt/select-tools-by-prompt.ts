@@ -11,6 +11,7 @@ import type { Tool, ToolOffer, ToolSpec } from '../../../core/tools/tool.ts';
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { appendToLastUser, inlineToolResults } from '../../results/inline-tool-results.ts';
 import { forcedChoiceIn } from '../../tool-choice/force-tool-choice.ts';
+import { rulesFor, strictRules } from '../../tool-calls/fit-arguments.ts';
 import { withModelHooks } from '../../hooks/hook-model.ts';
 import type { HookedRun } from '../../hooks/hook-model.ts';
 import type { DroppedCall } from './read-selection.ts';
@@ -57,7 +58,11 @@ export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
         const message = 'The request demands a call of a function, and the model chose none that can be made.';
         await emit([warningEvent({ code: 'tool_choice_not_honoured', message })]);
       }
-      const calls = selection.calls.map(({ name, args }) => ({ id: options.newCallId(), name, arguments: JSON.stringify(args) }));
+      const calls = selection.calls.map(({ name, args, given }) => {
+        // The loop fits the arguments of its own functions, and tells the model what it changed.
+        const isOwn = toolIn(options.offer, name) !== undefined;
+        return { id: options.newCallId(), name, arguments: JSON.stringify(isOwn ? given : args) };
+      });
       const reason = calls.length > 0 ? 'tool_calls' : 'stop';
       await emit([...calls.map((call) => ({ type: 'tool-call' as const, call })), { type: 'finish', reason }]);
     },
@@ -134,6 +139,10 @@ function selectionRequest(request: ModelRequest, options: SelectionOptions, emit
     maxCalls: isSingle ? 1 : limits.callsPerRound,
     isForced: forced !== undefined,
     schemaOf: (spec) => wholeParameters(toolIn(options.offer, spec.name) ?? { spec }),
+    rulesOf: (spec) => {
+      const tool = toolIn(options.offer, spec.name);
+      return tool === undefined ? strictRules : rulesFor(tool);
+    },
     caller: options.caller,
     origin: request.origin,
     signal: request.signal,

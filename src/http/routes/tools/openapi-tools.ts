@@ -47,7 +47,7 @@ export const openApiToolRoutes: FastifyPluginAsync<OpenApiToolRouteOptions> = as
     const { outcome } = invoked;
     const status = outcome.type === 'result' ? 200 : statusOfFailure(outcome.code);
     request.log.info({ tool: invoked.id, status, duration_ms: invoked.durationMs }, 'tool invoked');
-    const answer = outcome.type === 'result' ? bareResult(outcome) : toInvokedWire(invoked);
+    const answer = outcome.type === 'result' ? bareResult(outcome, invoked.notices) : toInvokedWire(invoked);
     return reply.code(status).type('application/json; charset=utf-8').send(JSON.stringify(answer));
   });
 };

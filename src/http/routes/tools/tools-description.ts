@@ -36,6 +36,10 @@ const recordedRequest = z
 const head = {
   id: z.string(),
   tool: z.string(),
+  warnings: z
+    .array(z.object({ code: z.literal('arguments_changed'), message: z.string() }))
+    .optional()
+    .describe('Arguments that were read under another name, or ignored.'),
   duration_ms: z.number(),
   requests: z.array(recordedRequest).optional().describe('Those of this call, where `record_requests` asks for them.'),
 };

@@ -120,8 +120,9 @@ function isCallersMistake(code: ToolErrorCode): boolean {
 }
 
 /** A call with its result, or with the error in its place. */
-export function toInvokedWire({ id, name, outcome, durationMs, connect }: InvokedFunction): JsonObject {
-  const head = { id, tool: name };
+export function toInvokedWire({ id, name, outcome, durationMs, notices, connect }: InvokedFunction): JsonObject {
+  const warnings = notices?.map((message) => ({ code: 'arguments_changed', message }));
+  const head = { id, tool: name, ...(warnings && { warnings }) };
   if (outcome.type === 'result') {
     const { value, isTruncated, files = [] } = outcome;
     return {

@@ -14,7 +14,7 @@ import { laterLimit } from '../../../shared/timer-limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { isSafeMethod } from '../../servers/server-rules.ts';
 import { addressOfCall, ArgumentError, buildRequest } from './build-request.ts';
-import type { CredentialSet, Operation } from '../operation.ts';
+import { takesNothing, type CredentialSet, type Operation } from '../operation.ts';
 import { readResponse } from './read-response.ts';
 
 /** Codes of a connection that was never made. */
@@ -74,6 +74,7 @@ export function createOpenApiTool({ operation, offeredName, label, server, conne
     kind: 'openapi',
     // RFC 9110 section 9.2: safe methods change nothing, and PUT and DELETE twice are as once.
     isReadOnly: isSafeMethod(operation.method),
+    takesNothing: takesNothing(operation),
     isIdempotent: ['GET', 'HEAD', 'PUT', 'DELETE'].includes(operation.method),
     ...withoutUndefined({ timeoutMs, maxResultBytes, gateways: operation.gateways }),
     addressOf: (args) => addressOfCall(operation, args, connection.baseUrlFor(operation)),

@@ -146,7 +146,7 @@ describe('a call in the text of a native answer', () => {
 
   test('reads arguments that need to be fitted, as for any call', async () => {
     const { events } = await run([says(json.replace('"UTC"', '7')), says('Noon.')]);
-    expect(eventsOf(events, 'tool.call')).toMatchObject([{ args: { zone: '7' } }]);
+    expect(eventsOf(events, 'tool.call')).toMatchObject([{ args: { zone: 7 }, repairs: ['zone: 7 read as "7"'] }]);
   });
 });
 

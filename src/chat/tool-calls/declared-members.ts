@@ -1,0 +1,291 @@
+import { findByPointer } from '../../shared/json-pointer.ts';
+import { isJsonObject, ownValue } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+
+/** What a schema declares of the members of an object and the items of a list, in all of its branches together. */
+export interface DeclaredMembers {
+  /** Declared by name. */
+  names(): readonly string[];
+  /** Whether a member is declared, by name or by pattern. */
+  has(name: string): boolean;
+  /** Further members are allowed: the schema says so, or declares none. */
+  isOpen: boolean;
+  schemaOf(name: string): JsonValue | undefined;
+  itemSchema(index: number): JsonValue | undefined;
+}
+
+export type MemberReader = (schema: JsonValue | undefined) => DeclaredMembers;
+
+/** Schemas and names that are read for one call; each takes below a microsecond. Beyond them, and below this depth, every object is open. */
+const maxSteps = 20_000;
+const maxDepth = 200;
+/** The most chained references; more mean a cycle. */
+const maxHops = 8;
+const conditions = ['if', 'then', 'else'];
+const dependencies = ['dependentSchemas', 'dependencies'];
+const compositions = new Set(['$ref', 'allOf', 'anyOf', 'oneOf', 'patternProperties', ...conditions, ...dependencies]);
+
+interface Reading extends DeclaredMembers {
+  /** An object may be a value of the schema. */
+  takesObjects: boolean;
+  /** The schema says that further members are allowed. */
+  allowsMore: boolean;
+  /** The schema of members that are not declared by name. */
+  others: JsonValue | undefined;
+  patterns: readonly string[];
+}
+
+const nothing: Reading = {
+  names: () => [],
+  has: () => false,
+  isOpen: false,
+  schemaOf: () => undefined,
+  itemSchema: () => undefined,
+  takesObjects: false,
+  allowsMore: false,
+  others: undefined,
+  patterns: [],
+};
+const anything: Reading = { ...nothing, isOpen: true, takesObjects: true, allowsMore: true };
+/** Of a schema that is being read: one that leads back to itself adds nothing to itself. */
+const pending: Reading = { ...nothing, takesObjects: true };
+
+/** Reads parts of the schema `root`, which has the definitions that references point to. */
+export function createMemberReader(root: JsonObject): MemberReader {
+  const known = new Map<JsonObject, Reading>();
+  let stepsLeft = maxSteps;
+  let depth = 0;
+  /** Set where a schema led back to one that is being read. */
+  let isPartial = false;
+
+  const targetOf = (stated: JsonValue | undefined): JsonValue | undefined => {
+    let schema = stated;
+    for (let hop = 0; hop < maxHops; hop += 1) {
+      const reference = isJsonObject(schema) ? ownValue(schema, '$ref') : undefined;
+      if (!isJsonObject(schema) || typeof reference !== 'string' || Object.keys(schema).length > 1) return schema;
+      schema = findByPointer(root, reference);
+    }
+    return undefined;
+  };
+
+  const read = (stated: JsonValue | undefined): Reading => {
+    const schema = targetOf(stated);
+    if (schema === false) return nothing;
+    if (!isJsonObject(schema)) return anything;
+    stepsLeft -= 1;
+    const before = known.get(schema);
+    isPartial ||= before === pending;
+    if (before !== undefined) return before;
+    if (stepsLeft <= 0 || depth > maxDepth) return anything;
+    known.set(schema, pending);
+    depth += 1;
+    const reading = Object.keys(schema).some((key) => compositions.has(key)) ? readComposed(schema) : readPlain(schema);
+    depth -= 1;
+    if (isPartial && depth > 0) known.delete(schema);
+    else known.set(schema, reading);
+    if (depth === 0) isPartial = false;
+    return reading;
+  };
+
+  const readComposed = (schema: JsonObject): Reading => {
+    const members = new ComposedMembers();
+    const seen = new Set<JsonObject>();
+    const addPart = (stated: JsonValue | undefined, isCondition: boolean): void => {
+      const part = targetOf(stated);
+      if (!isJsonObject(part) || seen.has(part)) return;
+      if (stepsLeft <= 0 || depth > maxDepth) return members.open();
+      seen.add(part);
+      depth += 1;
+      stepsLeft -= 1 + members.addPart(part, isCondition);
+      const reference = ownValue(part, '$ref');
+      const target = typeof reference === 'string' ? findByPointer(root, reference) : true;
+      if (target === undefined) members.open();
+      else addPart(target, isCondition);
+      for (const inner of listOf(part, 'allOf')) addPart(inner, isCondition);
+      for (const key of conditions) addPart(ownValue(part, key), true);
+      for (const inner of dependencies.flatMap((key) => valuesOf(part, key))) addPart(inner, true);
+      for (const key of ['anyOf', 'oneOf']) addBranches(listOf(part, key), isCondition);
+      depth -= 1;
+    };
+    const addBranches = (branches: readonly JsonValue[], isCondition: boolean): void => {
+      let takesObjects = branches.length === 0 || isCondition;
+      for (const branch of branches) {
+        if (stepsLeft <= 0) return members.open();
+        const reading = read(branch);
+        takesObjects ||= reading.takesObjects;
+        if (reading.takesObjects) stepsLeft -= members.addBranch(reading);
+      }
+      if (!takesObjects) members.refuseObjects();
+    };
+    addPart(schema, false);
+    return members.toReading();
+  };
+
+  return read;
+}
+
+/** Most schemas are like this, so nothing is copied. */
+function readPlain(schema: JsonObject): Reading {
+  const stated = ownValue(schema, 'properties');
+  const properties = isJsonObject(stated) ? stated : {};
+  const required = requiredNames(schema).filter((name) => !Object.hasOwn(properties, name));
+  const others = othersOf(schema);
+  const allowsMore = others !== undefined && others !== false;
+  const namesNothing = required.length === 0 && Object.keys(properties).length === 0;
+  const tuple = tupleOf(schema);
+  return {
+    names: () => [...Object.keys(properties), ...required],
+    has: (name) => Object.hasOwn(properties, name) || required.includes(name),
+    isOpen: allowsMore || (namesNothing && others !== false),
+    schemaOf: (name) => ownValue(properties, name) ?? (required.includes(name) ? undefined : others),
+    itemSchema: (index) => tuple[index] ?? furtherItems(schema),
+    takesObjects: takesObjects(schema),
+    allowsMore,
+    others,
+    patterns: [],
+  };
+}
+
+/** Gathers what a schema declares that is made of several. */
+class ComposedMembers {
+  readonly #named = new Map<string, Schemas>();
+  readonly #others = new Schemas();
+  readonly #items = new Schemas();
+  readonly #patterns = new Set<string>();
+  #takesObjects = true;
+  #declaresItself = false;
+  #isClosed = false;
+  #allowsMore = false;
+  #hasOpenBranch = false;
+
+  /** The keywords of a schema that holds in any case, or under a condition. Returns the number of names. */
+  addPart(schema: JsonObject, isCondition: boolean): number {
+    if (!isCondition && !takesObjects(schema)) this.#takesObjects = false;
+    const properties = ownValue(schema, 'properties');
+    const names = isJsonObject(properties) ? Object.keys(properties) : [];
+    const required = requiredNames(schema);
+    for (const name of names) this.#schemasOf(name).addPart(isJsonObject(properties) ? properties[name] : undefined);
+    for (const name of required) this.#schemasOf(name);
+    const patterns = ownValue(schema, 'patternProperties');
+    for (const pattern of isJsonObject(patterns) ? Object.keys(patterns) : []) this.#patterns.add(pattern);
+    for (const child of valuesOf(schema, 'patternProperties')) this.#others.addBranch(child);
+    const others = othersOf(schema);
+    if (others === false) this.#isClosed = true;
+    else if (others !== undefined) {
+      this.#allowsMore = true;
+      this.#others.addBranch(others);
+    }
+    this.#declaresItself ||= names.length > 0 || required.length > 0 || this.#patterns.size > 0;
+    for (const item of tupleOf(schema)) this.#items.addBranch(item);
+    this.#items.addPart(furtherItems(schema));
+    return names.length + required.length;
+  }
+
+  /** One of several schemas of which an object may have any. Returns the number of names. */
+  addBranch(branch: Reading): number {
+    const names = branch.names();
+    for (const name of names) this.#schemasOf(name).addBranch(branch.schemaOf(name));
+    for (const pattern of branch.patterns) this.#patterns.add(pattern);
+    this.#allowsMore ||= branch.allowsMore;
+    this.#hasOpenBranch ||= branch.isOpen;
+    this.#others.addBranch(branch.others);
+    this.#items.addBranch(branch.itemSchema(Infinity));
+    return names.length;
+  }
+
+  open(): void {
+    this.#allowsMore = true;
+  }
+
+  refuseObjects(): void {
+    this.#takesObjects = false;
+  }
+
+  toReading(): Reading {
+    const names = [...this.#named.keys()];
+    const patterns = [...this.#patterns];
+    const declaresNothing = names.length === 0 && patterns.length === 0;
+    const isOpenBranch = this.#hasOpenBranch && !this.#declaresItself;
+    return {
+      names: () => names,
+      has: (name) => this.#named.has(name) || patterns.some((pattern) => mayMatch(pattern, name)),
+      isOpen: this.#allowsMore || (!this.#isClosed && (declaresNothing || isOpenBranch)),
+      schemaOf: (name) => (this.#named.get(name) ?? this.#others).schema,
+      itemSchema: () => this.#items.schema,
+      takesObjects: this.#takesObjects,
+      allowsMore: this.#allowsMore,
+      others: this.#others.schema,
+      patterns,
+    };
+  }
+
+  #schemasOf(name: string): Schemas {
+    const known = this.#named.get(name) ?? new Schemas();
+    this.#named.set(name, known);
+    return known;
+  }
+}
+
+/** The schemas of one member: those that hold together, and those of which one holds. */
+class Schemas {
+  readonly #parts = new Set<JsonValue>();
+  readonly #branches = new Set<JsonValue>();
+  #joined: JsonObject | undefined;
+
+  addPart(schema: JsonValue | undefined): void {
+    if (schema !== undefined) this.#parts.add(schema);
+  }
+
+  addBranch(schema: JsonValue | undefined): void {
+    if (schema !== undefined) this.#branches.add(schema);
+  }
+
+  /** One schema that declares the same. The same object each time, because what is read of it is remembered. */
+  get schema(): JsonValue | undefined {
+    if (this.#parts.size + this.#branches.size < 2) return [...this.#parts, ...this.#branches][0];
+    this.#joined ??= { allOf: [...this.#parts], anyOf: [...this.#branches] };
+    return this.#joined;
+  }
+}
+
+/** Foreign patterns are not run here: a prefix is compared, and what else a pattern says is left to validation. */
+function mayMatch(pattern: string, name: string): boolean {
+  const prefix = /^\^([\w-]+)(?:\.\*\$?)?$/.exec(pattern)?.[1];
+  return prefix === undefined || name.startsWith(prefix);
+}
+
+function othersOf(schema: JsonObject): JsonValue | undefined {
+  return ownValue(schema, 'additionalProperties') ?? ownValue(schema, 'unevaluatedProperties');
+}
+
+function takesObjects(schema: JsonObject): boolean {
+  const { type, enum: choices, const: fixed } = schema;
+  if (type !== undefined && ![type].flat().includes('object')) return false;
+  if (Array.isArray(choices) && !choices.some((choice) => isJsonObject(choice))) return false;
+  return fixed === undefined || isJsonObject(fixed);
+}
+
+/** A list in `items` was the tuple of older drafts. */
+function tupleOf(schema: JsonObject): JsonValue[] {
+  const tuple = listOf(schema, 'prefixItems');
+  return tuple.length > 0 ? tuple : listOf(schema, 'items');
+}
+
+function furtherItems(schema: JsonObject): JsonValue | undefined {
+  const items = ownValue(schema, 'items');
+  return Array.isArray(items) ? ownValue(schema, 'additionalItems') : items;
+}
+
+function requiredNames(schema: JsonObject): string[] {
+  return listOf(schema, 'required').filter((name) => typeof name === 'string');
+}
+
+function listOf(schema: JsonObject, key: string): JsonValue[] {
+  const value = ownValue(schema, key);
+  return Array.isArray(value) ? value : [];
+}
+
+function valuesOf(schema: JsonObject, key: string): JsonValue[] {
+  const value = ownValue(schema, key);
+  return isJsonObject(value) ? Object.values(value).filter((child) => child !== undefined) : [];
+}

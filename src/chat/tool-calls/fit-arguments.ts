@@ -1,0 +1,76 @@
+import { isJsonObject } from '../../shared/json.ts';
+import type { Tool } from '../../core/tools/tool.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { coerceArguments } from './coerce-arguments.ts';
+import { parseSafely } from './coerce-scalar.ts';
+import { createMemberReader } from './declared-members.ts';
+import type { MemberReader } from './declared-members.ts';
+import { hasUnknownArguments, settleUnknownArguments } from './settle-unknown-arguments.ts';
+
+/** Arguments as they are sent, and what was done to those that were given. */
+export interface FittedArguments {
+  args: JsonObject;
+  /** One sentence per change, for the run's events. */
+  repairs: string[];
+  /** What the model has to know of them: names that were read as others, or ignored. */
+  notices: string[];
+  /** Why a call with these arguments must not run. They are not validated yet. */
+  problems: string[];
+}
+
+export interface FittingRules {
+  /** The function changes nothing: its calls run without arguments that it does not know. */
+  onlyReads: boolean;
+  /** As of a tool. */
+  takesNothing: boolean;
+}
+
+/** Of a function that may change something. */
+export const strictRules: FittingRules = { onlyReads: false, takesNothing: false };
+
+export function rulesFor({ isReadOnly = false, takesNothing = false }: Tool): FittingRules {
+  return { onlyReads: isReadOnly, takesNothing };
+}
+
+const closedSchema: JsonObject = { type: 'object', properties: {}, additionalProperties: false };
+
+/** Renamed members may hold texts that are objects, and so on. */
+const maxRounds = 3;
+/** Models that were trained on other forms of calls put the arguments into one of these. */
+const wrappers = ['parameters', 'arguments'];
+
+/** Fits a model's arguments to the schema of the function: their names, then their types. Defaults are filled in only after names are settled. */
+export function fitArguments(given: JsonObject, parameters: JsonObject, { onlyReads, takesNothing }: FittingRules): FittedArguments {
+  const schema = takesNothing ? closedSchema : parameters;
+  const read = createMemberReader(schema);
+  const { args: plain, wrapper } = unwrapped(given, schema, read);
+  const fitted: FittedArguments = { args: plain, repairs: [], notices: [], problems: [] };
+  if (wrapper !== undefined) {
+    fitted.repairs.push(`${wrapper}: what it holds was read as the arguments`);
+    fitted.notices.push(`The function has no argument '${wrapper}'; what it holds was read as the arguments.`);
+  }
+  for (let round = 0; round < maxRounds; round += 1) {
+    const coerced = coerceArguments(fitted.args, schema);
+    if (!hasUnknownArguments(coerced.args, schema, read))
+      return { ...fitted, args: coerced.args, repairs: [...fitted.repairs, ...coerced.changes] };
+    const { args, changes } = coerceArguments(fitted.args, schema, { fillsDefaults: false });
+    const { hasRenamed, ...settled } = settleUnknownArguments(args, schema, { read, onlyReads });
+    fitted.args = settled.args;
+    fitted.repairs.push(...changes, ...settled.repairs);
+    fitted.notices.push(...settled.notices);
+    fitted.problems.push(...settled.problems);
+    if (!hasRenamed) break;
+  }
+  const { args, changes } = coerceArguments(fitted.args, schema);
+  return { ...fitted, args, repairs: [...fitted.repairs, ...changes] };
+}
+
+/** The arguments within `{"parameters": {…}}`, where the function declares no such name and allows no further ones. */
+function unwrapped(given: JsonObject, schema: JsonObject, read: MemberReader): { args: JsonObject; wrapper?: string } {
+  const [wrapper, another] = Object.keys(given);
+  if (wrapper === undefined || another !== undefined || !wrappers.includes(wrapper)) return { args: given };
+  const declared = read(schema);
+  const value = given[wrapper];
+  const inner = typeof value === 'string' ? parseSafely(value) : value;
+  return declared.isOpen || declared.has(wrapper) || !isJsonObject(inner) ? { args: given } : { args: inner, wrapper };
+}

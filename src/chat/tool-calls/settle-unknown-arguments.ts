@@ -1,0 +1,160 @@
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { nearestWord } from '../../shared/nearest-word.ts';
+import type { DeclaredMembers, MemberReader } from './declared-members.ts';
+
+/** Arguments in which every member is declared or allowed. Each list has one sentence per change. */
+export interface SettledArguments {
+  args: JsonObject;
+  /** A renamed member may need coercion, so its value was not looked at yet. */
+  hasRenamed: boolean;
+  /** For the run's events. */
+  repairs: string[];
+  /** For the model: what was renamed or ignored. */
+  notices: string[];
+  /** Why the call must not run. */
+  problems: string[];
+}
+
+/** Limits the sentences and the names in them: arguments may have tens of thousands of members. */
+const maxSentences = 10;
+const shownNames = 40;
+const shownCharacters = 80;
+
+interface Settling extends Omit<SettledArguments, 'args'> {
+  read: MemberReader;
+  /** The call changes nothing, so it runs without what it does not know. */
+  onlyReads: boolean;
+  path: (string | number)[];
+}
+
+/**
+ * Applies the rule for unknown arguments to an object and everything within it. A name that equals exactly one unset declared name, apart from case, `_`
+ * and `-`, is that one. With every declared name given, others are left out. Otherwise a call that only reads runs without them, and any other has a
+ * problem.
+ */
+export function settleUnknownArguments(
+  args: JsonObject,
+  schema: JsonObject,
+  { read, onlyReads }: { read: MemberReader; onlyReads: boolean },
+): SettledArguments {
+  const settling: Settling = { hasRenamed: false, repairs: [], notices: [], problems: [], read, onlyReads, path: [] };
+  const settled = settleObject(args, read(schema), settling);
+  const { hasRenamed, repairs, notices, problems } = settling;
+  return { args: settled, hasRenamed, repairs, notices, problems };
+}
+
+/** Whether there is any unknown member, at any depth. Most calls have none. */
+export function hasUnknownArguments(value: JsonValue | undefined, schema: JsonValue | undefined, read: MemberReader): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const declared = read(schema);
+  if (Array.isArray(value)) return value.some((item, index) => hasUnknownArguments(item, declared.itemSchema(index), read));
+  return Object.keys(value).some(
+    (name) => (!declared.isOpen && !declared.has(name)) || hasUnknownArguments(value[name], declared.schemaOf(name), read),
+  );
+}
+
+function settleValue(value: JsonValue, schema: JsonValue | undefined, settling: Settling): JsonValue {
+  if (typeof value !== 'object' || value === null) return value;
+  const declared = settling.read(schema);
+  if (!Array.isArray(value)) return settleObject(value, declared, settling);
+  return value.map((item, index) => settleMember(item, { step: index, schema: declared.itemSchema(index) }, settling));
+}
+
+function settleMember(
+  value: JsonValue,
+  { step, schema }: { step: string | number; schema: JsonValue | undefined },
+  settling: Settling,
+): JsonValue {
+  settling.path.push(step);
+  const settled = settleValue(value, schema, settling);
+  settling.path.pop();
+  return settled;
+}
+
+function settleObject(value: JsonObject, declared: DeclaredMembers, settling: Settling): JsonObject {
+  const unknown = declared.isOpen ? [] : Object.keys(value).filter((name) => !declared.has(name));
+  const renamed = unknown.length === 0 ? new Map<string, string>() : findRenamed(unknown, value, declared);
+  const ignored = unknown.filter((name) => !renamed.has(name));
+  if (ignored.length > 0) judge(ignored, { value, renamed, declared }, settling);
+  const left = new Set(ignored);
+  const entries: [string, JsonValue][] = [];
+  for (const [name, child] of Object.entries(value)) {
+    if (child === undefined || left.has(name)) continue;
+    const meant = renamed.get(name);
+    if (meant === undefined) entries.push([name, settleMember(child, { step: name, schema: declared.schemaOf(name) }, settling)]);
+    else {
+      entries.push([meant, child]);
+      settling.hasRenamed = true;
+      const place = placeOf(name, settling);
+      tell(settling.repairs, `${place}: read as ${meant}`);
+      tell(settling.notices, `The argument '${place}' was read as '${meant}'.`);
+    }
+  }
+  return Object.fromEntries(entries);
+}
+
+/** Two names for one are no name for it. */
+function findRenamed(unknown: readonly string[], value: JsonObject, declared: DeclaredMembers): Map<string, string> {
+  const unset = Map.groupBy(
+    declared.names().filter((name) => !Object.hasOwn(value, name)),
+    plain,
+  );
+  const written = Map.groupBy(unknown, plain);
+  return new Map(
+    unknown.flatMap((name): [string, string][] => {
+      const [meant, another] = unset.get(plain(name)) ?? [];
+      return meant !== undefined && another === undefined && written.get(plain(name))?.length === 1 ? [[name, meant]] : [];
+    }),
+  );
+}
+
+function plain(name: string): string {
+  return name.toLowerCase().replaceAll(/[_-]/g, '');
+}
+
+interface Judged {
+  value: JsonObject;
+  renamed: ReadonlyMap<string, string>;
+  declared: DeclaredMembers;
+}
+
+/** Whether the call may run without these members. */
+function judge(ignored: readonly string[], { value, renamed, declared }: Judged, settling: Settling): void {
+  const names = declared.names();
+  const given = new Set([...Object.keys(value), ...renamed.values()]);
+  const isWhole = names.every((name) => given.has(name));
+  const places = ignored.slice(0, maxSentences).map((name) => ({ name, place: placeOf(name, settling) }));
+  if (isWhole || settling.onlyReads) {
+    for (const { place } of places) tell(settling.repairs, `${place}: unknown argument left out`);
+    const known = names.length === 0 ? 'It takes none.' : `Known: ${listed(names)}.`;
+    tell(settling.notices, `Ignored because unknown: ${listed(places.map(({ place }) => place))}. ${known}`);
+    return;
+  }
+  // Looking for the nearest of many names takes milliseconds.
+  if (settling.problems.length >= maxSentences) return;
+  for (const { name, place } of places)
+    tell(settling.problems, `${place}: is not an argument of this function, the nearest is '${shown(nearestWord(name, names).word)}'`);
+  const within = settling.path.length === 0 ? '' : ` in '${written(settling.path)}'`;
+  settling.problems.push(`known arguments${within}: ${listed(names)}`);
+}
+
+function tell(sentences: string[], sentence: string): void {
+  if (sentences.length < maxSentences) sentences.push(sentence);
+}
+
+function listed(names: readonly string[]): string {
+  const more = names.length > shownNames ? ` and ${names.length - shownNames} more` : '';
+  return `${names.slice(0, shownNames).map(shown).join(', ')}${more}`;
+}
+
+function placeOf(name: string, { path }: Settling): string {
+  return written([...path, name]);
+}
+
+function written(path: Settling['path']): string {
+  return path.map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index === 0 ? '' : '.'}${shown(step)}`)).join('');
+}
+
+function shown(name: string): string {
+  return name.length > shownCharacters ? `${name.slice(0, shownCharacters)}…` : name;
+}
