@@ -1,5 +1,6 @@
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { alignValues } from './align-values.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from './plain-text.ts';
 
 export { descriptionCharacters, hasWords, shortened };
@@ -137,10 +138,10 @@ export function allowsNull(schema: JsonValue | undefined): boolean {
 
 /**
  * Adds what the schema implies, because providers insist on it: the type of what has properties, items or choices, and items for
- * every array. Drops a null default that its own type refuses.
+ * every array. Brings values to the stated type, and drops a null default that its own type refuses.
  */
 export function completed(schema: JsonObject): JsonObject {
-  const result = { ...schema };
+  const result = { ...alignValues(schema) };
   result['type'] ??= impliedType(result);
   if (result['type'] === undefined) delete result['type'];
   const stated = Array.isArray(result['type']) ? result['type'] : [result['type']];
