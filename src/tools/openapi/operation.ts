@@ -52,6 +52,8 @@ export interface BodyPlan {
   argument?: string;
   /** Absent: JSON. `text` and `file` are whole bodies. */
   format?: 'form' | 'multipart' | 'text' | 'file';
+  /** Arguments that have no binding are members too, all in this way. Absent: there are none. */
+  further?: Pick<ArgumentBinding, 'style' | 'explode' | 'part'>;
   /** Other media types with members of their own: the first whose members include all that a call gives is sent. */
   alternatives?: BodyAlternative[];
 }

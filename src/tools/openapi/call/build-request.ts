@@ -24,7 +24,7 @@ const accept = 'application/json, text/*;q=0.9, */*;q=0.8';
 export function buildRequest(operation: Operation, args: JsonObject, baseUrl: string): PreparedRequest {
   const chosen = bodyPlanFor(operation, args);
   const bindings = [...operation.bindings.filter((binding) => binding.in !== 'body'), ...(chosen?.bindings ?? [])];
-  const values = bindings.flatMap((binding) => valueFor(binding, operation, args));
+  const values = [...bindings.flatMap((binding) => valueFor(binding, operation, args)), ...furtherValues(chosen, operation, args)];
   const url = buildUrl(operation, values, baseUrl);
   const headers = buildHeaders(values);
   const body = buildBody(chosen?.plan, values);
@@ -54,7 +54,11 @@ function bodyPlanFor({ body, bindings }: Operation, args: JsonObject): BodyAlter
   const types = [first, ...alternatives];
   const isGiven = ({ argument }: ArgumentBinding): boolean => (ownValue(args, argument) ?? null) !== null;
   const given = new Set(types.flatMap((type) => type.bindings.filter(isGiven)).map(({ argument }) => argument));
-  const taking = types.filter((type) => [...given].every((name) => type.bindings.some(({ argument }) => argument === name)));
+  const hasFurther = furtherNames({ body, bindings }, args).length > 0;
+  const taking = types.filter(
+    ({ plan, bindings: own }) =>
+      [...given].every((name) => own.some(({ argument }) => argument === name)) && (!hasFurther || plan.further !== undefined),
+  );
   const groups = types.map((type) => type.bindings.map(({ argument }) => argument).join(', ')).join('; or ');
   if (taking.length === 0)
     throw new ArgumentError(`${[...given].join(', ')}: cannot be sent together; give arguments of one of these: ${groups}`);
@@ -75,6 +79,27 @@ function valueFor(binding: ArgumentBinding, operation: Operation, args: JsonObje
   const mayBeMissing = binding.in === 'body' && operation.body?.kind === 'properties';
   if (binding.isRequired && !mayBeMissing) throw new ArgumentError(`${binding.argument}: is required`);
   return [];
+}
+
+/** Arguments without a binding, which are members of a body that allows such. */
+function furtherNames({ body, bindings }: Pick<Operation, 'body' | 'bindings'>, args: JsonObject): string[] {
+  const all = [...bindings, ...(body?.alternatives ?? []).flatMap((type) => type.bindings)];
+  const bound = new Set(all.map(({ argument }) => argument));
+  return Object.keys(args).filter((name) => !bound.has(name));
+}
+
+/** @throws ArgumentError for the name of a member that another argument stands for */
+function furtherValues(chosen: BodyAlternative | undefined, operation: Operation, args: JsonObject): BoundValue[] {
+  if (chosen?.plan.further === undefined) return [];
+  const { further } = chosen.plan;
+  const { parameters } = operation.spec;
+  return furtherNames(operation, args).flatMap((name): BoundValue[] => {
+    const value = ownValue(args, name);
+    const same = chosen.bindings.find((binding) => binding.name === name);
+    if (same !== undefined) throw new ArgumentError(`${name}: is given as '${same.argument}'`);
+    if (value === undefined || (value === null && !takesNull(ownValue(parameters, 'additionalProperties'), parameters))) return [];
+    return [{ binding: { ...further, argument: name, in: 'body', name, isRequired: false }, value }];
+  });
 }
 
 /** References to references; more of them are a circle. */

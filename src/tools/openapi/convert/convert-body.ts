@@ -7,12 +7,15 @@ import { essenceOf, familyOf, formType, isRange, multipartType, preferredTypes }
 import { OmittedOperation, type BodyPlan } from '../operation.ts';
 import { fileSchema, hasFile, isFileSchema, planFormFields } from './plan-form-fields.ts';
 import { followReferences, referenceOf } from '../load/resolve-references.ts';
+import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { allowsNull, describedAs, hasWords, shortened, withNull } from './schema-keywords.ts';
 
 /** The body of an operation, and the arguments that make it. For a whole body there is one argument. */
 export interface PlannedBody {
   plan: Omit<BodyPlan, 'argument'>;
   arguments: PlannedArgument[];
+  /** The schema of members beside the declared ones, where the body allows them. */
+  additional?: JsonValue;
   /** Other media types of the same body whose members are not all among these. */
   alternatives: PlannedType[];
 }
@@ -74,7 +77,8 @@ function planAlternatives(first: PlannedType, types: readonly string[], context:
   for (const type of types) {
     if (alternatives.length >= maxAlternatives) break;
     const read = readType(type, context);
-    if (Object.keys(read.properties ?? {}).every((name) => known.has(name))) continue;
+    const addsNone = first.additional !== undefined || additionalOf(read.root) === undefined;
+    if (addsNone && Object.keys(read.properties ?? {}).every((name) => known.has(name))) continue;
     const planned = planType(type, read);
     if (planned?.plan.kind !== 'properties') continue;
     alternatives.push(planned);
@@ -137,7 +141,17 @@ function planJson(mediaType: string, context: TypeContext): PlannedType {
   if (properties === undefined) return planWhole({ mediaType, kind: 'whole', isRequired }, root, context);
   const planned = planProperties(properties, root, isRequired);
   const isPatch = essenceOf(mediaType) === 'application/merge-patch+json';
-  return { plan: { mediaType, kind: 'properties', isRequired }, arguments: isPatch ? planned.map(removable) : planned };
+  const additional = additionalOf(root);
+  return {
+    plan: { mediaType, kind: 'properties', isRequired, ...(additional !== undefined && { further: {} }) },
+    arguments: isPatch ? planned.map(removable) : planned,
+    ...(additional !== undefined && { additional }),
+  };
+}
+
+/** The schema of further members; undefined where they are not allowed in so many words: few bodies forbid them, and few take any. */
+function additionalOf({ additionalProperties: additional }: JsonObject): JsonValue | undefined {
+  return additional === false ? undefined : additional;
 }
 
 /** In a merge patch null takes a member away (RFC 7396 section 1), whatever the schema of the whole says. */
@@ -149,8 +163,15 @@ function planForm(format: 'form' | 'multipart', context: TypeContext): PlannedTy
   const { isRequired, properties, root, encoding } = context;
   const mediaType = format === 'form' ? formType : multipartType;
   if (properties === undefined) return planWhole({ mediaType, kind: 'whole', isRequired, format }, { ...root, type: 'object' }, context);
-  const fields = planFormFields(planProperties(properties, root, isRequired), encoding, format === 'multipart');
-  return { plan: { mediaType, kind: 'properties', isRequired, format }, arguments: fields };
+  const isMultipart = format === 'multipart';
+  const fields = planFormFields(planProperties(properties, root, isRequired), encoding, isMultipart);
+  const plan = { mediaType, kind: 'properties' as const, isRequired, format };
+  const additional = additionalOf(root);
+  if (additional === undefined) return { plan, arguments: fields };
+  const any: PlannedArgument = { in: 'body', name: '', isRequired: false, schema: isJsonObject(additional) ? additional : {} };
+  const [{ schema, style, explode, part } = any] = planFormFields([any], undefined, isMultipart);
+  const further = withoutUndefined({ style, explode, part });
+  return { plan: { ...plan, further }, arguments: fields, additional: isJsonObject(additional) ? schema : additional };
 }
 
 function planText(type: string, context: TypeContext): PlannedType {

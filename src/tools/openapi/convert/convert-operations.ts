@@ -250,7 +250,10 @@ function convertWith(entry: ListedOperation, context: ConversionContext, adapter
       choices: bodyChoices(bindings, alternatives),
       spend,
     }),
-    parameters: toParameters(named.map((argument) => asOneOfAll(argument, body))),
+    parameters: toParameters(
+      named.map((argument) => asOneOfAll(argument, body)),
+      additionalOf(body),
+    ),
     ...(tags.length > 0 && { tags }),
     ...(gateways.length > 0 && { gateways }),
     ...withoutUndefined({ serverPath, security: security.alternativesFor(operation) }),
@@ -333,7 +336,15 @@ function toBodyPlan(
 }
 
 /** `required` is always there: some servers of models refuse a function without it. */
-function toParameters(named: readonly (ArgumentBinding & { schema: JsonObject })[]): JsonObject {
+function toParameters(named: readonly (ArgumentBinding & { schema: JsonObject })[], additional: JsonValue | undefined): JsonObject {
   const properties = Object.fromEntries(named.map(({ argument, schema }) => [argument, schema]));
-  return { type: 'object', properties, required: named.filter(({ isRequired }) => isRequired).map(({ argument }) => argument) };
+  const required = named.filter(({ isRequired }) => isRequired).map(({ argument }) => argument);
+  return { type: 'object', properties, required, ...(additional !== undefined && { additionalProperties: additional }) };
+}
+
+/** What further members may be in one of the media types: one schema for all of them, or anything. */
+function additionalOf(body: PlannedBody | undefined): JsonValue | undefined {
+  const stated = (body === undefined ? [] : [body, ...body.alternatives]).flatMap(({ additional }) => additional ?? []);
+  const [first] = stated;
+  return stated.every((schema) => JSON.stringify(schema) === JSON.stringify(first)) ? first : true;
 }
