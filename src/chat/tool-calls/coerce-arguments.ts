@@ -127,7 +127,10 @@ function coerceValue(value: JsonValue, stated: JsonValue, walk: Walk): JsonValue
   const plain = typeof value === 'string' ? asChoice(fromText(value, schema), schema, walk.budget) : fromScalar(value, schema);
   const fitted = walk.isUnwrapped === true ? plain : wrapped(plain, schema);
   if (fitted !== value) note(walk, () => `${shown(value)} read as ${shown(fitted)}`);
-  if (isJsonObject(fitted)) return coerceObject(fitted, branchFor(fitted, schema, walk), inner);
+  if (isJsonObject(fitted)) {
+    const coerced = coerceObject(fitted, branchFor(fitted, schema, walk), inner);
+    return coerceObject(coerced, kindOf(coerced, schema, walk), inner);
+  }
   const items = ownValue(schema, 'items');
   if (!Array.isArray(fitted) || items === undefined) return fitted;
   let isChanged = false;
@@ -182,14 +185,26 @@ function branchFor(value: JsonObject, schema: JsonObject, walk: Walk): JsonObjec
   return fitting.length === 1 && isJsonObject(only) ? only : schema;
 }
 
-function constantsFit(value: JsonObject, branch: JsonObject, budget: Walk['budget']): boolean {
+/** Beside properties of its own: the alternative that a value selects by its constants and choices; nothing if that is not certain. */
+function kindOf(value: JsonObject, schema: JsonObject, { root, budget }: Walk): JsonObject {
+  if (!Object.hasOwn(schema, 'properties') || budget.stepsLeft <= 0) return {};
+  const stated = [ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf') ?? []].flat();
+  budget.stepsLeft -= stated.length;
+  const kinds = stated.map((branch) => resolved(branch, root)).filter(isJsonObject);
+  const [only, ...others] = kinds.filter((kind) => constantsFit(value, kind, budget, ['const', 'enum']));
+  return others.length === 0 ? (only ?? {}) : {};
+}
+
+function constantsFit(value: JsonObject, branch: JsonObject, budget: Walk['budget'], keywords: readonly string[] = ['const']): boolean {
   const properties = ownValue(branch, 'properties');
   if (!isJsonObject(properties)) return false;
   for (const name in properties) {
     budget.stepsLeft -= 1;
     if (budget.stepsLeft <= 0) return false;
     const property = properties[name];
-    if (isJsonObject(property) && Object.hasOwn(property, 'const') && property['const'] !== ownValue(value, name)) return false;
+    const given = ownValue(value, name);
+    if (!isJsonObject(property)) continue;
+    for (const keyword of keywords) if (Object.hasOwn(property, keyword) && ![property[keyword]].flat().includes(given)) return false;
   }
   return true;
 }

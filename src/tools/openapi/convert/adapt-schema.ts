@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { BudgetSpent, spendFrom, spendOnNames, spendOnValue, textCost, type ConversionBudget, type Spend } from './conversion-budget.ts';
 import { createNameChooser, rememberName } from './component-names.ts';
+import type { KindFinder, Kinds } from './discriminator-kinds.ts';
 import type { RecursionFinder } from './find-recursion.ts';
 import { joinSchemas, mergeSchemas } from './merge-schemas.ts';
 import { choiceTags, tagFitting } from './name-choices.ts';
@@ -31,6 +32,7 @@ export class SchemaTooLarge extends OmittedOperation {}
 /** What all functions of a document share. */
 export interface SharedAdaptation {
   budget: ConversionBudget;
+  kinds: KindFinder;
   /** By reference: hundreds of functions use the same few schemas. Only schemas without definitions, which belong to one function. */
   inlined: Map<string, InlinedSchema>;
   /** By reference: definitions of recursive schemas, for functions in which what they refer to has the same names. */
@@ -99,6 +101,8 @@ const outermost: Place = { around: [], depth: 0 };
 export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
   const { shared, problems, hide = (name: string) => name } = options;
   const spend = spendFrom(shared.budget);
+  /** Bases whose kinds were written. A kind may hold its base again, which the document does not show by a reference. */
+  const bases = new Set<string>();
   const definitions: JsonObject = {};
   const names = new Map<string, string>();
   const freeName = createNameChooser();
@@ -128,7 +132,8 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
       return schema === false ? { not: {} } : {};
     }
     const reference = referenceOf(schema);
-    const isPointer = reference !== undefined && (options.keepsReferences || options.isRecursive(reference));
+    const isPointer =
+      reference !== undefined && (options.keepsReferences || options.isRecursive(reference) || place.around.includes(reference));
     return isPointer ? pointTo(reference, schema, place.depth) : adaptWhole(schema, place);
   };
 
@@ -246,6 +251,9 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
 
   const adaptOwn = (schema: JsonObject, position: Position): JsonObject => {
     spendOnKeywords(schema, spend);
+    const kinds = shared.kinds.find(schema, position.opened);
+    const base = position.opened.at(-1);
+    if (kinds !== undefined && base !== undefined) bases.add(base);
     let result: JsonObject = { ...plainKeywords(schema), ...adaptParts(schema, inside(position)) };
     for (const key of ['not', 'if', 'then', 'else']) {
       const branch = isJsonObject(ownValue(schema, key)) ? adaptBranch(schema[key], position) : undefined;
@@ -267,6 +275,14 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
       if (only !== undefined) together.push(only);
       else choices.push(known);
     }
+    if (kinds !== undefined) {
+      // The members of its kinds are none of its own.
+      delete result['additionalProperties'];
+      if (kinds.isTooMany) result['additionalProperties'] = true;
+      const [only, ...others] = adaptKinds(kinds, position);
+      if (others.length === 0) together.push(only);
+      else if (only !== undefined) choices.push([only, ...others]);
+    }
     const [first, second] = choices;
     if (first !== undefined) result['anyOf'] = first;
     if (second !== undefined) together.push({ anyOf: second });
@@ -285,8 +301,33 @@ export function createSchemaAdapter(options: AdapterOptions): SchemaAdapter {
     return isKept || position.around.includes(reference) ? pointTo(reference, branch, inner.depth) : adaptHere(branch, inner);
   };
 
+  /** Written in what they add to their base. One that cannot be written costs itself alone. */
+  const adaptKinds = ({ members, base }: Kinds, position: Position): JsonObject[] => {
+    const adapted = base === undefined ? [] : [base];
+    for (const [reference, tag] of members) {
+      const kind = adaptKind(reference, position);
+      if (kind === undefined) continue;
+      // What closes a kind would forbid the members of its base here.
+      const { additionalProperties: more, ...opened } = kind;
+      const open = more === false ? opened : kind;
+      adapted.push(tag === undefined ? open : joinSchemas(open, tag, spend));
+    }
+    return adapted;
+  };
+
+  const adaptKind = (reference: string, position: Position): JsonObject | undefined => {
+    if (options.keepsReferences) return pointTo(reference, {}, position.depth + 1);
+    try {
+      return adaptBranch({ $ref: reference }, position, true);
+    } catch (error) {
+      if (error instanceof SchemaTooLarge || error instanceof BudgetSpent || !(error instanceof OmittedOperation)) throw error;
+      return undefined;
+    }
+  };
+
   const inside = ({ opened, around, depth }: Position): Place => {
-    const recursive = opened.filter((reference) => !around.includes(reference) && options.isRecursive(reference));
+    const isRepeated = (reference: string): boolean => options.isRecursive(reference) || bases.has(reference);
+    const recursive = opened.filter((reference) => !around.includes(reference) && isRepeated(reference));
     spend(opened.length + around.length);
     return { around: recursive.length === 0 ? around : [...around, ...recursive], depth: depth + 1 };
   };

@@ -21,6 +21,7 @@ import {
   type Spend,
 } from './conversion-budget.ts';
 import { describeOperation } from './describe-operation.ts';
+import { createKindFinder } from './discriminator-kinds.ts';
 import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
 import { definitionsIn, openDefinition } from './gather-definitions.ts';
 import { nameArguments } from './name-arguments.ts';
@@ -95,7 +96,8 @@ export function packOperations(document: JsonObject, options: ConversionOptions 
   const { budget = createRegisteredBudget(), mask = createSecretMask([]), gatewayId = '' } = options;
   const spend = spendFrom(budget);
   const { listed, omitted } = listOperations(document, spend);
-  const shared: SharedAdaptation = { budget, inlined: new Map(), recursive: new Map(), leastNodes: new Map() };
+  const kinds = createKindFinder(document, spend);
+  const shared: SharedAdaptation = { budget, kinds, inlined: new Map(), recursive: new Map(), leastNodes: new Map() };
   const isRecursive = createRecursionFinder(document, budget);
   const packer = createSchemaPacker(budget);
   const context: ConversionContext = {

@@ -53,9 +53,13 @@ interface Branch {
   property: string;
 }
 
-function saysItself({ document, reference, property }: Branch, spend: Spend): boolean {
+/** Whether a schema, or a part that it has beside its base, says what the value of the property is. */
+export function saysItself({ document, reference, property }: Branch, spend: Spend): boolean {
   const target = resolveReference(document, reference, spend);
-  const properties = isJsonObject(target) ? ownValue(target, 'properties') : undefined;
-  const own = isJsonObject(properties) ? ownValue(properties, property) : undefined;
-  return isJsonObject(own) && ['const', 'enum', '$ref', 'allOf'].some((word) => own[word] !== undefined);
+  if (!isJsonObject(target)) return false;
+  return [target, ...listOf(target, 'allOf').filter(isJsonObject)].some((part) => {
+    const properties = ownValue(part, 'properties');
+    const own = isJsonObject(properties) ? ownValue(properties, property) : undefined;
+    return isJsonObject(own) && ['const', 'enum', '$ref', 'allOf'].some((word) => own[word] !== undefined);
+  });
 }

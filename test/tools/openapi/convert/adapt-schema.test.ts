@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../../src/shared/json.ts';
 import { createSchemaAdapter, SchemaTooLarge } from '../../../../src/tools/openapi/convert/adapt-schema.ts';
 import { convertOperations } from '../../../../src/tools/openapi/convert/convert-operations.ts';
 import { createRegisteredBudget } from '../../../../src/tools/openapi/convert/conversion-budget.ts';
+import { createKindFinder } from '../../../../src/tools/openapi/convert/discriminator-kinds.ts';
 import { createRecursionFinder } from '../../../../src/tools/openapi/convert/find-recursion.ts';
 import { OmittedOperation } from '../../../../src/tools/openapi/operation.ts';
 
@@ -20,7 +21,13 @@ function adapted(
     isRecursive,
     keepsReferences: false,
     maxNodes: 1_000,
-    shared: { budget, inlined: new Map(), recursive: new Map(), leastNodes: new Map() },
+    shared: {
+      budget,
+      kinds: createKindFinder(document, () => undefined),
+      inlined: new Map(),
+      recursive: new Map(),
+      leastNodes: new Map(),
+    },
     ...overrides,
   });
   const result = adapter.adapt(schema);
