@@ -178,7 +178,7 @@ function branchFor(value: JsonObject, schema: JsonObject, walk: Walk): JsonObjec
   const stated = [ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf')].flat();
   budget.stepsLeft -= stated.length;
   const branches = stated.map((branch) => resolved(branch, root)).filter((branch) => isJsonObject(branch) && allowsType(branch, 'object'));
-  const fitting = branches.filter((branch) => isJsonObject(branch) && constantsFit(value, branch, budget));
+  const fitting = branches.filter((branch) => isJsonObject(branch) && constantsFit(value, branch, walk));
   const [only] = fitting;
   // A value that already matches an alternative belongs to it.
   if (stated.some((branch) => branch !== undefined && fits(value, branch, walk))) return schema;
@@ -191,11 +191,15 @@ function kindOf(value: JsonObject, schema: JsonObject, { root, budget }: Walk): 
   const stated = [ownValue(schema, 'anyOf') ?? ownValue(schema, 'oneOf') ?? []].flat();
   budget.stepsLeft -= stated.length;
   const kinds = stated.map((branch) => resolved(branch, root)).filter(isJsonObject);
-  const [only, ...others] = kinds.filter((kind) => constantsFit(value, kind, budget, ['const', 'enum']));
+  const [only, ...others] = kinds.filter((kind) => constantsFit(value, kind, { budget, keywords: ['const', 'enum'] }));
   return others.length === 0 ? (only ?? {}) : {};
 }
 
-function constantsFit(value: JsonObject, branch: JsonObject, budget: Walk['budget'], keywords: readonly string[] = ['const']): boolean {
+function constantsFit(
+  value: JsonObject,
+  branch: JsonObject,
+  { budget, keywords = ['const'] }: Pick<Walk, 'budget'> & { keywords?: readonly string[] },
+): boolean {
   const properties = ownValue(branch, 'properties');
   if (!isJsonObject(properties)) return false;
   for (const name in properties) {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { fitArguments, strictRules } from '../../../../src/chat/tool-calls/fit-arguments.ts';
 import { compileSchema } from '../../../../src/validation/compile-schema.ts';
@@ -33,9 +34,8 @@ function parametersOf(schemas: JsonObject, schema: JsonObject = ref('Pet')): Jso
 function objectionsTo(parameters: JsonObject, body: JsonObject, argument = 'body'): string[] {
   const given = argument === '' ? body : { [argument]: body };
   const { args, problems } = fitArguments(given, parameters, strictRules);
-  const errors = [...problems, ...(compileSchema(parameters)?.(args) ?? ['not compiled'])];
-  if (errors.length === 0) expect(args).toEqual(given);
-  return errors;
+  const changes = isDeepStrictEqual(args, given) ? [] : [`sent as ${JSON.stringify(args)}`];
+  return [...problems, ...(compileSchema(parameters)?.(args) ?? ['not compiled']), ...changes];
 }
 
 describe('the kinds of a base with a discriminator', () => {
