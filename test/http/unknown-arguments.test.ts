@@ -3,7 +3,10 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
 import { calls, says } from '../_support/scripted-model.ts';
+import { functionModule } from '../_support/tools-folder.ts';
+import { httpPeer, textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
 import { askPlainly, bankGateway, call, decide, lastResults } from './approval-fixture.ts';
+import { functionGateway } from '../requirements/function-gateway.ts';
 import { gatewayOf, selects, serverOf } from '../requirements/gateway.ts';
 import type { Gateway } from '../requirements/gateway.ts';
 
@@ -130,4 +133,55 @@ test('arguments with an unknown name are no decision on a call, and can be corre
   ]);
   expect((await decide(gateway, asked, { arguments: { amount: 3 } })).statusCode).toBe(200);
   expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":3}']);
+});
+
+describe('functions of every kind are held to the rule', () => {
+  const inputSchema = {
+    type: 'object' as const,
+    properties: { filter: { type: 'object', properties: { before: { type: 'string' }, author: { type: 'string' } } } },
+  };
+
+  async function peerGateway() {
+    const tools = [
+      toolOf('purge', { inputSchema }),
+      toolOf('look', { inputSchema, annotations: { readOnlyHint: true } }),
+      toolOf('take', { inputSchema: { type: 'object' } }),
+    ];
+    const peer = httpPeer(tools, (name, args) => textResult(`${name} ${JSON.stringify(args)}`));
+    const gateway = await gatewayOf({ servers: [serverOf('peer', {}, { type: 'mcp' })], send: peer.send });
+    onTestFinished(() => gateway[Symbol.asyncDispose]());
+    return {
+      peer,
+      gateway,
+      invoke: (name: string, args: JsonObject) => call(gateway, `POST /api/tools/${name}/invoke`, { payload: { arguments: args } }),
+    };
+  }
+
+  test('those of MCP servers, within objects too; one that declares nothing gets what is given', async () => {
+    const { invoke } = await peerGateway();
+    const args = { filter: { older_than: 1 } };
+    expect((await invoke('purge', args)).json()).toMatchObject({
+      error: { code: 'args_invalid', message: expect.stringContaining('filter.older_than: is not an argument of this function') },
+    });
+    expect((await invoke('look', args)).json()).toMatchObject({ result: 'look {"filter":{}}', warnings: [{ code: 'arguments_changed' }] });
+    expect((await invoke('take', args)).json()).toMatchObject({ result: `take ${JSON.stringify(args)}` });
+  });
+
+  test('those of this process', async () => {
+    const parameters = 'z.object({ before: z.string().optional(), size: z.number().default(5) })';
+    const execute = 'async (args) => args';
+    const files = {
+      'purge.js': functionModule('purge', { parameters, execute }),
+      'look.js': functionModule('look', { parameters, execute, more: 'readOnly: true' }),
+    };
+    await using gateway = await functionGateway(files);
+    expect(await gateway.invoke('purge', { before: 'x', older_than: 1 })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'args_invalid', message: expect.stringContaining('known arguments: before, size') } },
+    });
+    expect(await gateway.invoke('look', { Before: 'x', older_than: 1 })).toMatchObject({
+      status: 200,
+      body: { result: { before: 'x', size: 5 }, warnings: [{}, {}] },
+    });
+  });
 });
