@@ -110,7 +110,9 @@ async function prepareInRound(
     );
   const prepared = await prepareToolCall(call, tools, { ...settings.run, finderName });
   if (resumed === undefined) return prepared;
-  if (prepared.type === 'ready') return { ...prepared, args: inner?.get(index)?.args ?? prepared.args };
+  const args = inner?.get(index)?.args;
+  // Those that the preset was started with, which a human may have changed.
+  if (prepared.type === 'ready') return args === undefined ? prepared : { ...prepared, args, given: args };
   if (prepared.code !== 'tool_not_found') return prepared;
   const message = `'${call.name}' is no longer offered, so its call, which waited, was not run.`;
   return { ...prepared, message };
