@@ -6,6 +6,7 @@ import { readBytes } from '../core/outbound.ts';
 import type { OutboundResponse } from '../core/outbound.ts';
 import type { SecretMask } from '../shared/secrets/secret-mask.ts';
 import { parseJsonAside } from '../workers/parse-json.ts';
+import { parseExactly } from '../shared/parse-exactly.ts';
 
 /** Stateless, because it is called without `stream`. */
 const decoder = new TextDecoder();
@@ -53,7 +54,7 @@ export async function readJsonAnswer(response: OutboundResponse, name: string, m
 
 function parseHere(text: string, name: string): JsonValue {
   try {
-    return JSON.parse(text) as JsonValue;
+    return parseExactly(text) as JsonValue;
   } catch (error) {
     throw invalid(name, 'sends malformed JSON', error);
   }

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ToolSpec } from '../core/tools/tool.ts';
+import { isContainer } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
 import { hasMoreTextThan } from '../shared/text-length.ts';
@@ -41,7 +42,7 @@ export function writeBody(body: JsonObject): MaybePromise<string | Uint8Array> {
   let text = JSON.stringify(others).slice(0, -1);
   let separator = `${text === '{' ? '' : ','}"tools":[`;
   for (const tool of tools) {
-    text += separator + ((typeof tool === 'object' && tool !== null ? texts.get(tool) : undefined) ?? JSON.stringify(tool));
+    text += separator + ((isContainer(tool) ? texts.get(tool) : undefined) ?? JSON.stringify(tool));
     separator = ',';
   }
   return `${text}]}`;
@@ -63,7 +64,7 @@ async function writeInTurns(body: JsonObject): Promise<Uint8Array> {
 /** Together they are the JSON of the value, and none of them is much longer than what is written in one turn. */
 function* piecesOf(value: JsonValue): Generator<string, void> {
   if (typeof value === 'string' && value.length > charactersPerTurn) return yield* piecesOfText(value);
-  if (typeof value !== 'object' || value === null || !hasMoreTextThan(value, charactersPerTurn)) return yield JSON.stringify(value);
+  if (!isContainer(value) || !hasMoreTextThan(value, charactersPerTurn)) return yield JSON.stringify(value);
   if (Array.isArray(value)) {
     yield '[';
     for (const [index, entry] of value.entries()) {

@@ -3,6 +3,7 @@ import { GatewayError, OutboundError } from '../core/errors.ts';
 import { isSecretField } from '../shared/secrets/secret-names.ts';
 import { withoutExcerpt } from '../shared/without-excerpt.ts';
 import { withSourcePositions } from './source-positions.ts';
+import { ExactNumber } from '../shared/exact-number.ts';
 
 /** Replaces a secret in the log. */
 export const redacted = '[redacted]';
@@ -20,6 +21,7 @@ export function withoutSecrets(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (value instanceof Error) return describeError(value);
   if (value instanceof Date) return value;
+  if (value instanceof ExactNumber) return value.source;
   if (depth >= maxDepth) return '[deeper]';
   if (Array.isArray(value)) return value.slice(0, maxEntries).map((entry) => withoutSecrets(entry, depth + 1));
   if (!isPlainObject(value)) return `[${value.constructor.name}]`;

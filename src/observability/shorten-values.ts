@@ -1,3 +1,4 @@
+import { isContainer } from '../shared/json.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { isHiddenField, redacted } from './remove-secrets.ts';
 
@@ -36,7 +37,7 @@ interface Budget {
 function shorten(value: JsonValue, budget: Budget, depth: number): JsonValue {
   if (typeof value === 'string') return shortenText(value, budget);
   budget.left -= smallest;
-  if (typeof value !== 'object' || value === null) return value;
+  if (!isContainer(value)) return value;
   if (depth >= maxDepth) return '[deeper]';
   return Array.isArray(value) ? shortenList(value, budget, depth) : shortenObject(value, budget, depth);
 }

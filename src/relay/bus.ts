@@ -1,4 +1,5 @@
 import type { JsonObject } from '../shared/json.ts';
+import { parseExactly } from '../shared/parse-exactly.ts';
 
 /**
  * Publish and subscribe between replicas. A message reaches the current subscribers and is not stored.
@@ -22,7 +23,7 @@ export function createInProcessBus(): RelayBus {
       const text = JSON.stringify(message);
       for (const handler of handlers) {
         queueMicrotask(() => {
-          if (channels.get(channel)?.has(handler) === true) handler(JSON.parse(text) as JsonObject);
+          if (channels.get(channel)?.has(handler) === true) handler(parseExactly(text) as JsonObject);
         });
       }
       return handlers.length;

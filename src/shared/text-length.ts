@@ -1,3 +1,4 @@
+import { isContainer } from './json.ts';
 import type { JsonValue } from './json.ts';
 
 /** Whether the texts in a value have more characters than this. Its JSON is at least as long, but takes ten times as long to make. */
@@ -8,7 +9,7 @@ export function hasMoreTextThan(value: JsonValue, maxCharacters: number): boolea
 /** Stops counting beyond `maxCharacters`. */
 function textWithin(value: JsonValue | undefined, maxCharacters: number): number {
   if (typeof value === 'string') return value.length;
-  if (typeof value !== 'object' || value === null) return 0;
+  if (!isContainer(value)) return 0;
   let characters = 0;
   if (Array.isArray(value)) {
     for (const child of value) {

@@ -3,6 +3,7 @@ import type { Origin, Registry, ToolServerRecord } from '../core/stores/registry
 import { deepFreeze } from '../shared/deep-freeze.ts';
 import { whenThere } from '../shared/maybe-promise.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
+import { copyJson } from '../shared/json.ts';
 
 /** Minimum time between two reports that the store is down, which every chat would otherwise repeat. */
 const faultReportMs = 60_000;
@@ -23,7 +24,7 @@ export interface LayeredRegistryOptions {
  * @throws GatewayError `read_only` for a change to a fixed tool server; the message says where to change it.
  */
 export function createLayeredRegistry({ fixed, store, onFault, now = Date.now }: LayeredRegistryOptions): Registry {
-  const fixedById = new Map(fixed.map((record) => [record.id, deepFreeze(structuredClone(record))]));
+  const fixedById = new Map(fixed.map((record) => [record.id, deepFreeze(copyJson(record))]));
   let reportedAt: number | undefined;
 
   function report(error: unknown): void {

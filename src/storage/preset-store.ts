@@ -1,6 +1,6 @@
 import { GatewayError, unknownId } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { isJsonObject } from '../shared/json.ts';
+import { copyJson, isJsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { PresetFinder, PresetRecord } from '../core/models/preset.ts';
 import type { Registry } from '../core/stores/registry.ts';
@@ -8,6 +8,7 @@ import { deepFreeze } from '../shared/deep-freeze.ts';
 import { whenThere } from '../shared/maybe-promise.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
 import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
+import { parseExactly } from '../shared/parse-exactly.ts';
 
 /** Every change is durable when its promise resolves. */
 export interface PresetStore extends PresetFinder {
@@ -33,7 +34,7 @@ export interface PresetStoreOptions {
 const factName = 'presets';
 
 export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetStoreOptions): PresetStore {
-  const fixedPresets = fixed.map((preset) => deepFreeze(structuredClone(preset)));
+  const fixedPresets = fixed.map((preset) => deepFreeze(copyJson(preset)));
   const isFixed = (id: string): boolean => fixedPresets.some((preset) => preset.id === id);
   let text: string | undefined;
   let stored: PresetRecord[] = [];
@@ -132,7 +133,7 @@ function toStored(preset: PresetRecord): JsonObject {
 function parseStored(text: string | undefined): PresetRecord[] {
   if (text === undefined) return [];
   try {
-    return (JSON.parse(text) as JsonObject[]).map((entry) =>
+    return (parseExactly(text) as JsonObject[]).map((entry) =>
       deepFreeze(parseStoredPreset(entry, { origin: 'database', createdAt: Number(entry['created']) })),
     );
   } catch (cause) {

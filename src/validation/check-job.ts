@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 
 import type { JsonObject, JsonValue } from '../shared/json.ts';
 import { compileSchema, type FindErrors } from './compile-schema.ts';
+import { parseExactly } from '../shared/parse-exactly.ts';
 
 /** JSON text, because sending text to a worker is many times faster than sending objects. */
 export interface CheckJob {
@@ -27,11 +28,11 @@ const worthRepeating = { aboveMs: 5, belowMs: 100 };
 
 /** The check of `check-value` in a worker thread. `unusable`: the schema cannot be compiled. */
 export function checkInWorker({ schemaText, valueText, progress }: CheckJob): CheckReport {
-  const schema = compiled.get(schemaText) ?? compileAndMeasure(JSON.parse(schemaText) as JsonObject);
+  const schema = compiled.get(schemaText) ?? compileAndMeasure(parseExactly(schemaText) as JsonObject);
   if (schema === undefined) return { type: 'unusable' };
   compiled.set(schemaText, schema);
   Atomics.store(progress, 0, 1);
-  return { type: 'checked', errors: schema.findErrors(JSON.parse(valueText) as JsonValue), compileMs: schema.compileMs };
+  return { type: 'checked', errors: schema.findErrors(parseExactly(valueText) as JsonValue), compileMs: schema.compileMs };
 }
 
 function compileAndMeasure(schema: JsonObject): CompiledSchema | undefined {

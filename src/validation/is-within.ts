@@ -1,3 +1,4 @@
+import { isContainer } from '../shared/json.ts';
 import type { JsonValue } from '../shared/json.ts';
 
 /** Whether a value consists of at most this many values and characters, without going through more of it. */
@@ -10,7 +11,7 @@ function takes(value: JsonValue | undefined, left: { values: number; characters:
   left.values -= 1;
   if (typeof value === 'string') left.characters -= value.length;
   if (left.values < 0 || left.characters < 0) return false;
-  if (typeof value !== 'object' || value === null) return true;
+  if (!isContainer(value)) return true;
   if (Array.isArray(value)) return value.every((item) => takes(item, left));
   for (const name in value) {
     left.characters -= name.length;

@@ -1,9 +1,12 @@
-import { parse } from 'secure-json-parse';
 import { hasMoreValuesThan, isTextDeeperThan } from '../shared/json-depth.ts';
-import { isJsonObject } from '../shared/json.ts';
+import { isContainer, isJsonObject } from '../shared/json.ts';
 import { createSecretMask } from '../shared/secrets/secret-mask.ts';
 import type { Secret } from '../shared/secrets/secret-mask.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
+import { detachExactNumbers } from './exact-numbers.ts';
+import type { PlacedNumber } from './exact-numbers.ts';
+import { losesDigits, parseForeign } from '../shared/parse-exactly.ts';
+import { isNumber } from '../shared/exact-number.ts';
 
 /** The source, and the limits on the parsed value: receiving it from the worker takes time for each part again. */
 export interface ParseTask {
@@ -25,7 +28,12 @@ export interface ParseTask {
   secrets?: readonly Secret[];
 }
 
-export type ParsedJson = { type: 'value'; value: JsonValue } | { type: 'invalid'; message: string } | { type: 'too_deep' } | TooMuch;
+/** `numbers`: the `ExactNumber`s of the value, which cannot be sent between threads. */
+export type ParsedJson =
+  | { type: 'value'; value: JsonValue; numbers?: PlacedNumber[] }
+  | { type: 'invalid'; message: string }
+  | { type: 'too_deep' }
+  | TooMuch;
 export interface TooMuch {
   type: 'too_much';
   /** What exceeded its limit. */
@@ -41,15 +49,17 @@ export function parseJsonJob(task: ParseTask): ParsedJson {
   if (isTextDeeperThan(text, task.maxDepth)) return { type: 'too_deep' };
   // `JSON.parse` cannot be interrupted, and running out of memory in it ends the whole process.
   if (hasMoreValuesThan(text, maxValuesInAll)) return { type: 'too_much', of: 'values' };
-  const action = task.prototypes === 'refuse' ? 'error' : 'remove';
   let value: JsonValue;
   try {
-    value = parse(text, { protoAction: action, constructorAction: action }) as JsonValue;
+    value = parseForeign(text, task.prototypes);
   } catch (error) {
     return { type: 'invalid', message: error instanceof Error ? error.message : String(error) };
   }
   for (const path of task.documents) documentsToText(value, path.split('.'));
-  return findTooMuch(value, task) ?? { type: 'value', value: createSecretMask(task.secrets ?? []).value(value) };
+  const tooMuch = findTooMuch(value, task);
+  if (tooMuch !== undefined) return tooMuch;
+  const masked = createSecretMask(task.secrets ?? []).value(value);
+  return losesDigits(text) ? { type: 'value', ...detachExactNumbers(masked) } : { type: 'value', value: masked };
 }
 
 function documentsToText(value: JsonValue | undefined, [name, ...rest]: readonly string[]): void {
@@ -70,10 +80,10 @@ function findTooMuch(root: JsonValue, { maxValues, maxFieldNames, maxNumbers }: 
   let numbers = 0;
   const count = (value: JsonValue | undefined): void => {
     values += 1;
-    if (typeof value === 'object' && value !== null) waiting.push(value);
+    if (isContainer(value)) waiting.push(value);
   };
   const countEntry = (entry: JsonValue): void => {
-    if (typeof entry === 'number') numbers += 1;
+    if (isNumber(entry)) numbers += 1;
     else count(entry);
   };
   const countFields = (object: JsonObject): void => {

@@ -1,5 +1,6 @@
 import { limits } from '../core/limits.ts';
 import type { parseJsonJob, ParsedJson, ParseTask } from './parse-json-job.ts';
+import { attachExactNumbers } from './exact-numbers.ts';
 import { runAside } from './run-aside.ts';
 import { jobOf } from './worker-pool.ts';
 
@@ -12,11 +13,13 @@ const job = jobOf<typeof parseJsonJob>(new URL('./parse-json-job.ts', import.met
  * so the calling code must not use it afterwards.
  * @throws as `runAside`
  */
-export function parseJsonAside(
+export async function parseJsonAside(
   task: ParseTask,
   { caller, signal }: { caller: string; signal?: AbortSignal | undefined },
 ): Promise<ParsedJson> {
-  return runAside({ job, data: task, transfer: buffersOf(task.source), caller, signal, timeoutMs: limits.parseTimeoutMs });
+  const parsed = await runAside({ job, data: task, transfer: buffersOf(task.source), caller, signal, timeoutMs: limits.parseTimeoutMs });
+  if (parsed.type !== 'value' || parsed.numbers === undefined) return parsed;
+  return { type: 'value', value: attachExactNumbers(parsed.value, parsed.numbers) };
 }
 
 function buffersOf(source: string | Uint8Array): ArrayBuffer[] {

@@ -3,6 +3,7 @@ import type { JsonValue } from '../../shared/json.ts';
 import { longestTimerMs } from '../../shared/timer-limits.ts';
 import { InvalidValue } from './config-error.ts';
 import { refusePostgres } from './refused-settings.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** Reads a setting's value: text from the environment, or what YAML made of it. Throws `InvalidValue`. */
 export type ParseValue<Value> = (value: JsonValue) => Value;
@@ -126,8 +127,7 @@ export const keyOrEmpty = (entry: string): string => (entry === '' ? '' : creden
 export const json: ParseValue<JsonValue> = (value) => {
   if (typeof value !== 'string') return value;
   try {
-    const parsed: JsonValue = JSON.parse(value);
-    return parsed;
+    return parseExactly(value) as JsonValue;
   } catch {
     throw new InvalidValue('is not valid JSON', 'check quotes, commas and brackets', 'the value');
   }

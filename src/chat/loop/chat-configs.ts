@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { ChatConfig, ChatConfigs, ConfiguredChat } from '../../core/chat/chat-config.ts';
 import { limits } from '../../core/limits.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 export interface ChatConfigsOptions {
   store: NoteStore;
@@ -26,7 +27,7 @@ export function createChatConfigs({ store, now, onFault }: ChatConfigsOptions): 
       try {
         if (!(await mayHaveAny())) return undefined;
         const text = await store.find(idOf(chat), now());
-        return text === undefined ? undefined : (JSON.parse(text) as ChatConfig);
+        return text === undefined ? undefined : (parseExactly(text) as ChatConfig);
       } catch (error) {
         onFault(error);
         return undefined;

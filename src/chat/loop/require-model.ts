@@ -2,7 +2,7 @@ import { isModelAllowed } from '../../core/callers/caller.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import type { ChatRequest } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { isJsonObject } from '../../shared/json.ts';
+import { isContainer, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 /** Ids listed in an error message; more would bury its point. */
@@ -39,6 +39,6 @@ export function requireFurtherModels(caller: Caller, parameters: JsonObject): vo
 
 function textsIn(value: JsonValue | undefined): string[] {
   if (typeof value === 'string') return [value];
-  if (typeof value !== 'object' || value === null) return [];
+  if (!isContainer(value)) return [];
   return Object.values(value).flatMap((entry) => textsIn(entry));
 }

@@ -1,23 +1,20 @@
-import { parse } from 'secure-json-parse';
+import { isContainer } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
+import { parseForeign } from '../../shared/parse-exactly.ts';
 
-const withoutPrototypes = { protoAction: 'remove', constructorAction: 'remove' } as const;
-
-/** Parses standard JSON and drops prototype keys. Undefined if it is invalid, nested too deep, or has numbers that overflow to infinity. */
+/** Parses standard JSON and drops prototype keys. Undefined if it is invalid, or nested too deep. */
 export function parseStrictly(text: string): JsonValue | undefined {
   try {
-    const value = parse(text, undefined, withoutPrototypes) as JsonValue;
+    const value = parseForeign(text, 'remove');
     return isSound(value, limits.jsonDepth) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** `JSON.parse` reads `1e999` as Infinity, which JSON cannot represent. */
 function isSound(value: JsonValue, depth: number): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value !== 'object' || value === null) return true;
+  if (!isContainer(value)) return true;
   if (depth <= 0) return false;
   if (Array.isArray(value)) return value.every((child) => isSound(child, depth - 1));
   // `for…in` is five times as fast as `Object.values`, and safe: parsed JSON has no inherited enumerable properties.

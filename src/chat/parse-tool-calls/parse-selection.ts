@@ -65,6 +65,11 @@ function findWithRepairs({ answer, tools, isCut, earlierTexts }: SelectionAnswer
   return { ...plain, calls: [first], repairs: first.repairs, isReadable: true };
 }
 
+/** `findSelection` for a worker thread, as JSON text: sending objects would lose the digits of an `ExactNumber`. */
+export function findSelectionAsText(given: SelectionAnswer): string {
+  return JSON.stringify(findSelection(given));
+}
+
 const thoughtEnd = /<\/(?:think|thinking|reason|reasoning|thought)>/i;
 const thoughtBeginning = /<(?:think|thinking|reason|reasoning|thought)>/i;
 

@@ -1,7 +1,9 @@
+import { isContainer } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { matchEnd, spaceEnd } from './answer-text.ts';
 import { objectOfEntries } from './parse-json.ts';
+import { toNumber } from '../../shared/exact-number.ts';
 
 /** A literal, or undefined. */
 export function parsePythonLiteral(text: string): JsonValue | undefined {
@@ -28,6 +30,15 @@ const plainOrEscaped = { '"': /[^"\\]*/y, "'": /[^'\\]*/y };
 const namePattern = /[\p{L}_][\p{L}\p{N}_]*/uy;
 const wordPattern = /[-+.\w]+/y;
 const numberPattern = /^[-+]?(?:\d[\d_]{0,400}\.?\d{0,400}|\.\d{1,400})(?:e[-+]?\d{1,5})?$/i;
+/** A number of Python in the syntax of JSON: `+1`, `1_000`, `.5`, `5.` and `007` are none there. */
+function toJsonNumber(word: string): string {
+  const [mantissa = '', power] = word.replaceAll('_', '').toLowerCase().split('e');
+  const isNegative = mantissa.startsWith('-');
+  const [whole = '', fraction = ''] = mantissa.replace(/^[-+]/, '').split('.');
+  const digits = whole.replace(/^0+(?=\d)/, '') || '0';
+  return `${isNegative ? '-' : ''}${digits}${fraction === '' ? '' : `.${fraction}`}${power === undefined ? '' : `e${power}`}`;
+}
+
 const constants = new Map([
   ['True', true],
   ['False', false],
@@ -99,14 +110,13 @@ class LiteralReader {
     const word = this.#match(wordPattern);
     const constant = constants.get(word);
     if (constant !== undefined) return constant;
-    const number = numberPattern.test(word) ? Number(word.replaceAll('_', '')) : Number.NaN;
-    if (!Number.isFinite(number)) throw new NoLiteral();
-    return number;
+    if (!numberPattern.test(word) || !Number.isFinite(Number(word.replaceAll('_', '')))) throw new NoLiteral();
+    return toNumber(toJsonNumber(word));
   }
 
   #entry(depth: number): [string, JsonValue] {
     const key = this.#value(depth);
-    if (typeof key === 'object' && key !== null) throw new NoLiteral();
+    if (isContainer(key)) throw new NoLiteral();
     this.#expect(':');
     return [String(key), this.#value(depth)];
   }

@@ -25,6 +25,12 @@ export function repairJson(text: string): JsonValue | undefined {
   }
 }
 
+/** The same for a worker thread, as JSON text: sending objects would lose the digits of an `ExactNumber`. */
+export function repairJsonAsText(text: string): string | undefined {
+  const value = repairJson(text);
+  return value === undefined ? undefined : JSON.stringify(value);
+}
+
 /** `value`: undefined if the text cannot be repaired, or not within the budget. */
 export interface RepairedJson {
   value: JsonValue | undefined;

@@ -2,6 +2,7 @@ import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { parseStrictly } from './parse-json.ts';
 import { parsePythonLiteral } from './python-literal.ts';
+import { ExactNumber, isWhole } from '../../shared/exact-number.ts';
 
 /**
  * The value of a parameter that was written as bare text between tags. If the schema says string, it stays text, whatever it looks like;
@@ -12,7 +13,7 @@ export function typeParameter(text: string, schema: JsonObject | undefined): Jso
   if (types.length === 1 && types[0] === 'string') return text;
   const trimmed = text.trim();
   const value = decode(trimmed, types);
-  return value !== undefined && (types.length === 0 || types.some((type) => isOfType(value, type))) ? value : text;
+  return value !== undefined && (types.length === 0 ? !isOverflowing(value) : types.some((type) => isOfType(value, type))) ? value : text;
 }
 
 function decode(text: string, types: readonly string[]): JsonValue | undefined {
@@ -36,10 +37,17 @@ function statedTypes(schema: JsonObject): string[] {
   });
 }
 
+/** `1e999` as bare text is no number that anybody means. */
+function isOverflowing(value: JsonValue): boolean {
+  return value instanceof ExactNumber && !Number.isFinite(Number(value));
+}
+
 function isOfType(value: JsonValue, type: string): boolean {
   if (type === 'null') return value === null;
   if (type === 'array') return Array.isArray(value);
   if (type === 'object') return isJsonObject(value);
+  if (isOverflowing(value)) return false;
+  if (value instanceof ExactNumber) return type === 'number' || (type === 'integer' && isWhole(value));
   if (type === 'integer') return Number.isInteger(value);
   return typeof value === type;
 }

@@ -1,4 +1,5 @@
 import type { Caller } from '../../core/callers/caller.ts';
+import { copyJson } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import type { Tool } from '../../core/tools/tool.ts';
@@ -28,7 +29,7 @@ export function createResultCache(now: () => number): ResultCache {
       const key = tool.cacheTtlMs === undefined ? undefined : keyOf(caller, tool, args);
       const found = key === undefined ? undefined : kept.use(key);
       if (key === undefined || found === undefined) return undefined;
-      if (found.expires > now()) return { value: structuredClone(found.value) };
+      if (found.expires > now()) return { value: copyJson(found.value) };
       kept.delete(key);
       return undefined;
     },
@@ -38,7 +39,7 @@ export function createResultCache(now: () => number): ResultCache {
       kept.delete(key);
       const characters = key.length + JSON.stringify(value).length;
       if (characters > bounds.characters) return;
-      kept.set(key, { owner: caller.id, value: { value: structuredClone(value), expires: now() + tool.cacheTtlMs }, characters });
+      kept.set(key, { owner: caller.id, value: { value: copyJson(value), expires: now() + tool.cacheTtlMs }, characters });
     },
     deleteAllOf: (ownerId) => void kept.deleteAllOf(ownerId),
   };

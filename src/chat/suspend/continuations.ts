@@ -8,6 +8,7 @@ import type { NoteStore } from '../../core/stores/note-store.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** Stores the gateway's calls and results of runs that ended with calls of the caller's functions. */
 export interface Continuations {
@@ -49,7 +50,7 @@ export function createContinuations({ store, fallback, now, newCallId, onFault }
 
   async function find(id: string): Promise<KeptTurn | undefined> {
     const value = (await fallback.find(id, now())) ?? (await findInStore(id));
-    return value === undefined ? undefined : (JSON.parse(value) as KeptTurn);
+    return value === undefined ? undefined : (parseExactly(value) as KeptTurn);
   }
 
   async function findInStore(id: string): Promise<string | undefined> {

@@ -12,6 +12,7 @@ import { forAnotherModel } from '../loop/round-messages.ts';
 import { inlineToolResults } from '../results/inline-tool-results.ts';
 import { appendKept, behindSentBack } from './append-kept.ts';
 import { hasLink, lastLinkIn, withoutLinks } from './links-in-messages.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** The run to which a transcript belongs. */
 export type TranscribedRun = Pick<WaitingRun, 'id' | 'callerId' | 'model'>;
@@ -101,7 +102,7 @@ export function createRunTranscripts({ store, waits, log, giveUp, now, onFault }
   async function read(run: Pick<TranscribedRun, 'id' | 'callerId'>): Promise<KeptTranscript | undefined> {
     try {
       const value = await store.find(noteIdOf(run), now());
-      return value === undefined ? undefined : (JSON.parse(value) as KeptTranscript);
+      return value === undefined ? undefined : (parseExactly(value) as KeptTranscript);
     } catch (error) {
       onFault(error);
       return undefined;

@@ -1,8 +1,9 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { copyJson, isContainer, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { allowsType, asChoice, fromScalar, fromText, wrapped } from './coerce-scalar.ts';
 import { fits, maxTrialDepth, requiredNames, resolved } from './fits-schema.ts';
 import type { FittingWalk } from './fits-schema.ts';
+import { isSameScalar } from '../../shared/exact-number.ts';
 
 /** Arguments coerced to a schema, and the changes that were made. */
 export interface CoercedArguments {
@@ -94,7 +95,7 @@ function withDefaults(
     if (Object.hasOwn(given, name) || value === undefined || !fits(value, schema, walk)) return [];
     if (!chargeSteps(value, walk.budget)) return [];
     note(walk, () => `left out, so its default ${shown(value)} is used`, name);
-    return [[name, structuredClone(value)]];
+    return [[name, copyJson(value)]];
   });
   return missing.length === 0 ? given : { ...given, ...Object.fromEntries(missing) };
 }
@@ -103,9 +104,7 @@ function withDefaults(
 function chargeSteps(value: JsonValue, budget: Walk['budget']): boolean {
   budget.stepsLeft -= 1 + (typeof value === 'string' ? value.length / 64 : 0);
   if (budget.stepsLeft <= 0) return false;
-  return (
-    typeof value !== 'object' || value === null || Object.values(value).every((child) => child === undefined || chargeSteps(child, budget))
-  );
+  return !isContainer(value) || Object.values(value).every((child) => child === undefined || chargeSteps(child, budget));
 }
 
 function hasDefault(schema: JsonValue): boolean {
@@ -208,7 +207,8 @@ function constantsFit(
     const property = properties[name];
     const given = ownValue(value, name);
     if (!isJsonObject(property)) continue;
-    for (const keyword of keywords) if (Object.hasOwn(property, keyword) && ![property[keyword]].flat().includes(given)) return false;
+    for (const keyword of keywords)
+      if (Object.hasOwn(property, keyword) && ![property[keyword]].flat().some((choice) => isSameScalar(choice, given))) return false;
   }
   return true;
 }

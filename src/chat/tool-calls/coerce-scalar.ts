@@ -1,18 +1,17 @@
-import { parse } from 'secure-json-parse';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { FittingWalk } from './fits-schema.ts';
+import { parseForeign } from '../../shared/parse-exactly.ts';
+import { isNumber, toNumber } from '../../shared/exact-number.ts';
+
+const numberInText = /^-?\d{1,100}(?:\.\d{1,100})?(?:e[+-]?\d{1,3})?$/i;
 
 /** Text as what the schema allows instead, where it can mean only that. */
 export function fromText(text: string, schema: JsonObject): JsonValue {
   if (allowsType(schema, 'string')) return text;
   const trimmed = text.trim();
-  if (
-    (allowsType(schema, 'integer') || allowsType(schema, 'number')) &&
-    /^-?\d{1,17}(?:\.\d{1,17})?(?:e[+-]?\d{1,3})?$/i.test(trimmed) &&
-    isExact(trimmed)
-  )
-    return Number(trimmed);
+  if ((allowsType(schema, 'integer') || allowsType(schema, 'number')) && numberInText.test(trimmed) && Number.isFinite(Number(trimmed)))
+    return toNumber(trimmed.replace(/^(-?)0+(?=\d)/, '$1'));
   if (allowsType(schema, 'boolean') && /^(?:true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === 'true';
   if (allowsType(schema, 'null') && /^(?:null|none)$/i.test(trimmed)) return null;
   if (!allowsType(schema, 'object') && !allowsType(schema, 'array')) return text;
@@ -22,17 +21,10 @@ export function fromText(text: string, schema: JsonObject): JsonValue {
     : text;
 }
 
-/** Guards against loss of precision, as in ids of 17 digits, and against overflow. */
-function isExact(digits: string): boolean {
-  const number = Number(digits);
-  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number) || !/^-?\d+$/.test(digits));
-}
-
 /** Converts a number or boolean to text if only text is allowed. */
 export function fromScalar(value: JsonValue, schema: JsonObject): JsonValue {
-  const isScalar = typeof value === 'number' || typeof value === 'boolean';
-  const allowsItself =
-    typeof value === 'number' ? allowsType(schema, 'number') || allowsType(schema, 'integer') : allowsType(schema, 'boolean');
+  const isScalar = isNumber(value) || typeof value === 'boolean';
+  const allowsItself = isNumber(value) ? allowsType(schema, 'number') || allowsType(schema, 'integer') : allowsType(schema, 'boolean');
   return isScalar && allowsType(schema, 'string') && !allowsItself ? String(value) : value;
 }
 
@@ -41,8 +33,8 @@ export function fromScalar(value: JsonValue, schema: JsonObject): JsonValue {
  * validation.
  */
 export function wrapped(value: JsonValue, schema: JsonObject): JsonValue {
-  if (value === null || typeof value === 'object' || !allowsType(schema, 'array')) return value;
-  const isOwnType = typeof value === 'number' ? ['number', 'integer'] : [typeof value];
+  if (value === null || isContainer(value) || !allowsType(schema, 'array')) return value;
+  const isOwnType = isNumber(value) ? ['number', 'integer'] : [typeof value];
   if (isOwnType.some((type) => allowsType(schema, type))) return value;
   return typeof value === 'string' && /^\s*(?:$|[[{])/.test(value) ? value : [value];
 }
@@ -50,7 +42,7 @@ export function wrapped(value: JsonValue, schema: JsonObject): JsonValue {
 /** Undefined for invalid JSON; keys that would change a prototype are dropped. */
 export function parseSafely(text: string): JsonValue | undefined {
   try {
-    return parse(text, undefined, { protoAction: 'remove', constructorAction: 'remove' }) as JsonValue;
+    return parseForeign(text, 'remove');
   } catch {
     return undefined;
   }

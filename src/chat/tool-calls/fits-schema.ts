@@ -1,5 +1,6 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import { ExactNumber, isSameScalar, isWhole } from '../../shared/exact-number.ts';
 
 /** The most chained references; more mean a cycle. */
 const maxHops = 8;
@@ -45,15 +46,15 @@ function hasForm(value: JsonValue, schema: JsonObject, walk: FittingWalk): boole
 }
 
 function isAmong(choices: readonly JsonValue[], value: JsonValue, walk: FittingWalk): boolean {
-  if (typeof value === 'object' && value !== null) return choices.some((choice) => isEqual(choice, value, walk));
+  if (isContainer(value) || value instanceof ExactNumber) return choices.some((choice) => isEqual(choice, value, walk));
   walk.budget.stepsLeft -= choices.length / 16;
   return choices.includes(value);
 }
 
 /** With an exhausted budget everything is equal, as everything matches. */
 function isEqual(one: JsonValue | undefined, other: JsonValue | undefined, walk: FittingWalk): boolean {
-  if (one === other || walk.budget.stepsLeft-- <= 0) return true;
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  if (isSameScalar(one, other) || walk.budget.stepsLeft-- <= 0) return true;
+  if (!isContainer(one) || !isContainer(other)) return false;
   if (Array.isArray(one) !== Array.isArray(other)) return false;
   const names = Object.keys(one);
   walk.budget.stepsLeft -= names.length;
@@ -77,6 +78,7 @@ function membersFit(value: JsonObject, schema: JsonObject, walk: FittingWalk): b
 function typeOf(value: JsonValue): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
+  if (value instanceof ExactNumber) return isWhole(value) ? 'integer' : 'number';
   return Number.isInteger(value) ? 'integer' : typeof value;
 }
 

@@ -1,3 +1,4 @@
+import { isContainer } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
 import type { DeclaredMembers, MemberReader } from './declared-members.ts';
@@ -45,7 +46,7 @@ export function settleUnknownArguments(
 
 /** Whether there is any unknown member, at any depth. Most calls have none. */
 export function hasUnknownArguments(value: JsonValue | undefined, schema: JsonValue | undefined, read: MemberReader): boolean {
-  if (typeof value !== 'object' || value === null) return false;
+  if (!isContainer(value)) return false;
   const declared = read(schema);
   if (Array.isArray(value)) return value.some((item, index) => hasUnknownArguments(item, declared.itemSchema(index), read));
   return Object.keys(value).some(
@@ -54,7 +55,7 @@ export function hasUnknownArguments(value: JsonValue | undefined, schema: JsonVa
 }
 
 function settleValue(value: JsonValue, schema: JsonValue | undefined, settling: Settling): JsonValue {
-  if (typeof value !== 'object' || value === null) return value;
+  if (!isContainer(value)) return value;
   const declared = settling.read(schema);
   if (!Array.isArray(value)) return settleObject(value, declared, settling);
   return value.map((item, index) => settleMember(item, { step: index, schema: declared.itemSchema(index) }, settling));

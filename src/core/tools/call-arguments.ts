@@ -1,11 +1,12 @@
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../limits.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** The arguments of a call for a protocol that has them as an object: empty if the text is none. */
 export function argumentsAsObject(text: string): JsonObject {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseExactly(text);
     return isJsonObject(value) && !isDeeperThan(value, limits.jsonDepth) ? value : {};
   } catch {
     return {};

@@ -1,4 +1,3 @@
-import { parse } from 'secure-json-parse';
 import { GatewayError } from '../../core/errors.ts';
 import { hasMoreValuesThan, isTextDeeperThan } from '../../shared/json-depth.ts';
 import type { JsonValue } from '../../shared/json.ts';
@@ -6,6 +5,7 @@ import { limits } from '../../core/limits.ts';
 import { parseJsonAside } from '../../workers/parse-json.ts';
 import type { ParsedJson, ParseTask, TooMuch } from '../../workers/parse-json.ts';
 import { TooManyWaiting, TookTooLong, TookTooMuchMemory } from '../../workers/worker-pool.ts';
+import { parseForeign } from '../../shared/parse-exactly.ts';
 
 export interface ParseOptions {
   caller: string;
@@ -44,9 +44,8 @@ export function parseInPlace(
     if (isTextDeeperThan(text, maxDepth)) throw tooDeep(maxDepth);
     if (hasMoreValuesThan(text, limits.inPlaceValues)) return undefined;
   }
-  const action = prototypes === 'refuse' ? 'error' : 'remove';
   try {
-    return { value: parse(text, { protoAction: action, constructorAction: action }) as JsonValue };
+    return { value: parseForeign(text, prototypes) };
   } catch (error) {
     throw invalidJson(error instanceof Error ? error.message : String(error));
   }

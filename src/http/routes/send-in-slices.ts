@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
-import { isJsonObject } from '../../shared/json.ts';
+import { isContainer, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 /** What is serialized in one turn of the event loop: little, because a schema may have been cut out of one of a megabyte. */
@@ -35,7 +35,7 @@ async function* slicesOf(value: JsonObject): AsyncGenerator<string> {
 }
 
 function* piecesOf(value: JsonValue, levels: number): Generator<string> {
-  if (levels === 0 || typeof value !== 'object' || value === null) {
+  if (levels === 0 || !isContainer(value)) {
     yield JSON.stringify(value);
     return;
   }

@@ -1,6 +1,7 @@
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ToolResultText } from './read-conversation.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** Characters of one value that are quoted. */
 const longestValue = 300;
@@ -27,7 +28,7 @@ function ended(text: string): string {
 
 function parse(text: string): JsonValue {
   try {
-    return JSON.parse(text) as JsonValue;
+    return parseExactly(text) as JsonValue;
   } catch {
     return text;
   }

@@ -4,6 +4,7 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { findPlaces } from './places.ts';
 import type { Place } from './places.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** What a question holds that a function can be chosen by and an argument be filled with. */
 export interface Question {
@@ -93,7 +94,7 @@ function withNow(moments: string[], english: string, now: number): string[] {
 
 function jsonIn(text: string): JsonObject {
   try {
-    const value: unknown = JSON.parse(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1));
+    const value: unknown = parseExactly(text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1));
     return isJsonObject(value) ? value : {};
   } catch {
     return {};

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../shared/json.ts';
+import { isContainer, isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { findByPointer } from '../../shared/json-pointer.ts';
 import { grammarSize } from './grammar-size.ts';
@@ -82,7 +82,7 @@ function hasMoreValuesThan(value: JsonValue, most: number): boolean {
   let values = 0;
   const count = (one: JsonValue | undefined): void => {
     values += 1;
-    if (typeof one !== 'object' || one === null) return;
+    if (!isContainer(one)) return;
     if (Array.isArray(one)) return void one.some((entry) => (count(entry), values > most));
     for (const key in one) {
       if (values > most) return;

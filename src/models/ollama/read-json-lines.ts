@@ -5,6 +5,7 @@ import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { AnswerStream } from '../answer-stream.ts';
 import type { BackendClient } from '../backend-client.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** A streamed answer as JSON lines; the line with `done` is the last one. */
 export class JsonLines implements AnswerStream {
@@ -61,7 +62,7 @@ export class JsonLines implements AnswerStream {
       throw this.#client.invalid(`sent a line of more than ${limits.upstreamLineValues} values`);
     let value: JsonValue;
     try {
-      value = JSON.parse(line) as JsonValue;
+      value = parseExactly(line) as JsonValue;
     } catch {
       throw this.#client.invalid('sent something that is not JSON');
     }

@@ -1,7 +1,8 @@
 import type { JsonObject, JsonValue } from '../json.ts';
-import { isJsonObject } from '../json.ts';
+import { isContainer, isJsonObject } from '../json.ts';
 import { holdsMask, isSecretUrl, redactUrl, restoreUrl } from './secret-urls.ts';
 import { isSecretField, isSecretName } from './secret-names.ts';
+import { ExactNumber } from '../exact-number.ts';
 
 /** In `{"name": "x-api-key", "value": "…"}` these fields name the value. */
 const labels = ['name', 'key', 'header'];
@@ -55,7 +56,7 @@ interface HiddenLook {
 export function findHidden(value: JsonValue, { areNullsHidden, isSecret = false }: HiddenLook, levels = 64): string | undefined {
   if (typeof value === 'string') return holdsMask(value) ? '' : undefined;
   if (value === null) return isSecret && areNullsHidden ? '' : undefined;
-  if (typeof value !== 'object' || levels === 0) return undefined;
+  if (!isContainer(value) || levels === 0) return undefined;
   for (const [name, child] of Object.entries(value)) {
     if (child === undefined) continue;
     // `null` is treated like a string, because `headers: null` contains no secret.
@@ -69,7 +70,7 @@ export function findHidden(value: JsonValue, { areNullsHidden, isSecret = false 
 /** Recursion ends with the depth of the value, which the schema of connections bounds. */
 function hide(value: JsonValue, isSecret: boolean): JsonValue {
   if (typeof value === 'string') return hideText(value, isSecret);
-  if (typeof value === 'number') return isSecret ? null : value;
+  if (typeof value === 'number' || value instanceof ExactNumber) return isSecret ? null : value;
   if (Array.isArray(value)) {
     const entries = value.map((entry) => hide(entry, isSecret));
     return entries.every((entry, position) => entry === value[position]) ? value : entries;

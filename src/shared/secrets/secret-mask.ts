@@ -1,5 +1,5 @@
-import { isJsonObject } from '../json.ts';
-import type { JsonValue } from '../json.ts';
+import { isContainer } from '../json.ts';
+import type { JsonObject, JsonValue } from '../json.ts';
 
 const hidden = '[secret]';
 
@@ -138,10 +138,10 @@ function maskBytes(given: Uint8Array, forms: readonly Buffer[]): Uint8Array {
 /** `known`: a document may contain the same object many times. */
 function maskValue(value: JsonValue, mask: (text: string) => string, known: Map<object, JsonValue>): JsonValue {
   if (typeof value === 'string') return mask(value);
-  if (typeof value !== 'object' || value === null) return value;
+  if (!isContainer(value)) return value;
   const before = known.get(value);
   if (before !== undefined) return before;
-  const masked = Array.isArray(value) ? maskList(value, mask, known) : isJsonObject(value) ? maskObject(value, mask, known) : value;
+  const masked = Array.isArray(value) ? maskList(value, mask, known) : maskObject(value, mask, known);
   known.set(value, masked);
   return masked;
 }
@@ -151,8 +151,8 @@ function maskList(value: JsonValue[], mask: (text: string) => string, known: Map
   return entries.every((entry, position) => entry === value[position]) ? value : entries;
 }
 
-function maskObject(value: JsonValue & object, mask: (text: string) => string, known: Map<object, JsonValue>): JsonValue {
-  const before = Object.entries(value) as [string, JsonValue | undefined][];
+function maskObject(value: JsonObject, mask: (text: string) => string, known: Map<object, JsonValue>): JsonValue {
+  const before = Object.entries(value);
   const after = before.map(([name, child]) => [mask(name), child === undefined ? child : maskValue(child, mask, known)] as const);
   const isSame = after.every(([name, child], position) => name === before[position]?.[0] && child === before[position]?.[1]);
   return isSame ? value : Object.fromEntries(after);

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { isSecretUrl, redactUrl } from '../../shared/secrets/secret-urls.ts';
 import { redactSecretFields } from '../../shared/secrets/secret-fields.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** The part of a tool server that is stored unencrypted: without its key, its headers, and the secrets in its `path` and `extra`. */
 export type StoredRecord = Omit<ToolServerRecord, 'key' | 'headers'>;
@@ -44,7 +45,7 @@ export function joinSecrets(shown: StoredRecord, secrets: ReadonlyMap<string, st
     else if (field === clientSecretField) record.oauth = { ...record.oauth, clientSecret: String(JSON.parse(text)) };
     else {
       const [first = '', second] = pathOf(field);
-      const value = JSON.parse(text) as JsonValue;
+      const value = parseExactly(text) as JsonValue;
       const holder = extra.get(first);
       extra.set(first, second === undefined ? value : { ...(isJsonObject(holder) ? holder : {}), [second]: value });
     }

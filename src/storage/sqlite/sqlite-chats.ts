@@ -9,6 +9,7 @@ import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { execute, selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 const defaultBounds: ChatBounds = {
   ageMs: limits.storedChatMs,
@@ -216,10 +217,10 @@ function toListed({ id, created, model, metadata, completion }: ListedRow): List
     created,
     model,
     metadata: JSON.parse(metadata) as Record<string, string>,
-    completion: JSON.parse(completion) as JsonObject,
+    completion: parseExactly(completion) as JsonObject,
   };
 }
 
 function toChat({ caller_id: callerId, messages, question, answer, ...listed }: ChatRow): StoredChat {
-  return { ...toListed(listed), callerId, messages: JSON.parse(messages) as JsonObject[], texts: { question, answer } };
+  return { ...toListed(listed), callerId, messages: parseExactly(messages) as JsonObject[], texts: { question, answer } };
 }

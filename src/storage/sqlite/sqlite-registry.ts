@@ -13,6 +13,7 @@ import { readToolServerRow, toToolServerRow } from './tool-server-row.ts';
 import type { ReadToolServer, ToolServerRow } from './tool-server-row.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { copyJson } from '../../shared/json.ts';
 
 /** Records of a new list whose secrets are encrypted in one turn of the event loop. */
 const preparedPerTurn = 50;
@@ -122,13 +123,13 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
       return found?.record;
     },
     createToolServer: async (given) => {
-      const record = structuredClone(given);
+      const record = copyJson(given);
       await write((database) => {
         insertToolServer(database, toToolServerRow(record, undefined, cipher));
       });
     },
     changeToolServer: async (given) => {
-      const record = structuredClone(given);
+      const record = copyJson(given);
       await write((database) => {
         const before = findToolServerRow(database, record.id);
         if (before === undefined) throw missing('tool server', record.id);
@@ -141,7 +142,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
         if (database.prepare('DELETE FROM tool_servers WHERE id = ?').run(id).changes === 0) throw missing('tool server', id);
       }),
     replaceToolServers: async (given) => {
-      const records: ToolServerRecord[] = structuredClone([...given]);
+      const records: ToolServerRecord[] = copyJson([...given]);
       const prepared = records.length > preparedPerTurn ? await prepareRows(records) : undefined;
       await write((database) => {
         const current = new Map(selectToolServers(database).map((row) => [row.id, row]));
@@ -164,7 +165,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
     listKeys: async () => [...(await read()).keys.values()].map(({ value }) => value),
     findKeyByHash: async (hash) => (await read()).keysByHash.get(hash),
     createKey: async (given) => {
-      const record = structuredClone(given);
+      const record = copyJson(given);
       await write((database) => {
         requireFreeKey(database, record, '');
         const sql = 'INSERT INTO keys (id, position, hash, record) SELECT ?, coalesce(max(position), 0) + 1, ?, ? FROM keys';
@@ -172,7 +173,7 @@ export function createSqliteRegistry(connection: DatabaseConnection, { secret, n
       });
     },
     changeKey: async (given) => {
-      const record = structuredClone(given);
+      const record = copyJson(given);
       await write((database) => {
         requireFreeKey(database, record, record.id);
         const sql = 'UPDATE keys SET hash = ?, record = ? WHERE id = ?';

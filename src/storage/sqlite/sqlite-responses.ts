@@ -12,6 +12,7 @@ import { ownedBy } from './owned-by.ts';
 import { execute, selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
 import type { QueuedWrite } from './write-queue.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 const defaultBounds: ResponseBounds = {
   ageMs: limits.storedChatMs,
@@ -46,7 +47,7 @@ export function createSqliteResponses(
     const found = await connection.read((database) => selectFirst<{ value: string }>(database, sql, row.position));
     const text = found && cipher.decrypt(found.value, { id: row.id, field });
     if (text === undefined) return undefined;
-    const value = JSON.parse(text) as Pick<StoredResponse, 'input' | 'response'>;
+    const value = parseExactly(text) as Pick<StoredResponse, 'input' | 'response'>;
     const { id, callerId, created, previousId, isRunning } = row;
     const stored = { id, callerId, created, previousId: previousId ?? undefined, isRunning: isRunning === 1, ...value };
     return { stored, characters: text.length };

@@ -10,6 +10,7 @@ import { deleteInParts } from './delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
 import { selectAll, selectFirst } from './select.ts';
 import { lossesIn } from './sqlite-shares.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /**
  * Logs of runs, on the registry's connection. On a connection of its own, each saved run would look to the registry like a change by another process,
@@ -120,12 +121,12 @@ function toSummary({ finished, summary, ...fields }: SummaryRow): RunSummary {
   return {
     ...fields,
     ...(finished !== null && { finished }),
-    ...(JSON.parse(summary) as Pick<RunSummary, 'model' | 'mode' | 'usage' | 'work'>),
+    ...(parseExactly(summary) as Pick<RunSummary, 'model' | 'mode' | 'usage' | 'work'>),
   };
 }
 
 function toRun({ events, ...summary }: RunRow): LoggedRun {
-  return { ...toSummary(summary), events: JSON.parse(events) as LoggedEvent[] };
+  return { ...toSummary(summary), events: parseExactly(events) as LoggedEvent[] };
 }
 
 /** In one turn of the event loop. Few owners where they are many, and all that a busy gateway logs in a second where they are few: each turn is a transaction. */

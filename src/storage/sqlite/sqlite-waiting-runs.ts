@@ -13,6 +13,7 @@ import type { SecretCipher, SecretField } from '../secrets/encrypt-secrets.ts';
 import { ownedBy } from './owned-by.ts';
 import { execute, selectAll, selectFirst } from './select.ts';
 import { areWithin, sharesIn } from './sqlite-shares.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** How much of a run's JSON is encrypted, written or read in one turn of the event loop, in UTF-16 code units (up to three bytes each). */
 const partCharacters = 512 * 1024;
@@ -212,7 +213,7 @@ async function load(connection: DatabaseConnection, cipher: SecretCipher, id: st
     // Parts may have been removed while they were read, so start again if the row has changed.
     if (now?.encrypted !== row.encrypted) continue;
     try {
-      return { row, run: JSON.parse(text) as WaitingRun };
+      return { row, run: parseExactly(text) as WaitingRun };
     } catch {
       return { row };
     }
@@ -302,7 +303,7 @@ function answersOf(database: DatabaseSync, run: WaitingRun, cipher: SecretCipher
   const sql = 'SELECT call_id AS callId, answer FROM waiting_answers WHERE run_id = ?';
   for (const { callId, answer } of selectAll<{ callId: string; answer: string }>(database, sql, run.id)) {
     const text = cipher.decrypt(answer, fieldOf(run, 'answer', callId));
-    if (text !== undefined) answers.set(callId, JSON.parse(text) as ApprovalAnswer);
+    if (text !== undefined) answers.set(callId, parseExactly(text) as ApprovalAnswer);
   }
   return answers;
 }

@@ -4,6 +4,7 @@ import { deepFreeze } from '../../shared/deep-freeze.ts';
 import type { SecretCipher } from '../secrets/encrypt-secrets.ts';
 import { describeField, isUntouchedPart, joinSecrets, splitSecrets } from '../secrets/secret-parts.ts';
 import type { StoredRecord } from '../secrets/secret-parts.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** In `extra` of a listed record: the fields whose stored secret cannot be read, e.g. `["key", "headers.x-token", "oauth"]`. Never stored. */
 const unreadableSecretsMark = 'unreadable_secrets';
@@ -38,7 +39,7 @@ export function readToolServerRow({ id, record: text, secrets }: ToolServerRow, 
     if (secret === undefined) unreadable.push(describeField(field));
     else decrypted.set(field, secret);
   }
-  const record = joinSecrets(JSON.parse(text) as StoredRecord, decrypted);
+  const record = joinSecrets(parseExactly(text) as StoredRecord, decrypted);
   if (unreadable.length > 0) record.extra = { ...record.extra, [unreadableSecretsMark]: unreadable };
   return { record: deepFreeze(record), unreadable };
 }
@@ -52,7 +53,7 @@ export function toToolServerRow(record: ToolServerRecord, before: ToolServerRow 
   const { [unreadableSecretsMark]: _mark, ...extra } = record.extra;
   const { shown, secrets } = splitSecrets({ ...record, extra });
   const encrypted = new Map<string, string>();
-  const stored = before === undefined ? shown : (JSON.parse(before.record) as StoredRecord);
+  const stored = before === undefined ? shown : (parseExactly(before.record) as StoredRecord);
   // An unreadable secret must not be sent to another origin once it is readable again.
   const isSameOrigin = originOf(stored.url) === originOf(record.url);
   const storedSecrets = before !== undefined && isSameOrigin ? parseSecrets(before.secrets) : new Map<string, string>();
@@ -72,7 +73,7 @@ export function toToolServerRow(record: ToolServerRecord, before: ToolServerRow 
 
 /** Ciphertexts by `SecretField.field`. */
 function parseSecrets(text: string): Map<string, string> {
-  const { key, headers, parts = {} } = JSON.parse(text) as EncryptedSecrets;
+  const { key, headers, parts = {} } = parseExactly(text) as EncryptedSecrets;
   return new Map([
     ...(key === undefined ? [] : [['key', key] as const]),
     ...Object.entries(headers).map(([name, secret]) => [`header:${name}`, secret] as const),

@@ -1,5 +1,5 @@
 import { findByPointer } from '../../shared/json-pointer.ts';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 
 /** Parts of one schema, and references that lead to references. More are left out. */
@@ -89,7 +89,7 @@ export function isReferring(value: JsonValue): boolean {
   let left = maxEntries;
   const isOne = (entry: JsonValue | undefined): boolean => {
     left -= 1;
-    if (typeof entry !== 'object' || entry === null) return false;
+    if (!isContainer(entry)) return false;
     if (left < 0 || (isJsonObject(entry) && (Object.hasOwn(entry, '$ref') || Object.hasOwn(entry, '$dynamicRef')))) return true;
     return Object.values(entry).some((child) => isOne(child));
   };

@@ -1,3 +1,4 @@
+import { isContainer } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
 
 /**
@@ -6,7 +7,7 @@ import type { JsonValue } from '../../shared/json.ts';
  */
 export function lengthWithin(value: JsonValue, max: number): number {
   if (typeof value === 'string') return value.length + 2 > max ? Infinity : within(JSON.stringify(value).length, max);
-  if (typeof value !== 'object' || value === null) return within(String(value).length, max);
+  if (!isContainer(value)) return within(String(value).length, max);
   let length = 2;
   let isFirst = true;
   const add = (key: string | undefined, child: JsonValue): void => {

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
-import { isJsonObject, parseJson } from '../../shared/json.ts';
+import { isJsonObject } from '../../shared/json.ts';
+import { parseJson } from '../../shared/parse-exactly.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { Opening } from './open-registered-server.ts';
 

@@ -1,12 +1,39 @@
 import { describe, expect, it } from 'vitest';
 import { coerceArguments } from '../../../src/chat/tool-calls/coerce-arguments.ts';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import { ExactNumber } from '../../../src/shared/exact-number.ts';
 
 const list = (items: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'array', items, ...more });
 
-it.each(['9007199254740993', '-12345678901234567', '1e400'])('the number %s, which would become another one, stays text', (text) => {
-  const schema = { type: 'object', properties: { id: { type: 'integer' }, ids: { type: 'array', items: { type: 'number' } } } };
-  expect(coerceArguments({ id: text, ids: [text] }, schema)).toEqual({ args: { id: text, ids: [text] }, changes: [] });
+const numbers = { type: 'object', properties: { id: { type: 'integer' }, ids: { type: 'array', items: { type: 'number' } } } };
+
+it.each([
+  ['9007199254740993', '9007199254740993'],
+  ['-12345678901234567', '-12345678901234567'],
+  ['0009007199254740993', '9007199254740993'],
+])('the text %s is the number with these digits', (text, digits) => {
+  expect(JSON.stringify(coerceArguments({ id: text, ids: [text] }, numbers).args)).toBe(`{"id":${digits},"ids":[${digits}]}`);
+});
+
+it('a text whose number has no end as a JavaScript number stays text', () => {
+  expect(coerceArguments({ id: '1e400', ids: ['1e400'] }, numbers)).toEqual({ args: { id: '1e400', ids: ['1e400'] }, changes: [] });
+});
+
+it('a number becomes text with its digits, and is told from its neighbours in choices', () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      name: { type: 'string' },
+      list: { type: 'array', items: { type: 'integer' } },
+      pick: { anyOf: [{ const: 9007199254740992 }, { type: 'string' }] },
+    },
+  };
+  const number = new ExactNumber('9007199254740993');
+  expect(coerceArguments({ name: number, list: number, pick: number }, schema).args).toEqual({
+    name: '9007199254740993',
+    list: [number],
+    pick: '9007199254740993',
+  });
 });
 
 it('an object that fits one of several kinds stays as it is, also where the type stands beside them', () => {

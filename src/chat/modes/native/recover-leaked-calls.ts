@@ -18,6 +18,7 @@ import { demandedForm } from '../demanded-form.ts';
 import { repairAside } from '../repair-aside.ts';
 import { slicesOf } from '../slices-of.ts';
 import { ReadTexts } from './read-texts.ts';
+import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 export interface RecoveryOptions {
   backend: ModelBackend;
@@ -201,7 +202,7 @@ async function withoutNativeCalls(leaked: readonly LeakedCall[], native: readonl
 function keyOf({ name, arguments: text }: LeakedCall): string | undefined {
   if (text.length > limits.argumentsBytes) return undefined;
   try {
-    const value = JSON.parse(text) as JsonValue;
+    const value = parseExactly(text) as JsonValue;
     return isDeeperThan(value, limits.jsonDepth) ? undefined : `${name} ${canonicalJson(value)}`;
   } catch {
     return undefined;

@@ -1,5 +1,6 @@
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { ExactNumber, isWhole } from '../../../shared/exact-number.ts';
 
 /** Parts of a schema beyond these limits become `{}`, which allows anything. That is safe: arguments are validated against the full schema later. */
 const maxDepth = 5;
@@ -66,11 +67,17 @@ function isSpent({ left }: Narrowing): boolean {
 
 /** States the types beside the enum, because OpenAI's structured outputs require them. */
 function choice(list: JsonValue[], scope: Narrowing): JsonObject {
-  if (list.some((value) => typeof value === 'object' && value !== null)) return {};
+  if (list.some(isContainer)) return {};
   for (const value of list) scope.left.characters -= typeof value === 'string' ? value.length : 1;
   if (isSpent(scope)) return {};
-  const found = new Set(list.map((value) => (value === null ? 'null' : Number.isInteger(value) ? 'integer' : typeof value)));
+  const found = new Set(list.map(typeName));
   return { ...typed([...found]), enum: list };
+}
+
+function typeName(value: JsonValue): string {
+  if (value === null) return 'null';
+  if (value instanceof ExactNumber) return isWhole(value) ? 'integer' : 'number';
+  return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
 function typed(names: string[]): JsonObject {

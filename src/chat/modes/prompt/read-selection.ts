@@ -10,8 +10,9 @@ import { runAside } from '../../../workers/run-aside.ts';
 import { jobOf } from '../../../workers/worker-pool.ts';
 import type { DamageReason } from '../../parse-tool-calls/answer-pieces.ts';
 import { findSelectionInPlace } from '../../parse-tool-calls/parse-selection.ts';
-import type { findSelection, Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
+import type { findSelectionAsText, Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
 import { checkArguments, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
+import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /**
  * One call of a selection whose function is offered: with valid arguments (`fits`), or with problems that keep it from running (`faulty`). `given`: the
@@ -78,7 +79,10 @@ export async function readSelection(
 const inPlaceCharacters = { answer: 8_000, earlier: 200_000 };
 /** Many times what the longest possible answer needs. */
 const readingMs = 5_000;
-const readingJob = jobOf<typeof findSelection>(new URL('../../parse-tool-calls/parse-selection.ts', import.meta.url), 'findSelection');
+const readingJob = jobOf<typeof findSelectionAsText>(
+  new URL('../../parse-tool-calls/parse-selection.ts', import.meta.url),
+  'findSelectionAsText',
+);
 
 /** Uses a worker thread for long texts: a hostile one with many false starts of calls takes long to read. */
 async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): Promise<Selection> {
@@ -93,7 +97,8 @@ async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): P
     isCut: given.isCut || answer.length > limits.selectionCharacters,
   };
   try {
-    return await runAside({ job: readingJob, data, caller: run.caller.id, signal: run.signal, timeoutMs: readingMs });
+    const text = await runAside({ job: readingJob, data, caller: run.caller.id, signal: run.signal, timeoutMs: readingMs });
+    return parseExactly(text) as Selection;
   } catch {
     run.signal?.throwIfAborted();
     return { calls: [], repairs: [], restated: [], damaged: [], examples: [], isReadable: false };

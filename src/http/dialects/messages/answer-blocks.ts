@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { textOfResult } from '../answers/answer-format.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { sealThought } from './thinking-signature.ts';
+import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /** Which blocks a client is shown besides text and its own calls. */
 export interface ShownBlocks {
@@ -31,7 +32,7 @@ export function inputTextOf({ type, input }: JsonObject): string | undefined {
 }
 
 function callBlock(call: ToolCall): JsonObject {
-  const input = JSON.parse(withCanonicalArguments(call).arguments) as JsonObject;
+  const input = parseExactly(withCanonicalArguments(call).arguments) as JsonObject;
   return { ...call.extra, type: 'tool_use', id: call.id, name: call.name, input, caller: { type: 'direct' } };
 }
 

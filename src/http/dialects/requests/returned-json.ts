@@ -2,6 +2,7 @@ import { limits } from '../../../core/limits.ts';
 import { isTextDeeperThan, valuesIn } from '../../../shared/json-depth.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /**
  * Reads what the gateway has written into opaque texts, which clients return unread. Any client could have written them itself, and no limit of bodies
@@ -17,7 +18,7 @@ export class ReturnedJson {
     if (values > this.#valuesLeft || isTextDeeperThan(text, limits.jsonDepth)) return undefined;
     this.#valuesLeft -= values;
     try {
-      const value: unknown = JSON.parse(text);
+      const value: unknown = parseExactly(text);
       return isJsonObject(value) ? value : undefined;
     } catch {
       return undefined;

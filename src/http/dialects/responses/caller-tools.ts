@@ -8,6 +8,7 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { parseFields } from '../requests/parse-fields.ts';
 import { parseMcpTool } from '../requests/mcp-servers.ts';
 import { customSchema, functionSchema, namespaceSchema, toolSearchSchema } from './request-schema.ts';
+import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /** The caller's tool that an offered function stands for. */
 export interface OriginalTool {
@@ -143,7 +144,7 @@ export function customInput(args: string): string {
 /** The arguments of a search for tools; what a model wrote otherwise is taken for the query. */
 export function searchArguments(args: string): JsonObject {
   try {
-    const parsed: unknown = JSON.parse(args);
+    const parsed: unknown = parseExactly(args);
     if (isJsonObject(parsed)) return parsed;
   } catch {
     // No JSON: the model wrote the query itself.

@@ -4,6 +4,7 @@ import { textOf } from '../../../core/chat/chat.ts';
 import type { ChatMessage } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';
 import type { NoteStore } from '../../../core/stores/note-store.ts';
+import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /** Of a caller: a chat by its `chat_id`, or a session's chat without one. */
 export interface ConversationId {
@@ -43,7 +44,7 @@ export function createKeptConversations({ store, fallback, now, onFault }: KeptC
       const id = noteIdOf(of);
       const value = (await fallback.find(id, now())) ?? (await store.find(id, now()));
       if (value === undefined) return [];
-      const kept = JSON.parse(value) as { model: string; messages: ChatMessage[] };
+      const kept = parseExactly(value) as { model: string; messages: ChatMessage[] };
       return kept.model === model ? kept.messages : forAnotherModel(kept.messages);
     },
 

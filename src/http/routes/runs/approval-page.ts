@@ -22,6 +22,7 @@ import type { OpenApproval } from '../../pages/approval-page.ts';
 import { messagePage } from '../../pages/page.ts';
 import type { Page } from '../../pages/page.ts';
 import { parseInput } from '../../parse-input.ts';
+import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 export interface ApprovalPageOptions {
   linked: LinkedApprovals;
@@ -158,7 +159,7 @@ function decisionsIn(
 function editedArguments(text: string, { args }: WaitingCall): JsonObject | undefined {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseExactly(text);
   } catch (error) {
     throw new GatewayError('invalid_request', `The arguments are not JSON: ${withoutExcerpt((error as Error).message)}.`);
   }

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../../shared/json.ts';
+import { isContainer, isJsonObject } from '../../../shared/json.ts';
 import type { JsonValue } from '../../../shared/json.ts';
 import { ArgumentError } from './argument-error.ts';
 import { asItIs, percentEncoder } from './encode-text.ts';
@@ -81,7 +81,7 @@ function partsOf({ binding, value }: BoundValue): BodyPart[] {
 
 /** Of several files without a name each has a number: a server that keeps them by name would keep the last one alone. */
 function partOf({ argument, name, part }: ArgumentBinding, item: JsonValue, number: number): BodyPart {
-  if (typeof item === 'object') return { name, content: JSON.stringify(item), type: part?.type ?? 'application/json' };
+  if (isContainer(item)) return { name, content: JSON.stringify(item), type: part?.type ?? 'application/json' };
   if (part?.kind !== 'file') return { name, content: scalarText(item), ...(part?.type !== undefined && { type: part.type }) };
   const file = readFileArgument(argument, scalarText(item));
   // What the model says about this file is more exact than what the document says about all.

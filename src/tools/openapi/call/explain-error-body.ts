@@ -1,7 +1,8 @@
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { statusPhrases } from '../../../shared/status-phrases.ts';
 import { shortened } from '../convert/schema-keywords.ts';
+import { isNumber } from '../../../shared/exact-number.ts';
 
 /** Enough for a list of wrong fields; a stack trace or an error page tells a model nothing more. */
 const messageCharacters = 2_000;
@@ -36,7 +37,7 @@ function wordsOf(body: JsonValue): string {
   if (!isJsonObject(body)) return JSON.stringify(body);
   for (const key of wordKeys) {
     const value = ownValue(body, key);
-    if (value === undefined || value === null || value === '' || typeof value === 'boolean' || typeof value === 'number') continue;
+    if (value === undefined || value === null || value === '' || typeof value === 'boolean' || isNumber(value)) continue;
     const words = withCause(wordsOf(value), body);
     const fields = ownValue(body, 'errors');
     return key === 'errors' || !hasContent(fields)
@@ -55,7 +56,7 @@ function withCause(words: string, body: JsonObject): string {
 }
 
 function hasContent(value: JsonValue | undefined): value is JsonValue[] | JsonObject {
-  return typeof value === 'object' && value !== null && Object.keys(value).length > 0;
+  return isContainer(value) && Object.keys(value).length > 0;
 }
 
 /** FastAPI's `{loc: ["body", "timestamp"], msg: "Field required"}` → `body.timestamp: Field required`; others name the field in other words. */

@@ -1,4 +1,3 @@
-import { parse } from 'secure-json-parse';
 import { hasMoreValuesThan, isTextDeeperThan } from '../../../shared/json-depth.ts';
 import type { JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
@@ -7,7 +6,7 @@ import type { ToolOutcome } from '../../../core/tools/tool.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { decodeText, tryUtf8 } from './decode-text.ts';
 import { explainErrorBody } from './explain-error-body.ts';
-import { quoteLongNumbers } from './quote-long-numbers.ts';
+import { parseForeign } from '../../../shared/parse-exactly.ts';
 
 /** Binary answers up to this size are handed on; a model reads a third more characters, and larger ones would fill its context with noise. */
 const inlinedBinaryBytes = 8 * 1024;
@@ -77,8 +76,7 @@ function toReadable(answer: Answer): JsonValue | undefined {
 function tryParse(text: string): JsonValue | undefined {
   if (isTextDeeperThan(text, limits.jsonDepth) || hasMoreValuesThan(text, limits.resultValues)) return undefined;
   try {
-    const cleaning = { protoAction: 'remove', constructorAction: 'remove' } as const;
-    return parse(/\d{16}/.test(text) ? quoteLongNumbers(text) : text, cleaning) as JsonValue;
+    return parseForeign(text, 'remove');
   } catch {
     return undefined;
   }

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../../shared/json.ts';
+import { isContainer, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { Encode } from './encode-text.ts';
 import type { ArgumentBinding } from '../operation.ts';
@@ -24,7 +24,8 @@ export function toPairs(binding: WireForm, value: JsonValue, encode: Encode): Pa
   const { name } = binding;
   const style = binding.style ?? (binding.in === 'body' ? undefined : 'form');
   const explodes = binding.explode ?? (style === undefined || ['form', 'deepObject', 'cookie'].includes(style));
-  if (style === 'deepObject') return typeof value === 'object' ? deepPairs(name, value, encode) : [[name, encode(scalarText(value))]];
+  if (style === 'deepObject')
+    return value === null || isContainer(value) ? deepPairs(name, value, encode) : [[name, encode(scalarText(value))]];
   const typed = style === undefined ? undefined : typedText(style, value);
   if (typed !== undefined) return [[name, encode(typed)]];
   const separator = encode(separators[style ?? ''] ?? '') || ',';
@@ -71,12 +72,12 @@ function encodeWellFormed(text: string): string {
 function deepPairs(name: string, value: JsonValue[] | JsonObject | null, encode: Encode): Pair[] {
   if (value === null) return [];
   const keyed: [string, JsonValue | undefined][] = Array.isArray(value)
-    ? value.map((item, index) => [typeof item === 'object' ? `${index}` : '', item])
+    ? value.map((item, index) => [isContainer(item) ? `${index}` : '', item])
     : Object.entries(value);
   return keyed.flatMap(([key, member]): Pair[] => {
     const inner = `${name}[${key}]`;
     if (member === undefined || member === null) return [];
-    return typeof member === 'object' ? deepPairs(inner, member, encode) : [[inner, encode(scalarText(member))]];
+    return isContainer(member) ? deepPairs(inner, member, encode) : [[inner, encode(scalarText(member))]];
   });
 }
 

@@ -1,3 +1,4 @@
+import { isContainer } from '../../../shared/json.ts';
 import type { JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { OmittedOperation } from '../operation.ts';
@@ -95,7 +96,7 @@ export function spendOnValue(value: JsonValue | undefined, spend: Spend): void {
   if (value === undefined) return;
   if (typeof value === 'string') return spend(1 + textCost(value));
   spend(1);
-  if (typeof value !== 'object' || value === null) return;
+  if (!isContainer(value)) return;
   spendOnNames(Object.keys(value), spend);
   for (const child of Object.values(value)) spendOnValue(child, spend);
 }

@@ -1,7 +1,8 @@
-import { isJsonObject } from '../../../shared/json.ts';
+import { isContainer, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import type { Spend } from './conversion-budget.ts';
 import { keepChoicesNote } from './schema-keywords.ts';
+import { ExactNumber, compareDecimals } from '../../../shared/exact-number.ts';
 
 /** Keywords that only inform: the outer schema's value counts. */
 const annotations = new Set(['default', 'format', 'contentMediaType', 'contentEncoding']);
@@ -113,7 +114,8 @@ function mergeAdditional(outer: JsonObject, inner: JsonObject): JsonValue | unde
 /** Deeply, the order of keys aside. */
 function isSame(one: JsonValue | undefined, other: JsonValue | undefined, spend: Spend): boolean {
   if (one === other) return true;
-  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
+  if (one instanceof ExactNumber && other instanceof ExactNumber) return compareDecimals(one.source, other.source) === 0;
+  if (!isContainer(one) || !isContainer(other)) return false;
   spend(1);
   if (Array.isArray(one) && Array.isArray(other))
     return one.length === other.length && one.every((entry, index) => isSame(entry, other[index], spend));

@@ -6,6 +6,7 @@ import { lazySpec } from '../../catalog/lazy-spec.ts';
 import type { Conversion, Operation } from '../operation.ts';
 import { spendOnCharacters, type ConversionBudget } from './conversion-budget.ts';
 import { definitionsIn, gatherDefinitions, openDefinition } from './gather-definitions.ts';
+import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /** Where a text lies among the bytes: its first byte, and the one after its last. */
 export type Piece = readonly [start: number, end: number];
@@ -89,12 +90,12 @@ const builtEvents = channel('toolwharf.schema-built');
 export function unpackConversion({ operations, schemas, ...rest }: PackedConversion): Conversion {
   const bytes = Buffer.from(schemas.bytes);
   const textAt = ([start, end]: Piece): string => bytes.toString('utf8', start, end);
-  const objectAt = (piece: Piece): JsonObject => JSON.parse(textAt(piece)) as JsonObject;
+  const objectAt = (piece: Piece): JsonObject => parseExactly(textAt(piece)) as JsonObject;
   const built = new LRUCache<PackedOperation, JsonObject>({ maxSize: limits.builtSchemasTokens });
   let directory: ReadonlyMap<string, Piece> | undefined;
 
   const addDefinitions = (own: JsonObject, ownCharacters: number): JsonObject => {
-    directory ??= new Map(JSON.parse(textAt(schemas.directory)) as [string, Piece][]);
+    directory ??= new Map(parseExactly(textAt(schemas.directory)) as [string, Piece][]);
     const found = new Map<string, JsonObject>();
     const { names, open } = gatherDefinitions({ names: definitionsIn(own), ownCharacters }, (name) => {
       const piece = directory?.get(name);

@@ -2,6 +2,7 @@ import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { alignValues } from './align-values.ts';
 import { descriptionCharacters, firstSentences, hasWords, plainText, shortened } from './plain-text.ts';
+import { isNumber } from '../../../shared/exact-number.ts';
 
 export { descriptionCharacters, hasWords, shortened };
 
@@ -42,7 +43,7 @@ export function plainKeywords(schema: JsonObject): JsonObject {
   if (typeof format === 'string' && numberFormat.test(format) && [kept['type']].flat().every((type) => numberTypes.has(type)))
     delete kept['format'];
   if (kept['default'] === null) delete kept['default'];
-  for (const key of numbers) if (typeof ownValue(schema, key) === 'number') kept[key] = schema[key];
+  for (const key of numbers) if (isNumber(ownValue(schema, key))) kept[key] = schema[key];
   if (schema['uniqueItems'] === true) kept['uniqueItems'] = true;
   keepBound(schema, kept, { bound: 'minimum', exclusive: 'exclusiveMinimum' });
   keepBound(schema, kept, { bound: 'maximum', exclusive: 'exclusiveMaximum' });
@@ -76,8 +77,8 @@ export function describedAs(schema: JsonObject, words: string): JsonObject {
 function keepBound(schema: JsonObject, kept: JsonObject, { bound, exclusive }: { bound: string; exclusive: string }): void {
   const limit = ownValue(schema, bound);
   const other = ownValue(schema, exclusive);
-  if (typeof other === 'number') kept[exclusive] = other;
-  if (typeof limit !== 'number' || typeBounds.has(Math.abs(limit))) return;
+  if (isNumber(other)) kept[exclusive] = other;
+  if (!isNumber(limit) || typeBounds.has(Math.abs(Number(limit)))) return;
   kept[other === true ? exclusive : bound] = limit;
 }
 

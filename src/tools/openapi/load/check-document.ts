@@ -1,5 +1,5 @@
 import type { OpenAPI } from 'openapi-types';
-import { isJsonObject } from '../../../shared/json.ts';
+import { isContainer, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { findReference, referenceOf } from './resolve-references.ts';
 
@@ -55,7 +55,7 @@ export function unfoldedValues(document: JsonObject): number {
   const counts = new Map<string, number>();
 
   const count = (value: JsonValue | undefined, depth: number): number => {
-    if (typeof value !== 'object' || value === null) return 1;
+    if (!isContainer(value)) return 1;
     if (depth > maxDepth) return Number.POSITIVE_INFINITY;
     const reference = isJsonObject(value) ? referenceOf(value) : undefined;
     let values = 1 + (reference === undefined ? 0 : countTarget(reference, depth));

@@ -84,11 +84,15 @@ async function openHereOrAside(job: DocumentJob, fetchFile: FetchFile, reader: D
 
 /** An object was measured when it was parsed, and posting it to a thread costs as much as a small one is worth. */
 function isSmall({ source, isChecked }: DocumentJob): boolean {
-  const isText = typeof source === 'string' || source instanceof Uint8Array;
+  const isText = !isObject(source);
   const characters = isText ? source.length : sizeOf(source);
   if (characters > jsonCharacters || (isChecked && characters > checkedCharacters)) return false;
   if (!isText || characters <= yamlCharacters) return true;
   return isJsonText(typeof source === 'string' ? source : new TextDecoder().decode(source.subarray(0, 200)));
+}
+
+function isObject(source: DocumentJob['source']): source is JsonObject {
+  return typeof source !== 'string' && !(source instanceof Uint8Array);
 }
 
 /** Roughly, in characters of JSON, and not beyond what has to be known. */
@@ -113,7 +117,8 @@ async function openInThread(job: DocumentJob, fetchFile: FetchFile, { kind, call
   try {
     const { opened, budget } = await pools[kind].run({
       job: openInWorker,
-      data: { job, port: port2 },
+      // An object would lose the digits of an `ExactNumber`, and takes longer to send than its text.
+      data: { job: isObject(job.source) ? { ...job, source: JSON.stringify(job.source) } : job, port: port2 },
       transfer: [port2, ...transferable(job)],
       caller,
       signal,

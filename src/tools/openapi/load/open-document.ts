@@ -1,4 +1,4 @@
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import { copyJson, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { createSecretMask, type Secret, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { checkDocument } from './check-document.ts';
@@ -90,7 +90,7 @@ function readSource({ source, url }: DocumentJob, mask: SecretMask): JsonObject 
   if (source instanceof Uint8Array) return parse(new TextDecoder().decode(source));
   const document = checkDocumentKind(source);
   // Gathering files writes into the document.
-  return url === undefined ? document : structuredClone(document);
+  return url === undefined ? document : copyJson(document);
 }
 
 function sizeOf(source: DocumentJob['source']): number {

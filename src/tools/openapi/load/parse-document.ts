@@ -1,8 +1,11 @@
-import { parse as parseJson, scan } from 'secure-json-parse';
+import { scan } from 'secure-json-parse';
 import { parse as parseYaml } from 'yaml';
+import type { ScalarTag, Tags } from 'yaml';
 import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
+import { parseForeign } from '../../../shared/parse-exactly.ts';
+import { toNumber } from '../../../shared/exact-number.ts';
 
 /** Keys that would change a prototype where the document is copied. */
 const cleaning = { protoAction: 'remove', constructorAction: 'remove' } as const;
@@ -11,7 +14,24 @@ const cleaning = { protoAction: 'remove', constructorAction: 'remove' } as const
  * `maxAliasCount` is the package's own default, stated because it keeps a small text from becoming gigabytes. Like in JSON the last of two
  * equal keys counts: checking for them takes the square of their number. Only types of JSON: a `!!binary` or `!!set` stays what it was written as.
  */
-const yamlOptions = { maxAliasCount: 100, merge: true, uniqueKeys: false, resolveKnownTags: false, logLevel: 'error' } as const;
+const yamlOptions = {
+  maxAliasCount: 100,
+  merge: true,
+  uniqueKeys: false,
+  resolveKnownTags: false,
+  logLevel: 'error',
+  customTags: (tags: Tags) => tags.map(withExactNumbers),
+} as const;
+
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** Reads the numbers that JSON has too as `parseExactly` does. */
+function withExactNumbers(tag: Tags[number]): Tags[number] {
+  if (typeof tag !== 'object' || tag.collection !== undefined || !/:(?:int|float)$/.test(tag.tag)) return tag;
+  const resolveExactly: ScalarTag['resolve'] = (text, onError, options) =>
+    jsonNumber.test(text) ? toNumber(text) : tag.resolve(text, onError, options);
+  return { ...tag, resolve: resolveExactly };
+}
 
 /**
  * The OpenAPI document in a JSON or YAML text.
@@ -60,7 +80,7 @@ export function isJsonText(text: string): boolean {
 }
 
 function readJson(text: string): JsonValue {
-  const value = readText(() => parseJson(text, undefined, cleaning) as JsonValue, 'not valid JSON');
+  const value = readText(() => parseForeign(text, 'remove'), 'not valid JSON');
   checkDepth(value);
   return value;
 }

@@ -1,5 +1,5 @@
 import { findByPointer } from '../../../shared/json-pointer.ts';
-import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import { isContainer, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { BudgetSpent, type Spend } from '../convert/conversion-budget.ts';
 import { OmittedOperation } from '../operation.ts';
@@ -64,7 +64,7 @@ export function* nestedValues(root: JsonValue | undefined): Generator<JsonObject
   const waiting = [root];
   while (waiting.length > 0) {
     const value = waiting.pop();
-    if (typeof value !== 'object' || value === null) continue;
+    if (!isContainer(value)) continue;
     yield value;
     for (const child of Object.values(value)) waiting.push(child);
   }

@@ -6,6 +6,7 @@ import { limits } from '../../../../src/core/limits.ts';
 import type { ToolOutcome } from '../../../../src/core/tools/tool.ts';
 import { readResponse } from '../../../../src/tools/openapi/call/read-response.ts';
 import { toResponse, type ScriptedAnswer } from '../scripted-server.ts';
+import { ExactNumber } from '../../../../src/shared/exact-number.ts';
 
 const json = { 'content-type': 'application/json' };
 const read = (answer: ScriptedAnswer): ReturnType<typeof readResponse> => readResponse(toResponse(answer));
@@ -106,8 +107,8 @@ describe('results', () => {
     const body =
       '{"id":1234567890123456789,"n":-12345678901234567890,"f":1.2345678901234567,"e":1e21,"ok":9007199254740991,"s":"1234567890123456789"}';
     const value = {
-      id: '1234567890123456789',
-      n: '-12345678901234567890',
+      id: new ExactNumber('1234567890123456789'),
+      n: new ExactNumber('-12345678901234567890'),
       f: 1.2345678901234567,
       e: 1e21,
       ok: 9007199254740991,

@@ -1,0 +1,109 @@
+/**
+ * A number of JSON whose value no JavaScript number has, such as `9007199254740993`, `0.12345678901234567890` or `1e400`: it keeps its text.
+ * `JSON.stringify` writes the text, and so does `String`. All other numbers of JSON are JavaScript numbers.
+ */
+export class ExactNumber {
+  /** As in JSON (RFC 8259 section 6). Public, so that `isDeepStrictEqual` tells two of them apart. */
+  readonly source: string;
+
+  constructor(source: string) {
+    this.source = source;
+  }
+
+  toJSON(): unknown {
+    return JSON.rawJSON(this.source);
+  }
+
+  toString(): string {
+    return this.source;
+  }
+}
+
+declare global {
+  // Node 22 and later; the standard library of TypeScript does not have them yet.
+  interface JSON {
+    rawJSON(text: string): unknown;
+    parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
+  }
+}
+
+/** A number in the syntax of JSON as a JavaScript number if one has the same value. */
+export function toNumber(source: string): number | ExactNumber {
+  const number = Number(source);
+  return isSameDecimal(source, number) ? number : new ExactNumber(source);
+}
+
+function isSameDecimal(source: string, number: number): boolean {
+  if (!Number.isFinite(number)) return false;
+  const shortest = String(number);
+  return shortest === source || compareDecimals(shortest, source) === 0;
+}
+
+export function isNumber(value: unknown): value is number | ExactNumber {
+  return typeof value === 'number' || value instanceof ExactNumber;
+}
+
+/** Equal, apart from arrays and objects. */
+export function isSameScalar(one: unknown, other: unknown): boolean {
+  return one === other || (one instanceof ExactNumber && other instanceof ExactNumber && compareDecimals(one.source, other.source) === 0);
+}
+
+/** Whether the value of the number is whole, whatever its notation: `1e400` is, `9007199254740993.5` is not. */
+export function isWhole(number: ExactNumber): boolean {
+  const { digits, exponent } = toDecimal(number.source);
+  return digits === '' || exponent >= 0;
+}
+
+/** Negative, 0 or positive, as in `toSorted`. For the text of a JavaScript number, or of one in JSON. */
+export function compareDecimals(one: string, other: string): number {
+  const [left, right] = [toDecimal(one), toDecimal(other)];
+  if (left.digits === '' || right.digits === '' || left.isNegative !== right.isNegative) return signOf(left) - signOf(right);
+  const magnitude = left.digits.length + left.exponent - (right.digits.length + right.exponent);
+  const difference = magnitude === 0 ? compareTexts(left.digits, right.digits) : magnitude;
+  return left.isNegative ? -difference : difference;
+}
+
+/** Longer numbers are not divided, which would take time and space of their own. */
+const dividedDigits = 1_000;
+
+/** Whether a decimal is a whole multiple of another one, which is not 0. True for numbers that are too long to be divided. */
+export function isMultipleOf(number: string, divisor: string): boolean {
+  const [of, by] = [toDecimal(number), toDecimal(divisor)];
+  const exponent = Math.min(of.exponent, by.exponent);
+  const isLong = [of, by].some((decimal) => decimal.digits.length + decimal.exponent - exponent > dividedDigits);
+  if (of.digits === '' || isLong) return true;
+  return by.digits !== '' && scaled(of, exponent) % scaled(by, exponent) === 0n;
+}
+
+function scaled(decimal: Decimal, exponent: number): bigint {
+  return BigInt(decimal.digits + '0'.repeat(decimal.exponent - exponent));
+}
+
+/** `digits` × 10^`exponent`, without zeros at either end; no digits for 0. */
+interface Decimal {
+  isNegative: boolean;
+  digits: string;
+  exponent: number;
+}
+
+const zero = 0x30;
+
+function toDecimal(source: string): Decimal {
+  const isNegative = source.startsWith('-');
+  const [mantissa = '', power = '0'] = source.slice(isNegative ? 1 : 0).split(/e/i);
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  const digits = whole + fraction;
+  // Loops, because `/0+$/` takes quadratic time.
+  let [start, end] = [0, digits.length];
+  while (start < end && digits.charCodeAt(start) === zero) start += 1;
+  while (end > start && digits.charCodeAt(end - 1) === zero) end -= 1;
+  return { isNegative, digits: digits.slice(start, end), exponent: Number(power) - fraction.length + digits.length - end };
+}
+
+function signOf({ isNegative, digits }: Decimal): number {
+  return digits === '' ? 0 : isNegative ? -1 : 1;
+}
+
+function compareTexts(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}

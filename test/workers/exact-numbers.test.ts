@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { parseJson } from '../../src/shared/parse-exactly.ts';
+import { attachExactNumbers, detachExactNumbers } from '../../src/workers/exact-numbers.ts';
+
+test.each([
+  '9007199254740993',
+  '[9007199254740993]',
+  '{"a":{"b":[1,9007199254740993,{"__proto__x":1e400}]},"c":0.12345678901234567890}',
+  '{"a":1}',
+])('the numbers of %s pass from one thread to another', (text) => {
+  const detached = structuredClone(detachExactNumbers(parseJson(text) ?? null));
+  expect(JSON.stringify(attachExactNumbers(detached.value, detached.numbers))).toBe(text);
+});
+
+test('a vector of many measurements becomes JavaScript numbers', () => {
+  const measured = '0.12345678901234567890';
+  const { value, numbers } = detachExactNumbers(parseJson(`[${Array.from({ length: 60_000 }, () => measured).join()}]`) ?? null);
+  expect(numbers).toHaveLength(50_000);
+  expect(value).toEqual(Array.from({ length: 60_000 }, () => Number(measured)));
+});
