@@ -1,10 +1,20 @@
+import type { SchemaValidateFunction } from 'ajv';
 import { _, Ajv2020, str } from 'ajv/dist/2020.js';
 import type { CodeKeywordDefinition, ErrorObject, KeywordCxt } from 'ajv/dist/2020.js';
 import { RE2JS } from 're2js';
 import { isJsonObject } from '../shared/json.ts';
+import {
+  checkExactly,
+  exactKeywords,
+  findExactFault,
+  hasExactNumber,
+  namedSchemas,
+  toCheckedValue,
+  withNearestNumbers,
+} from './exact-values.ts';
 import type { JsonObject, JsonValue } from '../shared/json.ts';
-import { countSteps, StepCounter } from './count-steps.ts';
-import { isDecimalMultiple } from './decimal-multiple.ts';
+import { isMultipleOf } from '../shared/exact-number.ts';
+import { countSteps, StepCounter, stepsOf } from './count-steps.ts';
 
 /**
  * Returns one sentence for each invalid field, which a model can act on; empty if the value is valid.
@@ -24,30 +34,72 @@ const testedCharacters = 10_000;
  */
 export function compileSchema(schema: JsonObject): FindErrors | undefined {
   try {
-    const counter = new StepCounter();
-    const ajv = new Ajv2020({
-      strict: false,
-      allErrors: true,
-      // Ignore inherited properties (`toString`, `constructor`): otherwise an optional argument of such a name would always count as present.
-      ownProperties: true,
-      validateFormats: false,
-      validateSchema: false,
-      logger: false,
-      // Inlining would repeat definitions for each reference, and the optimizer traverses all code once per name.
-      inlineRefs: false,
-      code: { optimize: false, regExp: Object.assign((pattern: string) => linearRegExp(pattern, counter), { code: 'linearRegExp' }) },
-    });
-    ajv.removeKeyword(multipleOf.keyword).addKeyword(multipleOf);
-    countSteps(ajv, counter);
-    const validate = ajv.compile(withoutRemovedKeywords(schema) as JsonObject);
-    return (value, maxSteps = Number.POSITIVE_INFINITY) => {
-      counter.allow(maxSteps);
-      const isValid: unknown = validate(value);
-      return isValid === true ? [] : (validate.errors ?? []).slice(0, shownErrors).map(sentence);
+    const kept = withoutRemovedKeywords(schema) as JsonObject;
+    const findInexactly = hasExactNumber(kept) ? undefined : findErrorsBy(createAjv(), kept);
+    let findExactly: FindErrors | undefined;
+    return (value, maxSteps) => {
+      if (findInexactly !== undefined && !hasExactNumber(value)) return findInexactly(value, maxSteps);
+      findExactly ??= findErrorsExactly(kept);
+      return findExactly(value, maxSteps);
     };
   } catch {
     return undefined;
   }
+}
+
+interface CountingAjv {
+  ajv: Ajv2020;
+  counter: StepCounter;
+}
+
+function findErrorsBy({ ajv, counter }: CountingAjv, schema: JsonObject): FindErrors {
+  countSteps(ajv, counter);
+  const validate = ajv.compile(schema);
+  return (value, maxSteps = Number.POSITIVE_INFINITY) => {
+    counter.allow(maxSteps);
+    const isValid: unknown = validate(value);
+    return isValid === true ? [] : (validate.errors ?? []).slice(0, shownErrors).map(sentence);
+  };
+}
+
+/** Where the value or the schema has an `ExactNumber`. */
+function findErrorsExactly(schema: JsonObject): FindErrors {
+  const exact = createAjv();
+  compareExactly(exact);
+  const findErrors = findErrorsBy(exact, withNearestNumbers(schema) as JsonObject);
+  return (value, maxSteps) => checkExactly(toCheckedValue(value), (checked) => findErrors(checked, maxSteps));
+}
+
+/** Slower than Ajv's own keywords. */
+function compareExactly({ ajv, counter }: CountingAjv): void {
+  for (const keyword of exactKeywords) {
+    const validate: SchemaValidateFunction = (...[stated, value, , context]: Parameters<SchemaValidateFunction>) => {
+      counter.take(stepsOf(stated as JsonValue));
+      if (keyword === 'uniqueItems') counter.takePairs(value);
+      const fault = findExactFault(keyword, stated as JsonValue, { path: context?.instancePath ?? '', value: value as JsonValue });
+      if (fault !== undefined) validate.errors = [{ keyword, ...fault }];
+      return fault === undefined;
+    };
+    ajv.removeKeyword(keyword).addKeyword({ keyword, validate, errors: true });
+  }
+}
+
+function createAjv(): CountingAjv {
+  const counter = new StepCounter();
+  const ajv = new Ajv2020({
+    strict: false,
+    allErrors: true,
+    // Ignore inherited properties (`toString`, `constructor`): otherwise an optional argument of such a name would always count as present.
+    ownProperties: true,
+    validateFormats: false,
+    validateSchema: false,
+    logger: false,
+    // Inlining would repeat definitions for each reference, and the optimizer traverses all code once per name.
+    inlineRefs: false,
+    code: { optimize: false, regExp: Object.assign((pattern: string) => linearRegExp(pattern, counter), { code: 'linearRegExp' }) },
+  });
+  ajv.removeKeyword(multipleOf.keyword).addKeyword(multipleOf);
+  return { ajv, counter };
 }
 
 /** Ajv divides in binary, in which 19.99 is no multiple of 0.01. */
@@ -64,6 +116,11 @@ const multipleOf = {
     context.fail(_`!${isMultiple}(${context.data}, ${context.schemaCode})`);
   },
 } satisfies CodeKeywordDefinition;
+
+function isDecimalMultiple(value: number, factor: number): boolean {
+  const areWhole = Number.isSafeInteger(value) && Number.isSafeInteger(factor) && factor !== 0;
+  return areWhole ? value % factor === 0 : isMultipleOf(String(value), String(factor));
+}
 
 /** Keywords that are removed: `$async` would make validation return a promise, `$id` and the like would change the targets of references. */
 const removedKeywords: ReadonlySet<string> = new Set([
@@ -90,7 +147,6 @@ function withoutRemovedKeywords(value: JsonValue, isNames = false): JsonValue {
   });
   return Object.fromEntries(kept);
 }
-const namedSchemas: ReadonlySet<string> = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
 
 /**
  * Patterns run on RE2, because backtracking could block the event loop for seconds. Patterns that RE2 does not support (look-around, back references)

@@ -47,7 +47,7 @@ export class StepCounter {
 }
 
 /** To compare with a value as a whole. */
-function stepsOf(value: JsonValue | undefined): number {
+export function stepsOf(value: JsonValue | undefined): number {
   if (typeof value === 'string') return 1 + value.length / 64;
   let steps = 1;
   if (Array.isArray(value)) for (const item of value) steps += stepsOf(item);
