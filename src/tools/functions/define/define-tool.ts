@@ -1,4 +1,5 @@
 import { limits } from '../../../core/limits.ts';
+import type { PlainJsonObject } from '../../../shared/json.ts';
 import { longestTimerMs } from '../../../shared/timer-limits.ts';
 import { functionMark, isFunctionTool, toolsetMark } from './function-definition.ts';
 import type { FunctionTool, ToolDefinition, ToolParameters, Toolset, ToolsetDefinition } from './function-definition.ts';
@@ -70,7 +71,8 @@ export function defineTool<Parameters extends ToolParameters>(definition: ToolDe
       [functionMark]: true as const,
       name,
       description,
-      parameters: schema,
+      // What an author writes has JavaScript numbers.
+      parameters: schema as PlainJsonObject,
       readArguments,
       options: Object.freeze(options),
     });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { limits } from '../../../core/limits.ts';
 import { findByPointer } from '../../../shared/json-pointer.ts';
-import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
+import { copyJson, isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { trustSchema } from '../../../validation/trusted-schemas.ts';
 import type { FunctionTool, ReadArguments, ToolParameters } from './function-definition.ts';
@@ -90,7 +90,7 @@ function readJsonSchema(parameters: JsonObject): FunctionSchema {
   if (isDeeperThan(parameters, limits.jsonDepth)) throw new Error(`it is nested more than ${limits.jsonDepth} levels deep`);
   const problem = findProblem(parameters, parameters);
   if (problem !== undefined) throw new Error(problem);
-  const copy = structuredClone(parameters);
+  const copy = copyJson(parameters);
   const isObject = Object.keys(copy).every((key) => objectKeywords.includes(key));
   const schema = requireObject(isObject ? { type: 'object', ...copy } : copy);
   const hasDefaults = JSON.stringify(schema).includes('"default"');
@@ -106,8 +106,7 @@ function withDefaults(args: JsonObject, schema: JsonObject): JsonObject {
   for (const [key, child] of Object.entries(isJsonObject(properties) ? properties : {})) {
     if (!isJsonObject(child)) continue;
     const current = ownValue(args, key);
-    const value =
-      current === undefined ? structuredClone(child['default']) : isJsonObject(current) ? withDefaults(current, child) : current;
+    const value = current === undefined ? copyJson(child['default']) : isJsonObject(current) ? withDefaults(current, child) : current;
     // `defineProperty` instead of an assignment, because a property may be called `__proto__`.
     if (value !== undefined) Object.defineProperty(filled, key, { value, writable: true, enumerable: true, configurable: true });
   }

@@ -1,27 +1,30 @@
 import type { AssistantMessage, ChatMessage, MessageContent, ToolCall } from '../../../core/chat/chat.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue, PlainJsonObject } from '../../../shared/json.ts';
 import type { PublicMessage } from './function-definition.ts';
+import { toPlainJson } from '../../../shared/plain-json.ts';
+import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /** Converts a message to the OpenAI API's format, which authors of functions and hooks know. */
 export function toPublicMessage(message: ChatMessage): PublicMessage {
-  const content = structuredClone(message.content);
+  const content = toPlainJson(message.content);
+  const extra = toPlainJson(message.extra ?? {}) as PlainJsonObject;
   switch (message.role) {
     case 'system':
     case 'developer':
     case 'user':
-      return { ...message.extra, role: message.role, content };
+      return { ...extra, role: message.role, content };
     case 'assistant': {
       const calls = message.toolCalls.map(({ id, name, arguments: text }) => ({
         id,
         type: 'function',
         function: { name, arguments: text },
       }));
-      return { ...message.extra, role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }) };
+      return { ...extra, role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }) };
     }
     case 'tool':
       return {
-        ...message.extra,
+        ...extra,
         role: 'tool',
         tool_call_id: message.toolCallId,
         ...(message.name !== undefined && { name: message.name }),
@@ -41,7 +44,7 @@ export function toAssistantMessage(value: unknown, newCallId: () => string): Ass
 /** @throws TypeError that says what a message must have */
 export function fromPublicMessage(value: unknown, newCallId: () => string): ChatMessage {
   if (!isJsonObject(value)) throw new TypeError('a message must be an object, as in { role: "assistant", content: "…" }');
-  const { role, content, tool_calls: calls, tool_call_id: toolCallId, name, ...rest } = JSON.parse(JSON.stringify(value)) as JsonObject;
+  const { role, content, tool_calls: calls, tool_call_id: toolCallId, name, ...rest } = parseExactly(JSON.stringify(value)) as JsonObject;
   const extra = Object.keys(rest).length > 0 ? { extra: rest } : {};
   if (role === 'system' || role === 'developer' || role === 'user') {
     return { role, content: requireContent(content), ...(name === undefined ? extra : { extra: { ...rest, name } }) };

@@ -5,7 +5,7 @@ import { limits } from '../../../core/limits.ts';
 import { conversationOf } from '../../../core/runs/run.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import { FairMap } from '../../../shared/fair-map.ts';
-import type { JsonValue } from '../../../shared/json.ts';
+import type { PlainJsonValue as JsonValue } from '../../../shared/json.ts';
 import type { FunctionState, StateUpdate } from '../define/function-definition.ts';
 import { toStateUpdate } from '../define/state-update.ts';
 

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { JsonValue } from '../../../shared/json.ts';
+import type { PlainJsonValue as JsonValue } from '../../../shared/json.ts';
 import { isFunctionTool, isToolset } from '../define/function-definition.ts';
 import type { FunctionContext, FunctionTool, StateUpdate } from '../define/function-definition.ts';
 import { toStateUpdate } from '../define/state-update.ts';

@@ -5,12 +5,14 @@ import { ToolError } from '../../../core/tools/tool.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome, ToolSpec } from '../../../core/tools/tool.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { toPlainJson } from '../../../shared/plain-json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import type {
   FunctionContext,
   FunctionPlace,
   FunctionState,
   FunctionTool,
+  ReadArguments,
   ToolDefinition,
   Verdict,
 } from '../define/function-definition.ts';
@@ -19,6 +21,7 @@ import { toOutcome } from '../define/return-values.ts';
 import type { RegisteredFunction } from '../load/function-registry.ts';
 import { asUserCode, toUserSignal } from '../load/user-code.ts';
 import type { FunctionStates } from './function-state.ts';
+import { toPlainArguments } from './plain-arguments.ts';
 import { runInThread } from './run-in-thread.ts';
 
 export interface FunctionToolOptions {
@@ -88,7 +91,9 @@ async function runFunction(
 ): Promise<ToolOutcome> {
   const { inputGuardrails, outputGuardrails, worker, execute } = definition.options;
   const { signal } = invocation;
-  const read = await definition.readArguments(invocation.args);
+  const plain = await toPlainArguments(invocation.args, definition.parameters, { caller: invocation.run.caller.id, signal });
+  const read: ReadArguments =
+    plain.type === 'plain' ? await definition.readArguments(plain.args) : { type: 'invalid', message: plain.message };
   if (read.type === 'invalid') {
     const message = `Invalid arguments for '${offeredName}': ${read.message}.`;
     return { type: 'error', code: 'args_invalid', message, state: 'not_started' };
@@ -149,7 +154,10 @@ function contextOf(invocation: ToolInvocation, runtime: ToolContext | undefined,
       await runtime?.say(text);
     },
     confirm: async (title, message) => requireRuntime(runtime).confirm(title, message),
-    ask: async (title, question) => requireRuntime(runtime).ask(title, question),
+    async ask(title, question) {
+      const answer = await requireRuntime(runtime).ask(title, question);
+      return answer === undefined ? undefined : toPlainJson(answer);
+    },
     critical: async (work) => (runtime === undefined ? work() : runtime.critical(work)),
     get tools() {
       return runtime?.toolIds() ?? [];
@@ -209,7 +217,9 @@ function approvalByArguments(
   states: FunctionStates,
 ) {
   return async (args: JsonObject, run: RunContext): Promise<boolean> => {
-    const read = await definition.readArguments(args);
+    const plain = await toPlainArguments(args, definition.parameters, { caller: run.caller.id, signal: run.signal });
+    if (plain.type === 'refused') return false;
+    const read = await definition.readArguments(plain.args);
     if (read.type !== 'read') return false;
     const place = placeOf(run, await states.read(run));
     // User code may return anything; only an explicit `false` skips the approval.

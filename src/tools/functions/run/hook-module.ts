@@ -3,6 +3,7 @@ import type { FunctionStates } from './function-state.ts';
 import type { Hook, HookAbort, HookInvocation } from '../../../core/runs/hooks.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { toPlainJson, withNumbersOf } from '../../../shared/plain-json.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { isHookAnswer } from '../define/hook-answers.ts';
 import type { FunctionPlace } from '../define/function-definition.ts';
@@ -55,16 +56,20 @@ export function toHook({ name, timeoutMs, onFailure }: HookEntry, exported: Expo
   if (beforeTool !== undefined) {
     hook.beforeTool = ({ name: tool, args }, scope) =>
       orReject(async () => {
-        const answer = await beforeTool({ name: tool, arguments: structuredClone(args) }, await contextOf(scope));
-        if (isHookAnswer(answer) && answer.type === 'arguments') return { type: 'arguments', args: requireObject(answer.args) };
+        const answer = await beforeTool({ name: tool, arguments: toPlainJson(args) }, await contextOf(scope));
+        if (isHookAnswer(answer) && answer.type === 'arguments')
+          return { type: 'arguments', args: withNumbersOf(args, requireObject(answer.args)) as JsonObject };
         return toDecision(answer, 'beforeTool', toResult);
       });
   }
   if (afterTool !== undefined) {
     hook.afterTool = ({ name: tool, args, result }, scope) =>
       orReject(async () => {
-        const input = { name: tool, arguments: structuredClone(args), result: structuredClone(result) };
-        return toDecision(await afterTool(input, await contextOf(scope)), 'afterTool', toResult);
+        const input = { name: tool, arguments: toPlainJson(args), result: toPlainJson(result) };
+        return toDecision(await afterTool(input, await contextOf(scope)), 'afterTool', (value) => ({
+          type: 'result' as const,
+          value: withNumbersOf(result, toJson(value)),
+        }));
       });
   }
   return hook;
@@ -125,7 +130,7 @@ function requireObject(args: unknown): JsonObject {
 }
 
 function toPublicTool({ name, description, parameters }: ToolSpec): JsonObject {
-  return structuredClone({ type: 'function', function: { name, description, parameters } });
+  return toPlainJson({ type: 'function', function: { name, description, parameters } }) as JsonObject;
 }
 
 function toContext({ run, signal, purpose }: HookInvocation, state: HookContext['state']): HookContext {
