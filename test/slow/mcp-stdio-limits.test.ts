@@ -5,6 +5,7 @@ import { limits } from '../../src/core/limits.ts';
 import { isDeeperThan } from '../../src/shared/json.ts';
 import { createAnswerWatch } from '../../src/tools/mcp/incoming-messages.ts';
 import { createCallScopes } from '../../src/tools/mcp/call-scope.ts';
+import { MarkedNumbers } from '../../src/tools/mcp/transports/marked-numbers.ts';
 import { createTransports } from '../../src/tools/mcp/transports/create-transports.ts';
 import { registeredPeer } from '../../src/tools/mcp/mcp-peer.ts';
 import { mcpRecord } from '../tools/mcp/mcp-fixture.ts';
@@ -23,6 +24,7 @@ function transportOf(script: string): Transport {
     send: () => Promise.reject(new Error('not used')),
     scopes: createCallScopes(),
     answers: createAnswerWatch(),
+    numbers: new MarkedNumbers(),
     signal: new AbortController().signal,
   };
   const transport = createTransports(registeredPeer(record), options)[0]?.createTransport();

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Tool as McpTool } from '@modelcontextprotocol/client';
 import { isJsonObject } from '../../shared/json.ts';
+import { ExactNumber } from '../../shared/exact-number.ts';
 
 /** The parts of a definition that shape what a model believes the tool does. */
 export const definitionParts = ['title', 'description', 'inputSchema', 'outputSchema', 'annotations'] as const;
@@ -24,16 +25,23 @@ export function fingerprintOf(definition: DefinitionHashes): string {
   return digest(definition).slice(0, 16);
 }
 
+/** With the nearest JavaScript numbers, as in the hashes that are stored. */
+function inKeyOrder(value: unknown): unknown {
+  if (value instanceof ExactNumber) return Number(value);
+  if (Array.isArray(value)) return value.map(inKeyOrder);
+  if (!isJsonObject(value)) return value;
+  const entries = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, child]) => [key, inKeyOrder(child)]));
+}
+
 /** The names of the parts in which two definitions differ. */
 export function changedParts(before: DefinitionHashes, now: DefinitionHashes): string[] {
   return definitionParts.filter((part) => before[part] !== now[part]);
 }
 
 function digest(value: unknown): string {
-  const inKeyOrder = (_key: string, child: unknown): unknown =>
-    isJsonObject(child) ? Object.fromEntries(Object.entries(child).toSorted(([left], [right]) => (left < right ? -1 : 1))) : child;
   return createHash('sha256')
-    .update(JSON.stringify(value, inKeyOrder) ?? '')
+    .update(JSON.stringify(inKeyOrder(value)) ?? '')
     .digest('hex')
     .slice(0, 32);
 }

@@ -15,6 +15,7 @@ import { AnswerCutOff, explainMcpFailure, isSessionLost, SessionLost } from './e
 import { createAnswerWatch, createMalformedToolFilter, createNotificationBudget, withoutMalformedContents } from './incoming-messages.ts';
 import type { MalformedTool } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
+import { MarkedNumbers } from './transports/marked-numbers.ts';
 import { recordMessages } from './transports/record-messages.ts';
 
 export interface McpListing {
@@ -78,8 +79,9 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
   const scopes = createCallScopes();
   const answers = createAnswerWatch();
   const malformedTools = createMalformedToolFilter();
+  const numbers = new MarkedNumbers();
   const closing = new AbortController();
-  const kinds = createTransports(peer, { send, scopes, answers, signal: closing.signal });
+  const kinds = createTransports(peer, { send, scopes, answers, numbers, signal: closing.signal });
   const turn = { name: `the MCP server "${peer.id}"`, fail: () => void close() };
   let opening: Promise<Client> | undefined;
   let isOpen = false;
@@ -127,10 +129,11 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
       onFlood: () => void transport.close().catch(() => undefined),
     });
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
-    transport.onmessage = (message, extra) => {
+    transport.onmessage = (received, extra) => {
+      const message = numbers.unmarkProtocol(received);
       if (!mayPass(message)) return;
       answers.observe(message);
-      observe?.(message);
+      observe?.(numbers.unmark(message));
       receive?.(malformedTools.filter(withoutMalformedContents(message), client.getProtocolEra() === 'legacy'), extra);
     };
     // Set only now: a transport that fails to connect must not end the attempt, which continues with the next transport.
@@ -216,14 +219,14 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
         try {
           const { tools } = await client.listTools(undefined, { signal, timeout: limits.mcpListTimeoutMs, cacheMode: 'refresh' });
           const info = client.getServerVersion() as JsonObject | undefined;
-          return { tools, malformed: malformed.found, info, protocolVersion: client.getNegotiatedProtocolVersion() };
+          return { tools: numbers.unmark(tools), malformed: malformed.found, info, protocolVersion: client.getNegotiatedProtocolVersion() };
         } finally {
           malformed.end();
         }
       }),
     call: (name, { args, run, signal: ended }, context) =>
-      inScope({ run, context, signal: ended }, (client, signal) =>
-        client.callTool(
+      inScope({ run, context, signal: ended }, async (client, signal) => {
+        const result = await client.callTool(
           { name, arguments: args },
           {
             signal,
@@ -235,8 +238,9 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
               if (message !== undefined) void context?.status(status).catch(() => undefined);
             },
           },
-        ),
-      ),
+        );
+        return numbers.unmark(result);
+      }),
     request: (run, work) => inScope({ run, context: undefined, signal: run.signal }, work),
     isOpen: () => isOpen,
     isBusy: () => calls > 0,

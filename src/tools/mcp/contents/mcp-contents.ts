@@ -7,7 +7,7 @@ import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import type { ContentsAsker, ContentsKind, ServerContents } from '../../../core/tools/server-contents.ts';
 import { asSentence } from '../../../shared/as-sentence.ts';
-import { isDeeperThan } from '../../../shared/json.ts';
+import { isContainer, isDeeperThan } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { howToConnect } from '../../credentials/own-credentials.ts';
@@ -194,7 +194,7 @@ function requirePassable(record: ToolServerRecord, answer: object): JsonObject {
 /** Of all texts in it. */
 function charactersOf(value: JsonValue): number {
   if (typeof value === 'string') return value.length;
-  if (value === null || typeof value !== 'object') return 0;
+  if (!isContainer(value)) return 0;
   return Object.values(value).reduce<number>((sum, child) => sum + charactersOf(child ?? null), 0);
 }
 

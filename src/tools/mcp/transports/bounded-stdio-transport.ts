@@ -6,6 +6,7 @@ import type { StdioServerParameters } from '@modelcontextprotocol/client/stdio';
 import { limits } from '../../../core/limits.ts';
 import { redactUrl } from '../../../shared/secrets/secret-urls.ts';
 import { boundedStream } from './bounded-stream.ts';
+import type { MarkedNumbers } from './marked-numbers.ts';
 
 /**
  * The SDK's stdio transport with the limits that HTTP servers have: a line with more bytes or values than a message may have ends the process before
@@ -20,9 +21,12 @@ export class BoundedStdioTransport extends StdioClientTransport {
     Object.defineProperty(this.prototype, '_dispose', { value: this.prototype['_dispose'] });
   }
 
-  constructor(parameters: StdioServerParameters) {
+  readonly #numbers: MarkedNumbers;
+
+  constructor(parameters: StdioServerParameters, numbers: MarkedNumbers) {
     // The buffer may hold the rest of one message and the next chunk; `boundedStream` has already checked their sizes.
     super({ ...parameters, maxBufferSize: 2 * limits.mcpMessageBytes });
+    this.#numbers = numbers;
   }
 
   override start(): Promise<void> {
@@ -46,10 +50,11 @@ export class BoundedStdioTransport extends StdioClientTransport {
     if (stdout === null) return;
     const buffer = this['_readBuffer'] as ReadBuffer;
     try {
-      for await (const piece of boundedStream(stdout as AsyncIterable<Uint8Array>, { framing: 'lines' })) {
+      const bounded = boundedStream(stdout as AsyncIterable<Uint8Array>, { framing: 'lines' });
+      for await (const piece of this.#numbers.mark(bounded, 'lines')) {
         // Output after the shutdown is drained, so that the process can exit, but ignored.
         if (this['_process'] === undefined) continue;
-        buffer.append(Buffer.from(piece.buffer));
+        buffer.append(Buffer.from(piece));
         this['processReadBuffer']();
       }
     } catch (error) {

@@ -9,6 +9,7 @@ import type { CallScopes } from '../call-scope.ts';
 import { requestIdIn } from '../incoming-messages.ts';
 import type { AnswerWatch } from '../incoming-messages.ts';
 import type { McpPeer } from '../mcp-peer.ts';
+import type { MarkedNumbers } from './marked-numbers.ts';
 import { createOutboundFetch } from './outbound-fetch.ts';
 import type { OutboundFetchOptions } from './outbound-fetch.ts';
 import { recordingOf } from './record-messages.ts';
@@ -27,6 +28,7 @@ export interface TransportOptions {
   send: SendOutbound;
   scopes: CallScopes;
   answers: AnswerWatch;
+  numbers: MarkedNumbers;
   signal: AbortSignal;
 }
 
@@ -34,14 +36,15 @@ export interface TransportOptions {
 export type CreateTransports = (peer: McpPeer, options: TransportOptions) => TransportKind[];
 
 /** Streamable HTTP, then SSE, its predecessor; or the process that the configuration names. */
-export const createTransports: CreateTransports = (peer, { send, scopes, answers, signal }) => {
-  if (peer.process !== undefined) return [processTransport(peer.process)];
+export const createTransports: CreateTransports = (peer, { send, scopes, answers, numbers, signal }) => {
+  if (peer.process !== undefined) return [processTransport(peer.process, numbers)];
   const url = new URL(peer.url);
   const connectTimeoutMs = limits.mcpConnectTimeoutMs;
   const options: OutboundFetchOptions = {
     send,
     trust: peer.trust,
     signal,
+    numbers,
     headers: () => peer.headersFor(scopes.current()?.run),
     query: () => peer.query(),
     sessionUser: () => peer.sessionUserFor(scopes.current()?.run),
@@ -64,7 +67,7 @@ export const createTransports: CreateTransports = (peer, { send, scopes, answers
 };
 
 /** The gateway's environment holds its secrets, so the process gets only what it needs to start, and what the configuration adds. */
-function processTransport({ command, args, environment }: NonNullable<McpPeer['process']>): TransportKind {
+function processTransport({ command, args, environment }: NonNullable<McpPeer['process']>, numbers: MarkedNumbers): TransportKind {
   const settings = {
     command,
     args,
@@ -76,7 +79,7 @@ function processTransport({ command, args, environment }: NonNullable<McpPeer['p
     isLegacy: false,
     connectTimeoutMs: limits.mcpProcessStartMs,
     createTransport() {
-      const transport = new BoundedStdioTransport(settings);
+      const transport = new BoundedStdioTransport(settings, numbers);
       const output = createErrorOutput();
       errorOutput = output;
       // Always drained: a process blocks when its stderr pipe is full.

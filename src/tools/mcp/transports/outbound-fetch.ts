@@ -7,6 +7,7 @@ import type { Recording } from '../../servers/record-requests.ts';
 import { ServerUnavailable } from '../explain-mcp-failure.ts';
 import { boundedStream } from './bounded-stream.ts';
 import type { StreamEnd } from './bounded-stream.ts';
+import type { MarkedNumbers } from './marked-numbers.ts';
 import { laterLimit } from '../../../shared/timer-limits.ts';
 
 /** Statuses for which a `Response` must not have a body. */
@@ -21,6 +22,8 @@ export interface OutboundFetchOptions {
   signal: AbortSignal;
   /** Credentials and headers of the connection for the current call; they replace headers of the same name. */
   headers(): Record<string, string>;
+  /** Keeps the digits of numbers in messages. */
+  numbers: MarkedNumbers;
   /** Query parameters that carry a key. */
   query(): Record<string, string>;
   /** The user for whom a session token is sent. */
@@ -61,7 +64,10 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
     }
     const isEventStream = method === 'GET' || mediaTypeOf(headers['content-type']) === eventStreamType;
     const onEnd = isEventStream && typeof init.body === 'string' ? options.watchAnswer?.(init.body) : undefined;
-    const pieces = boundedStream(body, { framing: isEventStream ? 'events' : 'body', ...(onEnd && { onEnd }) });
+    const framing = isEventStream ? 'events' : 'body';
+    const bounded = boundedStream(body, { framing, ...(onEnd && { onEnd }) });
+    const isMessage = status < 300 && (isEventStream || headers['content-type']?.includes('json') === true);
+    const pieces = isMessage ? options.numbers.mark(bounded, framing) : bounded;
     // The types of the browser, which the console needs, know no `from`.
     return new Response(ReadableStream.from(pieces) as unknown as BodyInit, { status, headers });
   };
