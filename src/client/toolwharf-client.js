@@ -47,7 +47,7 @@ export function connect(options = {}) {
     opened.addEventListener('open', () => {
       if (!isInHandshake && (token !== undefined || resume !== undefined)) send('auth', { token, session_id: resume, user });
     });
-    opened.addEventListener('message', (message) => void receive(JSON.parse(message.data), resume));
+    opened.addEventListener('message', (message) => void receive(parseWithDigits(message.data), resume));
     opened.addEventListener('close', (event) => lost(event.code, event.reason));
     return opened;
   }
@@ -94,7 +94,12 @@ export function connect(options = {}) {
 
   /** @param {string} type @param {Record<string, any>} data */
   function send(type, data) {
-    if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type, data }));
+    sendText(JSON.stringify({ type, data }));
+  }
+
+  /** @param {string} text */
+  function sendText(text) {
+    if (socket.readyState === WebSocket.OPEN) socket.send(text);
   }
 
   /** @param {string} runId */
@@ -188,8 +193,8 @@ export function connect(options = {}) {
     clearTimeout(timer);
     calls.delete(call.id);
     const isTooLarge = new TextEncoder().encode(answer).length > maxResultBytes;
-    const fields = isTooLarge ? { error: `The result is too large: ${maxResultBytes} bytes are allowed.` } : JSON.parse(answer);
-    if (!abort.signal.aborted) send('execute:tool:result', { id: call.id, ...fields });
+    const fields = isTooLarge ? JSON.stringify({ error: `The result is too large: ${maxResultBytes} bytes are allowed.` }) : answer;
+    if (!abort.signal.aborted) sendText(`{"type":"execute:tool:result","data":{"id":${JSON.stringify(call.id)},${fields.slice(1)}}`);
   }
 
   return {
@@ -280,6 +285,22 @@ function createChat(handlers, cancelRun, known) {
   return { push, frames, cancel, done: done.promise, runId: () => runId, isSent: false };
 }
 
+// Whole numbers with more digits than JavaScript keeps: a text in what the page reads. Older browsers do not tell how a number was written.
+/** @param {string} text */
+function parseWithDigits(text) {
+  const isLong = (/** @type {any} */ source) => /^-?\d+$/.test(source) && !Number.isSafeInteger(+source);
+  return /\d{16}/.test(text)
+    ? JSON.parse(text, (_key, value, context) => (isLong(context?.source) ? context.source : value))
+    : JSON.parse(text);
+}
+
+// Numbers of results go back to the gateway as the server wrote them.
+/** @param {string} _key @param {any} value @param {{ source?: string }} [context] */
+function asWritten(_key, value, context) {
+  const source = context?.source;
+  return typeof value === 'number' && source !== undefined && String(value) !== source ? JSON.rawJSON(source) : value;
+}
+
 // Sends only to servers that the page has allowed, and follows no redirect, which could lead to another server.
 /** @param {any} request @param {AbortSignal} signal @param {ConnectOptions} options */
 async function sendRequest({ method, url, headers, body: text, body_encoding }, signal, options) {
@@ -290,7 +311,10 @@ async function sendRequest({ method, url, headers, body: text, body_encoding }, 
   const failed = () => Promise.reject(new Error(`${new URL(url).origin} ${noAnswer}`));
   const response = await fetch(url, { method, headers: sent, body, credentials, redirect: 'error', signal }).catch(failed);
   const answer = await response.text();
-  const value = await attempt(JSON.parse.bind(null, answer), () => answer);
+  const value = await attempt(
+    () => JSON.parse(answer, asWritten),
+    () => answer,
+  );
   if (response.ok) return answer === '' ? null : value;
   throw Object.assign(new Error(`HTTP ${response.status} ${response.statusText}`.trim()), { status: response.status, body: value });
 }

@@ -7,6 +7,7 @@ import type { BrowserCall } from '../../src/core/tools/browser-call.ts';
 import type { ToolOutcome } from '../../src/core/tools/tool.ts';
 import { ada, openDoor } from '../http/socket-fixture.ts';
 import type { Door, DoorOptions, Script } from '../http/socket-fixture.ts';
+import { ExactNumber } from '../../src/shared/exact-number.ts';
 
 interface Frame {
   type: string;
@@ -124,6 +125,23 @@ describe('the browser client: connecting', () => {
       )
       .toContain('another connection');
     other.terminate();
+  });
+});
+
+describe('the browser client: numbers with more digits than JavaScript keeps', () => {
+  it('reach the page as texts, and go back from a server as they were written', async () => {
+    const url = await startToolServer((_request, response) =>
+      response.setHeader('access-control-allow-origin', '*').end('{"id":9007199254740993,"price":0.12345678901234567890,"n":5}'),
+    );
+    const call = { ...browserCall(url), params: { id: new ExactNumber('9007199254740993') } };
+    const frames: Frame[] = [];
+    const { client } = await openDoorAndClient(
+      { script: calling(call) },
+      { servers: { [url]: {} }, onFrame: (frame: Frame) => void frames.push(frame) },
+    );
+    const { content } = await client.chat({ content: 'go', model: 'demo' }).done;
+    expect(content).toContain('{"id":9007199254740993,"price":0.12345678901234567890,"n":5}');
+    expect(frames.find(({ type }) => type === 'execute:tool')?.data['params']).toEqual({ id: '9007199254740993' });
   });
 });
 

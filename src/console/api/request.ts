@@ -2,6 +2,7 @@ import type { AnswerOf, BodyOf, Route } from './api-types.ts';
 import { credential } from './credential.ts';
 import { askForKey, key } from './key.ts';
 import { askForLogin, findSignIn, readyLogin } from './login.ts';
+import { parseJson } from '../parts/parse-json.ts';
 
 export interface CallOptions<Name extends Route> {
   /** Values for `:name` in the path; `*` for its end. */
@@ -72,7 +73,7 @@ async function hasOtherLogin(sent: string | undefined): Promise<boolean> {
 }
 
 async function read<Value>(response: Response): Promise<Value> {
-  if (response.ok) return (await response.json()) as Value;
+  if (response.ok) return parseJson(await response.text()) as Value;
   throw await readError(response);
 }
 

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Choice, Field, JsonSchema } from './json-schema.ts';
+import { isLongWhole, parseJson } from './parse-json.ts';
 
 interface InputProps {
   id: string;
@@ -24,14 +25,19 @@ export function renderInput(field: Field, { id, name, schema, value, onChange, i
         step={field.isWhole ? 1 : 'any'}
         min={schema.minimum}
         max={schema.maximum}
-        value={typeof value === 'number' ? value : ''}
+        value={typeof value === 'number' || (typeof value === 'string' && isLongWhole(value)) ? value : ''}
         placeholder={exampleOf(schema)}
-        onInput={(event) => onChange(event.currentTarget.value === '' ? undefined : event.currentTarget.valueAsNumber)}
+        onInput={(event) => onChange(numberIn(event.currentTarget))}
       />
     );
   if (field.kind === 'moment') return <MomentInput common={common} value={value} onChange={onChange} />;
   if (field.kind !== 'text') return <JsonField id={id} value={value} onChange={onChange} label={name} isRequired={isRequired} />;
   return <TextInput field={field} common={common} schema={schema} value={value} onChange={onChange} />;
+}
+
+function numberIn({ value, valueAsNumber }: HTMLInputElement): number | string | undefined {
+  if (value === '') return undefined;
+  return isLongWhole(value) ? value : valueAsNumber;
 }
 
 type TextInputProps = { field: Field & { kind: 'text' }; common: object } & Pick<InputProps, 'schema' | 'value' | 'onChange'>;
@@ -168,7 +174,7 @@ export function JsonField({
   const [problem, setProblem] = useState('');
   const change = (element: HTMLTextAreaElement): void => {
     try {
-      const parsed: unknown = element.value.trim() === '' ? undefined : JSON.parse(element.value);
+      const parsed: unknown = element.value.trim() === '' ? undefined : parseJson(element.value);
       element.setCustomValidity('');
       setProblem('');
       setDraft({ text: element.value, of: parsed });

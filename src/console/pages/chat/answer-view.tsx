@@ -12,6 +12,7 @@ import { CallCard } from './call-card.tsx';
 import { textOf } from './chat.ts';
 import type { Answer, ReasoningPart, Source } from './chat.ts';
 import { ResultView } from './result-view.tsx';
+import { parseJson } from '../../parts/parse-json.ts';
 
 export interface AnswerViewProps {
   answer: Answer;
@@ -138,7 +139,7 @@ function Sources({ sources }: { sources: readonly Source[] }): JSX.Element {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text);
   } catch {
     return text;
   }

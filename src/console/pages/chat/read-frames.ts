@@ -1,5 +1,6 @@
 import type { Frame } from '../../api/session-messages.ts';
 import type { Answer, CallPart, Source } from './chat.ts';
+import { parseJson } from '../../parts/parse-json.ts';
 
 /** Of a result that is kept with the chat. */
 const maxResultCharacters = 200_000;
@@ -136,7 +137,7 @@ function bounded(response: unknown): unknown {
   if (response.length > maxResultCharacters) return response.slice(0, maxResultCharacters);
   if (!/^\s*[[{]/.test(response)) return response;
   try {
-    return JSON.parse(response) as unknown;
+    return parseJson(response);
   } catch {
     return response;
   }

@@ -1,4 +1,5 @@
 import type { Preset } from '../../api/api-types.ts';
+import { parseJson } from '../../parts/parse-json.ts';
 
 /** A preset as it stands in the form; empty texts are what is not set. */
 export interface PresetDraft {
@@ -69,7 +70,7 @@ function toApproval({ approval, approved }: PresetDraft): boolean | string[] | n
 function parseParams(text: string): NonNullable<Preset['params']> {
   if (text.trim() === '') return {};
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as NonNullable<Preset['params']>;
   } catch {
     // Said below.

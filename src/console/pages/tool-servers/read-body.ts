@@ -1,3 +1,4 @@
+import { parseJson } from '../../parts/parse-json.ts';
 export interface BodyPart {
   headers?: Readonly<Record<string, string>> | undefined;
   body?: string | undefined;
@@ -21,7 +22,7 @@ export function readBody({ headers = {}, body = '', body_encoding: encoding }: B
 function laidOut(text: string): string | undefined {
   if (!/^\s*[[{]/.test(text)) return undefined;
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     return /\d{16}|\d[eE.]\d*\d{15}/.test(text) ? text : JSON.stringify(value, null, 2);
   } catch {
     return undefined;
