@@ -23,10 +23,11 @@ export class BoundedStdioTransport extends StdioClientTransport {
 
   readonly #numbers: MarkedNumbers;
 
-  constructor(parameters: StdioServerParameters, numbers: MarkedNumbers) {
+  /** With all in one object, because the SDK makes the second process for its probe of the same parameters. */
+  constructor(parameters: StdioServerParameters & { numbers: MarkedNumbers }) {
     // The buffer may hold the rest of one message and the next chunk; `boundedStream` has already checked their sizes.
     super({ ...parameters, maxBufferSize: 2 * limits.mcpMessageBytes });
-    this.#numbers = numbers;
+    this.#numbers = parameters.numbers;
   }
 
   override start(): Promise<void> {

@@ -79,7 +79,7 @@ function processTransport({ command, args, environment }: NonNullable<McpPeer['p
     isLegacy: false,
     connectTimeoutMs: limits.mcpProcessStartMs,
     createTransport() {
-      const transport = new BoundedStdioTransport(settings, numbers);
+      const transport = new BoundedStdioTransport({ ...settings, numbers });
       const output = createErrorOutput();
       errorOutput = output;
       // Always drained: a process blocks when its stderr pipe is full.
