@@ -19,4 +19,4 @@ export type {
 } from './tools/functions/define/function-definition.ts';
 export type { ReturnedFile } from './tools/functions/define/return-values.ts';
 export type { AfterModel, AfterTool, BeforeModel, BeforeTool, HookContext, HookModule } from './tools/functions/define/hook-answers.ts';
-export type { PlainJsonObject as JsonObject, PlainJsonValue as JsonValue } from './shared/json.ts';
+export type { JsonObject, JsonValue } from './tools/functions/define/author-json.ts';
