@@ -197,7 +197,7 @@ test('a long damaged call is repaired aside, and runs', async () => {
   const { executed, text } = await run([says(`Wait.\n${marked.replace('UTC"', `${zone}",`)}`), says('Noon.')]);
   expect(executed).toEqual([{ zone }]);
   expect(text).toBe('Wait.\nNoon.');
-  expect(aside.filter((name) => name === 'repairJson')).toHaveLength(1);
+  expect(aside.filter((name) => name === 'repairJsonAsText')).toHaveLength(1);
 });
 
 describe('the way of a native answer', () => {

@@ -199,7 +199,7 @@ test('a long damaged input is repaired aside, and the action runs', async () => 
   const events = await run(script(acts('get_weather', `{"city": "${city}",}`), concludes('Dry.')));
   expect(callsOf(events)).toEqual([['get_weather', { city }]]);
   expect(textOfEvents(events)).toBe('Dry.');
-  expect(aside.filter((name) => name === 'repairJson')).toHaveLength(1);
+  expect(aside.filter((name) => name === 'repairJsonAsText')).toHaveLength(1);
 });
 
 describe('what the caller asks for besides', () => {
