@@ -95,7 +95,9 @@ describeUnless(missingVariable('OPENAPI_CORPUS'), 'the documents of OPENAPI_CORP
       const { document, operations } = await convertedDocument(name);
       const base = createBaseUrls(document, 'http://tools.test:8000', undefined)({});
       for (const operation of operations) {
-        expect(ajv.validateSchema(operation.spec.parameters), `${operation.operationId}: ${ajv.errorsText()}`).toBe(true);
+        // As it is sent: Ajv knows no numbers with exact digits.
+        const parameters = JSON.parse(JSON.stringify(operation.spec.parameters)) as JsonObject;
+        expect(ajv.validateSchema(parameters), `${operation.operationId}: ${ajv.errorsText()}`).toBe(true);
         const request = buildRequest(operation, someArguments(operation), base);
         expect(request.url.startsWith(`${base}/`)).toBe(true);
         expect(request.url).not.toMatch(/[{}]/);

@@ -96,6 +96,10 @@ function schemaOf(tool: Tool): FunctionSchema {
 
 type Misfit = Pick<RefusedCall, 'code' | 'message'>;
 
+function misfit(code: ToolErrorCode, message: string): Misfit {
+  return { code, message };
+}
+
 async function misfitOf(
   { args, problems }: Pick<FittedArguments, 'args' | 'problems'>,
   { name, parameters }: FunctionSchema,
@@ -105,15 +109,15 @@ async function misfitOf(
   const found = check.type === 'faulty' ? [...problems, ...check.errors] : problems;
   if (found.length > 0) return invalidArguments(name, found);
   if (check.type === 'too_large')
-    return { code: 'args_too_large', message: `The arguments of '${name}' are too large to be checked. Call it again with less.` };
+    return misfit('args_too_large', `The arguments of '${name}' are too large to be checked. Call it again with less.`);
   if (check.type !== 'unchecked') return undefined;
   // An unchecked call must not run, or a caller could avoid the check.
   const message = `The arguments of '${name}' could not be checked in time, so the call was not run: the check ${check.reason}. Call it again; if that does not help, with less nesting, shorter lists and shorter texts.`;
-  return { code: 'tool_internal_error', message };
+  return misfit('tool_internal_error', message);
 }
 
 function invalidArguments(name: string, problems: readonly string[]): Misfit {
-  return { code: 'args_invalid', message: `Invalid arguments for '${name}': ${problems.join('; ')}.` };
+  return misfit('args_invalid', `Invalid arguments for '${name}': ${problems.join('; ')}.`);
 }
 
 /**
