@@ -1,5 +1,6 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { expect, test } from 'vitest';
+import { boundedStream } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 import { MarkedNumbers } from '../../../src/tools/mcp/transports/marked-numbers.ts';
 import type { Framing } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 
@@ -19,7 +20,7 @@ test.each<[Framing, string]>([
   for (const length of [1, 7, 50, 10_000]) {
     const numbers = new MarkedNumbers();
     const pieces: Uint8Array[] = [];
-    for await (const piece of numbers.mark(inPieces(text, length), framing)) pieces.push(piece);
+    for await (const piece of numbers.pass(inPieces(text, length), { framing })) pieces.push(piece);
     const passed = Buffer.concat(pieces).toString();
     expect(passed.replace(/\{.*\}/, '')).toBe(text.replace(/\{.*\}/, ''));
     const parsed = numbers.unmarkProtocol(JSON.parse(/\{.*\}/.exec(passed)?.[0] ?? '') as JSONRPCMessage);
@@ -28,8 +29,25 @@ test.each<[Framing, string]>([
   }
 });
 
-test('bytes in which no number loses digits stay as they are', async () => {
-  const numbers = new MarkedNumbers();
-  const [piece] = await Array.fromAsync(numbers.mark(inPieces('{"a":"9007199254740992","b":12}\n', 100), 'lines'));
-  expect(Buffer.from(piece ?? []).toString()).toBe('{"a":"9007199254740992","b":12}\n');
+test('bytes in which no number loses digits are passed on as they came, however long the line is', async () => {
+  const text = `{"a":"9007199254740992","b":[12,123456789012345,1234567.5,1e21],"c":"${'x'.repeat(100)}"}\n`;
+  const pieces = await Array.fromAsync(new MarkedNumbers().pass(inPieces(text, 20), { framing: 'lines' }));
+  expect(pieces.length).toBeGreaterThan(5);
+  expect(Buffer.concat(pieces).toString()).toBe(text);
 });
+
+test.each(['9007199254740993', '-0.12345678901234567890', '1e400', '1E-400', '12.5e+123', '0.1234567890123456'])(
+  'the stream notices %s wherever it is cut, and none within a text',
+  async (number) => {
+    const isNoticed = async (text: string, length: number): Promise<boolean> => {
+      let noticed = false;
+      const onLongNumber = (): void => void (noticed = true);
+      await Array.fromAsync(boundedStream(inPieces(text, length), { framing: 'body', onLongNumber }));
+      return noticed;
+    };
+    for (const length of [1, 3, 1_000]) {
+      expect(await isNoticed(`{"a":[1,${number}],"b":2}`, length)).toBe(true);
+      expect(await isNoticed(`{"a":["1","${number}",1,22,333,4444],"b":1e21}`, length)).toBe(false);
+    }
+  },
+);

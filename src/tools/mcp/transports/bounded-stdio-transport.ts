@@ -5,8 +5,9 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { StdioServerParameters } from '@modelcontextprotocol/client/stdio';
 import { limits } from '../../../core/limits.ts';
 import { redactUrl } from '../../../shared/secrets/secret-urls.ts';
-import { boundedStream } from './bounded-stream.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
+
+const lineFeed = 0x0a;
 
 /**
  * The SDK's stdio transport with the limits that HTTP servers have: a line with more bytes or values than a message may have ends the process before
@@ -50,12 +51,16 @@ export class BoundedStdioTransport extends StdioClientTransport {
   async #read({ stdout }: ChildProcess): Promise<void> {
     if (stdout === null) return;
     const buffer = this['_readBuffer'] as ReadBuffer;
+    let line: Uint8Array[] = [];
     try {
-      const bounded = boundedStream(stdout as AsyncIterable<Uint8Array>, { framing: 'lines' });
-      for await (const piece of this.#numbers.mark(bounded, 'lines')) {
+      for await (const piece of this.#numbers.pass(stdout as AsyncIterable<Uint8Array>, { framing: 'lines' })) {
         // Output after the shutdown is drained, so that the process can exit, but ignored.
         if (this['_process'] === undefined) continue;
-        buffer.append(Buffer.from(piece));
+        // The buffer copies all that it holds with each piece, so it gets whole lines.
+        line.push(piece);
+        if (!piece.includes(lineFeed)) continue;
+        buffer.append(Buffer.concat(line));
+        line = [];
         this['processReadBuffer']();
       }
     } catch (error) {

@@ -11,6 +11,11 @@ const backslash = 0x5c;
 const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
+const [zero, nine, point, plus, minus, letterE] = [0x30, 0x39, 0x2e, 0x2b, 0x2d, 0x65] as const;
+/** Makes a letter small. */
+const lowerCase = 0x20;
+/** Digits and points of a number, and digits of its exponent, from which on it may lose some as a JavaScript number (`losesDigits`). */
+const [longNumber, longExponent] = [16, 3] as const;
 /** `id:` and `data:` at the beginning of a line. */
 const eventId = [0x69, 0x64, 0x3a];
 const eventData = [0x64, 0x61, 0x74, 0x61, 0x3a];
@@ -35,6 +40,8 @@ export interface BoundedStreamOptions {
   /** Messages passed on per turn of the event loop. */
   messagesPerTurn?: number;
   onEnd?: (end: StreamEnd) => void;
+  /** A number in a message is so long that JavaScript may have no number with its value; called before its last byte is passed on. */
+  onLongNumber?: () => void;
 }
 
 /**
@@ -51,9 +58,10 @@ export async function* boundedStream(
     maxDepth = limits.bodyDepth,
     messagesPerTurn = limits.mcpMessagesPerTurn,
     onEnd,
+    onLongNumber,
   }: BoundedStreamOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const meter = new MessageMeter(framing, maxDepth);
+  const meter = new MessageMeter(framing, maxDepth, onLongNumber);
   try {
     for await (const piece of body) yield* slicesOf(piece, meter, { maxBytes, maxValues, messagesPerTurn });
   } finally {
@@ -111,10 +119,15 @@ class MessageMeter {
   #isAfterReturn = false;
   #isInString = false;
   #isEscaped = false;
+  /** Digits and points of a number, or the digits of its exponent. */
+  #digits = 0;
+  #isInExponent = false;
+  readonly #onLongNumber: (() => void) | undefined;
 
-  constructor(framing: Framing, maxDepth: number) {
+  constructor(framing: Framing, maxDepth: number, onLongNumber: (() => void) | undefined) {
     this.#framing = framing;
     this.#maxDepth = maxDepth;
+    this.#onLongNumber = onLongNumber;
   }
 
   /** Measures a chunk from `start` until it ends or `maxMessages` is reached. */
@@ -208,6 +221,7 @@ class MessageMeter {
         this.#isInString = true;
         return isKept;
       case comma:
+        this.#readNumber(byte);
         this.#addValue(isKept);
         return isKept;
       case openBracket:
@@ -220,8 +234,21 @@ class MessageMeter {
         this.#depth = Math.max(0, this.#depth - 1);
         return this.#depth <= this.#maxDepth;
       default:
+        this.#readNumber(byte);
         return isKept;
     }
+  }
+
+  #readNumber(byte: number): void {
+    if ((byte >= zero && byte <= nine) || byte === point) {
+      this.#digits += 1;
+      if (this.#digits >= (this.#isInExponent ? longExponent : longNumber)) this.#onLongNumber?.();
+      return;
+    }
+    const isSign = this.#isInExponent && this.#digits === 0 && (byte === plus || byte === minus);
+    if (isSign) return;
+    this.#isInExponent = this.#digits > 0 && (byte | lowerCase) === letterE;
+    this.#digits = 0;
   }
 
   /** What is left out costs its reader nothing. */

@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { ExactNumber, toNumber } from '../../../shared/exact-number.ts';
 import { endOfString } from '../../../shared/json-depth.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import { losesDigits } from '../../../shared/parse-exactly.ts';
-import type { Framing } from './bounded-stream.ts';
+import { boundedStream } from './bounded-stream.ts';
+import type { BoundedStreamOptions, Framing } from './bounded-stream.ts';
 
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
+/** As much as Node reads from a socket at once, in sixteen of its turns. */
+const bytesPerTurn = 1024 * 1024;
 const numbers = /-?\d[\d.]*(?:[eE][+-]?\d+)?/g;
 /** Fields whose numbers keep their digits; those of the protocol itself, such as progress, are JavaScript numbers. */
 const exactFields: ReadonlySet<string> = new Set(['structuredContent', 'inputSchema', 'outputSchema']);
@@ -20,20 +24,40 @@ export class MarkedNumbers {
   readonly #prefix = `number ${randomUUID()} `;
   #hasMarked = false;
 
-  /** Passes a body on, line by line. JSON breaks no line within a number or a text. */
-  async *mark(pieces: AsyncIterable<Uint8Array<ArrayBuffer>>, framing: Framing): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  /** Passes a body on as `boundedStream` does, and marks its numbers line by line. JSON breaks no line within a number or a text. */
+  async *pass(body: AsyncIterable<Uint8Array>, options: BoundedStreamOptions): AsyncGenerator<Uint8Array<ArrayBuffer>> {
     /** The incomplete last line. */
-    let waiting: Uint8Array[] = [];
-    for await (const piece of pieces) {
+    let waiting: Uint8Array<ArrayBuffer>[] = [];
+    let hasLongNumber = false;
+    for await (const piece of boundedStream(body, { ...options, onLongNumber: () => (hasLongNumber = true) })) {
       const end = Math.max(piece.lastIndexOf(lineFeed), piece.lastIndexOf(carriageReturn)) + 1;
       if (end === 0) {
         waiting.push(piece);
         continue;
       }
-      yield this.#markLines(Buffer.concat([...waiting, piece.subarray(0, end)]), framing);
+      yield* this.#passLines([...waiting, piece.subarray(0, end)], options.framing, hasLongNumber);
       waiting = end < piece.length ? [piece.subarray(end)] : [];
+      // It may stand in the line that has begun.
+      hasLongNumber &&= waiting.length > 0;
     }
-    if (waiting.length > 0) yield this.#markLines(Buffer.concat(waiting), framing);
+    yield* this.#passLines(waiting, options.framing, hasLongNumber);
+  }
+
+  /** Most messages have no such number: they are passed on as they came, a large one over several turns of the event loop. */
+  async *#passLines(
+    pieces: readonly Uint8Array<ArrayBuffer>[],
+    framing: Framing,
+    hasLongNumber: boolean,
+  ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+    if (hasLongNumber) return yield this.#markLines(Buffer.concat(pieces), framing);
+    let inTurn = 0;
+    for (const piece of pieces) {
+      yield piece;
+      inTurn += piece.length;
+      if (inTurn < bytesPerTurn) continue;
+      inTurn = 0;
+      await nextTurn();
+    }
   }
 
   /** Must see every incoming message before the SDK does: marks that do not have to pass it become JavaScript numbers. */

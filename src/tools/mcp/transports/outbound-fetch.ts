@@ -65,9 +65,9 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
     const isEventStream = method === 'GET' || mediaTypeOf(headers['content-type']) === eventStreamType;
     const onEnd = isEventStream && typeof init.body === 'string' ? options.watchAnswer?.(init.body) : undefined;
     const framing = isEventStream ? 'events' : 'body';
-    const bounded = boundedStream(body, { framing, ...(onEnd && { onEnd }) });
+    const bounds = { framing, ...(onEnd && { onEnd }) } as const;
     const isMessage = status < 300 && (isEventStream || headers['content-type']?.includes('json') === true);
-    const pieces = isMessage ? options.numbers.mark(bounded, framing) : bounded;
+    const pieces = isMessage ? options.numbers.pass(body, bounds) : boundedStream(body, bounds);
     // The types of the browser, which the console needs, know no `from`.
     return new Response(ReadableStream.from(pieces) as unknown as BodyInit, { status, headers });
   };
