@@ -248,9 +248,12 @@ class Schemas {
   }
 }
 
-/** Foreign patterns are not run here: a prefix is compared, and what else a pattern says is left to validation. */
+/** The characters that every match begins with: no quantifier makes the last of them optional. */
+const literalPrefix = /^\^((?:[\w-](?![?*{]))+)/;
+
+/** Foreign patterns are not run here: their prefix is compared, and what else a pattern says is left to validation. */
 function mayMatch(pattern: string, name: string): boolean {
-  const prefix = /^\^([\w-]+)(?:\.\*\$?)?$/.exec(pattern)?.[1];
+  const prefix = pattern.includes('|') ? undefined : literalPrefix.exec(pattern)?.[1];
   return prefix === undefined || name.startsWith(prefix);
 }
 

@@ -5,7 +5,7 @@ import { coerceArguments } from './coerce-arguments.ts';
 import { parseSafely } from './coerce-scalar.ts';
 import { createMemberReader } from './declared-members.ts';
 import type { MemberReader } from './declared-members.ts';
-import { hasUnknownArguments, settleUnknownArguments } from './settle-unknown-arguments.ts';
+import { hasUnknownArguments, isSpelledAlike, settleUnknownArguments } from './settle-unknown-arguments.ts';
 
 /** Arguments as they are sent, and what was done to those that were given. */
 export interface FittedArguments {
@@ -36,6 +36,7 @@ const closedSchema: JsonObject = { type: 'object', properties: {}, additionalPro
 
 /** Renamed members may hold texts that are objects, and so on. */
 const maxRounds = 3;
+const tooManyTexts = 'objects are written as texts within texts; write them as objects';
 /** Models that were trained on other forms of calls put the arguments into one of these. */
 const wrappers = ['parameters', 'arguments'];
 
@@ -62,6 +63,7 @@ export function fitArguments(given: JsonObject, parameters: JsonObject, { onlyRe
     if (!hasRenamed) break;
   }
   const { args, changes } = coerceArguments(fitted.args, schema);
+  if (hasUnknownArguments(args, schema, read)) fitted.problems.push(tooManyTexts);
   return { ...fitted, args, repairs: [...fitted.repairs, ...changes] };
 }
 
@@ -72,5 +74,6 @@ function unwrapped(given: JsonObject, schema: JsonObject, read: MemberReader): {
   const declared = read(schema);
   const value = given[wrapper];
   const inner = typeof value === 'string' ? parseSafely(value) : value;
-  return declared.isOpen || declared.has(wrapper) || !isJsonObject(inner) ? { args: given } : { args: inner, wrapper };
+  const isDeclared = declared.has(wrapper) || declared.names().some((name) => isSpelledAlike(name, wrapper));
+  return declared.isOpen || isDeclared || !isJsonObject(inner) ? { args: given } : { args: inner, wrapper };
 }

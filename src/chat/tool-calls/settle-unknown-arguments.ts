@@ -82,9 +82,9 @@ function settleObject(value: JsonObject, declared: DeclaredMembers, settling: Se
   for (const [name, child] of Object.entries(value)) {
     if (child === undefined || left.has(name)) continue;
     const meant = renamed.get(name);
-    if (meant === undefined) entries.push([name, settleMember(child, { step: name, schema: declared.schemaOf(name) }, settling)]);
-    else {
-      entries.push([meant, child]);
+    const schema = declared.schemaOf(meant ?? name);
+    entries.push([meant ?? name, settleMember(child, { step: meant ?? name, schema }, settling)]);
+    if (meant !== undefined) {
       settling.hasRenamed = true;
       const place = placeOf(name, settling);
       tell(settling.repairs, `${place}: read as ${meant}`);
@@ -107,6 +107,11 @@ function findRenamed(unknown: readonly string[], value: JsonObject, declared: De
       return meant !== undefined && another === undefined && written.get(plain(name))?.length === 1 ? [[name, meant]] : [];
     }),
   );
+}
+
+/** Apart from case, `_` and `-`. */
+export function isSpelledAlike(one: string, other: string): boolean {
+  return plain(one) === plain(other);
 }
 
 function plain(name: string): string {

@@ -68,7 +68,12 @@ describe('an unknown argument', () => {
     ],
     ['in an object or null', object({ filter: { anyOf: [filter, { type: 'null' }] } }), { filter: { zz: 1 } }, 'filter.zz'],
     ['in a value of a map', object({ all: { type: 'object', additionalProperties: filter } }), { all: { a: { zz: 1 } } }, 'all.a.zz'],
-    ['beside a pattern that it does not match', object({ limit: text }, { patternProperties: { '^x-': text } }), { limt: '5' }, 'limt'],
+    ...['^x-', '^x-[a-z]+$', '^x-ab?$'].map((pattern): [string, JsonObject, JsonObject, string] => [
+      `beside a pattern that it does not match: ${pattern}`,
+      object({ limit: text }, { patternProperties: { [pattern]: text } }),
+      { limt: '5' },
+      'limt',
+    ]),
   ])('is found %s', (_, schema, args, place) => {
     expect(writing(args, schema).problems[0]).toContain(`${place}: is not an argument of this function`);
     expect(reading(args, schema).notices[0]).toContain(`Ignored because unknown: ${place}. Known: `);
@@ -107,8 +112,10 @@ describe('an argument is declared', () => {
 });
 
 it('a name that a pattern may match is left to validation', () => {
-  const schema = object({ b: text }, { patternProperties: { '^[a-c]$': text } });
-  for (const args of [{ a: 'x' }, { zz: 'x' }]) expect(writing(args, schema)).toMatchObject({ args, notices: [], problems: [] });
+  for (const pattern of ['^[a-c]$', '^a?z', '^q|z']) {
+    const schema = object({ b: text }, { patternProperties: { [pattern]: text } });
+    for (const args of [{ a: 'x' }, { zz: 'x' }]) expect(writing(args, schema)).toMatchObject({ args, notices: [], problems: [] });
+  }
 });
 
 describe('an object is sent as given', () => {
@@ -158,6 +165,27 @@ describe('a name that equals one unset argument apart from case, "_" and "-"', (
     const schema = object({ mainFilter: filter });
     expect(writing({ main_filter: '{"Before": "1"}' }, schema)).toMatchObject({ args: { mainFilter: { before: '1' } }, problems: [] });
     expect(writing({ main_filter: { zz: 1 } }, schema).problems[0]).toContain('mainFilter.zz: is not an argument');
+  });
+
+  it('is found however many of the names around it are spelled otherwise', () => {
+    const nest = (names: string[], inner: JsonObject): JsonObject => names.reduceRight((value, name) => ({ [name]: value }), inner);
+    const schemaOf = (names: string[]): JsonObject => names.reduceRight((inner, name) => object({ [name]: inner }), filter);
+    const [declared, given] = [
+      ['level_1', 'level_2', 'level_3', 'level_4', 'level_5'],
+      ['level1', 'level2', 'level3', 'level4', 'level5'],
+    ];
+    const schema = schemaOf(declared);
+    expect(writing(nest(given, { Before: '1' }), schema)).toMatchObject({ args: nest(declared, { before: '1' }), problems: [] });
+    expect(writing(nest(given, { zz: 1 }), schema).problems[0]).toContain('level_5.zz: is not an argument');
+    const texts = given.reduceRight((inner, name) => JSON.stringify({ [name]: inner }), '{"zz": 1}');
+    expect(writing(JSON.parse(texts) as JsonObject, schema).problems).not.toEqual([]);
+  });
+
+  it('comes before what is read as arguments within arguments', () => {
+    expect(writing({ parameters: { q: 'x' } }, object({ Parameters: { type: 'object' } }))).toMatchObject({
+      args: { Parameters: { q: 'x' } },
+      problems: [],
+    });
   });
 
   it.each<[string, JsonObject, JsonObject]>([
