@@ -1,5 +1,6 @@
 /**
- * A number of JSON whose value no JavaScript number has, such as `9007199254740993`, `0.12345678901234567890` or `1e400`: it keeps its text.
+ * A number of JSON whose value no JavaScript number has, such as `9007199254740993`, `0.12345678901234567890` or `1e400`, or a whole number that
+ * JavaScript would write with an exponent, such as `1000000000000000000000`: it keeps its text.
  * `JSON.stringify` writes the text, and so does `String`. All other numbers of JSON are JavaScript numbers.
  */
 export class ExactNumber {
@@ -27,10 +28,19 @@ declare global {
   }
 }
 
-/** A number in the syntax of JSON as a JavaScript number if one has the same value. */
+/** From here on JavaScript writes whole numbers as `1e+21`, which many readers of integers refuse. */
+const writtenWithExponent = 1e21;
+
+/** A number in the syntax of JSON as a JavaScript number if one has the same value and is written alike. */
 export function toNumber(source: string): number | ExactNumber {
   const number = Number(source);
-  return isSameDecimal(source, number) ? number : new ExactNumber(source);
+  const keepsDigits = Math.abs(number) < writtenWithExponent || /[.eE]/.test(source);
+  return keepsDigits && isSameDecimal(source, number) ? number : new ExactNumber(source);
+}
+
+/** Whether some JavaScript number has its value. */
+export function hasJavaScriptNumber({ source }: ExactNumber): boolean {
+  return isSameDecimal(source, Number(source));
 }
 
 function isSameDecimal(source: string, number: number): boolean {
@@ -45,7 +55,9 @@ export function isNumber(value: unknown): value is number | ExactNumber {
 
 /** Equal, apart from arrays and objects. */
 export function isSameScalar(one: unknown, other: unknown): boolean {
-  return one === other || (one instanceof ExactNumber && other instanceof ExactNumber && compareDecimals(one.source, other.source) === 0);
+  if (one === other) return true;
+  if (!isNumber(one) || !isNumber(other) || (typeof one === 'number' && typeof other === 'number')) return false;
+  return compareDecimals(String(one), String(other)) === 0;
 }
 
 /** Whether the value of the number is whole, whatever its notation: `1e400` is, `9007199254740993.5` is not. */

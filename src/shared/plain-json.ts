@@ -1,4 +1,4 @@
-import { ExactNumber, isWhole } from './exact-number.ts';
+import { ExactNumber, hasJavaScriptNumber, isWhole } from './exact-number.ts';
 import { isContainer, isJsonObject } from './json.ts';
 import type { JsonValue, PlainJsonValue } from './json.ts';
 
@@ -14,7 +14,7 @@ export function toPlainJson(value: JsonValue): PlainJsonValue {
 }
 
 function toPlainNumber(number: ExactNumber): string | number {
-  return isWhole(number) ? number.source : Number(number);
+  return isWhole(number) && !hasJavaScriptNumber(number) ? number.source : Number(number);
 }
 
 /** What such code returned, with the numbers of `given` wherever it returned them as it got them from `toPlainJson`. */

@@ -22,6 +22,8 @@ describe('parsing', () => {
     ['1e-400'],
     ['123456789012345678e-5'],
     ['4.35e-324'],
+    ['1000000000000000000000'],
+    ['-12000000000000000000000'],
   ])('keeps the text of %s', (source) => {
     expect(parseExactly(`{"a":[${source}]}`)).toEqual({ a: [exact(source)] });
     expect(JSON.stringify(parseForeign(`{"a":[${source}]}`, 'remove'))).toBe(`{"a":[${source}]}`);
@@ -145,6 +147,7 @@ describe('an exact number', () => {
 
   it('is digits for code that knows JavaScript numbers only, and a number again when it comes back', () => {
     const given = parseJson('{"id":9007199254740993,"list":[1,1234567890123456789],"share":0.12345678901234567890}') ?? null;
+    expect(toPlainJson(exact('1000000000000000000000'))).toBe(1e21);
     const plain = toPlainJson(given);
     expect(plain).toEqual({ id: '9007199254740993', list: [1, '1234567890123456789'], share: 0.12345678901234568 });
     expect(withNumbersOf(given, plain)).toEqual(given);

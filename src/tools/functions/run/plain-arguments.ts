@@ -1,4 +1,4 @@
-import { ExactNumber, isWhole } from '../../../shared/exact-number.ts';
+import { ExactNumber, hasJavaScriptNumber, isWhole } from '../../../shared/exact-number.ts';
 import { isContainer } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue, PlainJsonObject } from '../../../shared/json.ts';
 import { toPlainJson } from '../../../shared/plain-json.ts';
@@ -26,6 +26,6 @@ export async function toPlainArguments(args: JsonObject, schema: JsonObject, che
 }
 
 function longNumbersIn(value: JsonValue | undefined): string[] {
-  if (value instanceof ExactNumber) return isWhole(value) ? [value.source] : [];
+  if (value instanceof ExactNumber) return isWhole(value) && !hasJavaScriptNumber(value) ? [value.source] : [];
   return isContainer(value) ? Object.values(value).flatMap(longNumbersIn) : [];
 }
