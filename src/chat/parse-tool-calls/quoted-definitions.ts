@@ -17,8 +17,8 @@ export interface DefinitionSearch {
 
 /** A text may be escaped several times: a call in JSON, as the default of a schema, in a text about it. */
 const mostEscapes = 3;
-/** Places in one text at which a call without marks may begin. */
-const mostPlaces = 50;
+/** Places in one text at which a call without marks may begin. A text that names the function more often counts as one that has the call. */
+const mostPlaces = 500;
 /** Of a call of Python: brackets in its arguments may look like its end. */
 const mostEnds = 5;
 /** From the name of a function to the end of its call. */
@@ -80,13 +80,20 @@ function unescaped(text: string): string {
 }
 
 function hasCall(text: string, target: ToolSpec, wanted: string): boolean {
-  const candidates = [text];
-  let at = text.indexOf(target.name);
-  for (let places = 0; at !== -1 && places < mostPlaces; places += 1) {
-    candidates.push(...meantAt(text.slice(at, at + placeCharacters), target.name));
-    at = text.indexOf(target.name, at + target.name.length);
-  }
+  const places = placesOf(target.name, text);
+  if (places.length > mostPlaces) return true;
+  const candidates = [text, ...places.flatMap((at) => meantAt(text.slice(at, at + placeCharacters), target.name))];
   return candidates.some((candidate) => callsIn(candidate, target).some((args) => keyOf(args) === wanted));
+}
+
+/** Where a name stands that is not part of another word. */
+function placesOf(name: string, text: string): number[] {
+  const places: number[] = [];
+  for (let at = text.indexOf(name); at !== -1 && places.length <= mostPlaces; at = text.indexOf(name, at + name.length)) {
+    const isPart = [text.charAt(at - 1), text.charAt(at + name.length)].some((neighbour) => /\w/.test(neighbour));
+    if (!isPart) places.push(at);
+  }
+  return places;
 }
 
 /** What begins with a function's name as the parser reads it as a call, though prose goes on behind it: between marks, or as a call of Python. */
