@@ -71,6 +71,23 @@ test.each([
   ['', ' Shall I run this?', false],
   ['', ' this is only an example', false],
   ['', ' do not run it', false],
+  ['', ' is not needed here', false],
+  ['', ' must not be executed.', false],
+  ['', ' is an example.', false],
+  ['', ' would be the call if you had asked for it.', false],
+  ['', ' was the format in your example', false],
+  ['', '\nNote: this is only an example.', false],
+  ['', '\nActually, ignore that.', false],
+  ['', "\nHowever, I won't run this without your approval.", false],
+  ['', '\nPlease confirm before I run this.', false],
+  ['', '\nOn second thought, no function is needed.', false],
+  ['', '\nDies ist nur ein Beispiel.', false],
+  ['', '\nSoll ich das ausführen?', false],
+  ['', '\n不要执行。', false],
+  ['If you confirm, I will run ', '', false],
+  ['', '\nThis should work, but if you need anything else, tell me.', true],
+  ['', '\nThis is for the example project.', true],
+  ['', '\nI did not search, because no search is needed.', true],
   ['The form is ', ' hope that helps', false],
   ['> ', ' hope that helps', false],
 ])(
@@ -82,6 +99,18 @@ test.each([
       // A list runs as a whole, or not at all.
       expect([calls.length, examples.length]).toEqual(isChosen ? [count, 0] : [0, count]);
     }
+  },
+);
+
+test.each(['Actually:', 'Sorry, the corrected selection is:', 'Or instead:'])(
+  'a list that replaces another one is the only one that is chosen: %s',
+  (words) => {
+    const other = { name: 'other', arguments: {} };
+    const { calls, examples } = parseSelection(
+      `{"tool_calls": [${json}]}\n${words}\n\`\`\`json\n{"tool_calls": [{"name": "other", "parameters": {}}]}\n\`\`\``,
+    );
+    expect(calls).toEqual([other]);
+    expect(examples).toEqual([call.name]);
   },
 );
 

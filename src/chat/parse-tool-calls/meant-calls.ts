@@ -31,7 +31,7 @@ export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string
       isExampleList ??=
         (!isDecided && explicitNothing.test(said.slice(0, maxSaid))) ||
         announcesExample(said) ||
-        isMentioned(piece, said, textAfterList(all, index));
+        isTurnedDown(piece, said, afterList(all, index));
       const isExample: boolean = piece.isBare === true && (isExampleList || (isPlainProse(said) && isQuoted(piece.text)));
       isDecided ||= !isExample;
       if (isExample) meant.examples.push(piece.name ?? '');
@@ -56,34 +56,72 @@ function namesOf(pieces: readonly AnswerPiece[]): string[] {
   return pieces.flatMap((piece) => (piece.type === 'call' ? [piece.name] : []));
 }
 
-/** What follows directly after the list of a call, up to the next list. */
-function textAfterList(all: readonly AnswerPiece[], index: number): string {
-  let text = '';
-  for (const piece of all.slice(index + 1)) {
-    const isInList = text === '' && (piece.type === 'call' || piece.type === 'damaged');
-    if (isInList) continue;
-    if (piece.type !== 'text' || text.length > 200) return text;
-    text += piece.text.slice(0, 200);
-  }
-  return text;
+/** The words directly after the list of a call, up to the next list, and the piece behind them. */
+interface AfterList {
+  words: string;
+  next: AnswerPiece | undefined;
 }
 
-/** Text directly after a call that says that it is an example or must not run. */
-const takingBack =
-  /^[\s`"'*]{0,20}(?:(?:this|that|it|the (?:above|call))\b[^.\n]{0,60}\b(?:only an? (?:example|illustration)|(?:is|was|must|should|will|has) not (?:be |been |yet )*(?:executed|run|called|made)|not be (?:executed|run|called))|do(?:n['’]t| not) (?:execute|run|call))/iu;
+function afterList(all: readonly AnswerPiece[], index: number): AfterList {
+  const isOfList = (piece: AnswerPiece | undefined): boolean => piece?.type === 'call' || piece?.type === 'damaged';
+  let at = index + 1;
+  while (isOfList(all[at])) at += 1;
+  let words = '';
+  for (let piece = all[at]; piece?.type === 'text' && words.length <= maxWords; piece = all[at]) {
+    words += piece.text.slice(0, maxWords);
+    at += 1;
+  }
+  return { words, next: all[at] };
+}
+
+function isTurnedDown(entry: ReadEntry, said: string, after: AfterList): boolean {
+  return isMentioned(entry, said, after.words) || isReplaced(after);
+}
+
+/** Whether another list stands in place of this one. */
+function isReplaced({ words, next }: AfterList): boolean {
+  return next?.type === 'call' && replacing.test(words);
+}
+
+/** What takes back a call, in the words behind it. */
+const takingBack = [
+  // The sentence goes on behind the call: "… is only an example", "… must not be run", "… would be the call if …".
+  /^[\s`"'*)—–-]{0,20}(?:(?:is|was|were|must|should|shall|will|may|can|has|does|would)(?: not|n['’]t)\b|cannot\b|(?:is|was) what\b|would (?:be|have been)\b|(?:is|was) (?:\w+ ){0,3}(?:examples?|illustration|format|form|template|mistake)\b)/iu,
+  /\b(?:this|that|it|above|(?:call|selection|answer))(?:['’]s| is| was) (?:only |just |merely |purely |simply )?(?:wrong|incorrect|hypothetical|for (?:illustration|demonstration)\b|(?:an?|my) (?:\w+ )?(?:examples?|illustration|template|demonstration|mistake|error)\b(?!\.\w))/iu,
+  /\b(?:this|that|it|which|but|(?:the|this) (?:above |function |tool )?call|above)(?: (?:is|was|must|should|shall|will|may|can|has))?(?: not|n['’]t) (?:to )?(?:be |been |yet |actually )*(?:executed|run|called|made)\b/iu,
+  /\bnot (?:to )?be (?:executed|run|called)\b/iu,
+  // Imperatives and intentions.
+  /(?:^|[.!:,;*(—–-]\s{0,9}|\b(?:i|we|please|but|so|and) )(?:do(?:n['’]t| not)|never|(?:will|would|should|must|shall|can)(?:n['’]t| not)|won['’]t|can['’]t|shan['’]t) (?:actually |really |yet )?(?:execute|run|call|make|send|perform|use|invoke) (?:it|this|that|the call)\b/iu,
+  /^[\s`"'*(—–-]{0,20}(?:please )?do(?:n['’]t| not) (?:execute|run|call)\b/iu,
+  /\bnever ?mind\b|\bscratch (?:that|this|it)\b|\b(?:ignore|disregard|cancel|forget|retract|withdraw) (?:it|this|that|the (?:above|call|previous))\b|\bon second thoughts?\b|\bi take (?:it|that|this) back\b|\b(?:oh|no),? wait\b/iu,
+  /\bno (?:call|function|tool)s?(?: calls?)? (?:is|are|was|were) (?:actually |really )?(?:needed|required|necessary)\b/iu,
+  // It has to wait.
+  /\bplease confirm\b|\bonly (?:if|once|when|after) (?:you|the user)\b|\b(?:once|after|until|unless) (?:you|the user) (?:has |have )?(?:confirm|approve|agree|allow)|\b(?:await|wait)(?:ing|s)? (?:for )?(?:your|the user['’]s) (?:confirmation|approval|permission|consent|reply|answer)\b|\b(?:without|need) your (?:confirmation|approval|permission|consent)\b/iu,
+  // German, French, Spanish, Chinese.
+  /\b(?:nur|lediglich|bloß) ein beispiel\b|\bnicht (?:ausführen|aufrufen|ausgeführt|aufgerufen)\b|\bbitte bestätig|\bignorier/iu,
+  /n['’]est qu['’]un exemple|\b(?:juste|seulement) un exemple\b|\bn(?:e |['’])(?:pas )?(?:l['’])?(?:exécut|appel|lanc)|\bveuillez confirmer\b|\bignorez\b/iu,
+  /\b(?:sol[oa]|sólo|solamente) un ejemplo\b|\bno (?:l[oa] )?(?:ejecut|llam)|\bpor favor,? confirm/iu,
+  /(?:只是|仅是|僅是)(?:一个|一個)?(?:例子|示例|範例)|(?:不要|请勿|請勿|不应|不應)(?:执行|執行|运行|運行|调用|呼叫)|请确认|請確認/u,
+] as const;
+/** Characters after a list that are examined, of each piece. */
+const maxWords = 200;
+/** Words between two lists, of which the second stands in place of the first. */
+const replacing =
+  /\b(?:actually|corrected|correction|instead|oops|rather|revised|sorry|wait)\b[^.!?\n]{0,60}\s{0,9}(?:[`~]{1,9}(?:json)?\s{0,9})?$/iu;
+
 const programLine = /^\s*(?:(?:if|elif|else|for|while|with|def|class|try|except)\b[^\n]{0,150}:[ \t]*(?:\n|$)|import \w|from \w+ import)/;
 
-const question = /^[\s`"'*]{0,20}[^\n]{0,150}\?\s*$/u;
+const question = /^[\s`"'*]{0,20}[^\n]{0,150}[?？]\s*$/u;
 /** A question whether to run the call. */
 const askingFirst =
-  /\b(?:shall|should|may|can|could|want|like|ok|okay|alright|correct|right|fine|sure|proceed|confirm|approve|run|execute|call)\b/iu;
+  /\b(?:shall|should|may|can|could|want|like|ok|okay|alright|correct|right|fine|sure|proceed|confirm|approve|run|execute|call|soll|darf|möchte\p{L}*|dois|puis|voulez|quier\p{L}*|puedo|debo)\b|[吗嗎か][?？]/iu;
 
 /**
  * The line of a program, of a quotation, or of a sentence that goes on after the call or leads into it without a colon. Words after the object that the
  * prompt demands are only read for whether they take the call back, or ask first.
  */
 function isMentioned({ isDemanded = false }: ReadEntry, said: string, after: string): boolean {
-  if (programLine.test(after) || takingBack.test(after)) return true;
+  if (programLine.test(after) || takingBack.some((words) => words.test(after))) return true;
   if (question.test(after) && (!isDemanded || askingFirst.test(after))) return true;
   const line = said.slice(said.lastIndexOf('\n') + 1).slice(-maxSaid);
   if (/^[ \t]*>[ \t]*$/.test(line)) return true;
@@ -172,6 +210,7 @@ const declining = [
 /** Conditions that postpone a call. */
 const conditional = [
   /\b(?:once|until|as soon as|when|after) (?:(?:provided|confirmed|approved|given|known|supplied|specified|received)\b|(?:you|the user|they) (?:have |has )?(?:send|provide|give|tell|confirm|approve|agree|name|specify|share|reply|answer)|[^.!?\n,;:]{1,60}? (?:is|are|has been|have been) (?:provided|confirmed|approved|given|known|supplied|specified|received|granted|available)\b)/gi,
+  /\bif (?:you|the user) (?:confirm|approve|agree|allow)/gi,
   /\b(?:(?:once|until|as soon as) i (?:have|know|get|receive|hear)|provided that)\b/gi,
 ] as const;
 
