@@ -15,9 +15,31 @@ const strayBackslash = /\\(?:(["\\/bfnrt'\n\r]|u[\da-fA-F]{4})|(?=.))/g;
 /** A JavaScript template literal with a substitution as a value: the repair would turn it into a plain string. */
 const filledInText = /["']\s{0,9}:\s{0,9}`[^`\n]{0,999}\$\{/;
 
+/**
+ * Whether a comment has brackets behind it on its line: the repair would drop whatever else the line holds, and the call would run without it. An
+ * address (`https://…`) begins no comment.
+ */
+function hasSwallowingComment(text: string): boolean {
+  let quote = '';
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text.charAt(at);
+    if (quote !== '') {
+      if (character === '\\') at += 1;
+      else if (character === quote) quote = '';
+    } else if (character === '"' || character === "'") quote = character;
+    else if (character === '/' && text.charAt(at + 1) === '/' && text.charAt(at - 1) !== ':') {
+      const end = text.indexOf('\n', at);
+      const comment = text.slice(at, end === -1 ? text.length : end);
+      if (/[}\]]/.test(comment)) return true;
+      at += comment.length;
+    }
+  }
+  return false;
+}
+
 /** Undefined if the text cannot be repaired. It must be complete: the repair would complete a truncated call, which must not run. */
 export function repairJson(text: string): JsonValue | undefined {
-  if (filledInText.test(text)) return undefined;
+  if (filledInText.test(text) || hasSwallowingComment(text)) return undefined;
   try {
     return parseStrictly(jsonrepair(text.replaceAll(strayBackslash, (found, escape) => (escape === undefined ? '\\\\' : found))));
   } catch {

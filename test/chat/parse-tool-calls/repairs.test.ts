@@ -61,3 +61,9 @@ describe('the repairs of an answer', () => {
     expect(repairs.awaited).toBeUndefined();
   });
 });
+
+test('a comment is left out of a repaired text, but takes nothing else with it', () => {
+  expect(repairJson('{"older": "2020", // only old ones\n"author": "bob",}')).toEqual({ older: '2020', author: 'bob' });
+  expect(repairJson('{"older": "2020" // only old ones, "author": "bob"}')).toBeUndefined();
+  expect(repairJson('{"a": "x // y }", "b": http://x.test/a, c: 1}')).toEqual({ a: 'x // y }', b: 'http://x.test/a', c: 1 });
+});
