@@ -57,6 +57,13 @@ test.each([
 test('what stands in the conversation is a quotation amid words, and a choice by itself or where the model says so', () => {
   const isQuoted = quotesOf([`What does ${json} do?`]);
   expect(parseSelection(`The user asks about ${json} here.`, { isQuoted })).toMatchObject({ calls: [], examples: ['get_time'] });
+  for (const words of [' appears in the document.', '\n\nI found this in the page.'])
+    expect(parseSelection(`{"tool_calls": [${json}]}${words}`, { isQuoted: () => true })).toMatchObject({
+      calls: [],
+      examples: ['get_time'],
+    });
+  expect(parseSelection(`{"tool_calls": [${json}]}\nI will call it.`, { isQuoted: () => true }).calls).toEqual([call]);
+  expect(parseSelection(`{"tool_calls": [${json}]} .`, { isQuoted: () => true }).calls).toEqual([call]);
   expect(parseSelection(`The user asks about the time: ${json}`, { isQuoted: () => false }).calls).toEqual([call]);
   expect(parseSelection(json, { isQuoted }).calls).toEqual([call]);
   expect(parseSelection(`I will call it: ${json}`, { isQuoted }).calls).toEqual([call]);

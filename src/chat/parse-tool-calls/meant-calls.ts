@@ -16,23 +16,20 @@ export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string
   let said = '';
   let isDecided = false;
   /** Computed once per list, which may hold thousands of calls: words before and after it concern all of them. */
-  let isExampleList: boolean | undefined;
+  let list: { isExample: boolean; isAmidProse: boolean } | undefined;
   for (const [index, piece] of all.entries()) {
     if (piece.type === 'text') {
       if (beginsTurn(piece.text, isDecided || said.trim() !== '')) return meant;
       said += piece.text;
-      isExampleList = undefined;
+      list = undefined;
       meant.pieces.push(piece);
     } else if (piece.type === 'nothing-chosen') {
       if (isDecided && isTakenBack(all.slice(0, index), piece.text)) return { pieces: [piece], examples: namesOf(meant.pieces) };
       meant.pieces.push(piece);
       if (!isDecided) return meant;
     } else if (piece.type === 'call' || piece.type === 'damaged') {
-      isExampleList ??=
-        (!isDecided && explicitNothing.test(said.slice(0, maxSaid))) ||
-        announcesExample(said) ||
-        isTurnedDown(piece, said, afterList(all, index));
-      const isExample: boolean = piece.isBare === true && (isExampleList || (isPlainProse(said) && isQuoted(piece.text)));
+      list ??= judgeList(piece, { said, after: afterList(all, index), isDecided });
+      const isExample: boolean = piece.isBare === true && (list.isExample || (list.isAmidProse && isQuoted(piece.text)));
       isDecided ||= !isExample;
       if (isExample) meant.examples.push(piece.name ?? '');
       else meant.pieces.push(piece);
@@ -74,8 +71,15 @@ function afterList(all: readonly AnswerPiece[], index: number): AfterList {
   return { words, next: all[at] };
 }
 
-function isTurnedDown(entry: ReadEntry, said: string, after: AfterList): boolean {
-  return isMentioned(entry, said, after.words) || isReplaced(after);
+function judgeList(
+  entry: ReadEntry,
+  { said, after, isDecided }: { said: string; after: AfterList; isDecided: boolean },
+): { isExample: boolean; isAmidProse: boolean } {
+  const isRefused = !isDecided && explicitNothing.test(said.slice(0, maxSaid));
+  return {
+    isExample: isRefused || announcesExample(said) || isMentioned(entry, said, after.words) || isReplaced(after),
+    isAmidProse: isPlainProse(said) || (/\p{L}/u.test(after.words) && isPlainProse(`${said}${after.words}`)),
+  };
 }
 
 /** Whether another list stands in place of this one. */
