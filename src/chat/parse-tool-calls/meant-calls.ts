@@ -90,22 +90,24 @@ function isReplaced({ words, next }: AfterList): boolean {
 /** What takes back a call, in the words behind it. */
 const takingBack = [
   // The sentence goes on behind the call: "… is only an example", "… must not be run", "… would be the call if …".
-  /^[\s`"'*)—–-]{0,20}(?:(?:is|was|were|must|should|shall|will|may|can|has|does|would)(?: not|n['’]t)\b|cannot\b|(?:is|was) what\b|would (?:be|have been)\b|(?:is|was) (?:\w+ ){0,3}(?:examples?|illustration|format|form|template|mistake)\b)/iu,
-  /\b(?:this|that|it|above|(?:call|selection|answer))(?:['’]s| is| was) (?:only |just |merely |purely |simply )?(?:wrong|incorrect|hypothetical|for (?:illustration|demonstration)\b|(?:an?|my) (?:\w+ )?(?:examples?|illustration|template|demonstration|mistake|error)\b(?!\.\w))/iu,
-  /\b(?:this|that|it|which|but|(?:the|this) (?:above |function |tool )?call|above)(?: (?:is|was|must|should|shall|will|may|can|has))?(?: not|n['’]t) (?:to )?(?:be |been |yet |actually )*(?:executed|run|called|made)\b/iu,
+  /^[\s`"'*)—–-]{0,20}(?:(?:is|was)(?: not|n['’]t) (?:\w+ )?(?:needed|necessary|required|wanted|meant|intended|allowed|appropriate|relevant|correct|right)\b|(?:must|should|shall|will|may|can)(?: not|n['’]t|not) (?:be )?(?:executed|run|called|made|sent|used)\b|(?:is|was) what\b[^.!?\n]{0,60}\b(?:would|says?|said|shows?|contains?)\b|would (?:be|have been)\b[^.!?\n]{0,80}\bif\b|(?:is|was) (?:only |just |merely )?(?:an?|the|my) (?:\w+ )?(?:examples?|illustration|template|mistake)\b(?!\.\w| to\b)|was (?:only |just )?the (?:\w+ )?form(?:at)?\b)/iu,
+  /\b(?:this|that|it|above|(?:call|selection|answer))(?:['’]s| is| was) (?:only |just |merely |purely |simply )?(?:(?:wrong|incorrect|hypothetical)\b(?! if)|for (?:illustration|demonstration)\b|(?:an?|my) (?:\w+ )?(?:examples?|illustration|template|demonstration|mistake|error)\b(?!\.\w| to\b))/iu,
+  /\b(?:this|that|it|which|but|(?:the|this|that) (?:above |function |tool )?call|above)(?: (?:is|was|must|should|shall|will|may|can|has))?(?: not|n['’]t) (?:to )?(?:be |been |yet |actually )*(?:executed|run|called|made)\b/iu,
   /\bnot (?:to )?be (?:executed|run|called)\b/iu,
   // Imperatives and intentions.
-  /(?:^|[.!:,;*(—–-]\s{0,9}|\b(?:i|we|please|but|so|and) )(?:do(?:n['’]t| not)|never|(?:will|would|should|must|shall|can)(?:n['’]t| not)|won['’]t|can['’]t|shan['’]t) (?:actually |really |yet )?(?:execute|run|call|make|send|perform|use|invoke) (?:it|this|that|the call)\b/iu,
+  /(?:^|[.!:,;*(—–-]\s{0,9}|\b(?:i|we|please|but|so|and) )(?:do(?:n['’]t| not)|never|(?:will|would|should|must|shall|can)(?:n['’]t| not)|won['’]t|can['’]t|shan['’]t) (?:actually |really |yet )?(?:execute|run|call|make|send|perform|use|invoke|do) (?:it|this|that|the call)\b|\b(?:i|we) (?:(?:will|would|must)(?: not|n['’]t)|won['’]t|cannot|can['’]t)[.!]|\b(?:refuse|decline)s? to (?:execute|run|call|make)\b|\b(?:i|we)(?:['’]d| would) rather not\b|\bexample only\b|\bnot for execution\b|\bonly showing\b/iu,
   /^[\s`"'*(—–-]{0,20}(?:please )?do(?:n['’]t| not) (?:execute|run|call)\b/iu,
-  /\bnever ?mind\b|\bscratch (?:that|this|it)\b|\b(?:ignore|disregard|cancel|forget|retract|withdraw) (?:it|this|that|the (?:above|call|previous))\b|\bon second thoughts?\b|\bi take (?:it|that|this) back\b|\b(?:oh|no),? wait\b/iu,
-  /\bno (?:call|function|tool)s?(?: calls?)? (?:is|are|was|were) (?:actually |really )?(?:needed|required|necessary)\b/iu,
+  /\bnever ?mind\b(?! (?:the|about))|\bscratch (?:that|this|it)\b|\b(?:ignore|disregard|cancel|forget|retract|withdraw|strike|revert|undo) (?:it|this|that|the (?:above|call|previous))\b|\bon second thoughts?\b|\bi take (?:it|that|this) back\b|\b(?:oh|no),? wait\b/iu,
+  /\bno (?:call|function|tool)s?(?: calls?)? (?:is|are|was|were) (?:actually |really )?(?:needed|required|necessary)\b|\bno (?:call|function|tool)s? (?:should|must|may|can|shall) be\b/iu,
   // It has to wait.
   /\bplease confirm\b|\bonly (?:if|once|when|after) (?:you|the user)\b|\b(?:once|after|until|unless) (?:you|the user) (?:has |have )?(?:confirm|approve|agree|allow)|\b(?:await|wait)(?:ing|s)? (?:for )?(?:your|the user['’]s) (?:confirmation|approval|permission|consent|reply|answer)\b|\b(?:without|need) your (?:confirmation|approval|permission|consent)\b/iu,
-  // German, French, Spanish, Chinese.
-  /\b(?:nur|lediglich|bloß) ein beispiel\b|\bnicht (?:ausführen|aufrufen|ausgeführt|aufgerufen)\b|\bbitte bestätig|\bignorier/iu,
+  /\bif (?:i (?:should|may|can)|you(?:['’]d| would)? (?:want|like) me to) (?:\w+ )?(?:run|execute|call|make|send|proceed|do)\b|\b(?:say|reply|answer|type|respond|confirm)(?: with)? ["'“«]?(?:yes|ok)\b/iu,
+  // Other languages.
+  /\b(?:nur|lediglich|bloß|dies ist|das ist) ein beispiel\b|\bnicht (?:ausführen|aufrufen|ausgeführt|aufgerufen)\b|\bbitte bestätig|\bignorier/iu,
   /n['’]est qu['’]un exemple|\b(?:juste|seulement) un exemple\b|\bn(?:e |['’])(?:pas )?(?:l['’])?(?:exécut|appel|lanc)|\bveuillez confirmer\b|\bignorez\b/iu,
   /\b(?:sol[oa]|sólo|solamente) un ejemplo\b|\bno (?:l[oa] )?(?:ejecut|llam)|\bpor favor,? confirm/iu,
-  /(?:只是|仅是|僅是)(?:一个|一個)?(?:例子|示例|範例)|(?:不要|请勿|請勿|不应|不應)(?:执行|執行|运行|運行|调用|呼叫)|请确认|請確認/u,
+  /\bnão (?:execut|cham)|\bnon (?:eseguir|chiamar)|(?<!\p{L})не (?:выполня|запуска|вызыва)|実行し?ない|例です|실행하지/iu,
+  /(?:只是|仅是|僅是|这是|這是)(?:一个|一個)?(?:例子|示例|範例)|(?:不要|请勿|請勿|不应|不應)(?:执行|執行|运行|運行|调用|呼叫)|请确认|請確認/u,
 ] as const;
 /** Characters after a list that are examined, of each piece. */
 const maxWords = 200;
