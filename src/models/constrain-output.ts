@@ -90,6 +90,7 @@ export function constrainOutput(
     let isReasoningCut = false;
     /** Of the last refusal: its words that point at the form. */
     let pointsAt: string | undefined;
+    let words = '';
 
     const attempt = (variant: Variant, emitNext: Emit<ModelEvent>): Promise<void> => {
       const reasoningParameters = variant.isReasoningDisabled ? off : undefined;
@@ -117,6 +118,7 @@ export function constrainOutput(
         if (isRefused && !failed.isReasoningDisabled) {
           enforced = next;
           pointsAt = wordsAboutForm(error);
+          words = error instanceof Error ? error.message : '';
         }
         last = { degree: next, isReasoningDisabled: false };
       }
@@ -126,7 +128,7 @@ export function constrainOutput(
     }
 
     await withRemedies(first, attempt, { emit, remedy, maxRepeats: Infinity, isAnswer: isSpoken });
-    if (enforced !== first.degree) lessons.learn(lessonAboutForm(enforced, form), { request, pointsAt });
+    if (enforced !== first.degree) lessons.learn(lessonAboutForm(enforced, form), { request, pointsAt, words });
     if (last.isReasoningDisabled !== first.isReasoningDisabled && !isReasoningCut)
       lessons.learn(lessonAboutReasoning(last.isReasoningDisabled), { request, pointsAt: undefined, rule: 'own' });
   }

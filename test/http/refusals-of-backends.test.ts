@@ -290,6 +290,22 @@ describe('a refusal that one caller may have caused', () => {
     expect((await gateway.ask(gateway.bob, effort('low'), '/v1/messages')).requests).toEqual(before);
     expect((await gateway.ask(gateway.ada, effort('xhigh'), '/v1/messages')).requests).toHaveLength(1);
   });
+
+  test.each([
+    ['names', "Unsupported parameter: 'temperature' is not supported with reasoning_effort."],
+    ['names as a condition', 'reasoning_effort is not supported when temperature is set'],
+    ['does not name', 'reasoning_effort is not supported in combination with sampling parameters'],
+  ])('because of a temperature that it %s leaves the effort of requests without it', async (_name, message) => {
+    const gateway = await start();
+    const fields: JsonObject = { max_tokens: 100, output_config: { effort: 'low' } };
+    const warm: JsonObject = { ...fields, temperature: 0.3 };
+    const before = (await gateway.ask(gateway.bob, fields, '/v1/messages')).requests;
+    gateway.peer.refuse = (body) =>
+      body['temperature'] !== undefined && body['reasoning_effort'] !== undefined ? refusal(400, message) : undefined;
+    expect((await gateway.ask(gateway.ada, warm, '/v1/messages')).requests).toHaveLength(2);
+    expect((await gateway.ask(gateway.ada, warm, '/v1/messages')).requests).toHaveLength(1);
+    for (const key of [gateway.ada, gateway.bob]) expect((await gateway.ask(key, fields, '/v1/messages')).requests).toEqual(before);
+  });
 });
 
 describe('a registered function that a backend refuses by itself', () => {

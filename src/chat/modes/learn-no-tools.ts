@@ -2,6 +2,7 @@ import type { CallerWarning } from '../../core/chat/caller-warning.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import type { Lesson } from '../../core/models/lesson.ts';
 import type { FoundModel, ModelRequest } from '../../core/models/model.ts';
+import { isConditional } from '../../shared/conditional-refusal.ts';
 import { findToolsRefusal } from '../../shared/tools-refusal.ts';
 
 /** What is known of a model that has no native tool calls, as far as it concerns this request. */
@@ -18,13 +19,6 @@ export function noToolsWarning(model: string): CallerWarning {
 export function learnNoTools({ name, lessons }: FoundModel, refusal: GatewayError, request: ModelRequest): void {
   lessons.learn(
     { kind: 'tools', subject: '', change: 'left out', content: '', warning: noToolsWarning(name) },
-    { request, pointsAt: isConditional(refusal.message) ? undefined : findToolsRefusal(refusal.message) },
-  );
-}
-
-/** Some servers have tool calls, but not in streams, or not beside something else that a caller may have asked for. */
-function isConditional(message: string): boolean {
-  return /\bstream|\bcombin|\btogether\b|\b(?:with|when|while|if)\b(?! (?:this|the|your|current|selected) model| function calling)/i.test(
-    message,
+    { request, pointsAt: isConditional(refusal.message) ? undefined : findToolsRefusal(refusal.message), words: refusal.message },
   );
 }

@@ -71,6 +71,8 @@ export interface Proof {
   request: ModelRequest;
   /** The words of the refusal that point at what the lesson changes. Undefined: it may as well be about something else. */
   pointsAt: string | undefined;
+  /** All words of the refusal, which may name other causes. */
+  words?: string;
   /** Default: `proven`. */
   rule?: LessonRule;
 }

@@ -8,7 +8,7 @@ import { withRemedies } from '../../shared/with-remedies.ts';
 import type { Recognised, Refused, Remedy } from './remedy.ts';
 
 /** A change that this request has taught, if it succeeds with it. */
-type Learned = Recognised & { remedy: Remedy; refused: ModelRequest };
+type Learned = Recognised & { remedy: Remedy; refused: ModelRequest; words: string };
 
 /** The changes that are made to a request. */
 interface Changes {
@@ -42,7 +42,7 @@ export function applyRemedies(
         if (recognised === undefined || (recognised.pointsAt === undefined && isGuessed)) continue;
         isGuessed ||= recognised.pointsAt === undefined;
         repeats.set(remedy, count + 1);
-        return { ...recognised, remedy, refused: refused.request };
+        return { ...recognised, remedy, refused: refused.request, words: wordsOf(refused.refusal) };
       }
       return undefined;
     }
@@ -98,10 +98,15 @@ export function applyRemedies(
     const warnings = warningsAbout(recalled, request, lessons);
     if (warnings.length > 0) await emit(warnings);
     await backend.answer(changed(request, made), emit);
-    for (const { lesson, pointsAt, refused, rule } of learned) lessons.learn(lesson, { request: refused, pointsAt, ...(rule && { rule }) });
+    for (const { lesson, pointsAt, words, refused, rule } of learned)
+      lessons.learn(lesson, { request: refused, pointsAt, words, ...(rule && { rule }) });
   }
 
   return { answer };
+}
+
+function wordsOf({ param, message }: GatewayError): string {
+  return `${param ?? ''} ${message}`;
 }
 
 function isSameSubject(one: Lesson, other: Lesson): boolean {

@@ -3,12 +3,16 @@ import { forOllamaOnly } from '../../core/chat/for-ollama-only.ts';
 import type { Lesson } from '../../core/models/lesson.ts';
 import type { ModelRequest, Proof } from '../../core/models/model.ts';
 import type { JsonValue } from '../../shared/json.ts';
+import { isConditional } from '../../shared/conditional-refusal.ts';
 import { hashOf } from './hash-content.ts';
 
-/** `own`: a hash of the parts of the request that the caller brought. */
+/** `own`: a hash of the parts of the request that the caller brought, as `ownHashes` has it. */
 export type ProvenScope = { type: 'everybody' } | { type: 'caller'; own: string } | { type: 'run' };
 
-/** Parameters that change how a model samples, and have no bearing on which functions, forms and other parameters its server takes. */
+/**
+ * Parameters that change how a model samples, and seldom have a bearing on which functions, forms and other parameters its server takes. Some servers
+ * refuse a parameter beside one of these, and say so.
+ */
 const neutralParameters: ReadonlySet<string> = new Set([
   'temperature',
   'top_p',
@@ -41,15 +45,35 @@ const searchedValues = 200_000;
  * How far a lesson may be remembered. A caller can shape a refusal in two ways: by text that the backend quotes, and by parts of the request that it
  * refuses for their own sake.
  */
-export function judgeProof(lesson: Lesson, { request, pointsAt, rule = 'proven' }: Proof): ProvenScope {
+export function judgeProof(lesson: Lesson, { request, pointsAt, words = '', rule = 'proven' }: Proof): ProvenScope {
   if (rule === 'lossless') return { type: 'everybody' };
   if (rule === 'proven' && (pointsAt === undefined || mayQuote(request, lesson, pointsAt))) return { type: 'run' };
-  const own = ownPartsOf(request, lesson);
+  const own = [...ownPartsOf(request, lesson), ...(isAboutSampling(words, request, lesson) ? samplingOf(request, lesson) : [])];
   return rule === 'proven' && own.length === 0 ? { type: 'everybody' } : { type: 'caller', own: hashOf(own) };
 }
 
+/** The hashes of a caller's own parts for which their lessons may hold: whatever the sampling, and with the same. */
+export function ownHashes(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): readonly string[] {
+  const own = ownPartsOf(request, lesson);
+  return [hashOf(own), hashOf([...own, ...samplingOf(request, lesson)])];
+}
+
+/** Whether the words name a parameter of the sampling, or a parameter is refused only beside something that they do not name. */
+function isAboutSampling(words: string, request: ModelRequest, lesson: Pick<Lesson, 'kind'>): boolean {
+  if (lesson.kind === 'parameter' && isConditional(words)) return true;
+  const named = new Set(words.toLowerCase().split(/\W+/));
+  return samplingOf(request, lesson).some(([name]) => named.has(name));
+}
+
+function samplingOf(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): [name: string, value: JsonValue][] {
+  const uninvolved = uninvolvedIn(request, lesson);
+  return Object.entries(request.parameters).flatMap(([name, value]): [string, JsonValue][] =>
+    neutralParameters.has(name) && !ownNames.has(name) && !uninvolved.includes(name) ? [[name, value ?? null]] : [],
+  );
+}
+
 /** What the caller brought into a request, apart from its texts, and might be refused for its own sake or beside something else. */
-export function ownPartsOf(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): JsonValue[] {
+function ownPartsOf(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): JsonValue[] {
   const { messages, callerTools, toolChoice, parallelToolCalls, parameters, tools, origin } = request;
   const uninvolved = uninvolvedIn(request, lesson);
   const own: JsonValue[] = [];

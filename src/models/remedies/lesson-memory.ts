@@ -2,8 +2,7 @@ import type { Lesson, LessonKind, RememberedLesson } from '../../core/models/les
 import type { LessonMemory, ModelLessons, ModelRequest, Proof, RequestOrigin } from '../../core/models/model.ts';
 import { limits } from '../../core/limits.ts';
 import { FairMap } from '../../shared/fair-map.ts';
-import { hashOf } from './hash-content.ts';
-import { judgeProof, ownPartsOf } from './judge-proof.ts';
+import { judgeProof, ownHashes } from './judge-proof.ts';
 
 interface Entry {
   key: string;
@@ -80,8 +79,8 @@ export class RefusalMemory implements LessonMemory {
     if (ofRun === undefined && this.#groups.size === 0) return noLessons;
     const found = new Map(this.#entriesOf(groupKey(model, kind, everybody)).map(({ lesson }) => [subjectKey(lesson), lesson]));
     const ofCaller = this.#entriesOf(groupKey(model, kind, `caller ${callerIdOf(request)}`));
-    const own = ofCaller.length === 0 ? undefined : hashOf(ownPartsOf(request, { kind }));
-    for (const entry of ofCaller) if (entry.own === own) found.set(subjectKey(entry.lesson), entry.lesson);
+    const own = ofCaller.length === 0 ? [] : ownHashes(request, { kind });
+    for (const entry of ofCaller) if (entry.own !== undefined && own.includes(entry.own)) found.set(subjectKey(entry.lesson), entry.lesson);
     for (const { lesson, model: learned } of ofRun?.byKey.values() ?? []) {
       const isMeant = lesson.kind === kind && learned.backend === model.backend && learned.model === model.model;
       if (isMeant) found.set(subjectKey(lesson), lesson);
