@@ -15,6 +15,10 @@ export interface CallScope {
   context: ToolContext | undefined;
   /** The stream that should have carried the answer has ended. */
   onAnswerLost(): void;
+  /** It causes more notifications than one call may. */
+  onFlood(): void;
+  /** Aborts when its answer is not read any more. */
+  readonly lost: AbortSignal;
 }
 
 export interface CallScopes {
@@ -27,6 +31,8 @@ export interface CallScopes {
   current(): CallScope | undefined;
   /** The call whose async context this code runs in; never guessed. */
   contextual(): CallScope | undefined;
+  /** The same, even if that call has ended. */
+  begun(): CallScope | undefined;
   readonly size: number;
 }
 
@@ -49,6 +55,7 @@ export function createCallScopes(): CallScopes {
       }
     },
     contextual,
+    begun: () => storage.getStore(),
     current() {
       const scope = contextual();
       if (scope !== undefined) return scope;

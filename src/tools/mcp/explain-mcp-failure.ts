@@ -40,12 +40,12 @@ const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405, 406, 410, 415
 const maxCauses = 8;
 const maxShownCharacters = 500;
 
-/** The response stream ended without the answer. */
+/** The response stream ended without the answer, or was ended. */
 export class AnswerCutOff extends Error {
   override readonly name = 'AnswerCutOff';
 
-  constructor() {
-    super('The server closed the connection before it answered.');
+  constructor(message = 'The server closed the connection before it answered.') {
+    super(message);
   }
 }
 

@@ -9,8 +9,10 @@ import type { StreamEnd } from './transports/bounded-stream.ts';
 export interface NotificationBudgetOptions {
   /** Called when the first notification is dropped after a period without drops. */
   onDropped: () => void;
-  /** Called when so many were dropped in a row that the connection has to be closed. */
+  /** Called when so many were dropped in a row that whatever causes them has to end. */
   onFlood: () => void;
+  /** Called when ten times as many have come: it did not end. */
+  onUnstoppable?: () => void;
   /** Milliseconds. */
   now?: () => number;
 }
@@ -22,6 +24,7 @@ export interface NotificationBudgetOptions {
 export function createNotificationBudget({
   onDropped,
   onFlood,
+  onUnstoppable,
   now = () => performance.now(),
 }: NotificationBudgetOptions): (message: JSONRPCMessage) => boolean {
   const { mcpNotificationBurst: burst, mcpNotificationsPerSecond: perSecond, mcpDroppedNotifications: maxDropped } = limits;
@@ -42,6 +45,7 @@ export function createNotificationBudget({
     dropped += 1;
     if (dropped === 1) onDropped();
     if (dropped === maxDropped) onFlood();
+    if (dropped === 10 * maxDropped) onUnstoppable?.();
     return false;
   };
 }

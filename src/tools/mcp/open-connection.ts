@@ -12,9 +12,10 @@ import { answerElicitation, createCallScopes } from './call-scope.ts';
 import { truncateText } from './convert-tools.ts';
 import type { CreateTransports, TransportKind } from './transports/create-transports.ts';
 import { AnswerCutOff, explainMcpFailure, isSessionLost, SessionLost } from './explain-mcp-failure.ts';
-import { createAnswerWatch, createMalformedToolFilter, createNotificationBudget, withoutMalformedContents } from './incoming-messages.ts';
+import { createAnswerWatch, createMalformedToolFilter, withoutMalformedContents } from './incoming-messages.ts';
 import type { MalformedTool } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
+import { createNotificationBudgets } from './notification-budgets.ts';
 import { MarkedNumbers } from './transports/marked-numbers.ts';
 import { recordMessages } from './transports/record-messages.ts';
 
@@ -124,7 +125,8 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
     await client.connect(transport, { timeout: kind.connectTimeoutMs, signal: closing.signal });
     const receive = transport.onmessage;
     const observe = transport instanceof StreamableHTTPClientTransport ? undefined : recordMessages(transport, { peer, scopes });
-    const mayPass = createNotificationBudget({
+    const mayPass = createNotificationBudgets(transport, {
+      scopes,
       onDropped: options.onNotificationsDropped,
       onFlood: () => void transport.close().catch(() => undefined),
     });
@@ -200,7 +202,13 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
     work: (client: Client, signal: AbortSignal) => Promise<Result>,
   ): Promise<Result> {
     const answerLost = new AbortController();
-    const scope = { run, context, onAnswerLost: () => answerLost.abort(new AnswerCutOff()) };
+    const scope = {
+      run,
+      context,
+      onAnswerLost: () => answerLost.abort(new AnswerCutOff()),
+      onFlood: () => answerLost.abort(new AnswerCutOff('The call was ended because the server sent too many notifications during it.')),
+      lost: answerLost.signal,
+    };
     const ended = AbortSignal.any([signal, answerLost.signal]);
     calls += 1;
     try {

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
@@ -21,7 +22,7 @@ class SessionServer {
   sessions = new Set<string>();
   opened = 0;
   refuse: (message: Message) => Answer = () => jsonResponse({}, 404);
-  onCall: (name: string, message: Message) => Promise<OutboundResponse | undefined> = async () => undefined;
+  onCall: (name: string, message: Message, signal: AbortSignal) => Promise<OutboundResponse | undefined> = async () => undefined;
 
   restart(): void {
     this.sessions.clear();
@@ -42,7 +43,7 @@ class SessionServer {
     if (!this.sessions.has(new Headers(request.headers).get('mcp-session-id') ?? '')) return this.refuse(message);
     if (message.id === undefined) return { status: 202, headers: {}, body: outboundBody(new Response('').body ?? nothing()) };
     if (method === 'tools/list') return result({ tools: [toolOf('write'), toolOf('slow')] as unknown as JsonObject[] });
-    const refusal = await this.onCall(params?.name ?? '', message);
+    const refusal = await this.onCall(params?.name ?? '', message, request.signal);
     if (refusal !== undefined) return refusal;
     this.executed.push(params?.name ?? '');
     return result(textResult('done') as JsonObject);
@@ -169,4 +170,35 @@ describe('a connection that all calls of a server share', () => {
     expect(await catalog.inspector.refresh(record, new AbortController().signal)).toMatchObject({ ok: true });
     expect(server.opened).toBe(2);
   });
+});
+
+test('a call during which the server floods is ended, with its answer, and those of others go on', async () => {
+  const server = new SessionServer();
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  server.onCall = async (name, { params }, signal) => {
+    if (name === 'slow') {
+      await held;
+      return undefined;
+    }
+    const { _meta: meta } = params as { _meta?: { progressToken?: number } };
+    const step: JsonObject = {
+      jsonrpc: '2.0',
+      method: 'notifications/progress',
+      params: { progressToken: meta?.progressToken ?? null, progress: 1 },
+    };
+    const piece = Buffer.from(`data: ${JSON.stringify(step)}\n\n`.repeat(1_000));
+    async function* steps(): AsyncGenerator<Uint8Array> {
+      for (; !signal.aborted; await nextTurn()) yield piece;
+      ended.resolve();
+    }
+    return { status: 200, headers: { 'content-type': 'text/event-stream' }, body: outboundBody(steps()) };
+  };
+  const { write, slow } = await toolsOf(server);
+  const running = callTool(slow);
+  expect(await callTool(write)).toMatchObject({ type: 'error', code: 'outcome_unknown' });
+  await ended.promise;
+  release();
+  expect(await running).toMatchObject(done);
+  expect(server.opened).toBe(1);
 });

@@ -1,7 +1,9 @@
-import type { JSONRPCMessage } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { expect, test } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
+import type { CallScope } from '../../../src/tools/mcp/call-scope.ts';
 import { createNotificationBudget } from '../../../src/tools/mcp/incoming-messages.ts';
+import { createNotificationBudgets } from '../../../src/tools/mcp/notification-budgets.ts';
 
 const progress: JSONRPCMessage = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } };
 const answer: JSONRPCMessage = { jsonrpc: '2.0', id: 1, result: {} };
@@ -37,4 +39,44 @@ test('a server that floods without a pause is told of once, and one that was sil
   clock.now = 3_600_000;
   expect(passing(limits.mcpNotificationBurst + 1)).toBe(limits.mcpNotificationBurst);
   expect(told).toEqual(['dropped', 'flood', 'dropped']);
+});
+
+/** A pipe that all calls share; `begin` sends the request of a call. */
+function pipe() {
+  const told: string[] = [];
+  let sending: CallScope | undefined;
+  const transport: Transport = { start: async () => undefined, close: async () => undefined, send: async () => undefined };
+  const mayPass = createNotificationBudgets(transport, {
+    scopes: { begun: () => sending },
+    onDropped: () => undefined,
+    onFlood: () => told.push('connection'),
+  });
+  async function begin(id: number): Promise<void> {
+    const onFlood = (): void => void told.push(`call ${id}`);
+    sending = { onFlood } as CallScope;
+    await transport.send({ jsonrpc: '2.0', id, method: 'tools/call', params: {} });
+    sending = undefined;
+  }
+  const passing = (count: number, progressToken?: number): number => {
+    const message: JSONRPCMessage = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress: 1 } };
+    return Array.from({ length: count }, () => mayPass(message)).filter(Boolean).length;
+  };
+  return { told, begin, passing };
+}
+
+test('a call with too many notifications loses its own and is ended; those of other calls and of the server pass', async () => {
+  const { told, begin, passing } = pipe();
+  await begin(1);
+  await begin(2);
+  passing(limits.mcpNotificationBurst + limits.mcpDroppedNotifications + 5_000, 1);
+  expect([passing(100, 2), passing(100), passing(100, 3)]).toEqual([100, 100, 100]);
+  expect(told).toEqual(['call 1']);
+});
+
+test('a call that goes on although it was ended, and a flood of no call, end the connection', async () => {
+  const { told, begin, passing } = pipe();
+  await begin(1);
+  passing(limits.mcpNotificationBurst + 10 * limits.mcpDroppedNotifications + 5_000, 1);
+  passing(limits.mcpNotificationBurst + limits.mcpDroppedNotifications + 5_000);
+  expect(told).toEqual(['call 1', 'connection', 'connection']);
 });

@@ -48,6 +48,11 @@ export const createTransports: CreateTransports = (peer, { send, scopes, answers
     headers: () => peer.headersFor(scopes.current()?.run),
     query: () => peer.query(),
     sessionUser: () => peer.sessionUserFor(scopes.current()?.run),
+    // A call that is over may still be cancelled.
+    lostSignal(body) {
+      const scope = scopes.contextual();
+      return scope === undefined || requestIdIn(body) === undefined ? undefined : scope.lost;
+    },
     watchAnswer(body) {
       const scope = scopes.contextual();
       const id = scope === undefined ? undefined : requestIdIn(body);

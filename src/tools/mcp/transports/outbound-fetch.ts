@@ -28,6 +28,8 @@ export interface OutboundFetchOptions {
   query(): Record<string, string>;
   /** The user for whom a session token is sent. */
   sessionUser(): string | undefined;
+  /** Aborts when the answer to this message of the current call is not read any more. */
+  lostSignal?(body: string): AbortSignal | undefined;
   /** Where the current call records its requests; undefined: nowhere. */
   recording?(): Recording | undefined;
   /** Called when the response to a POST is an event stream. The returned function is called when the stream has ended. */
@@ -38,7 +40,8 @@ export interface OutboundFetchOptions {
 export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
   return async (address, init = {}) => {
     const method = init.method ?? 'GET';
-    const signals = [options.signal, ...(init.signal ? [init.signal] : [])];
+    const lost = typeof init.body === 'string' ? options.lostSignal?.(init.body) : undefined;
+    const signals = [options.signal, ...(init.signal ? [init.signal] : []), ...(lost ? [lost] : [])];
     const recording = options.recording?.();
     const send = recording === undefined ? options.send : recordingSend(options.send, recording);
     const { status, headers, body } = await send({
