@@ -23,6 +23,8 @@ export interface CallScope {
 
 export interface CallScopes {
   run<Value>(scope: CallScope, work: () => Promise<Value>): Promise<Value>;
+  /** For what is everybody's, such as the list of tools: it belongs to no call, even if a single one is running. */
+  runForNobody<Value>(work: () => Promise<Value>): Promise<Value>;
   /**
    * The call that this code runs for. A request that a server sends on a call's response stream belongs to that call. Over a pipe that all calls
    * share it is attributed to a call only if all running calls are of the same caller and session: no user may be asked on behalf of another user's
@@ -37,11 +39,16 @@ export interface CallScopes {
 }
 
 export function createCallScopes(): CallScopes {
-  const storage = new AsyncLocalStorage<CallScope>();
+  const storage = new AsyncLocalStorage<CallScope | 'nobody'>();
   const running = new Set<CallScope>();
 
-  function contextual(): CallScope | undefined {
+  function begun(): CallScope | undefined {
     const scope = storage.getStore();
+    return scope === 'nobody' ? undefined : scope;
+  }
+
+  function contextual(): CallScope | undefined {
+    const scope = begun();
     return scope !== undefined && running.has(scope) ? scope : undefined;
   }
 
@@ -55,10 +62,11 @@ export function createCallScopes(): CallScopes {
       }
     },
     contextual,
-    begun: () => storage.getStore(),
+    begun,
+    runForNobody: (work) => storage.run('nobody', work),
     current() {
       const scope = contextual();
-      if (scope !== undefined) return scope;
+      if (scope !== undefined || storage.getStore() === 'nobody') return scope;
       const [first, ...others] = running;
       return first !== undefined && others.every((other) => isSameSession(first, other)) ? first : undefined;
     },

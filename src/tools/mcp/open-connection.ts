@@ -225,7 +225,8 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
       use(signal, async (client) => {
         const malformed = malformedTools.gather();
         try {
-          const { tools } = await client.listTools(undefined, { signal, timeout: limits.mcpListTimeoutMs, cacheMode: 'refresh' });
+          const options = { signal, timeout: limits.mcpListTimeoutMs, cacheMode: 'refresh' } as const;
+          const { tools } = await scopes.runForNobody(() => client.listTools(undefined, options));
           const info = client.getServerVersion() as JsonObject | undefined;
           return { tools: numbers.unmark(tools), malformed: malformed.found, info, protocolVersion: client.getNegotiatedProtocolVersion() };
         } finally {

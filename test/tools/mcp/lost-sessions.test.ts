@@ -21,6 +21,8 @@ class SessionServer {
   executed: string[] = [];
   sessions = new Set<string>();
   opened = 0;
+  /** For whom each request was sent. */
+  users: [method: string | undefined, user: string | null][] = [];
   refuse: (message: Message) => Answer = () => jsonResponse({}, 404);
   onCall: (name: string, message: Message, signal: AbortSignal) => Promise<OutboundResponse | undefined> = async () => undefined;
 
@@ -33,6 +35,7 @@ class SessionServer {
     const message = JSON.parse(String(request.body)) as Message;
     const { id = 0, method, params } = message;
     const result = (value: JsonObject): OutboundResponse => jsonResponse({ jsonrpc: '2.0', id, result: value });
+    this.users.push([method, new Headers(request.headers).get('x-user')]);
     if (method === 'server/discover') return jsonResponse({ jsonrpc: '2.0', id, error: { code: -32601, message: 'Method not found' } });
     if (method === 'initialize') {
       const session = `session-${(this.opened += 1)}`;
@@ -170,6 +173,26 @@ describe('a connection that all calls of a server share', () => {
     expect(await catalog.inspector.refresh(record, new AbortController().signal)).toMatchObject({ ok: true });
     expect(server.opened).toBe(2);
   });
+});
+
+test('the list of a server is requested for nobody while a call of one caller is running', async () => {
+  const server = new SessionServer();
+  const { promise: held, resolve: release } = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  server.onCall = async () => {
+    begun.resolve();
+    await held;
+    return undefined;
+  };
+  const record = mcpRecord({ headers: { 'X-User': '{{USER_ID}}' } });
+  const catalog = mcpCatalog({ send: server.send, records: [record] });
+  const running = callTool(await requireTool(catalog, 'slow'), { run: { caller: { id: 'ada', role: 'user', isOpen: false } } });
+  await begun.promise;
+  await catalog.inspector.refresh(record, new AbortController().signal);
+  release();
+  expect(await running).toMatchObject(done);
+  expect(server.users.filter(([, user]) => user === 'ada')).toEqual([['tools/call', 'ada']]);
+  expect(server.users.filter(([method]) => method === 'tools/list')).toHaveLength(2);
 });
 
 test('a call during which the server floods is ended, with its answer, and those of others go on', async () => {

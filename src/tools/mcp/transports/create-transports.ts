@@ -3,6 +3,7 @@ import type { Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
 import { limits } from '../../../core/limits.ts';
 import type { SendOutbound } from '../../../core/outbound.ts';
+import type { RunContext } from '../../../core/runs/run.ts';
 import { BoundedStdioTransport, createErrorOutput } from './bounded-stdio-transport.ts';
 import type { ErrorOutput } from './bounded-stdio-transport.ts';
 import type { CallScopes } from '../call-scope.ts';
@@ -40,14 +41,16 @@ export const createTransports: CreateTransports = (peer, { send, scopes, answers
   if (peer.process !== undefined) return [processTransport(peer.process, numbers)];
   const url = new URL(peer.url);
   const connectTimeoutMs = limits.mcpConnectTimeoutMs;
+  /** Only what is posted may belong to a call that the code does not run for: a stream and the end of a session are everybody's. */
+  const runOf = (method: string): RunContext | undefined => (method === 'POST' ? scopes.current() : scopes.contextual())?.run;
   const options: OutboundFetchOptions = {
     send,
     trust: peer.trust,
     signal,
     numbers,
-    headers: () => peer.headersFor(scopes.current()?.run),
+    headers: (method) => peer.headersFor(runOf(method)),
     query: () => peer.query(),
-    sessionUser: () => peer.sessionUserFor(scopes.current()?.run),
+    sessionUser: (method) => peer.sessionUserFor(runOf(method)),
     // A call that is over may still be cancelled.
     lostSignal(body) {
       const scope = scopes.contextual();

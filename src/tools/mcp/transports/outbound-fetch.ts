@@ -21,13 +21,13 @@ export interface OutboundFetchOptions {
   /** Aborts running requests when the connection is dropped. */
   signal: AbortSignal;
   /** Credentials and headers of the connection for the current call; they replace headers of the same name. */
-  headers(): Record<string, string>;
+  headers(method: string): Record<string, string>;
   /** Keeps the digits of numbers in messages. */
   numbers: MarkedNumbers;
   /** Query parameters that carry a key. */
   query(): Record<string, string>;
   /** The user for whom a session token is sent. */
-  sessionUser(): string | undefined;
+  sessionUser(method: string): string | undefined;
   /** Aborts when the answer to this message of the current call is not read any more. */
   lostSignal?(body: string): AbortSignal | undefined;
   /** Where the current call records its requests; undefined: nowhere. */
@@ -47,9 +47,9 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
     const { status, headers, body } = await send({
       method,
       url: withQuery(address, options.query()),
-      headers: { ...Object.fromEntries(new Headers(init.headers)), ...options.headers() },
+      headers: { ...Object.fromEntries(new Headers(init.headers)), ...options.headers(method) },
       ...(typeof init.body === 'string' && { body: init.body }),
-      sessionUser: options.sessionUser(),
+      sessionUser: options.sessionUser(method),
       trust: options.trust,
       signal: AbortSignal.any(signals),
       firstByteTimeoutMs: method === 'POST' ? laterLimit(limits.mcpAnswerMs) : laterLimit(limits.mcpConnectTimeoutMs),
