@@ -23,12 +23,14 @@ export interface CallScope {
 
 export interface CallScopes {
   run<Value>(scope: CallScope, work: () => Promise<Value>): Promise<Value>;
+  /** The call was given up without an answer; its server may go on with it, and ask. */
+  abandon(scope: CallScope): void;
   /** For what is everybody's, such as the list of tools: it belongs to no call, even if a single one is running. */
   runForNobody<Value>(work: () => Promise<Value>): Promise<Value>;
   /**
    * The call that this code runs for. A request that a server sends on a call's response stream belongs to that call. Over a pipe that all calls
-   * share it is attributed to a call only if all running calls are of the same caller and session: no user may be asked on behalf of another user's
-   * call.
+   * share it is attributed to a call only if all running calls are of the same caller and session, and those that were given up lately: no user may be
+   * asked on behalf of another user's call.
    */
   current(): CallScope | undefined;
   /** The call whose async context this code runs in; never guessed. */
@@ -38,9 +40,15 @@ export interface CallScopes {
   readonly size: number;
 }
 
-export function createCallScopes(): CallScopes {
+/** A server need not heed that a call was cancelled, but what takes longer is seldom waited for. */
+const abandonedMs = 5 * 60_000;
+
+/** `now`: milliseconds of a clock that nobody sets. */
+export function createCallScopes(now: () => number = () => performance.now()): CallScopes {
   const storage = new AsyncLocalStorage<CallScope | 'nobody'>();
   const running = new Set<CallScope>();
+  /** By caller and session, when the last one was. */
+  const abandoned = new Map<string, number>();
 
   function begun(): CallScope | undefined {
     const scope = storage.getStore();
@@ -50,6 +58,11 @@ export function createCallScopes(): CallScopes {
   function contextual(): CallScope | undefined {
     const scope = begun();
     return scope !== undefined && running.has(scope) ? scope : undefined;
+  }
+
+  function hasAbandonedOthers({ run }: CallScope): boolean {
+    const own = sessionOf(run);
+    return abandoned.entries().some(([session, time]) => session !== own && now() - time <= abandonedMs);
   }
 
   return {
@@ -63,17 +76,26 @@ export function createCallScopes(): CallScopes {
     },
     contextual,
     begun,
+    abandon({ run }) {
+      for (const [session, time] of abandoned) if (now() - time > abandonedMs) abandoned.delete(session);
+      abandoned.set(sessionOf(run), now());
+    },
     runForNobody: (work) => storage.run('nobody', work),
     current() {
       const scope = contextual();
       if (scope !== undefined || storage.getStore() === 'nobody') return scope;
       const [first, ...others] = running;
-      return first !== undefined && others.every((other) => isSameSession(first, other)) ? first : undefined;
+      const isOnlyOne = first !== undefined && others.every((other) => isSameSession(first, other));
+      return isOnlyOne && !hasAbandonedOthers(first) ? first : undefined;
     },
     get size() {
       return running.size;
     },
   };
+}
+
+function sessionOf({ caller, sessionId }: RunContext): string {
+  return JSON.stringify([caller.id, sessionId]);
 }
 
 function isSameSession({ run }: CallScope, { run: other }: CallScope): boolean {

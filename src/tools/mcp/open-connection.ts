@@ -214,6 +214,7 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
     try {
       return await use(ended, (client) => scopes.run(scope, () => work(client, ended)));
     } catch (error) {
+      if (ended.aborted) scopes.abandon(scope);
       throw answerLost.signal.aborted && !signal.aborted ? answerLost.signal.reason : error;
     } finally {
       calls -= 1;

@@ -188,4 +188,30 @@ describe('what a server asks the user', () => {
     // The second to be asked is alone by then, so that one may be answered; the first may not.
     expect(outcomes[0]).toMatchObject({ value: 'decline' });
   });
+
+  test('is declined after a call of another caller was given up, which may be the one that it is about', async () => {
+    const [begun, given, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<string>()];
+    const peer = scriptedPeer([toolOf('ask'), toolOf('wait')], async (name) => {
+      if (name === 'wait') return textResult(await answered.promise);
+      begun.resolve();
+      await given.promise;
+      return textResult('late');
+    });
+    const catalog = mcpCatalog({ transports: peer.transports });
+    const asked: string[] = [];
+    const caller = (id: string) => ({
+      run: { runId: id, sessionId: id, caller: { id, role: 'user' as const, isOpen: false } },
+      context: { ask: async () => (asked.push(id), { city: id }) },
+    });
+    const leaving = new AbortController();
+    const left = callTool(await requireTool(catalog, 'ask'), { ...caller('ada'), signal: leaving.signal });
+    await begun.promise;
+    const waiting = callTool(await requireTool(catalog, 'wait'), caller('bob'));
+    leaving.abort();
+    await left.catch(() => undefined);
+    answered.resolve(await peer.ask(question));
+    expect(await waiting).toMatchObject({ value: 'decline' });
+    expect(asked).toEqual([]);
+    given.resolve();
+  });
 });

@@ -1,6 +1,6 @@
 import type { CallToolResult, JSONRPCMessage, Tool, Transport } from '@modelcontextprotocol/client';
 import { createMcpHandler, Server } from '@modelcontextprotocol/server';
-import type { InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
+import type { ElicitRequestFormParams, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { OutboundRequest, SendOutbound } from '../../../src/core/outbound.ts';
 import type { CreateTransports } from '../../../src/tools/mcp/transports/create-transports.ts';
@@ -21,6 +21,8 @@ export interface ScriptedPeer {
   transports: CreateTransports;
   /** Says that the list has changed. */
   tellChange(): Promise<void>;
+  /** Asks the user, whatever the server is doing. Gives the action. */
+  ask(question: ElicitRequestFormParams): Promise<string>;
   /** Breaks every connection. */
   cut(): Promise<void>;
 }
@@ -44,6 +46,10 @@ export function scriptedPeer(tools: Tool[], onCall: OnCall = (name) => textResul
     transports: () => [{ isLegacy: true, connectTimeoutMs: 5_000, createTransport: () => createTransport() }],
     async tellChange() {
       for (const server of servers) await server.sendToolListChanged();
+    },
+    async ask(question) {
+      const [server] = servers;
+      return (await server?.elicitInput(question))?.action ?? 'nobody was there';
     },
     async cut() {
       for (const server of servers) await server.close();
