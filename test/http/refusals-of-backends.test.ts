@@ -308,6 +308,27 @@ describe('a refusal that one caller may have caused', () => {
   });
 });
 
+test('a refusal of tools beside earlier calls leaves the tools of others', async () => {
+  const gateway = await start();
+  const before = await plainChat(gateway, gateway.bob);
+  gateway.peer.refuse = ({ tools, messages }) =>
+    tools !== undefined && JSON.stringify(messages).includes('tool_calls')
+      ? refusal(400, 'This model does not support tool calls in assistant messages.')
+      : undefined;
+  const call = { id: 'call_1', type: 'function', function: { name: 'search', arguments: '{}' } };
+  const messages = [
+    { role: 'user', content: 'Look.' },
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'call_1', content: 'Nothing.' },
+    { role: 'user', content: 'And now?' },
+  ];
+  const { status, requests } = await gateway.ask(gateway.ada, { messages });
+  expect(status).toBe(200);
+  expect(requests.map(({ tools }) => tools !== undefined)).toEqual([true, ...requests.slice(1).map(() => false)]);
+  expect(requests.length).toBeGreaterThan(1);
+  for (const key of [gateway.ada, gateway.bob]) expect(await plainChat(gateway, key)).toEqual(before);
+});
+
 describe('a registered function that a backend refuses by itself', () => {
   const refusesPattern: Refuse = (body) =>
     textIn(body).includes('"pattern"') ? refusal(400, "Invalid schema for function 'search': pattern is not permitted.") : undefined;

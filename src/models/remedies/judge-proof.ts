@@ -1,3 +1,4 @@
+import type { ChatMessage } from '../../core/chat/chat.ts';
 import { derivedNames, derivedParameters } from '../../core/chat/derived-parameters.ts';
 import { forOllamaOnly } from '../../core/chat/for-ollama-only.ts';
 import type { Lesson } from '../../core/models/lesson.ts';
@@ -91,14 +92,22 @@ function ownPartsOf(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): JsonVa
   return own;
 }
 
-/** What there is in messages besides texts: some models take no tools with pictures, or no form. */
+/**
+ * What there is in messages besides texts of the two sides: some models take no tools with pictures, or no form; some servers take tools, but no earlier
+ * calls, or no `name`.
+ */
 function shapeOf(messages: ModelRequest['messages']): { kinds: string[]; isContinued: boolean } {
   const kinds = new Set<string>();
-  for (const { content } of messages) {
-    if (!Array.isArray(content)) continue;
-    for (const { type } of content) if (type !== 'text') kinds.add(type);
-  }
+  for (const message of messages) for (const kind of kindsOf(message)) kinds.add(kind);
   return { kinds: [...kinds].toSorted(), isContinued: messages.at(-1)?.role === 'assistant' };
+}
+
+function kindsOf(message: ChatMessage): string[] {
+  const { role, content, extra = {} } = message;
+  const parts = Array.isArray(content) ? content.flatMap(({ type }) => (type === 'text' ? [] : [type])) : [];
+  const ofRole = role === 'tool' || role === 'developer' ? [role] : [];
+  const calls = role === 'assistant' && message.toolCalls.length > 0 ? ['calls'] : [];
+  return [...ofRole, ...calls, ...Object.keys(extra).map((field) => `field ${field}`), ...parts];
 }
 
 /** A parameter that was refused by name is itself no cause, and neither are others that a dialect derived. */

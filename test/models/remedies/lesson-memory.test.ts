@@ -16,6 +16,8 @@ const lesson: Lesson = {
   servers: ['box'],
 };
 const words = "function 'search'";
+const hello = { role: 'user', content: 'Hello.' } as const;
+const earlierCall = { id: 'call_1', name: 'search', arguments: '{}' };
 
 /** One run of a caller; `own`: the names of functions that came with its request. */
 function runOf(callerId: string, own: readonly string[] = []): RequestOrigin {
@@ -69,6 +71,9 @@ describe('a lesson that takes something away', () => {
     ['a demand of a call', { fields: { toolChoice: 'required' } }],
     ['single calls', { fields: { parallelToolCalls: false } }],
     ['a picture', { fields: { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }] } }],
+    ['a name in a message', { fields: { messages: [{ role: 'user', content: 'Hello.', extra: { name: 'ada' } }] } }],
+    ['an earlier call', { fields: { messages: [{ role: 'assistant', content: null, toolCalls: [earlierCall] }, hello] } }],
+    ['an earlier result', { fields: { messages: [{ role: 'tool', toolCallId: 'call_1', content: 'sunny' }, hello] } }],
     ['an answer to continue', { fields: { messages: [{ role: 'assistant', content: 'Well', toolCalls: [] }] } }],
     ['a tool server', { own: ['search'] }],
   ])('is for the caller and the same parts where they brought %s', (_name, taught) => {
