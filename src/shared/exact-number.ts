@@ -6,9 +6,16 @@
 export class ExactNumber {
   /** As in JSON (RFC 8259 section 6). Public, so that `isDeepStrictEqual` tells two of them apart. */
   readonly source: string;
+  #decimal: Decimal | undefined;
 
   constructor(source: string) {
     this.source = source;
+  }
+
+  /** Read once: a check may compare a number of thousands of digits with thousands of others. */
+  get decimal(): Decimal {
+    this.#decimal ??= toDecimal(this.source);
+    return this.#decimal;
   }
 
   toJSON(): unknown {
@@ -26,6 +33,13 @@ declare global {
     rawJSON(text: string): unknown;
     parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown;
   }
+}
+
+const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
+/** Whether a text is a number in the syntax of JSON. `JSON.stringify` throws for an `ExactNumber` of any other text. */
+export function isJsonNumber(text: string): boolean {
+  return jsonNumber.test(text);
 }
 
 /** From here on JavaScript writes whole numbers as `1e+21`, which many readers of integers refuse. */
@@ -57,18 +71,18 @@ export function isNumber(value: unknown): value is number | ExactNumber {
 export function isSameScalar(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (!isNumber(one) || !isNumber(other) || (typeof one === 'number' && typeof other === 'number')) return false;
-  return compareDecimals(String(one), String(other)) === 0;
+  return compareDecimals(one, other) === 0;
 }
 
 /** Whether the value of the number is whole, whatever its notation: `1e400` is, `9007199254740993.5` is not. */
 export function isWhole(number: ExactNumber): boolean {
-  const { digits, exponent } = toDecimal(number.source);
+  const { digits, exponent } = number.decimal;
   return digits === '' || exponent >= 0;
 }
 
-/** Negative, 0 or positive, as in `toSorted`. For the text of a JavaScript number, or of one in JSON. */
-export function compareDecimals(one: string, other: string): number {
-  const [left, right] = [toDecimal(one), toDecimal(other)];
+/** Negative, 0 or positive, as in `toSorted`. A text is that of a number in JSON. */
+export function compareDecimals(one: AnyNumber, other: AnyNumber): number {
+  const [left, right] = [decimalOf(one), decimalOf(other)];
   if (left.digits === '' || right.digits === '' || left.isNegative !== right.isNegative) return signOf(left) - signOf(right);
   const magnitude = left.digits.length + left.exponent - (right.digits.length + right.exponent);
   const difference = magnitude === 0 ? compareTexts(left.digits, right.digits) : magnitude;
@@ -79,16 +93,23 @@ export function compareDecimals(one: string, other: string): number {
 const dividedDigits = 1_000;
 
 /** Whether a decimal is a whole multiple of another one, which is not 0. True for numbers that are too long to be divided. */
-export function isMultipleOf(number: string, divisor: string): boolean {
-  const [of, by] = [toDecimal(number), toDecimal(divisor)];
+export function isMultipleOf(number: AnyNumber, divisor: AnyNumber): boolean {
+  const [of, by] = [decimalOf(number), decimalOf(divisor)];
   const exponent = Math.min(of.exponent, by.exponent);
-  const isLong = [of, by].some((decimal) => decimal.digits.length + decimal.exponent - exponent > dividedDigits);
+  // Exponents may be infinite, and their difference no number.
+  const isLong = [of, by].some((decimal) => !(decimal.digits.length + decimal.exponent - exponent <= dividedDigits));
   if (of.digits === '' || isLong) return true;
   return by.digits !== '' && scaled(of, exponent) % scaled(by, exponent) === 0n;
 }
 
 function scaled(decimal: Decimal, exponent: number): bigint {
   return BigInt(decimal.digits + '0'.repeat(decimal.exponent - exponent));
+}
+
+type AnyNumber = number | ExactNumber | string;
+
+function decimalOf(number: AnyNumber): Decimal {
+  return number instanceof ExactNumber ? number.decimal : toDecimal(String(number));
 }
 
 /** `digits` × 10^`exponent`, without zeros at either end; no digits for 0. */

@@ -6,9 +6,8 @@ import type { JsonValue } from './json.ts';
 const shortestRun = 16;
 
 /** Exponents of three digits may leave the range of a double. */
-const largeExponent = /\d[eE][+-]?\d{3}/;
+const largeExponent = /\d[eE][+-]?\d{3,}/g;
 const numberHere = /\d[\d.]*(?:[eE][+-]?\d+)?/y;
-const numberWithLargeExponent = /-?\d[\d.]*[eE][+-]?\d{3,}/g;
 
 /**
  * `JSON.parse`, but a number that would lose digits becomes an `ExactNumber`. Use it for whatever may hold JSON of a model, a tool or a caller.
@@ -69,8 +68,12 @@ export function losesDigits(text: string): boolean {
     if (end - start >= shortestRun && isInexact(text, { start, end })) return true;
     while (at + shortestRun < end) at += shortestRun;
   }
-  if (!largeExponent.test(text)) return false;
-  for (const [number] of text.matchAll(numberWithLargeExponent)) if (toNumber(number) instanceof ExactNumber) return true;
+  for (const { 0: found, index } of text.matchAll(largeExponent)) {
+    let start = index;
+    // Backwards from the exponent: a pattern for the whole number would begin anew at each digit of a long text of them.
+    while (isDigitOrPoint(text.charCodeAt(start - 1))) start -= 1;
+    if (toNumber(text.slice(start, index + found.length)) instanceof ExactNumber) return true;
+  }
   return false;
 }
 

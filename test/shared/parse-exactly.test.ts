@@ -187,3 +187,14 @@ test('whatever may hold numbers of others is parsed exactly', () => {
   const parsing = files.filter((path) => /(?<![`\w])JSON\.parse\(/.test(readFileSync(join(root, path), 'utf8')));
   expect(parsing.filter((path) => !withoutDigits.some((known) => path.startsWith(known)))).toEqual([]);
 });
+
+// A pattern that begins anew at each of these digits takes ten minutes.
+test('a long text of digits is looked at once, with a large exponent elsewhere', () => {
+  expect(losesDigits(JSON.stringify(`1e100 ${'0'.repeat(500_000)}`))).toBe(false);
+  expect(losesDigits('[0.1e100, 12e1000]')).toBe(true);
+});
+
+test('decimals with exponents beyond any number are not divided', () => {
+  const power = `e${'9'.repeat(400)}`;
+  expect(isMultipleOf(`71${power}`, `7${power}`)).toBe(true);
+});

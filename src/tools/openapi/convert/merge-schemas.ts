@@ -114,7 +114,7 @@ function mergeAdditional(outer: JsonObject, inner: JsonObject): JsonValue | unde
 /** Deeply, the order of keys aside. */
 function isSame(one: JsonValue | undefined, other: JsonValue | undefined, spend: Spend): boolean {
   if (one === other) return true;
-  if (one instanceof ExactNumber && other instanceof ExactNumber) return compareDecimals(one.source, other.source) === 0;
+  if (one instanceof ExactNumber && other instanceof ExactNumber) return compareDecimals(one, other) === 0;
   if (!isContainer(one) || !isContainer(other)) return false;
   spend(1);
   if (Array.isArray(one) && Array.isArray(other))

@@ -5,7 +5,7 @@ import { isDeeperThan, isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { parseForeign } from '../../../shared/parse-exactly.ts';
-import { toNumber } from '../../../shared/exact-number.ts';
+import { isJsonNumber, toNumber } from '../../../shared/exact-number.ts';
 
 /** Keys that would change a prototype where the document is copied. */
 const cleaning = { protoAction: 'remove', constructorAction: 'remove' } as const;
@@ -23,13 +23,11 @@ const yamlOptions = {
   customTags: (tags: Tags) => tags.map(withExactNumbers),
 } as const;
 
-const jsonNumber = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
-
 /** Reads the numbers that JSON has too as `parseExactly` does. */
 function withExactNumbers(tag: Tags[number]): Tags[number] {
   if (typeof tag !== 'object' || tag.collection !== undefined || !/:(?:int|float)$/.test(tag.tag)) return tag;
   const resolveExactly: ScalarTag['resolve'] = (text, onError, options) =>
-    jsonNumber.test(text) ? toNumber(text) : tag.resolve(text, onError, options);
+    isJsonNumber(text) ? toNumber(text) : tag.resolve(text, onError, options);
   return { ...tag, resolve: resolveExactly };
 }
 
