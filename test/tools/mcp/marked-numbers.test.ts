@@ -51,3 +51,14 @@ test.each(['9007199254740993', '-0.12345678901234567890', '1e400', '1E-400', '12
     }
   },
 );
+
+test('only numbers in the syntax of JSON are marked, and come back from a mark', async () => {
+  const numbers = new MarkedNumbers();
+  const mark = async (text: string): Promise<string> =>
+    Buffer.concat(await Array.fromAsync(numbers.pass(inPieces(text, 1_000), { framing: 'lines' }))).toString();
+  for (const none of ['1.1.1.1.1.1.1.1.1.1', '12345678901234567890.', '0012345678901234567890'])
+    expect(await mark(`[${none}]`)).toBe(`[${none}]`);
+  const [marked] = JSON.parse(await mark('[12345678901234567890]')) as [string];
+  const forged = marked.replace('12345678901234567890', '1.1.1');
+  expect(JSON.stringify(numbers.unmark({ default: forged, real: marked }))).toBe(`{"default":"${forged}","real":12345678901234567890}`);
+});

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { ExactNumber, toNumber } from '../../../shared/exact-number.ts';
+import { ExactNumber, isJsonNumber, toNumber } from '../../../shared/exact-number.ts';
 import { endOfString } from '../../../shared/json-depth.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import { losesDigits } from '../../../shared/parse-exactly.ts';
@@ -84,13 +84,18 @@ export class MarkedNumbers {
   }
 
   #markNumber(number: string): string {
-    if (!(toNumber(number) instanceof ExactNumber)) return number;
+    if (!isJsonNumber(number) || !(toNumber(number) instanceof ExactNumber)) return number;
     this.#hasMarked = true;
     return `"${this.#prefix}${number}"`;
   }
 
+  /** A server that has learned the prefix might put it in front of anything. */
+  #isMark(text: string): boolean {
+    return text.startsWith(this.#prefix) && isJsonNumber(text.slice(this.#prefix.length));
+  }
+
   #replaceMarks(value: unknown, replace: (source: string) => unknown, kept?: ReadonlySet<string>): unknown {
-    if (typeof value === 'string') return value.startsWith(this.#prefix) ? replace(value.slice(this.#prefix.length)) : value;
+    if (typeof value === 'string') return this.#isMark(value) ? replace(value.slice(this.#prefix.length)) : value;
     if (Array.isArray(value)) return value.map((entry) => this.#replaceMarks(entry, replace, kept));
     if (!isJsonObject(value)) return value;
     const entries = Object.entries(value).map(([key, child]) => [
