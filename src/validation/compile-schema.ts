@@ -35,8 +35,10 @@ const testedCharacters = 10_000;
 export function compileSchema(schema: JsonObject): FindErrors | undefined {
   try {
     const kept = withoutRemovedKeywords(schema) as JsonObject;
-    const findInexactly = hasExactNumber(kept) ? undefined : findErrorsBy(createAjv(), kept);
-    let findExactly: FindErrors | undefined;
+    const isExact = hasExactNumber(kept);
+    const findInexactly = isExact ? undefined : findErrorsBy(createAjv(), kept);
+    // What compiling a schema costs shows only if it is compiled now.
+    let findExactly = isExact ? findErrorsExactly(kept) : undefined;
     return (value, maxSteps) => {
       if (findInexactly !== undefined && !hasExactNumber(value)) return findInexactly(value, maxSteps);
       findExactly ??= findErrorsExactly(kept);
@@ -76,7 +78,8 @@ function compareExactly({ ajv, counter }: CountingAjv): void {
     const validate: SchemaValidateFunction = (...[stated, value, , context]: Parameters<SchemaValidateFunction>) => {
       counter.take(stepsOf(stated as JsonValue));
       if (keyword === 'uniqueItems') counter.takePairs(value);
-      const fault = findExactFault(keyword, stated as JsonValue, { path: context?.instancePath ?? '', value: value as JsonValue });
+      const place = { value: value as JsonValue, parent: context?.parentData, property: context?.parentDataProperty };
+      const fault = findExactFault(keyword, stated as JsonValue, place);
       if (fault !== undefined) validate.errors = [{ keyword, ...fault }];
       return fault === undefined;
     };
@@ -119,7 +122,7 @@ const multipleOf = {
 
 function isDecimalMultiple(value: number, factor: number): boolean {
   const areWhole = Number.isSafeInteger(value) && Number.isSafeInteger(factor) && factor !== 0;
-  return areWhole ? value % factor === 0 : isMultipleOf(String(value), String(factor));
+  return areWhole ? value % factor === 0 : isMultipleOf(value, factor);
 }
 
 /** Keywords that are removed: `$async` would make validation return a promise, `$id` and the like would change the targets of references. */

@@ -1,5 +1,6 @@
 import type { Ajv2020, CodeKeywordDefinition, KeywordCxt, Name } from 'ajv/dist/2020.js';
 import { _ } from 'ajv/dist/2020.js';
+import { ExactNumber } from '../shared/exact-number.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonValue } from '../shared/json.ts';
 
@@ -49,6 +50,7 @@ export class StepCounter {
 /** To compare with a value as a whole. */
 export function stepsOf(value: JsonValue | undefined): number {
   if (typeof value === 'string') return 1 + value.length / 64;
+  if (value instanceof ExactNumber) return 1 + value.source.length / 64;
   let steps = 1;
   if (Array.isArray(value)) for (const item of value) steps += stepsOf(item);
   else if (isJsonObject(value)) for (const name in value) steps += stepsOf(value[name]);

@@ -1,43 +1,38 @@
 import { compareDecimals, ExactNumber, isMultipleOf, isNumber, isSameScalar, isWhole } from '../shared/exact-number.ts';
 import { isContainer, isJsonObject } from '../shared/json.ts';
-import type { JsonValue } from '../shared/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
 
 /**
- * A value as Ajv can check it: each `ExactNumber` is replaced by a JavaScript number of the same type. `originals` has those numbers, and what they
- * are in, by Ajv's `instancePath`: the keywords that look at the value of a number use these.
+ * A value as Ajv can check it: each `ExactNumber` is replaced by a JavaScript number of the same type. `originals` has the object or list that each
+ * changed one is a copy of: the keywords that look at the value of a number use these.
  */
 export interface CheckedValue {
   value: JsonValue;
-  originals: ReadonlyMap<string, JsonValue>;
+  /** As it was given. */
+  given: JsonValue;
+  originals: ReadonlyMap<object, JsonValue[] | JsonObject>;
 }
 
 export function toCheckedValue(value: JsonValue): CheckedValue {
-  const originals = new Map<string, JsonValue>();
-  return { value: replaceExact(value, '', originals), originals };
+  const originals = new Map<object, JsonValue[] | JsonObject>();
+  return { value: replaceExact(value, originals), given: value, originals };
 }
 
-function replaceExact(value: JsonValue, path: string, originals: Map<string, JsonValue>): JsonValue {
-  if (value instanceof ExactNumber) {
-    originals.set(path, value);
-    return numberOfSameType(value);
-  }
+function replaceExact(value: JsonValue, originals: Map<object, JsonValue[] | JsonObject>): JsonValue {
+  if (value instanceof ExactNumber) return numberOfSameType(value);
   if (!isContainer(value)) return value;
-  const before = originals.size;
+  let isChanged = false;
+  const replace = (child: JsonValue): JsonValue => {
+    const replaced = replaceExact(child, originals);
+    isChanged ||= replaced !== child;
+    return replaced;
+  };
   const copy = Array.isArray(value)
-    ? value.map((item, index) => replaceExact(item, `${path}/${index}`, originals))
-    : Object.fromEntries(Object.entries(value).map(([name, child]) => replaceField(name, child, { path, originals })));
-  if (originals.size === before) return value;
-  originals.set(path, value);
+    ? value.map(replace)
+    : Object.fromEntries(Object.entries(value).map(([name, child]) => [name, child === undefined ? child : replace(child)]));
+  if (!isChanged) return value;
+  originals.set(copy, value);
   return copy;
-}
-
-function replaceField(
-  name: string,
-  child: JsonValue | undefined,
-  { path, originals }: { path: string; originals: Map<string, JsonValue> },
-): [string, JsonValue | undefined] {
-  if (!isContainer(child) && !(child instanceof ExactNumber)) return [name, child];
-  return [name, replaceExact(child, `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`, originals)];
 }
 
 /** Whole if the number is. Only its type counts: `originals` has its value. */
@@ -76,13 +71,13 @@ const checks: Record<string, Check> = {
     Object.entries(comparisons).map(([keyword, { words, holds }]): [string, Check] => [
       keyword,
       (limit, value) => {
-        if (!isNumber(limit) || !isNumber(value) || holds(compareDecimals(String(value), String(limit)))) return undefined;
+        if (!isNumber(limit) || !isNumber(value) || holds(compareDecimals(value, limit))) return undefined;
         return { params: { comparison: words, limit }, message: `must be ${words} ${String(limit)}` };
       },
     ]),
   ),
   multipleOf: (divisor, value) =>
-    !isNumber(divisor) || !isNumber(value) || isMultipleOf(String(value), String(divisor))
+    !isNumber(divisor) || !isNumber(value) || isMultipleOf(value, divisor)
       ? undefined
       : { params: { multipleOf: divisor }, message: `must be multiple of ${String(divisor)}` },
   enum: (choices, value) =>
@@ -97,24 +92,41 @@ const checks: Record<string, Check> = {
 };
 
 /** Of the value that is checked now: a check is synchronous. */
-let current: ReadonlyMap<string, JsonValue> = new Map();
+let current: Omit<CheckedValue, 'value'> = { given: null, originals: new Map() };
 
 /** Runs a check that asks `findExactFault`. */
-export function checkExactly<Result>({ value, originals }: CheckedValue, check: (value: JsonValue) => Result): Result {
-  current = originals;
+export function checkExactly<Result>({ value, ...whole }: CheckedValue, check: (value: JsonValue) => Result): Result {
+  const before = current;
+  current = whole;
   try {
     return check(value);
   } finally {
-    current = new Map();
+    current = before;
   }
 }
 
 /** The keywords that look at the value of a number. */
 export const exactKeywords: readonly string[] = Object.keys(checks);
 
-/** What a keyword finds wrong with the value at a path, comparing decimals and not JavaScript numbers; undefined if nothing. */
-export function findExactFault(keyword: string, stated: JsonValue, { path, value }: { path: string; value: JsonValue }): Fault | undefined {
-  return checks[keyword]?.(stated, current.get(path) ?? value);
+/** Where a value lies in what is checked. */
+interface Place {
+  value: JsonValue;
+  parent: JsonObject | JsonValue[] | undefined;
+  property: string | number | undefined;
+}
+
+/** What a keyword finds wrong with a value, comparing decimals and not JavaScript numbers; undefined if nothing. */
+export function findExactFault(keyword: string, stated: JsonValue, place: Place): Fault | undefined {
+  return checks[keyword]?.(stated, originalOf(place));
+}
+
+/** Looked up by objects: a path may have megabytes, for each of thousands of values. */
+function originalOf({ value, parent, property }: Place): JsonValue {
+  if (isContainer(value)) return current.originals.get(value) ?? value;
+  if (parent === undefined) return current.given;
+  const original = current.originals.get(parent);
+  if (original === undefined || property === undefined) return value;
+  return (Object.hasOwn(original, property) ? (original as JsonObject)[property] : undefined) ?? value;
 }
 
 /** The schema with JavaScript numbers wherever `findExactFault` does not look. Keys below `properties`, `$defs` and the like are names. */

@@ -48,3 +48,20 @@ test('numbers within choices, constants and lists of different items are compare
     errors: ['a~1b: must be {"id":9007199254740993}', 'ids: must NOT have duplicate items', 'pick: must be one of [[9007199254740993]]'],
   });
 });
+
+test('compiling a schema with a long number is measured in the worker too', () => {
+  const report = checkInWorker({
+    schemaText: `{"properties":{"a":{"pattern":"(?i)[${'b-𞤀'.repeat(100)}]"}},"default":9007199254740993}`,
+    valueText: '{}',
+    progress: new Int32Array(new SharedArrayBuffer(4)),
+  });
+  expect(report).toMatchObject({ type: 'checked', errors: [] });
+  expect(report.type === 'checked' && report.compileMs).toBeGreaterThan(10);
+});
+
+test('a number that is the whole value is compared by its digits', () => {
+  const check = (valueText: string): unknown =>
+    checkInWorker({ schemaText: '{"const":9007199254740993}', valueText, progress: new Int32Array(new SharedArrayBuffer(4)) });
+  expect(check('9007199254740993')).toMatchObject({ errors: [] });
+  expect(check('9007199254740992')).toMatchObject({ errors: [': must be 9007199254740993'] });
+});
