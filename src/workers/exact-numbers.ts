@@ -5,8 +5,11 @@ import type { JsonValue } from '../shared/json.ts';
 /** Where an `ExactNumber` stands in a value, and its text. */
 export type PlacedNumber = [path: (string | number)[], source: string];
 
-/** More are a vector or a table of measurements, which stay JavaScript numbers: sending each takes as long as sending several values. */
-const maxPlaced = 50_000;
+/**
+ * Steps of all paths. With more it is a vector or a table of measurements, which stay JavaScript numbers: sending each takes as long as sending several
+ * values, and the steps of a number that is nested deep as long as sending hundreds.
+ */
+const maxSteps = 100_000;
 
 interface Place {
   value: unknown;
@@ -17,12 +20,15 @@ interface Place {
 /** Replaces each `ExactNumber` by the nearest number, because structured cloning makes plain objects of them. `numbers`: what is to be put back. */
 export function detachExactNumbers(value: JsonValue): { value: JsonValue; numbers: PlacedNumber[] } {
   const numbers: PlacedNumber[] = [];
+  let stepsLeft = maxSteps;
   const root: Place = { value, step: 'value', holder: { value: { value }, step: '', holder: undefined } };
   const waiting = [root];
   for (let place = waiting.pop(); place !== undefined; place = waiting.pop()) {
     const holder = place;
     if (place.value instanceof ExactNumber) {
-      if (numbers.length < maxPlaced) numbers.push([pathOf(place), place.value.source]);
+      const path = stepsLeft > 0 ? pathOf(place) : [];
+      stepsLeft -= path.length + 1;
+      if (stepsLeft >= 0) numbers.push([path, place.value.source]);
       place.value = Number(place.value.source);
       if (place.holder !== undefined) (place.holder.value as Record<string | number, unknown>)[place.step] = place.value;
     } else if (Array.isArray(place.value)) {

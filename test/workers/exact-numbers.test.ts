@@ -18,3 +18,13 @@ test('a vector of many measurements becomes JavaScript numbers', () => {
   expect(numbers).toHaveLength(50_000);
   expect(value).toEqual(Array.from({ length: 60_000 }, () => Number(measured)));
 });
+
+test('deeply nested numbers are placed as far as their paths are short', () => {
+  const depth = 200;
+  const list = Array.from({ length: 5_000 }, () => new ExactNumber('12345678901234567890'));
+  let deep: JsonValue = list;
+  for (let level = 0; level < depth; level += 1) deep = { a: deep };
+  const { numbers } = detachExactNumbers(deep);
+  expect(numbers.length).toBeGreaterThan(100);
+  expect(numbers.reduce((sum, [path]) => sum + path.length, 0)).toBeLessThanOrEqual(100_000);
+});
