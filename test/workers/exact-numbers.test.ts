@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { ExactNumber } from '../../src/shared/exact-number.ts';
+import type { JsonValue } from '../../src/shared/json.ts';
 import { parseJson } from '../../src/shared/parse-exactly.ts';
 import { attachExactNumbers, detachExactNumbers } from '../../src/workers/exact-numbers.ts';
 
