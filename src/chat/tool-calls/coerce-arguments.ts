@@ -123,6 +123,8 @@ function coerceValue(value: JsonValue, stated: JsonValue, walk: Walk): JsonValue
     if (chosen !== undefined) return chosen;
   }
   const inner = walk.isUnwrapped === true ? inside(walk) : walk;
+  // Each of thousands of alternatives might parse it.
+  if (walk.isTrial === true && typeof value === 'string') walk.budget.stepsLeft -= value.length / 64;
   const plain = typeof value === 'string' ? asChoice(fromText(value, schema), schema, walk.budget) : fromScalar(value, schema);
   const fitted = walk.isUnwrapped === true ? plain : wrapped(plain, schema);
   if (fitted !== value) note(walk, () => `${shown(value)} read as ${shown(fitted)}`);
@@ -207,8 +209,11 @@ function constantsFit(
     const property = properties[name];
     const given = ownValue(value, name);
     if (!isJsonObject(property)) continue;
-    for (const keyword of keywords)
-      if (Object.hasOwn(property, keyword) && ![property[keyword]].flat().some((choice) => isSameScalar(choice, given))) return false;
+    for (const keyword of keywords) {
+      const stated = ownValue(property, keyword);
+      if (Array.isArray(stated)) budget.stepsLeft -= stated.length / 16;
+      if (stated !== undefined && ![stated].flat().some((choice) => isSameScalar(choice, given))) return false;
+    }
   }
   return true;
 }

@@ -58,8 +58,17 @@ export function createMemberReader(root: JsonObject): MemberReader {
   /** Set where a schema led back to one that is being read. */
   let isPartial = false;
 
+  /** A reference may have megabytes, and be followed for each of thousands of values. */
+  const targets = new Map<JsonObject, JsonValue | undefined>();
+
   const targetOf = (stated: JsonValue | undefined): JsonValue | undefined => {
-    let schema = stated;
+    if (!isJsonObject(stated) || !Object.hasOwn(stated, '$ref')) return stated;
+    if (!targets.has(stated)) targets.set(stated, followed(stated));
+    return targets.get(stated);
+  };
+
+  const followed = (stated: JsonObject): JsonValue | undefined => {
+    let schema: JsonValue | undefined = stated;
     for (let hop = 0; hop < maxHops; hop += 1) {
       const reference = isJsonObject(schema) ? ownValue(schema, '$ref') : undefined;
       if (!isJsonObject(schema) || typeof reference !== 'string' || Object.keys(schema).length > 1) return schema;
@@ -128,16 +137,17 @@ export function createMemberReader(root: JsonObject): MemberReader {
 function readPlain(schema: JsonObject): Reading {
   const stated = ownValue(schema, 'properties');
   const properties = isJsonObject(stated) ? stated : {};
-  const required = requiredNames(schema).filter((name) => !Object.hasOwn(properties, name));
+  const required = new Set(requiredNames(schema).filter((name) => !Object.hasOwn(properties, name)));
+  let names: readonly string[] | undefined;
   const others = othersOf(schema);
   const allowsMore = others !== undefined && others !== false;
-  const namesNothing = required.length === 0 && Object.keys(properties).length === 0;
+  const namesNothing = required.size === 0 && Object.keys(properties).length === 0;
   const tuple = tupleOf(schema);
   return {
-    names: () => [...Object.keys(properties), ...required],
-    has: (name) => Object.hasOwn(properties, name) || required.includes(name),
+    names: () => (names ??= [...Object.keys(properties), ...required]),
+    has: (name) => Object.hasOwn(properties, name) || required.has(name),
     isOpen: allowsMore || (namesNothing && others !== false),
-    schemaOf: (name) => ownValue(properties, name) ?? (required.includes(name) ? undefined : others),
+    schemaOf: (name) => ownValue(properties, name) ?? (required.has(name) ? undefined : others),
     itemSchema: (index) => tuple[index] ?? furtherItems(schema),
     takesObjects: takesObjects(schema),
     allowsMore,
@@ -204,11 +214,12 @@ class ComposedMembers {
   toReading(): Reading {
     const names = [...this.#named.keys()];
     const patterns = [...this.#patterns];
+    const mayMatch = matcherOf(patterns);
     const declaresNothing = names.length === 0 && patterns.length === 0;
     const isOpenBranch = this.#hasOpenBranch && !this.#declaresItself;
     return {
       names: () => names,
-      has: (name) => this.#named.has(name) || patterns.some((pattern) => mayMatch(pattern, name)),
+      has: (name) => this.#named.has(name) || mayMatch(name),
       isOpen: this.#allowsMore || (!this.#isClosed && (declaresNothing || isOpenBranch)),
       schemaOf: (name) => (this.#named.get(name) ?? this.#others).schema,
       itemSchema: () => this.#items.schema,
@@ -248,13 +259,16 @@ class Schemas {
   }
 }
 
+/** With more, every name may match. */
+const maxPatterns = 100;
 /** The characters that every match begins with: no quantifier makes the last of them optional. */
 const literalPrefix = /^\^((?:[\w-](?![?*{]))+)/;
 
-/** Foreign patterns are not run here: their prefix is compared, and what else a pattern says is left to validation. */
-function mayMatch(pattern: string, name: string): boolean {
-  const prefix = pattern.includes('|') ? undefined : literalPrefix.exec(pattern)?.[1];
-  return prefix === undefined || name.startsWith(prefix);
+/** Foreign patterns are not run here: their prefixes are compared, and what else a pattern says is left to validation. */
+function matcherOf(patterns: readonly string[]): (name: string) => boolean {
+  if (patterns.length > maxPatterns) return () => true;
+  const prefixes = patterns.map((pattern) => (pattern.includes('|') ? undefined : literalPrefix.exec(pattern)?.[1]));
+  return (name) => prefixes.some((prefix) => prefix === undefined || name.startsWith(prefix));
 }
 
 function othersOf(schema: JsonObject): JsonValue | undefined {

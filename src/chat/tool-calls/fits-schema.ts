@@ -34,6 +34,7 @@ function hasForm(value: JsonValue, schema: JsonObject, walk: FittingWalk): boole
   if (fixed !== undefined && !isEqual(fixed, value, walk)) return false;
   if (Array.isArray(choices) && !isAmong(choices, value, walk)) return false;
   const isOfType = (name: JsonValue): boolean => name === typeOf(value) || (name === 'number' && typeOf(value) === 'integer');
+  if (Array.isArray(type)) walk.budget.stepsLeft -= type.length / 16;
   if (type !== undefined && ![type].flat().some(isOfType)) return false;
   for (const branches of [schema['anyOf'], schema['oneOf']])
     if (Array.isArray(branches) && !branches.some((branch) => fits(value, branch, walk))) return false;
@@ -82,14 +83,27 @@ function typeOf(value: JsonValue): string {
   return Number.isInteger(value) ? 'integer' : typeof value;
 }
 
+/** By root and reference, which may have megabytes: hashing it anew for each of thousands of values would take seconds. */
+const definitions = new WeakMap<JsonObject, Map<string, JsonValue>>();
+
+function definitionOf(reference: string, root: JsonObject): JsonValue {
+  const known = definitions.get(root) ?? new Map<string, JsonValue>();
+  definitions.set(root, known);
+  const before = known.get(reference);
+  if (before !== undefined) return before;
+  const stated = ownValue(root, '$defs');
+  const found = isJsonObject(stated) ? (ownValue(stated, reference.slice('#/$defs/'.length)) ?? {}) : {};
+  known.set(reference, found);
+  return found;
+}
+
 /** Resolves a reference to a definition. A schema with further keywords beside its reference is left as it is. */
 export function resolved(schema: JsonValue | undefined, root: JsonObject): JsonValue | undefined {
   let current = schema;
   for (let hop = 0; hop < maxHops; hop += 1) {
     const reference = isJsonObject(current) ? ownValue(current, '$ref') : undefined;
     if (!isJsonObject(current) || typeof reference !== 'string' || !reference.startsWith('#/$defs/')) return current;
-    const definitions = ownValue(root, '$defs');
-    current = isJsonObject(definitions) ? (ownValue(definitions, reference.slice('#/$defs/'.length)) ?? {}) : {};
+    current = definitionOf(reference, root);
   }
   return {};
 }

@@ -96,15 +96,16 @@ function settleObject(value: JsonObject, declared: DeclaredMembers, settling: Se
 
 /** Two names for one are no name for it. */
 function findRenamed(unknown: readonly string[], value: JsonObject, declared: DeclaredMembers): Map<string, string> {
-  const unset = Map.groupBy(
-    declared.names().filter((name) => !Object.hasOwn(value, name)),
-    plain,
-  );
+  const names = plainNamesOf(declared);
   const written = Map.groupBy(unknown, plain);
   return new Map(
     unknown.flatMap((name): [string, string][] => {
-      const [meant, another] = unset.get(plain(name)) ?? [];
-      return meant !== undefined && another === undefined && written.get(plain(name))?.length === 1 ? [[name, meant]] : [];
+      const isUnset = (candidate: string): boolean => !Object.hasOwn(value, candidate);
+      const candidates = names.get(plain(name)) ?? [];
+      const first = candidates.findIndex(isUnset);
+      const meant = candidates[first];
+      const isOnly = meant !== undefined && !candidates.slice(first + 1, first + 1 + Object.keys(value).length + 1).some(isUnset);
+      return isOnly && written.get(plain(name))?.length === 1 ? [[name, meant]] : [];
     }),
   );
 }
@@ -112,6 +113,17 @@ function findRenamed(unknown: readonly string[], value: JsonObject, declared: De
 /** Apart from case, `_` and `-`. */
 export function isSpelledAlike(one: string, other: string): boolean {
   return plain(one) === plain(other);
+}
+
+/** Of all objects with the same schema: arguments may have thousands of them, and the schema thousands of names. */
+const plainNames = new WeakMap<DeclaredMembers, ReadonlyMap<string, readonly string[]>>();
+
+function plainNamesOf(declared: DeclaredMembers): ReadonlyMap<string, readonly string[]> {
+  const known = plainNames.get(declared);
+  if (known !== undefined) return known;
+  const names = Map.groupBy(declared.names(), plain);
+  plainNames.set(declared, names);
+  return names;
 }
 
 function plain(name: string): string {
@@ -132,6 +144,7 @@ function judge(ignored: readonly string[], { value, renamed, declared }: Judged,
   const places = ignored.slice(0, maxSentences).map((name) => ({ name, place: placeOf(name, settling) }));
   if (isWhole || settling.onlyReads) {
     for (const { place } of places) tell(settling.repairs, `${place}: unknown argument left out`);
+    if (settling.notices.length >= maxSentences) return;
     const known = names.length === 0 ? 'It takes none.' : `Known: ${listed(names)}.`;
     tell(settling.notices, `Ignored because unknown: ${listed(places.map(({ place }) => place))}. ${known}`);
     return;

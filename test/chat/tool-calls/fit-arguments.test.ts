@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { fitArguments } from '../../../src/chat/tool-calls/fit-arguments.ts';
 import type { FittedArguments } from '../../../src/chat/tool-calls/fit-arguments.ts';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
+import { countSteps } from '../../_support/count-steps.ts';
 
 const text = { type: 'string' };
 const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties, ...more });
@@ -254,5 +255,34 @@ describe('the work is bounded', () => {
     });
     expect(writing({ K3: { K4: { zz: 1 } } }, { $ref: '#/$defs/K0', $defs: counted }).args).toEqual({ K3: { K4: { zz: 1 } } });
     expect(reads).toBeLessThan(1_000_000);
+  });
+});
+
+/** Methods of texts are counted, so that no clock is needed. */
+describe('arguments with thousands of members', () => {
+  const many = (count: number, name: (index: number) => string, value: JsonValue = {}): JsonObject =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [name(index), value]));
+  const calls = (schema: JsonValue): number => {
+    const args = { items: Array.from({ length: 2_000 }, () => ({ x: 1 })) };
+    return countSteps(() => void writing(args, { ...object({ items: list(schema) }), $defs: { ['n'.repeat(50_000)]: object({ y: {} }) } }));
+  };
+
+  it.each<[string, JsonValue]>([
+    ['names', object(many(2_000, (index) => `p_${index}`))],
+    ['patterns', object({ y: {} }, { patternProperties: many(2_000, (index) => `^z${index}`), additionalProperties: false })],
+    ['long references', { $ref: `#/$defs/${'n'.repeat(50_000)}` }],
+  ])('are not each compared with all %s of the schema', (_what, schema) => {
+    expect(calls(schema)).toBeLessThan(1_000_000);
+  });
+
+  it('are compared with the choices of alternatives only so often', () => {
+    let read = 0;
+    const choices = new Proxy(
+      Array.from({ length: 2_000 }, (_, index) => `e${index}`),
+      { get: (target, key): unknown => ((read += 1), Reflect.get(target, key)) },
+    );
+    const kinds = { anyOf: [object({ x: { enum: choices } }), object({ x: { enum: choices } })] };
+    writing({ items: Array.from({ length: 2_000 }, () => ({ x: 1 })) }, object({ items: list(object({ x: {} }, kinds)) }));
+    expect(read).toBeLessThan(2_000_000);
   });
 });
