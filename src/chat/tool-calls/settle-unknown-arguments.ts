@@ -138,23 +138,24 @@ interface Judged {
 
 /** Whether the call may run without these members. */
 function judge(ignored: readonly string[], { value, renamed, declared }: Judged, settling: Settling): void {
+  const { repairs, notices, problems, onlyReads } = settling;
+  // One of thousands of objects: nothing more is told.
+  if (problems.length >= maxSentences || (onlyReads && repairs.length >= maxSentences && notices.length >= maxSentences)) return;
   const names = declared.names();
-  const given = new Set([...Object.keys(value), ...renamed.values()]);
-  const isWhole = names.every((name) => given.has(name));
+  const renamedTo = new Set(renamed.values());
+  const isWhole = names.every((name) => Object.hasOwn(value, name) || renamedTo.has(name));
   const places = ignored.slice(0, maxSentences).map((name) => ({ name, place: placeOf(name, settling) }));
-  if (isWhole || settling.onlyReads) {
-    for (const { place } of places) tell(settling.repairs, `${place}: unknown argument left out`);
-    if (settling.notices.length >= maxSentences) return;
+  if (isWhole || onlyReads) {
+    for (const { place } of places) tell(repairs, `${place}: unknown argument left out`);
+    if (notices.length >= maxSentences) return;
     const known = names.length === 0 ? 'It takes none.' : `Known: ${listed(names)}.`;
-    tell(settling.notices, `Ignored because unknown: ${listed(places.map(({ place }) => place))}. ${known}`);
+    tell(notices, `Ignored because unknown: ${listed(places.map(({ place }) => place))}. ${known}`);
     return;
   }
-  // Looking for the nearest of many names takes milliseconds.
-  if (settling.problems.length >= maxSentences) return;
   for (const { name, place } of places)
-    tell(settling.problems, `${place}: is not an argument of this function, the nearest is '${shown(nearestWord(name, names).word)}'`);
+    tell(problems, `${place}: is not an argument of this function, the nearest is '${shown(nearestWord(name, names).word)}'`);
   const within = settling.path.length === 0 ? '' : ` in '${written(settling.path)}'`;
-  settling.problems.push(`known arguments${within}: ${listed(names)}`);
+  problems.push(`known arguments${within}: ${listed(names)}`);
 }
 
 function tell(sentences: string[], sentence: string): void {
