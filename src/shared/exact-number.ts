@@ -57,10 +57,15 @@ export function hasJavaScriptNumber({ source }: ExactNumber): boolean {
   return isSameDecimal(source, Number(source));
 }
 
+/** Of the shortest text that tells a JavaScript number from all others. */
+const mostDigits = 17;
+
 function isSameDecimal(source: string, number: number): boolean {
   if (!Number.isFinite(number)) return false;
   const shortest = String(number);
-  return shortest === source || compareDecimals(shortest, source) === 0;
+  if (shortest === source) return true;
+  const decimal = toDecimal(source);
+  return decimal.digits.length <= mostDigits && compare(toDecimal(shortest), decimal) === 0;
 }
 
 export function isNumber(value: unknown): value is number | ExactNumber {
@@ -82,7 +87,10 @@ export function isWhole(number: ExactNumber): boolean {
 
 /** Negative, 0 or positive, as in `toSorted`. A text is that of a number in JSON. */
 export function compareDecimals(one: AnyNumber, other: AnyNumber): number {
-  const [left, right] = [decimalOf(one), decimalOf(other)];
+  return compare(decimalOf(one), decimalOf(other));
+}
+
+function compare(left: Decimal, right: Decimal): number {
   if (left.digits === '' || right.digits === '' || left.isNegative !== right.isNegative) return signOf(left) - signOf(right);
   const magnitude = left.digits.length + left.exponent - (right.digits.length + right.exponent);
   const difference = magnitude === 0 ? compareTexts(left.digits, right.digits) : magnitude;
@@ -123,14 +131,20 @@ const zero = 0x30;
 
 function toDecimal(source: string): Decimal {
   const isNegative = source.startsWith('-');
-  const [mantissa = '', power = '0'] = source.slice(isNegative ? 1 : 0).split(/e/i);
-  const [whole = '', fraction = ''] = mantissa.split('.');
-  const digits = whole + fraction;
+  const mark = Math.max(source.indexOf('e'), source.indexOf('E'));
+  const mantissa = source.slice(isNegative ? 1 : 0, mark === -1 ? undefined : mark);
+  const point = mantissa.indexOf('.');
+  const fractionDigits = point === -1 ? 0 : mantissa.length - point - 1;
+  const digits = point === -1 ? mantissa : mantissa.slice(0, point) + mantissa.slice(point + 1);
   // Loops, because `/0+$/` takes quadratic time.
   let [start, end] = [0, digits.length];
   while (start < end && digits.charCodeAt(start) === zero) start += 1;
   while (end > start && digits.charCodeAt(end - 1) === zero) end -= 1;
-  return { isNegative, digits: digits.slice(start, end), exponent: Number(power) - fraction.length + digits.length - end };
+  return {
+    isNegative,
+    digits: digits.slice(start, end),
+    exponent: (mark === -1 ? 0 : Number(source.slice(mark + 1))) - fractionDigits + digits.length - end,
+  };
 }
 
 function signOf({ isNegative, digits }: Decimal): number {

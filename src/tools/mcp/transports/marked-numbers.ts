@@ -73,14 +73,14 @@ export class MarkedNumbers {
   #markLines(bytes: Buffer<ArrayBuffer>, framing: Framing): Uint8Array<ArrayBuffer> {
     // As Latin-1 each byte is a character, and in UTF-8 no other byte looks like one of ASCII.
     const text = bytes.toString('latin1');
-    if (!losesDigits(text)) return bytes;
-    const lines = text.split(/(?<=[\r\n])/).map((line) => this.#markLine(line, framing));
-    return Buffer.from(lines.join(''), 'latin1');
+    const lines = framing === 'body' ? [text] : text.split(/(?<=[\r\n])/);
+    return Buffer.from(lines.map((line) => this.#markLine(line, framing)).join(''), 'latin1');
   }
 
+  /** Only what is outside of strings is looked at closely: they may hold megabytes of numbers. */
   #markLine(line: string, framing: Framing): string {
-    if ((framing === 'events' && !line.startsWith('data:')) || !losesDigits(line)) return line;
-    return outsideStrings(line, (text) => text.replaceAll(numbers, (number) => this.#markNumber(number)));
+    if (framing === 'events' && !line.startsWith('data:')) return line;
+    return outsideStrings(line, (text) => (losesDigits(text) ? text.replaceAll(numbers, (number) => this.#markNumber(number)) : text));
   }
 
   #markNumber(number: string): string {
