@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { isWithheld } from '../../../src/tools/mcp/contents/contents-rules.ts';
 import { mcpRecord } from './mcp-fixture.ts';
 
@@ -123,3 +123,16 @@ test('names of prompts are compared exactly', () => {
 function encoded(char: string): string {
   return `%${char.charCodeAt(0).toString(16)}`;
 }
+
+// A pattern for the end of a name begins anew at each dot, which takes minutes.
+test('a URI of many dots is read once', () => {
+  expect(isRead(`file:///docs/${'.'.repeat(300_000)}x`, ['!file:///docs/secret.txt', '!file:///docs/{name}/x'])).toBe(true);
+});
+
+test('a URI is brought into its comparable form once for all rules, and each rule once for all URIs', () => {
+  const normalize = vi.spyOn(String.prototype, 'normalize');
+  const rules = Array.from({ length: 20 }, (_, index) => `!file:///docs/secret-${index}.txt`);
+  for (let index = 0; index < 10; index += 1) expect(isRead(`file:///docs/${index}.txt`, rules)).toBe(true);
+  expect(normalize.mock.calls.length).toBeLessThanOrEqual(20 + 10);
+  normalize.mockRestore();
+});

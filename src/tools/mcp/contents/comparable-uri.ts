@@ -45,9 +45,16 @@ function comparablePath(scheme: string, rest: string): string {
   for (const segment of folded(decoded(withoutAuthorityDetails(scheme, rest.replaceAll('\\', '/')))).split(/[/\\]/)) {
     if (segment === '..') segments.pop();
     // Windows ignores dots and spaces at the end of a name.
-    else if (segment !== '.' && segment !== '') segments.push(segment.replace(/[. ]+$/, '') || segment);
+    else if (segment !== '.' && segment !== '') segments.push(withoutTrailing(segment) || segment);
   }
   return segments.join('/');
+}
+
+/** A loop, because a pattern for the end begins anew at each of many dots that are followed by something else. */
+function withoutTrailing(segment: string): string {
+  let end = segment.length;
+  while (end > 0 && (segment[end - 1] === '.' || segment[end - 1] === ' ')) end -= 1;
+  return segment.slice(0, end);
 }
 
 function withoutAuthorityDetails(scheme: string, rest: string): string {

@@ -1,8 +1,10 @@
 import { UriTemplate } from '@modelcontextprotocol/client';
+import { LRUCache } from 'lru-cache';
 import type { ContentsKind } from '../../../core/tools/server-contents.ts';
 import type { ToolServerRecord } from '../../../core/stores/registry.ts';
 import { whyWithheld } from '../../servers/server-rules.ts';
 import { comparableUri, placeOf } from './comparable-uri.ts';
+import type { ComparableUri } from './comparable-uri.ts';
 
 /**
  * Whether the rules of a server about its functions let a resource, template or prompt through. Reading counts as `GET`; `function_name_filter_list`
@@ -11,28 +13,51 @@ import { comparableUri, placeOf } from './comparable-uri.ts';
  */
 export function isWithheld(kind: ContentsKind, own: string, record: ToolServerRecord): boolean {
   const { functionFilter } = record;
+  const asked = askedUri(own);
   const isUri = kind !== 'prompts';
-  const isBlocked = functionFilter.some((entry) => entry.startsWith('!') && isUri && blocks(entry.slice(1), kind, own));
+  const isBlocked = functionFilter.some((entry) => entry.startsWith('!') && isUri && blocks(entry.slice(1), kind, asked));
   // An allowed template lets through what fits it as it is written, and still fits it as servers read it.
   const isAllowedBy = (entry: string): boolean =>
-    kind === 'resources' && !entry.startsWith('!') && fits(own, entry) && fitsParsed(own, entry);
+    kind === 'resources' && !entry.startsWith('!') && fits(own, entry) && fitsParsed(asked, entry);
   const name = functionFilter.find(isAllowedBy) ?? own;
   return (
     isBlocked || whyWithheld({ operationId: name, spec: { name, description: '', parameters: {} }, method: 'GET' }, record) !== undefined
   );
 }
 
-function blocks(entry: string, kind: ContentsKind, own: string): boolean {
-  if (kind === 'resources' && entry.includes('{')) return fits(own, entry) || fitsParsed(own, entry);
-  const blocked = comparableUri(entry);
-  const asked = comparableUri(own);
+/** A URI with its comparable form, which is made once for all rules. */
+interface AskedUri {
+  own: string;
+  comparable: () => ComparableUri;
+}
+
+function askedUri(own: string): AskedUri {
+  let comparable: ComparableUri | undefined;
+  return { own, comparable: () => (comparable ??= comparableUri(own)) };
+}
+
+/** Of the rules of administrators, which are few. */
+const comparableRules = new LRUCache<string, ComparableUri>({ max: 1_000 });
+
+function comparableRule(entry: string): ComparableUri {
+  const known = comparableRules.get(entry);
+  if (known !== undefined) return known;
+  const comparable = comparableUri(entry);
+  comparableRules.set(entry, comparable);
+  return comparable;
+}
+
+function blocks(entry: string, kind: ContentsKind, uri: AskedUri): boolean {
+  if (kind === 'resources' && entry.includes('{')) return fits(uri.own, entry) || fitsParsed(uri, entry);
+  const blocked = comparableRule(entry);
+  const asked = uri.comparable();
   const isSamePlace = asked.path === blocked.path && (asked.scheme === '' || asked.scheme === blocked.scheme);
   return isSamePlace && Array.from(blocked.query).every((parameter) => asked.query.has(parameter));
 }
 
-function fitsParsed(uri: string, template: string): boolean {
-  const place = placeOf(comparableUri(uri));
-  const pattern = placeOf(comparableUri(template));
+function fitsParsed(uri: AskedUri, template: string): boolean {
+  const place = placeOf(uri.comparable());
+  const pattern = placeOf(comparableRule(template));
   return place === pattern || fits(place, pattern);
 }
 
