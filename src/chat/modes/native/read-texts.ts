@@ -8,7 +8,7 @@ import type { Tool, ToolSpec } from '../../../core/tools/tool.ts';
 import type { ReadCall, ReadEntry } from '../../parse-tool-calls/answer-pieces.ts';
 import { compact } from '../../parse-tool-calls/quoted-calls.ts';
 import type { QuoteCheck } from '../../parse-tool-calls/quoted-calls.ts';
-import type { findInDefinitions } from '../../parse-tool-calls/quoted-definitions.ts';
+import type { findInDefinitionsText } from '../../parse-tool-calls/quoted-definitions.ts';
 import { callerSpecs } from '../../tool-choice/caller-functions.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
 
@@ -18,13 +18,19 @@ const inPlaceCharacters = 200_000;
 const searchedCharacters = 4_000_000;
 /** Many times what the definitions of a request need. */
 const searchMs = 5_000;
-const searchJob = jobOf<typeof findInDefinitions>(
+const searchJob = jobOf<typeof findInDefinitionsText>(
   new URL('../../parse-tool-calls/quoted-definitions.ts', import.meta.url),
-  'findInDefinitions',
+  'findInDefinitionsText',
 );
 
 /** Where a call was found. `unreadable`: the definitions could not be searched, so every call counts as found, to be safe. */
 type FoundIn = { type: 'nowhere' } | { type: 'unreadable' } | { type: 'definition'; of: string };
+
+/** Definitions as JSON, and for a first look. Absent where that is too long. */
+interface ForeignText {
+  json: string | undefined;
+  compact: string | undefined;
+}
 
 /** Where definitions come from: those of one source may show how its own functions are called. */
 type Source = string;
@@ -39,8 +45,8 @@ export class ReadTexts implements QuoteCheck {
   readonly #messages: EarlierTexts;
   readonly #request: ModelRequest;
   readonly #caller: { readonly id: string };
-  /** By the source of the called function: what others define, for a first look; absent where that is too long. */
-  readonly #foreignTexts = new Map<Source, string | undefined>();
+  /** By the source of the called function: what others define. */
+  readonly #foreignTexts = new Map<Source, ForeignText>();
   /** The call that was asked for last, and in whose definition it was found; undefined while that is not known. */
   #asked: { call: ReadCall; found: FoundIn | undefined } | undefined;
   #warnings: ModelEvent[] = [];
@@ -93,19 +99,27 @@ export class ReadTexts implements QuoteCheck {
 
   /** Whether definitions of others may name the function at all. */
   #isNamed(name: string): boolean {
-    const source = this.#sourceOf(name);
-    if (!this.#foreignTexts.has(source)) {
-      const text = JSON.stringify(this.#foreignTo(source));
-      this.#foreignTexts.set(source, text.length > inPlaceCharacters ? undefined : compact(text));
-    }
-    return this.#foreignTexts.get(source)?.includes(compact(name)) ?? true;
+    return this.#textForeignTo(this.#sourceOf(name)).compact?.includes(compact(name)) ?? true;
+  }
+
+  /** Written once: an answer may have any number of calls. */
+  #textForeignTo(source: Source): ForeignText {
+    const known = this.#foreignTexts.get(source);
+    if (known !== undefined) return known;
+    const json = JSON.stringify(this.#foreignTo(source));
+    const text = {
+      json: json.length > searchedCharacters ? undefined : json,
+      compact: json.length > inPlaceCharacters ? undefined : compact(json),
+    };
+    this.#foreignTexts.set(source, text);
+    return text;
   }
 
   async #searchAside(call: ReadCall): Promise<FoundIn> {
     const { signal } = this.#request;
-    const definitions = this.#foreignTo(this.#sourceOf(call.name));
+    const definitions = this.#textForeignTo(this.#sourceOf(call.name)).json;
     const target = this.#specs().find(({ name }) => name === call.name);
-    if (target === undefined || JSON.stringify(definitions).length > searchedCharacters) return { type: 'unreadable' };
+    if (target === undefined || definitions === undefined) return { type: 'unreadable' };
     const data = { definitions, target, call: { name: call.name, arguments: call.arguments, text: call.text } };
     try {
       const definitionOf = await runAside({ job: searchJob, data, caller: this.#caller.id, signal, timeoutMs: searchMs });
