@@ -53,9 +53,10 @@ export function createKindFinder(document: JsonObject, spend: Spend): KindFinder
     const values = valuesOfKinds(discriminator, base);
     const members = [...values].filter(([reference]) => reference !== base && isJsonObject(findReference(document, reference)));
     if (members.length === 0) return undefined;
-    const allowed = choicesOf(schema, stated);
+    const choices = choicesOf(schema, stated);
+    const allowed = choices && new Set(choices);
     const tag = (named: readonly string[]): JsonObject | undefined => {
-      const possible = allowed === undefined ? named : named.filter((value) => allowed.includes(value));
+      const possible = allowed === undefined ? named : named.filter((value) => allowed.has(value));
       return possible.length === 0 ? undefined : { type: 'object', properties: { [stated]: { type: 'string', enum: [...possible] } } };
     };
     const taken = new Set(members.flatMap(([, named]) => named));
@@ -89,9 +90,15 @@ function readMapping(document: JsonObject, mapping: JsonObject, spend: Spend): M
     if (typeof target !== 'string') continue;
     const candidates = target.startsWith('#') ? [target] : places.map((place) => `#/${place}/${target}`);
     const reference = candidates.find((candidate) => findReference(document, candidate) !== undefined);
-    if (reference !== undefined) values.set(reference, [...(values.get(reference) ?? []), value]);
+    if (reference !== undefined) addTo(values, reference, value);
   }
   return values;
+}
+
+function addTo(lists: Map<string, string[]>, key: string, value: string): void {
+  const list = lists.get(key);
+  if (list === undefined) lists.set(key, [value]);
+  else list.push(value);
 }
 
 /** By the reference of a base: the named schemas that have it in their `allOf`. */
@@ -103,7 +110,7 @@ function readExtensions(document: JsonObject, spend: Spend): Map<string, string[
       const parts = isJsonObject(schema) ? listOf(schema, 'allOf') : [];
       spend(1 + parts.length);
       for (const base of parts.flatMap((part) => (isJsonObject(part) ? (referenceOf(part) ?? []) : [])))
-        extensions.set(base, [...(extensions.get(base) ?? []), `#/${place}/${escaped(name)}`]);
+        addTo(extensions, base, `#/${place}/${escaped(name)}`);
     }
   }
   return extensions;
