@@ -19,6 +19,9 @@ export interface SettledArguments {
 /** Limits the sentences and the names in them: arguments may have tens of thousands of members. */
 const maxSentences = 10;
 const shownNames = 40;
+/** The nearest of more names takes milliseconds, so it is looked for so often only. */
+const comparedNames = 500;
+const comparedOfMany = 2;
 const shownCharacters = 80;
 
 interface Settling extends Omit<SettledArguments, 'args'> {
@@ -152,8 +155,11 @@ function judge(ignored: readonly string[], { value, renamed, declared }: Judged,
     tell(notices, `Ignored because unknown: ${listed(places.map(({ place }) => place))}. ${known}`);
     return;
   }
-  for (const { name, place } of places)
-    tell(problems, `${place}: is not an argument of this function, the nearest is '${shown(nearestWord(name, names).word)}'`);
+  for (const [index, { name, place }] of places.entries()) {
+    const hasNearest = names.length <= comparedNames || index < comparedOfMany;
+    const nearest = hasNearest ? `, the nearest is '${shown(nearestWord(name, names).word)}'` : '';
+    tell(problems, `${place}: is not an argument of this function${nearest}`);
+  }
   const within = settling.path.length === 0 ? '' : ` in '${written(settling.path)}'`;
   problems.push(`known arguments${within}: ${listed(names)}`);
 }
