@@ -4,15 +4,18 @@ import { prepareToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts'
 import { runToolCall } from '../../src/chat/tool-calls/run-tool-call.ts';
 import { ToolError } from '../../src/core/tools/tool.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tools/tool.ts';
+import { trustSchema } from '../../src/validation/trusted-schemas.ts';
 import { runContext, toolMap, toolNamed } from '../_support/tools.ts';
 import { callSettings } from './loop-fixture.ts';
 import { waitFor } from '../_support/wait-for.ts';
 
 type Work = (invocation: ToolInvocation, context: ToolContext) => Promise<ToolOutcome>;
 
-/** A function that works with its context. */
+/** A function that works with its context. Its schema is trusted, because a trial in a worker would not end within the time of fake timers. */
 function working(work: Work, options: Partial<Tool> = {}): Tool {
-  return { ...toolNamed('work', 1), ...options, run: (invocation, context) => work(invocation, context as ToolContext) };
+  const tool = toolNamed('work', 1);
+  trustSchema(tool.spec.parameters);
+  return { ...tool, ...options, run: (invocation, context) => work(invocation, context as ToolContext) };
 }
 
 async function run(tool: Tool, settings: Partial<ToolCallSettings> = {}) {
