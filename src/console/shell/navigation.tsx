@@ -113,9 +113,7 @@ function RemoveKey(): JSX.Element {
   return (
     <>
       {name !== undefined && <Account icon="key" name={name} title={name} />}
-      <Button kind="quiet" icon="leave" onClick={() => void remove()}>
-        Sign out
-      </Button>
+      <Button kind="quiet" icon="leave" label="Sign out" onClick={() => void remove()} />
     </>
   );
 }
