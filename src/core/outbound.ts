@@ -18,6 +18,8 @@ export interface OutboundRequest {
   body?: string | Uint8Array | AsyncIterable<Uint8Array>;
   /** Id of the user on whose behalf it is sent; it then carries a session token (`auth_type: "session"`), which replaces `authorization`. */
   sessionUser?: string | undefined;
+  /** Id of the caller for whom it is sent: callers take turns where requests wait for a connection. Absent: it is the gateway's own. */
+  caller?: string | undefined;
   trust: Trust;
   signal: AbortSignal;
   /** From the call to the response's headers, the wait for a free connection included. */
@@ -26,7 +28,7 @@ export interface OutboundRequest {
   idleTimeoutMs: number;
 }
 
-/** The `sessionUser` of requests for documents and tool lists, which are loaded once for all users. No caller has this id. */
+/** Stands for the gateway where a request is sent for no user in particular, as for documents and tool lists. No caller has this id. */
 export const gatewayUser = 'toolwharf';
 
 export interface OutboundResponse {

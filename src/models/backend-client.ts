@@ -32,6 +32,12 @@ const dummyKeys = new Set(['ollama', 'lm-studio', 'not-needed', 'placeholder', '
 const maskWindowBytes = 1024 * 1024;
 const longestSecretBytes = 16 * 1024;
 
+/** `caller`: the id of the one for whom a request is sent; absent: it is the gateway's own. */
+export interface SentFor {
+  signal: AbortSignal;
+  caller?: string | undefined;
+}
+
 /** The body of a request: JSON, or bytes of another type. */
 type SentBody = { body?: JsonObject } | SentBytes;
 export interface SentBytes {
@@ -84,7 +90,7 @@ export class BackendClient {
    */
   async exchange<Result>(
     path: string,
-    { signal, ...sent }: { signal: AbortSignal } & SentBody,
+    { signal, caller, ...sent }: SentFor & SentBody,
     read: (response: OutboundResponse) => Promise<Result>,
   ): Promise<Result> {
     const { firstByteTimeoutMs, idleTimeoutMs } = this.#connection;
@@ -95,6 +101,7 @@ export class BackendClient {
       response = await this.#send({
         url: this.#urlOf(path),
         trust: this.#trust,
+        caller,
         signal,
         firstByteTimeoutMs,
         idleTimeoutMs,

@@ -23,6 +23,20 @@ export class FairQueue<Entry> {
     this.#size += 1;
   }
 
+  /** False if it is not in the queue. */
+  remove(owner: string, entry: Entry): boolean {
+    const group = groupOf(owner);
+    const owners = this.#groups.get(group);
+    const entries = owners?.get(owner) ?? [];
+    const index = entries.indexOf(entry);
+    if (index === -1) return false;
+    entries.splice(index, 1);
+    this.#size -= 1;
+    if (entries.length === 0) owners?.delete(owner);
+    if (owners?.size === 0) this.#groups.delete(group);
+    return true;
+  }
+
   shift(): Entry | undefined {
     const [next] = this.#groups;
     if (next === undefined) return undefined;

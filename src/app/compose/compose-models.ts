@@ -54,7 +54,7 @@ export function composeModels(
         content.type === 'form'
           ? { contentType: content.contentType, bytes: content.bytesFor(name) }
           : { contentType: 'application/json', bytes: await writeBody({ ...content.body, model: name }) };
-      return passOn(route.connection, send, { path, signal, contentType, bytes });
+      return passOn(route.connection, send, { path, signal, caller: caller.id, contentType, bytes });
     },
   };
 }

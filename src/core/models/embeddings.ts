@@ -9,6 +9,8 @@ export interface EmbeddingRequest {
   /** Fields that only Ollama understands: `truncate`, `options`, `keep_alive`. */
   ollama: JsonObject;
   signal: AbortSignal;
+  /** The id of the one who asks. */
+  caller?: string;
 }
 
 /** Vectors in the order of their texts. */

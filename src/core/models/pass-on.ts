@@ -22,7 +22,7 @@ export interface PassedRequest {
   model: string;
   content: { type: 'json'; body: JsonObject } | { type: 'form'; contentType: string; bytesFor(model: string): AsyncIterable<Uint8Array> };
   signal: AbortSignal;
-  caller: Pick<Caller, 'models'>;
+  caller: Pick<Caller, 'id' | 'models'>;
 }
 
 /** The backend's answer, JSON as a whole, everything else as it comes. Errors of the backend are thrown instead. */

@@ -63,7 +63,8 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
     const numCtx = contextWarning === undefined ? (prepared.options?.num_ctx ?? facts?.defaultContext ?? defaultContext) : undefined;
     const lines = new JsonLines(client, toEventsOf({ client, splitter, numCtx }));
     const body = { ...prepared, stream: true } as unknown as JsonObject;
-    await client.exchange('/api/chat', { signal: request.signal, body }, (response) => emitAnswer(lines, { body: response.body, emit }));
+    const sent = { signal: request.signal, caller: request.origin?.callerId, body };
+    await client.exchange('/api/chat', sent, (response) => emitAnswer(lines, { body: response.body, emit }));
     templates.learn(request.model, splitter.opensInTemplate);
   }
 
@@ -71,9 +72,8 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
   async function complete(request: ModelRequest, completion: TextCompletion, emit: Emit<ModelEvent>): Promise<void> {
     const body = { ...toGenerateBody(request, completion, models.find(request.model)), stream: true };
     const lines = new JsonLines(client, toEventsOfText(client));
-    await client.exchange('/api/generate', { signal: request.signal, body }, (response) =>
-      emitAnswer(lines, { body: response.body, emit }),
-    );
+    const sent = { signal: request.signal, caller: request.origin?.callerId, body };
+    await client.exchange('/api/generate', sent, (response) => emitAnswer(lines, { body: response.body, emit }));
   }
 
   return {
@@ -86,9 +86,9 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
     list: (signal) => models.list(signal),
     describe: (model, signal) => models.describe(model, signal),
     loaded: (signal) => models.loaded(signal),
-    embed: ({ model, texts, dimensions, ollama, signal }) => {
+    embed: ({ model, texts, dimensions, ollama, signal, caller }) => {
       const body = { ...ollama, model, input: [...texts], ...(dimensions !== undefined && { dimensions }) };
-      return client.exchange('/api/embed', { signal, body }, async (response) => {
+      return client.exchange('/api/embed', { signal, caller, body }, async (response) => {
         const answer = requireAnswer(await client.readJson(response), client);
         const { embeddings, prompt_eval_count: read } = answer;
         const vectors = readVectors(Array.isArray(embeddings) ? embeddings : [], texts.length, client);

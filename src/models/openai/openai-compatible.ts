@@ -43,12 +43,12 @@ export function createOpenAiBackend(
 
   function answer(given: ModelRequest, emit: Emit<ModelEvent>): Promise<void> {
     const request = withoutMark(given);
-    const { model, signal } = request;
-    const { completion } = request;
+    const { model, signal, completion } = request;
+    const caller = request.origin?.callerId;
     const isContinuation = completion !== undefined;
     const expected = { model, toolNames: namesOf(request), choices: choicesOf(request), templates, makeCallId: makeId, isContinuation };
     const body = isContinuation ? toCompletionBody(request, completion) : toChatBody(request);
-    return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, body }, async (response) => {
+    return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (response) => {
       const kind = kindOf(response);
       if (kind === undefined) throw client.invalid('answers with neither JSON nor an event stream');
       const reader = new CompletionReader({ meter: new OutputLimit(client.name), isWhole: kind === 'json', ...expected });
@@ -119,9 +119,9 @@ export async function listOpenAiModels(connection: OpenAiConnection, send: SendO
 /** `POST {baseUrl}/embeddings`, with the vectors read. Some servers do not send them in the order of the texts. */
 export function embedTexts(connection: OpenAiConnection, send: SendOutbound): Embed {
   const client = clientOf(connection, send);
-  return ({ model, texts, dimensions, signal }) => {
+  return ({ model, texts, dimensions, signal, caller }) => {
     const body = { model, input: [...texts], encoding_format: 'float', ...(dimensions !== undefined && { dimensions }) };
-    return client.exchange('/embeddings', { signal, body }, async (response) => {
+    return client.exchange('/embeddings', { signal, caller, body }, async (response) => {
       requireJson(response, client);
       const { data, usage } = toPayload(await client.readJson(response), client) ?? {};
       const entries = Array.isArray(data) ? data.filter(isJsonObject) : [];

@@ -2,7 +2,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { PassedAnswer, PassedPath } from '../../core/models/pass-on.ts';
-import type { BackendClient, SentBytes } from '../backend-client.ts';
+import type { BackendClient, SentBytes, SentFor } from '../backend-client.ts';
 import { clientOf } from './openai-compatible.ts';
 import type { OpenAiConnection } from './openai-compatible.ts';
 
@@ -10,7 +10,7 @@ import type { OpenAiConnection } from './openai-compatible.ts';
 export async function passOn(
   connection: OpenAiConnection,
   send: SendOutbound,
-  { path, ...request }: { path: PassedPath; signal: AbortSignal } & SentBytes,
+  { path, ...request }: { path: PassedPath } & SentFor & SentBytes,
 ): Promise<PassedAnswer> {
   const client = clientOf(connection, send);
   try {

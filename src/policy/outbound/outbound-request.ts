@@ -7,10 +7,13 @@ import type { Dispatcher } from 'undici';
 
 import { OutboundError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
+import { gatewayUser } from '../../core/outbound.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import { checkMethod, checkTimeLimit, parseDestination, prepareHeaders } from './check-request.ts';
 import type { CheckedHeaders } from './check-request.ts';
 import { classifyAddress, literalClass } from './classify-address.ts';
+import { createTurnsByOrigin } from './connection-turns.ts';
+import type { ConnectionTurns, ConnectionWait } from './connection-turns.ts';
 import { decideEgress, explainHiddenName, explainRefusal, isReachable, originOf } from './egress.ts';
 import type { DecidedTrust, EgressDecision, EgressRules, Reach } from './egress.ts';
 import { explainFailedRequest } from './explain-failure.ts';
@@ -60,16 +63,20 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
   if (wrong !== undefined)
     throw new TypeError(`TOOL_SERVER_ALLOW contains ${JSON.stringify(wrong)}, which is not an http or https origin.`);
   const names = createNameResolver(options.lookup);
-  const agents = new Map<string, Agent>();
+  const connections = options.maxConnectionsPerOrigin ?? limits.connectionsPerOrigin;
+  const agents = new Map<string, LimitedAgent>();
   /** Only for configured origins, where the same URLs are requested repeatedly; by URL, of the origin that was configured last. */
   const decided = new LRUCache<string, Destination>({ max: maxDecided });
   let isClosed = false;
 
-  function agentFor(trust: OutboundRequest['trust'], reach: Reach): Agent {
+  function agentFor(trust: OutboundRequest['trust'], reach: Reach): LimitedAgent {
     const key = `${trust.kind} ${reach}`;
-    const agent = agents.get(key) ?? createAgent(reach, { ...options, names });
-    agents.set(key, agent);
-    return agent;
+    const known = agents.get(key);
+    if (known !== undefined) return known;
+    const turnsAt = createTurnsByOrigin(connections, (origin) => options.onConnectionLimit?.(origin, connections));
+    const created = { agent: createAgent(reach, { ...options, names, connections }), turnsAt };
+    agents.set(key, created);
+    return created;
   }
 
   function destinationOf(text: string, trust: DecidedTrust): Destination {
@@ -90,7 +97,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
     const { origin, decision } = destination;
     if (!decision.isAllowed) throw new OutboundError('denied', decision.message);
     if (isClosed) throw new OutboundError('unreachable', `${origin} was not called, because the gateway is shutting down.`);
-    return { agent: agentFor(request.trust, decision.reach), destination, egress: options.egress };
+    return { limited: agentFor(request.trust, decision.reach), destination, egress: options.egress };
   }
 
   /** @throws as `routeOf` */
@@ -106,7 +113,7 @@ export function createOutbound(options: OutboundOptions): { send: SendOutbound; 
 
   async function close(): Promise<void> {
     isClosed = true;
-    await Promise.all([...agents.values()].map((agent) => agent.destroy()));
+    await Promise.all([...agents.values()].map(({ agent }) => agent.destroy()));
   }
 
   return { send, close };
@@ -123,21 +130,36 @@ interface Destination {
   decision: EgressDecision;
 }
 
-interface Route {
+interface LimitedAgent {
   agent: Agent;
+  turnsAt: (origin: string) => ConnectionTurns;
+}
+
+interface Route {
+  limited: LimitedAgent;
   destination: Destination;
   egress: EgressRules;
 }
 
 async function exchange(request: OutboundRequest, findRoute: () => Route): Promise<OutboundResponse> {
-  const { agent, destination, egress } = findRoute();
+  const { limited, destination, egress } = findRoute();
   const { url, origin, path } = destination;
   const method = checkMethod(request.method);
   const headers = prepareHeaders(request.headers ?? {});
   const firstByteTimeoutMs = checkTimeLimit(request.firstByteTimeoutMs);
   const idleTimeoutMs = checkTimeLimit(request.idleTimeoutMs);
+  // Our own timers normally end the request first. The same for both, because undici would make a timer anew for each.
+  const fallbackMs = checkTimeLimit(Math.max(firstByteTimeoutMs, idleTimeoutMs) + abandonedBodyMs);
+  const timeouts = { headersTimeout: fallbackMs, bodyTimeout: fallbackMs };
 
-  const receiver = new ResponseReceiver({ signal: request.signal, origin, idleTimeoutMs, bufferedBytes: pausedAtBytes });
+  const turns = limited.turnsAt(origin);
+  const receiver = new ResponseReceiver({
+    signal: request.signal,
+    origin,
+    idleTimeoutMs,
+    bufferedBytes: pausedAtBytes,
+    onDone: turns.free,
+  });
   const timer = setTimeout(() => {
     const seconds = `${firstByteTimeoutMs / 1000} s`;
     const message = receiver.isWaiting
@@ -145,20 +167,10 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
       : `${origin} did not answer within ${seconds}.`;
     receiver.fail(new OutboundError('timeout', message));
   }, firstByteTimeoutMs);
-
-  // Our own timers normally end the request first. The same for both, because undici would make a timer anew for each.
-  const fallbackMs = checkTimeLimit(Math.max(firstByteTimeoutMs, idleTimeoutMs) + abandonedBodyMs);
-  const dispatched: Dispatcher.DispatchOptions = {
-    origin,
-    path,
-    method,
-    headers: headers.flat,
-    body: toBody(request.body),
-    headersTimeout: fallbackMs,
-    bodyTimeout: fallbackMs,
-  };
   try {
-    dispatch(agent, dispatched, receiver);
+    const wait = turns.take(request.caller ?? gatewayUser);
+    if (wait !== undefined) await takeTurn(wait, receiver);
+    dispatch(limited.agent, { origin, path, method, headers: headers.flat, body: toBody(request.body), ...timeouts }, receiver);
     const head = await receiver.head;
     const answer = { status: head.status, headers: joinHeaders(head.headers) };
     const refusal = refuseAnswer(answer, url, headers);
@@ -191,12 +203,22 @@ function toBody(body: OutboundRequest['body']): string | Uint8Array | Readable |
   return typeof body === 'string' || body instanceof Uint8Array ? body : Readable.from(body, { objectMode: false });
 }
 
+/** @throws what ended the request meanwhile */
+async function takeTurn(wait: ConnectionWait, receiver: ResponseReceiver): Promise<void> {
+  try {
+    await Promise.race([wait.turn, receiver.head]);
+  } catch (error) {
+    wait.leave();
+    throw error;
+  }
+}
+
 /** A request that cannot be dispatched fails like one that gets no answer, so that its head is awaited in any case. */
 function dispatch(agent: Agent, options: Dispatcher.DispatchOptions, receiver: ResponseReceiver): void {
   try {
     agent.dispatch(options, receiver);
   } catch (error) {
-    receiver.fail(error);
+    receiver.onResponseError(null, error);
   }
 }
 
@@ -230,14 +252,13 @@ function joinHeaders(headers: ResponseHead['headers']): Record<string, string> {
   return headers as Record<string, string>;
 }
 
-type AgentOptions = OutboundOptions & { names: NameResolver };
+type AgentOptions = OutboundOptions & { names: NameResolver; connections: number };
 
 function createAgent(reach: Reach, options: AgentOptions): Agent {
-  const connections = options.maxConnectionsPerOrigin ?? limits.connectionsPerOrigin;
-  const { onConnectionLimit } = options;
   return new Agent({
     connect: createConnector(reach, options),
-    connections,
+    // A connection becomes free a moment after its request has ended.
+    connections: options.connections,
     // One request at a time on a connection, so that answers cannot be mixed up.
     pipelining: 1,
     allowH2: false,
@@ -245,28 +266,11 @@ function createAgent(reach: Reach, options: AgentOptions): Agent {
     keepAliveMaxTimeout: keepAliveMs,
     maxHeaderSize: responseHeaderBytes,
     factory: (origin, poolOptions: Pool.Options) =>
-      new LimitedPool(origin, {
+      new Pool(origin, {
         ...poolOptions,
         factory: (address, clientOptions: Client.Options) => new SingleConnection(address, clientOptions),
-        onWait: () => onConnectionLimit?.(String(origin), connections),
       }),
   });
-}
-
-/** Tells of each request that has to wait for a connection. */
-class LimitedPool extends Pool {
-  readonly #onWait: () => void;
-
-  constructor(origin: URL | string, { onWait, ...options }: Pool.Options & { onWait: () => void }) {
-    super(origin, options);
-    this.#onWait = onWait;
-  }
-
-  override dispatch(options: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): boolean {
-    const isFree = super.dispatch(options, handler);
-    if (!isFree && handler instanceof ResponseReceiver && handler.isWaiting) this.#onWait();
-    return isFree;
-  }
 }
 
 /** A client with one connection at a time, which it passes to the receiver of each response. */

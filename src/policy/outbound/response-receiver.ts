@@ -15,6 +15,8 @@ export interface ReceiverOptions {
   idleTimeoutMs: number;
   /** Bytes that are buffered before the connection is paused. */
   bufferedBytes: number;
+  /** Called when undici is done with the request, and its connection is free or closed. */
+  onDone: () => void;
 }
 
 /** undici's controller of one response. */
@@ -112,10 +114,12 @@ export class ResponseReceiver implements OutboundBody, AsyncIterableIterator<Uin
     // Many servers silently close the connection after a server error, so do not reuse it.
     if (this.#isServerError) this.connection?.socket?.destroy();
     this.#end({ type: 'whole' });
+    this.#options.onDone();
   }
 
-  onResponseError(_controller: ResponseController, error: Error): void {
+  onResponseError(_controller: ResponseController | null, error: unknown): void {
     this.#end({ type: 'failed', error });
+    this.#options.onDone();
   }
 
   [Symbol.asyncIterator](): this {

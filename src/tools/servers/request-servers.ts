@@ -214,7 +214,7 @@ async function loadRequested({ server, run, isInBrowser, budget }: ServerContext
         : { headers: requestServerHeaders(server), sessionUser: sessionUserOf(server, run) },
       trustFor: () => trustOf(run),
     },
-    send,
+    (request) => send({ ...request, caller: run.caller.id }),
     {
       job: {
         secrets: isInBrowser ? [] : everythingSent(server),

@@ -91,7 +91,8 @@ export const ollamaRoutes: FastifyPluginAsync<OllamaRouteOptions> = async (app, 
       ...(keepAlive !== null && keepAlive !== undefined && { keep_alive: keepAlive }),
     };
     try {
-      const embeddings = await found.embed({ model: found.name, texts, ...(dimensions ? { dimensions } : {}), ollama, signal });
+      const asking = { model: found.name, texts, ...(dimensions ? { dimensions } : {}), ollama, signal, caller: caller.id };
+      const embeddings = await found.embed(asking);
       countPassed({ caller, model: id, tokens: embeddings.promptTokens, hasFailed: false });
       return embeddings;
     } catch (error) {

@@ -51,6 +51,7 @@ export const createTransports: CreateTransports = (peer, { send, scopes, answers
     headers: (method) => peer.headersFor(runOf(method)),
     query: () => peer.query(),
     sessionUser: (method) => peer.sessionUserFor(runOf(method)),
+    caller: (method) => runOf(method)?.caller.id,
     // A call that is over may still be cancelled.
     lostSignal(body) {
       const scope = scopes.contextual();

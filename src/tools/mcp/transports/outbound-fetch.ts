@@ -28,6 +28,8 @@ export interface OutboundFetchOptions {
   query(): Record<string, string>;
   /** The user for whom a session token is sent. */
   sessionUser(method: string): string | undefined;
+  /** The id of the one for whom the current call is made. */
+  caller(method: string): string | undefined;
   /** Aborts when the answer to this message of the current call is not read any more. */
   lostSignal?(body: string): AbortSignal | undefined;
   /** Where the current call records its requests; undefined: nowhere. */
@@ -50,6 +52,7 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
       headers: { ...Object.fromEntries(new Headers(init.headers)), ...options.headers(method) },
       ...(typeof init.body === 'string' && { body: init.body }),
       sessionUser: options.sessionUser(method),
+      caller: options.caller(method),
       trust: options.trust,
       signal: AbortSignal.any(signals),
       firstByteTimeoutMs: method === 'POST' ? laterLimit(limits.mcpAnswerMs) : laterLimit(limits.mcpConnectTimeoutMs),

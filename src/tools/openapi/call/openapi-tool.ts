@@ -124,6 +124,7 @@ async function call({ request, carried, connection }: Call, invocation: ToolInvo
     headers: { ...request.headers, ...headers, ...(cookies.length > 1 && { cookie: joinCookies(cookies) }) },
     ...bodyOf(request),
     sessionUser: connection.sessionUserFor?.(invocation.run),
+    caller: invocation.run.caller.id,
     trust: connection.trust,
     signal: invocation.signal,
     // The runtime ends the call at its limit, and says so.
