@@ -233,7 +233,7 @@ export const settingTable = {
     field: 'maxConnectionsPerOrigin',
     fallback: String(limits.connectionsPerOrigin),
     parse: wholeNumber(1, 65_535),
-    meaning: 'connections to one backend or tool server; further requests wait for one',
+    meaning: 'connections to one backend or tool server; further requests wait for one, and callers take turns',
   },
   CLIENT_STALL_TIMEOUT_MS: {
     field: 'clientStallTimeoutMs',

@@ -8,11 +8,11 @@ afterEach(closeAll);
 
 interface Line {
   /** Sends a request whose path is its name, for the caller, and resolves when it has ended. */
-  ask(caller: string | undefined, name: string, request?: Partial<TestRequest>): Promise<string>;
+  ask: (caller: string | undefined, name: string, request?: Partial<TestRequest>) => Promise<string>;
   /** Every connection has a request, and all others wait. */
-  isHeld(): Promise<void>;
+  isHeld: () => Promise<void>;
   /** From now on, answers are given at once. */
-  release(): void;
+  release: () => void;
   /** The names of the requests in the order in which they arrived. */
   arrived: string[];
   peer: Peer;
@@ -100,7 +100,7 @@ test('a turn that comes as its request is aborted goes to the next one', async (
   expect(arrived).toEqual(['a0', 'b0']);
 });
 
-test.each<{ how: string; end(origin: string, door: TestDoor): Promise<unknown> }>([
+test.each<{ how: string; end: (origin: string, door: TestDoor) => Promise<unknown> }>([
   { how: 'with its body read', end: async (origin, door) => textOf(await door.send({ url: origin })) },
   { how: 'with its body closed', end: async (origin, door) => (await door.send({ url: `${origin}/endless` })).body.close() },
   { how: 'with a server error', end: async (origin, door) => textOf(await door.send({ url: `${origin}/error` })) },
