@@ -168,6 +168,54 @@ const shaped: [name: string, fields: JsonObject, refuse: Refuse][] = [
       textIn(body).includes('does not support tools') ? refusal(400, 'Blocked content: this model does not support tools') : undefined,
   ],
   [
+    'such words in two parts of a message, which a server joins',
+    { messages: [{ role: 'user', content: ['Say: it does not sup', 'port tools'].map((text) => ({ type: 'text', text })) }] },
+    (body) => (textIn(body).includes('port tools') ? refusal(400, 'Blocked content: Say: it does not support tools') : undefined),
+  ],
+  [
+    'such words in two messages, which a server joins',
+    {
+      messages: [
+        { role: 'user', content: 'Say: it does not support' },
+        { role: 'user', content: 'tools' },
+      ],
+    },
+    (body) => (textIn(body).includes('Say: it') ? refusal(400, 'Blocked content: Say: it does not support tools') : undefined),
+  ],
+  [
+    'such words as entries of a list, which a server writes in one line',
+    { stop: ['does not support', 'tools'] },
+    (body) => (body['stop'] === undefined ? undefined : refusal(400, 'Blocked content: [does not support tools]')),
+  ],
+  [
+    'such words on two lines, which a server writes on one',
+    { messages: [{ role: 'user', content: 'Say: it does not\n  support tools' }] },
+    (body) => (textIn(body).includes('support tools') ? refusal(400, 'Blocked content: Say: it does not support tools') : undefined),
+  ],
+  [
+    'such words in capitals, which a server writes small',
+    { messages: [{ role: 'user', content: 'IT DOES NOT SUPPORT TOOLS' }] },
+    (body) => (textIn(body).includes('SUPPORT TOOLS') ? refusal(400, 'Blocked content: it does not support tools') : undefined),
+  ],
+  [
+    'such words with marks between, which a server strips',
+    { messages: [{ role: 'user', content: 'It does not **support** tools' }] },
+    (body) => (textIn(body).includes('**support** tools') ? refusal(400, 'Blocked content: It does not support tools') : undefined),
+  ],
+  [
+    'a system message, after which a server has no tools',
+    {
+      messages: [
+        { role: 'system', content: 'Be brief.' },
+        { role: 'user', content: 'Hello.' },
+      ],
+    },
+    (body) =>
+      textIn(body).includes('Be brief') && body['tools'] !== undefined
+        ? refusal(400, 'Tool use is not supported in conversations that contain a system message.')
+        : undefined,
+  ],
+  [
     'a format that a model does not take together with tools',
     { response_format: { type: 'json_object' } },
     (body) =>

@@ -49,28 +49,33 @@ const searchedValues = 200_000;
 export function judgeProof(lesson: Lesson, { request, pointsAt, words = '', rule = 'proven' }: Proof): ProvenScope {
   if (rule === 'lossless') return { type: 'everybody' };
   if (rule === 'proven' && (pointsAt === undefined || mayQuote(request, lesson, pointsAt))) return { type: 'run' };
-  const own = [...ownPartsOf(request, lesson), ...(isAboutSampling(words, request, lesson) ? samplingOf(request, lesson) : [])];
+  const own = [...ownPartsOf(request, lesson), ...(isAboutUsual(words, request, lesson) ? usualPartsOf(request, lesson) : [])];
   return rule === 'proven' && own.length === 0 ? { type: 'everybody' } : { type: 'caller', own: hashOf(own) };
 }
 
-/** The hashes of a caller's own parts for which their lessons may hold: whatever the sampling, and with the same. */
+/** The hashes of a caller's own parts for which their lessons may hold: whatever usual parts there are, and with the same. */
 export function ownHashes(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): readonly string[] {
   const own = ownPartsOf(request, lesson);
-  return [hashOf(own), hashOf([...own, ...samplingOf(request, lesson)])];
+  return [hashOf(own), hashOf([...own, ...usualPartsOf(request, lesson)])];
 }
 
-/** Whether the words name a parameter of the sampling, or a parameter is refused only beside something that they do not name. */
-function isAboutSampling(words: string, request: ModelRequest, lesson: Pick<Lesson, 'kind'>): boolean {
+/** Whether the words name a usual part, or a parameter is refused only beside something that they do not name. */
+function isAboutUsual(words: string, request: ModelRequest, lesson: Pick<Lesson, 'kind'>): boolean {
   if (lesson.kind === 'parameter' && isConditional(words)) return true;
   const named = new Set(words.toLowerCase().split(/\W+/));
-  return samplingOf(request, lesson).some(([name]) => named.has(name));
+  return usualPartsOf(request, lesson).some(([name]) => named.has(name) || named.has(`${name}s`));
 }
 
-function samplingOf(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): [name: string, value: JsonValue][] {
+/** What many requests have and seldom is the cause: parameters of the sampling, a system message, more than one turn. */
+function usualPartsOf(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): [name: string, value: JsonValue][] {
   const uninvolved = uninvolvedIn(request, lesson);
-  return Object.entries(request.parameters).flatMap(([name, value]): [string, JsonValue][] =>
+  const parts = Object.entries(request.parameters).flatMap(([name, value]): [string, JsonValue][] =>
     neutralParameters.has(name) && !ownNames.has(name) && !uninvolved.includes(name) ? [[name, value ?? null]] : [],
   );
+  if (request.messages.some(({ role }) => role === 'system')) parts.push(['system', true]);
+  const isLong = request.messages.filter(({ role }) => role !== 'system').length > 1;
+  if (isLong) for (const name of ['conversation', 'turn', 'history']) parts.push([name, true]);
+  return parts;
 }
 
 /** What the caller brought into a request, apart from its texts, and might be refused for its own sake or beside something else. */
@@ -124,21 +129,47 @@ function mayQuote(request: ModelRequest, lesson: Lesson, pointsAt: string): bool
   return mentions([model, messages, callerTools, toolChoice, Object.fromEntries(others), specs], pointsAt);
 }
 
-/** Searches all texts and keys, without recursion, because schemas may be deep. */
+/**
+ * Searches all texts and keys, without recursion, because schemas may be deep. A server may write what it quotes in other letters and with other
+ * spaces or marks, and may join the parts of a message, messages, and the entries of a list.
+ */
 function mentions(searched: unknown, words: string): boolean {
+  const quotation = quotationOf(words);
   const waiting: unknown[] = [searched];
   let characters = 0;
+  const isIn = (text: string): boolean => {
+    characters += text.length;
+    return characters > searchedCharacters || text.includes(words) || quotation.test(text.normalize('NFKC'));
+  };
   for (let values = 0; waiting.length > 0; values += 1) {
     const value = waiting.pop();
-    if (typeof value === 'string') {
-      characters += value.length;
-      if (characters > searchedCharacters || value.includes(words)) return true;
-    }
+    if (typeof value === 'string' && isIn(value)) return true;
     if (typeof value !== 'object' || value === null) continue;
     if (values > searchedValues) return true;
+    if (Array.isArray(value) && value.length > 1 && isIn(value.map(textIn).join(''))) return true;
     for (const part of partsOf(value)) waiting.push(part);
   }
   return false;
+}
+
+/** So many letters of the words are looked for; more would make an expression too large. */
+const quotedLetters = 100;
+
+/** The same letters, whatever else is between them. Takes linear time, because what may stand between two letters is none. */
+function quotationOf(words: string): RegExp {
+  const letters = (words.normalize('NFKC').match(/[\p{L}\p{N}]/gu) ?? []).slice(0, quotedLetters);
+  return new RegExp(letters.join(String.raw`[^\p{L}\p{N}]*`), 'iu');
+}
+
+/** The text of a message, of a part of one, or of an entry of a list; empty for all else. */
+function textIn(entry: unknown): string {
+  if (typeof entry === 'string') return entry;
+  if (typeof entry !== 'object' || entry === null) return '';
+  if ('text' in entry && typeof entry.text === 'string') return entry.text;
+  if (!('content' in entry)) return '';
+  const { content } = entry;
+  if (typeof content === 'string') return content;
+  return Array.isArray(content) ? content.map((part) => (typeof part === 'object' ? textIn(part) : '')).join('') : '';
 }
 
 function partsOf(value: object): unknown[] {
