@@ -356,6 +356,17 @@ describe('a refusal that one caller may have caused', () => {
   });
 });
 
+test('a refusal of stream_options beside something that it does not name leaves the usage of others', async () => {
+  const gateway = await start(({ stop, stream_options: options }) =>
+    stop === undefined || options === undefined ? undefined : refusal(400, 'stream_options is not supported in combination with others'),
+  );
+  const stopped = { stream: true, stop: ['END'] };
+  const asksForUsage = (requests: readonly JsonObject[]): boolean[] => requests.map((body) => body['stream_options'] !== undefined);
+  expect(asksForUsage((await gateway.ask(gateway.ada, stopped)).requests)).toEqual([true, false]);
+  expect(asksForUsage((await gateway.ask(gateway.ada, stopped)).requests)).toEqual([false]);
+  expect(asksForUsage((await gateway.ask(gateway.bob, { stream: true })).requests)).toEqual([true]);
+});
+
 test('a refusal of tools beside earlier calls leaves the tools of others', async () => {
   const gateway = await start();
   const before = await plainChat(gateway, gateway.bob);

@@ -59,9 +59,9 @@ export function ownHashes(request: ModelRequest, lesson: Pick<Lesson, 'kind'>): 
   return [hashOf(own), hashOf([...own, ...usualPartsOf(request, lesson)])];
 }
 
-/** Whether the words name a usual part, or a parameter is refused only beside something that they do not name. */
+/** Whether the words name a usual part, or a parameter or usage is refused only beside something that they do not name. */
 function isAboutUsual(words: string, request: ModelRequest, lesson: Pick<Lesson, 'kind'>): boolean {
-  if (lesson.kind === 'parameter' && isConditional(words)) return true;
+  if ((lesson.kind === 'parameter' || lesson.kind === 'usage') && isConditional(words)) return true;
   const named = new Set(words.toLowerCase().split(/\W+/));
   return usualPartsOf(request, lesson).some(([name]) => named.has(name) || named.has(`${name}s`));
 }
