@@ -202,6 +202,17 @@ const shaped: [name: string, fields: JsonObject, refuse: Refuse][] = [
     { messages: [{ role: 'user', content: 'It does not **support** tools' }] },
     (body) => (textIn(body).includes('**support** tools') ? refusal(400, 'Blocked content: It does not support tools') : undefined),
   ],
+  ...[
+    'for prompts longer than 8192 tokens.',
+    'for more than 8192 tokens.',
+    'once a prompt exceeds 8192 tokens.',
+    'alongside long texts.',
+  ].map((size): (typeof shaped)[number] => [
+    `a long text, in words such as ${size}`,
+    { messages: [{ role: 'user', content: 'Long. '.repeat(2_000) }] },
+    (body) =>
+      textIn(body).includes('Long. Long.') && body['tools'] !== undefined ? refusal(400, `Tool use is not supported ${size}`) : undefined,
+  ]),
   [
     'a system message, after which a server has no tools',
     {
