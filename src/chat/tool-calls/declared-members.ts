@@ -10,6 +10,8 @@ export interface DeclaredMembers {
   has(name: string): boolean;
   /** Further members are allowed: the schema says so, or declares none. */
   isOpen: boolean;
+  /** Members are declared by pattern, so that there may be more than those declared by name. */
+  hasPatterns: boolean;
   schemaOf(name: string): JsonValue | undefined;
   itemSchema(index: number): JsonValue | undefined;
 }
@@ -28,6 +30,8 @@ const compositions = new Set(['$ref', 'allOf', 'anyOf', 'oneOf', 'patternPropert
 interface Reading extends DeclaredMembers {
   /** An object may be a value of the schema. */
   takesObjects: boolean;
+  /** The same of a list. */
+  takesLists: boolean;
   /** The schema says that further members are allowed. */
   allowsMore: boolean;
   /** The schema of members that are not declared by name. */
@@ -39,14 +43,16 @@ const nothing: Reading = {
   names: () => [],
   has: () => false,
   isOpen: false,
+  hasPatterns: false,
   schemaOf: () => undefined,
   itemSchema: () => undefined,
   takesObjects: false,
+  takesLists: false,
   allowsMore: false,
   others: undefined,
   patterns: [],
 };
-const anything: Reading = { ...nothing, isOpen: true, takesObjects: true, allowsMore: true };
+const anything: Reading = { ...nothing, isOpen: true, takesObjects: true, takesLists: true, allowsMore: true };
 /** Of a schema that is being read: one that leads back to itself adds nothing to itself. */
 const pending: Reading = { ...nothing, takesObjects: true };
 
@@ -118,13 +124,17 @@ export function createMemberReader(root: JsonObject): MemberReader {
     };
     const addBranches = (branches: readonly JsonValue[], isCondition: boolean): void => {
       let takesObjects = branches.length === 0 || isCondition;
+      let takesLists = takesObjects;
       for (const branch of branches) {
         if (stepsLeft <= 0) return members.open();
         const reading = read(branch);
         takesObjects ||= reading.takesObjects;
+        takesLists ||= reading.takesLists;
         if (reading.takesObjects) stepsLeft -= members.addBranch(reading);
+        if (reading.takesLists) members.addItems(reading);
       }
       if (!takesObjects) members.refuseObjects();
+      if (!takesLists) members.refuseLists();
     };
     addPart(schema, false);
     return members.toReading();
@@ -147,9 +157,11 @@ function readPlain(schema: JsonObject): Reading {
     names: () => (names ??= [...Object.keys(properties), ...required]),
     has: (name) => Object.hasOwn(properties, name) || required.has(name),
     isOpen: allowsMore || (namesNothing && others !== false),
+    hasPatterns: false,
     schemaOf: (name) => ownValue(properties, name) ?? (required.has(name) ? undefined : others),
     itemSchema: (index) => tuple[index] ?? furtherItems(schema),
     takesObjects: takesObjects(schema),
+    takesLists: takesLists(schema),
     allowsMore,
     others,
     patterns: [],
@@ -163,6 +175,7 @@ class ComposedMembers {
   readonly #items = new Schemas();
   readonly #patterns = new Set<string>();
   #takesObjects = true;
+  #takesLists = true;
   #declaresItself = false;
   #isClosed = false;
   #allowsMore = false;
@@ -171,6 +184,7 @@ class ComposedMembers {
   /** The keywords of a schema that holds in any case, or under a condition. Returns the number of names. */
   addPart(schema: JsonObject, isCondition: boolean): number {
     if (!isCondition && !takesObjects(schema)) this.#takesObjects = false;
+    if (!isCondition && !takesLists(schema)) this.#takesLists = false;
     const properties = ownValue(schema, 'properties');
     const names = isJsonObject(properties) ? Object.keys(properties) : [];
     const required = requiredNames(schema);
@@ -199,8 +213,12 @@ class ComposedMembers {
     this.#allowsMore ||= branch.allowsMore;
     this.#hasOpenBranch ||= branch.isOpen;
     this.#others.addBranch(branch.others);
-    this.#items.addBranch(branch.itemSchema(Infinity));
     return names.length;
+  }
+
+  /** One of several schemas of which a list may have any. Without a schema for its items, they may be anything. */
+  addItems(branch: Reading): void {
+    this.#items.addBranch(branch.itemSchema(Infinity) ?? true);
   }
 
   open(): void {
@@ -209,6 +227,10 @@ class ComposedMembers {
 
   refuseObjects(): void {
     this.#takesObjects = false;
+  }
+
+  refuseLists(): void {
+    this.#takesLists = false;
   }
 
   toReading(): Reading {
@@ -221,9 +243,11 @@ class ComposedMembers {
       names: () => names,
       has: (name) => this.#named.has(name) || mayMatch(name),
       isOpen: this.#allowsMore || (!this.#isClosed && (declaresNothing || isOpenBranch)),
+      hasPatterns: patterns.length > 0,
       schemaOf: (name) => (this.#named.get(name) ?? this.#others).schema,
       itemSchema: () => this.#items.schema,
       takesObjects: this.#takesObjects,
+      takesLists: this.#takesLists,
       allowsMore: this.#allowsMore,
       others: this.#others.schema,
       patterns,
@@ -273,6 +297,10 @@ function matcherOf(patterns: readonly string[]): (name: string) => boolean {
 
 function othersOf(schema: JsonObject): JsonValue | undefined {
   return ownValue(schema, 'additionalProperties') ?? ownValue(schema, 'unevaluatedProperties');
+}
+
+function takesLists({ type, enum: choices, const: fixed }: JsonObject): boolean {
+  return (type === undefined || [type].flat().includes('array')) && choices === undefined && fixed === undefined;
 }
 
 function takesObjects(schema: JsonObject): boolean {

@@ -146,26 +146,31 @@ function judge(ignored: readonly string[], { value, renamed, declared }: Judged,
   if (problems.length >= maxSentences || (onlyReads && repairs.length >= maxSentences && notices.length >= maxSentences)) return;
   const names = declared.names();
   const renamedTo = new Set(renamed.values());
-  const isWhole = names.every((name) => Object.hasOwn(value, name) || renamedTo.has(name));
+  const isWhole = !declared.hasPatterns && names.every((name) => Object.hasOwn(value, name) || renamedTo.has(name));
   const places = ignored.slice(0, maxSentences).map((name) => ({ name, place: placeOf(name, settling) }));
   if (isWhole || onlyReads) {
     for (const { place } of places) tell(repairs, `${place}: unknown argument left out`);
     if (notices.length >= maxSentences) return;
-    const known = names.length === 0 ? 'It takes none.' : `Known: ${listed(names)}.`;
+    const known = names.length === 0 && !declared.hasPatterns ? 'It takes none.' : `Known: ${knownNames(declared)}.`;
     tell(notices, `Ignored because unknown: ${listed(places.map(({ place }) => place))}. ${known}`);
     return;
   }
   for (const [index, { name, place }] of places.entries()) {
-    const hasNearest = names.length <= comparedNames || index < comparedOfMany;
+    const hasNearest = names.length > 0 && (names.length <= comparedNames || index < comparedOfMany);
     const nearest = hasNearest ? `, the nearest is '${shown(nearestWord(name, names).word)}'` : '';
     tell(problems, `${place}: is not an argument of this function${nearest}`);
   }
   const within = settling.path.length === 0 ? '' : ` in '${written(settling.path)}'`;
-  problems.push(`known arguments${within}: ${listed(names)}`);
+  problems.push(`known arguments${within}: ${knownNames(declared)}`);
 }
 
 function tell(sentences: string[], sentence: string): void {
   if (sentences.length < maxSentences) sentences.push(sentence);
+}
+
+function knownNames(declared: DeclaredMembers): string {
+  const names = declared.names();
+  return names.length === 0 ? 'those that match its patterns' : listed(names);
 }
 
 function listed(names: readonly string[]): string {

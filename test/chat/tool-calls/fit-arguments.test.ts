@@ -50,6 +50,11 @@ describe('an unknown argument', () => {
     expect(writing(args, schema).problems).toHaveLength(2);
   });
 
+  it('is none in the items of a list that may be any list', () => {
+    const schema = object({ all: { anyOf: [list(filter), { type: 'array' }, { type: 'null' }] } });
+    expect(writing({ all: [{ zz: 1 }] }, schema)).toMatchObject({ args: { all: [{ zz: 1 }] }, problems: [] });
+  });
+
   it('counts null as given where it is a value', () => {
     const schema = object({ before: text, author: { type: ['string', 'null'] } });
     expect(writing({ before: '1', author: null, zz: 1 }, schema)).toMatchObject({ args: { before: '1', author: null }, problems: [] });
@@ -68,6 +73,10 @@ describe('an unknown argument', () => {
       'filter.zz',
     ],
     ['in an object or null', object({ filter: { anyOf: [filter, { type: 'null' }] } }), { filter: { zz: 1 } }, 'filter.zz'],
+    ['in a list or null', object({ all: { anyOf: [list(filter), { type: 'null' }] } }), { all: [{ zz: 1 }] }, 'all[0].zz'],
+    ['in a list or one object', object({ all: { oneOf: [list(filter), filter] } }), { all: [{ zz: 1 }] }, 'all[0].zz'],
+    ['beside a pattern alone', { type: 'object', patternProperties: { '^x-': text } }, { zz: 1 }, 'zz'],
+    ['beside a pattern and all names', object({ a: text }, { patternProperties: { '^x-': text } }), { a: 'a', zz: 1 }, 'zz'],
     ['in a value of a map', object({ all: { type: 'object', additionalProperties: filter } }), { all: { a: { zz: 1 } } }, 'all.a.zz'],
     ...['^x-', '^x-[a-z]+$', '^x-ab?$'].map((pattern): [string, JsonObject, JsonObject, string] => [
       `beside a pattern that it does not match: ${pattern}`,
