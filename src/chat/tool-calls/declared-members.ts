@@ -16,7 +16,8 @@ export interface DeclaredMembers {
   itemSchema(index: number): JsonValue | undefined;
 }
 
-export type MemberReader = (schema: JsonValue | undefined) => DeclaredMembers;
+/** What the schema declares of `value`: where that says of which kind it is, only the members of its kind. */
+export type MemberReader = (schema: JsonValue | undefined, value?: JsonValue) => DeclaredMembers;
 
 /** Schemas and names that are read for one call; each takes below a microsecond. Beyond them, and below this depth, every object is open. */
 const maxSteps = 20_000;
@@ -140,7 +141,90 @@ export function createMemberReader(root: JsonObject): MemberReader {
     return members.toReading();
   };
 
-  return read;
+  const kindsBySchema = new Map<JsonObject, Kinds | undefined>();
+
+  const kindsOf = (schema: JsonObject): Kinds | undefined => {
+    if (!kindsBySchema.has(schema)) kindsBySchema.set(schema, findKinds(schema));
+    return kindsBySchema.get(schema);
+  };
+
+  /** Of a choice among objects that one text tells apart. */
+  const findKinds = (schema: JsonObject): Kinds | undefined => {
+    if (Object.hasOwn(schema, 'anyOf') && Object.hasOwn(schema, 'oneOf')) return undefined;
+    const branches = [...listOf(schema, 'anyOf'), ...listOf(schema, 'oneOf')].filter((branch) => read(branch).takesObjects);
+    stepsLeft -= branches.length;
+    const kinds = branches.map(targetOf).filter(isJsonObject);
+    const [first] = kinds;
+    if (first === undefined || kinds.length < branches.length || stepsLeft <= 0) return undefined;
+    if (kinds.length === 1) return { only: first };
+    for (const name of Object.keys(propertiesOf(first)).slice(0, maxMarks)) {
+      stepsLeft -= kinds.length;
+      const marks = kinds.map((kind) => marksOf(kind, name));
+      const byMark = new Map(kinds.flatMap((kind, index) => (marks[index] ?? []).map((mark) => [mark, kind])));
+      const count = marks.reduce((sum, { length }) => sum + length, 0);
+      if (byMark.size === count && marks.every(({ length }) => length > 0)) return { name, byMark };
+    }
+    return undefined;
+  };
+
+  const schemasOfKinds = new Map<JsonObject, Map<JsonObject, JsonObject>>();
+
+  /** The choice with one kind in its place. Made once, because what is read of it is remembered. */
+  const schemaOfKind = (schema: JsonObject, kind: JsonObject): JsonObject => {
+    const known = schemasOfKinds.get(schema) ?? new Map<JsonObject, JsonObject>();
+    schemasOfKinds.set(schema, known);
+    const before = known.get(kind);
+    if (before !== undefined) return before;
+    const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema;
+    const others = listOf(rest, 'allOf');
+    stepsLeft -= Object.keys(rest).length + others.length;
+    const made = Object.keys(rest).length === 0 ? kind : { ...rest, allOf: [...others, kind] };
+    known.set(kind, made);
+    return made;
+  };
+
+  const marksOf = (kind: JsonObject, name: string): string[] => {
+    const property = targetOf(ownValue(propertiesOf(kind), name));
+    if (!isJsonObject(property)) return [];
+    const marks = [ownValue(property, 'const') ?? ownValue(property, 'enum') ?? []].flat();
+    return marks.every((mark) => typeof mark === 'string') ? marks : [];
+  };
+
+  const kindOf = (schema: JsonObject, value: JsonObject): JsonObject | undefined => {
+    if (stepsLeft <= 0) return undefined;
+    const kinds = kindsOf(schema);
+    const mark = kinds?.name === undefined ? undefined : ownValue(value, kinds.name);
+    return typeof mark === 'string' ? kinds?.byMark?.get(mark) : kinds?.only;
+  };
+
+  return (stated, value) => {
+    let schema = targetOf(stated);
+    for (let level = 0; level < maxHops && isJsonObject(value) && isJsonObject(schema) && isChoice(schema); level += 1) {
+      const kind = kindOf(schema, value);
+      if (kind === undefined) break;
+      schema = schemaOfKind(schema, kind);
+    }
+    return read(schema);
+  };
+}
+
+/** The kinds of objects that a schema offers, by the text of the member `name`, or the only one. */
+interface Kinds {
+  name?: string;
+  byMark?: ReadonlyMap<string, JsonObject>;
+  only?: JsonObject;
+}
+
+/** The members of a kind that are looked at for what tells it apart. */
+const maxMarks = 8;
+
+function isChoice(schema: JsonObject): boolean {
+  return Object.hasOwn(schema, 'anyOf') || Object.hasOwn(schema, 'oneOf');
+}
+
+function propertiesOf(schema: JsonObject): JsonObject {
+  const properties = ownValue(schema, 'properties');
+  return isJsonObject(properties) ? properties : {};
 }
 
 /** Most schemas are like this, so nothing is copied. */

@@ -42,7 +42,7 @@ export function settleUnknownArguments(
   { read, onlyReads }: { read: MemberReader; onlyReads: boolean },
 ): SettledArguments {
   const settling: Settling = { hasRenamed: false, repairs: [], notices: [], problems: [], read, onlyReads, path: [] };
-  const settled = settleObject(args, read(schema), settling);
+  const settled = settleObject(args, read(schema, args), settling);
   const { hasRenamed, repairs, notices, problems } = settling;
   return { args: settled, hasRenamed, repairs, notices, problems };
 }
@@ -50,7 +50,7 @@ export function settleUnknownArguments(
 /** Whether there is any unknown member, at any depth. Most calls have none. */
 export function hasUnknownArguments(value: JsonValue | undefined, schema: JsonValue | undefined, read: MemberReader): boolean {
   if (!isContainer(value)) return false;
-  const declared = read(schema);
+  const declared = read(schema, value);
   if (Array.isArray(value)) return value.some((item, index) => hasUnknownArguments(item, declared.itemSchema(index), read));
   return Object.keys(value).some(
     (name) => (!declared.isOpen && !declared.has(name)) || hasUnknownArguments(value[name], declared.schemaOf(name), read),
@@ -59,7 +59,7 @@ export function hasUnknownArguments(value: JsonValue | undefined, schema: JsonVa
 
 function settleValue(value: JsonValue, schema: JsonValue | undefined, settling: Settling): JsonValue {
   if (!isContainer(value)) return value;
-  const declared = settling.read(schema);
+  const declared = settling.read(schema, value);
   if (!Array.isArray(value)) return settleObject(value, declared, settling);
   return value.map((item, index) => settleMember(item, { step: index, schema: declared.itemSchema(index) }, settling));
 }

@@ -9,6 +9,8 @@ const object = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({
 const list = (items: JsonValue): JsonObject => ({ type: 'array', items });
 const filter = object({ before: text, author: text });
 
+const kinds = [object({ kind: { const: 'all' }, force: text }), object({ kind: { const: 'some' }, before: text, author: text })];
+
 const writing = (args: JsonObject, schema: JsonObject): FittedArguments =>
   fitArguments(args, schema, { onlyReads: false, takesNothing: false });
 const reading = (args: JsonObject, schema: JsonObject): FittedArguments =>
@@ -48,6 +50,23 @@ describe('an unknown argument', () => {
     ['null for "left out" is not given', filter, { before: '1', author: null, zz: 1 }],
   ])('counts only what the model gave: %s', (_, schema, args) => {
     expect(writing(args, schema).problems).toHaveLength(2);
+  });
+
+  it.each<[string, JsonObject]>([
+    ['one of several', { anyOf: kinds }],
+    ['one of several or null', { anyOf: [{ oneOf: kinds }, { type: 'null' }] }],
+    ['one of several beside members of all', object({ kind: text }, { oneOf: kinds })],
+    ['one of several by reference', { oneOf: kinds.map((_, index) => ({ $ref: `#/$defs/${index}` })) }],
+  ])('is a member of another kind than the object says it is: %s', (_, target) => {
+    const schema = object({ target }, { $defs: { 0: kinds[0], 1: kinds[1] } });
+    const other = { target: { kind: 'all', before: '2020' } };
+    expect(writing(other, schema).problems[0]).toContain('target.before: is not an argument');
+    const own = { target: { kind: 'some', before: '2020', author: 'a' } };
+    expect(writing(own, schema)).toMatchObject({ args: own, problems: [] });
+    expect(writing({ target: { Kind: 'some', Before: '2020' } }, schema)).toMatchObject({
+      args: { target: { kind: 'some', before: '2020' } },
+      problems: [],
+    });
   });
 
   it('is none in the items of a list that may be any list', () => {
