@@ -125,6 +125,7 @@ test.each([
   ['', "\nI can't do that on my own, so I use the function.", true],
   ['', "\nI can't do this without calling the function.", true],
   ['', '\nThe other functions should not be called.', true],
+  ['', '\nIf you want me to do anything else, let me know.', true],
   ['', '\nNo function calls are needed after this.', true],
   ['', '\nThis will undo the previous change.', true],
   ['', '\nDie Funktion ignoriert Großbuchstaben.', true],
