@@ -351,6 +351,8 @@ export const limits = {
   mcpNotificationsPerSecond: 100,
   /** Consecutive dropped notifications until the connection is closed. */
   mcpDroppedNotifications: 20_000,
+  /** Requests of a server, such as pings, whose answers it has not taken; then the connection is closed. All together are as long as one message. */
+  mcpOpenQuestions: 1_000,
   /** Tools of one MCP server; the largest known ones have a few hundred. */
   mcpTools: 1_000,
   /** Pinned definitions of one server, including those of removed tools. */

@@ -16,6 +16,7 @@ import { createAnswerWatch, createMalformedToolFilter, withoutMalformedContents 
 import type { MalformedTool } from './incoming-messages.ts';
 import type { McpPeer } from './mcp-peer.ts';
 import { createNotificationBudgets } from './notification-budgets.ts';
+import { boundOpenQuestions } from './open-questions.ts';
 import { MarkedNumbers } from './transports/marked-numbers.ts';
 import { recordMessages } from './transports/record-messages.ts';
 
@@ -122,13 +123,15 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
   async function connectBy(kind: TransportKind): Promise<Client> {
     const client = createClient(kind.isLegacy);
     const transport = kind.createTransport();
+    const onFlood = (): void => void transport.close().catch(() => undefined);
+    boundOpenQuestions(transport, { isAnswered: () => client.getProtocolEra() !== 'modern', onFlood });
     await client.connect(transport, { timeout: kind.connectTimeoutMs, signal: closing.signal });
     const receive = transport.onmessage;
     const observe = transport instanceof StreamableHTTPClientTransport ? undefined : recordMessages(transport, { peer, scopes });
     const mayPass = createNotificationBudgets(transport, {
       scopes,
       onDropped: options.onNotificationsDropped,
-      onFlood: () => void transport.close().catch(() => undefined),
+      onFlood,
     });
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- nor is its transport
     transport.onmessage = (received, extra) => {
