@@ -10,6 +10,7 @@ import { createToolsetOpener } from './open-toolset.ts';
 import type { ToolsetVersion } from './open-toolset.ts';
 import { readFolder } from './read-folder.ts';
 import type { FolderModule } from './read-folder.ts';
+import { messageOfThrown } from './user-code.ts';
 
 /** A log entry for the operator. */
 export interface FolderMessage {
@@ -86,7 +87,7 @@ export function createFunctionFolder({ folder, toolsets: settings, log, load }: 
         if (problem === undefined && loaded !== undefined)
           log({ level: 'info', message: `${path} is loaded`, functions: namesOf(loaded.offer) });
     } catch (error) {
-      report('error', `tools_dir: ${folder} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+      report('error', `tools_dir: ${folder} cannot be read: ${messageOfThrown(error)}`);
     }
     logged = problems;
   }
@@ -168,7 +169,7 @@ export function createFunctionFolder({ folder, toolsets: settings, log, load }: 
 type Report = (level: 'warn' | 'error', message: string) => void;
 
 function toolsetFault(id: string, method: 'setup' | 'close', error: unknown): string {
-  return `the toolset "${id}": ${method} failed: ${error instanceof Error ? error.message : String(error)}`;
+  return `the toolset "${id}": ${method} failed: ${messageOfThrown(error)}`;
 }
 
 function namesOf({ functions, toolsets }: NonNullable<FolderModule['loaded']>['offer']): string[] {

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { limits } from '../../../core/limits.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { ownModule } from './own-modules.ts';
-import { asUserCode, loadParameter } from './user-code.ts';
+import { asUserCode, loadParameter, messageOfThrown } from './user-code.ts';
 
 /** Imports a module by its URL. Tests replace it, because the test runner has its own loader. */
 export type ImportModule = (url: string) => Promise<unknown>;
@@ -47,7 +47,7 @@ export async function loadModule(
 
 /** Node.js puts the position of a syntax error into the stack for TypeScript; for JavaScript it only knows the file. */
 function describeLoadError(error: unknown, path: string): string {
-  if (!(error instanceof Error)) return `${path}: ${String(error)}`;
+  if (!(error instanceof Error)) return `${path}: ${messageOfThrown(error)}`;
   const message = (error.message.split('\n')[0] ?? '').replaceAll(/\?toolwharf-load=\d+/g, '');
   const { url, line } = (error instanceof SyntaxError && /^(?<url>file:\/\/[^\n]*?):(?<line>\d+)\n/.exec(error.stack ?? '')?.groups) || {};
   if (url === undefined) return `${path}: ${message}`;

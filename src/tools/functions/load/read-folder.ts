@@ -6,6 +6,7 @@ import { isFunctionTool, isToolset } from '../define/function-definition.ts';
 import type { FunctionTool, Toolset } from '../define/function-definition.ts';
 import { loadModule, SlowModuleError } from './load-module.ts';
 import type { ImportModule, LoadedModule } from './load-module.ts';
+import { messageOfThrown } from './user-code.ts';
 
 /** The functions and toolsets that a module in `tools_dir` exports. */
 export interface ModuleOffer {
@@ -90,7 +91,7 @@ async function loadEntry(unchanged: Unchanged, options: { folder: string; load?:
     const stamps = new Map([...(await stampsOf([...module.sources.keys()])), ...unchanged.stamps]);
     return { path, loaded: { module, offer: readExports(module.exports) }, problem: undefined, isSlow: false, stamps };
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = messageOfThrown(error);
     const isSlow = error instanceof Error && error.cause instanceof SlowModuleError;
     return { ...unchanged, problem: problem.startsWith(path) ? problem : `${path}: ${problem}`, isSlow };
   }

@@ -42,3 +42,12 @@ function stackOf(error: unknown): string {
     return '';
   }
 }
+
+/** What a module threw, which may be anything, in words. */
+export function messageOfThrown(error: unknown): string {
+  try {
+    return error instanceof Error ? error.message : String(error);
+  } catch {
+    return 'it threw something that cannot be written as text';
+  }
+}

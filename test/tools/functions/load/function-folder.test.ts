@@ -102,6 +102,7 @@ test.each([
     /^\/a\.js: it exports nothing made by defineTool or defineToolset; let the name of a file that is only imported by others begin with _$/,
   ],
   ['defines what cannot work', functionModule('no name'), /^\/a\.js: defineTool "no name": name must consist of/],
+  ['throws what has no text', 'throw Object.create(null);', /^\/a\.js: it threw something that cannot be written as text$/],
   ['imports what is not there', `import './gone.js';`, /^\/a\.js: Cannot find module/],
 ])('a module that %s costs itself alone', async (_, source, expected) => {
   await using opened = openFolder({ 'a.js': source, 'b.js': functionModule('g') });
