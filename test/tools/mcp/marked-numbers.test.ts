@@ -62,3 +62,9 @@ test('only numbers in the syntax of JSON are marked, and come back from a mark',
   const forged = marked.replace('12345678901234567890', '1.1.1');
   expect(JSON.stringify(numbers.unmark({ default: forged, real: marked }))).toBe(`{"default":"${forged}","real":12345678901234567890}`);
 });
+
+test('the address of an endpoint stays as it is, although its id looks like a long number', async () => {
+  const text = 'event: endpoint\ndata: /message?sessionId=7d1e4567-12345678901234567890-4e999\n\n';
+  const pieces = await Array.fromAsync(new MarkedNumbers().pass(inPieces(text, 9), { framing: 'events' }));
+  expect(Buffer.concat(pieces).toString()).toBe(text);
+});

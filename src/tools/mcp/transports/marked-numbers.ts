@@ -12,7 +12,8 @@ const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 /** As much as Node reads from a socket at once, in sixteen of its turns. */
 const bytesPerTurn = 1024 * 1024;
-const numbers = /-?\d[\d.]*(?:[eE][+-]?\d+)?/g;
+/** As JSON delimits them: an event stream may also have addresses, whose ids may look like numbers (`4e567`). */
+const numbers = /(?<=^|[\s:,[])-?\d[\d.]*(?:[eE][+-]?\d+)?(?=[\s,\]}]|$)/g;
 /** Fields whose numbers keep their digits; those of the protocol itself, such as progress, are JavaScript numbers. */
 const exactFields: ReadonlySet<string> = new Set(['structuredContent', 'inputSchema', 'outputSchema']);
 
