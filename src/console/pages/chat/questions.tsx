@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Ask } from '../../api/session.ts';
 import { useAnswer } from '../../api/use-answer.ts';
 import { Button } from '../../parts/button.tsx';
@@ -14,7 +14,8 @@ import { focusQuestion } from './composer.tsx';
 /** What the gateway wants to know before a call goes on. */
 export function Questions({ asks }: { asks: readonly Ask[] }): JSX.Element {
   const before = useRef(0);
-  useEffect(() => {
+  // Before the browser goes on: what is typed at once must not be lost.
+  useLayoutEffect(() => {
     if (asks.length < before.current && document.activeElement === document.body) focusQuestion();
     before.current = asks.length;
   }, [asks.length]);
