@@ -7,7 +7,7 @@ import { note, warning } from './finding.ts';
 /** More of them say little that is new. */
 const shownLessons = 20;
 
-/** What the gateway asks of models otherwise for now, because their backends have refused it. */
+/** The changes that the gateway currently makes to requests, because backends have refused them without. */
 export function examineLessons(memory: LessonMemory | undefined): Finding[] {
   const lessons = memory?.remembered() ?? [];
   const rest = lessons.length - shownLessons;

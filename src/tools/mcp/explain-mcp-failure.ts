@@ -2,6 +2,7 @@ import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from '@modelconte
 import { OutboundError } from '../../core/errors.ts';
 import { describeSchemaIssue } from '../../shared/describe-schema-issue.ts';
 import type { SchemaIssue } from '../../shared/describe-schema-issue.ts';
+import { unmadeConnections } from '../servers/unmade-connections.ts';
 import { withoutExcerpt } from '../../shared/without-excerpt.ts';
 
 /**
@@ -21,19 +22,7 @@ export interface McpFailure {
 }
 
 /** Error codes of a connection or pipe over which nothing was delivered. */
-const withoutConnection = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'ENODATA',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'EPIPE',
-  'ENOENT',
-  'EACCES',
-  'EMFILE',
-  'ENFILE',
-]);
+const undelivered: ReadonlySet<string> = new Set([...unmadeConnections, 'EPIPE', 'ENOENT', 'EACCES']);
 /** What web servers say to a POST that they have no place for. */
 const otherStatuses: ReadonlySet<number> = new Set([400, 404, 405, 406, 410, 415, 422, 501]);
 /** How many nested causes are examined. */
@@ -112,7 +101,7 @@ function explainChain(error: unknown, chain: readonly (Error & { code?: unknown 
   if (outbound?.failure === 'denied') return { kind: 'denied', message: outbound.message };
   if (outbound?.failure === 'redirected' || outbound?.failure === 'invalid_request') return { kind: 'refused', message: outbound.message };
   const message = outbound?.message ?? withoutExcerpt(chain.map((entry) => entry.message).find((text) => text !== '') ?? String(error));
-  if (chain.some(({ code }) => typeof code === 'string' && withoutConnection.has(code))) return { kind: 'never-sent', message };
+  if (chain.some(({ code }) => typeof code === 'string' && undelivered.has(code))) return { kind: 'never-sent', message };
   if (outbound !== undefined) return { kind: outbound.failure === 'timeout' ? 'timeout' : 'maybe-sent', message };
   const unavailable = chain.find((entry) => entry instanceof ServerUnavailable);
   if (unavailable !== undefined) return { kind: 'never-sent', message, status: unavailable.status };

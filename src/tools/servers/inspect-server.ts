@@ -44,7 +44,7 @@ export function createServerInspector({ servers, send, mcp, gatewayId, lessons, 
     return withNextTry(report, record);
   }
 
-  /** Functions that chats offer otherwise for now, or not at all. */
+  /** Functions that chats currently offer simplified, or not at all. */
   function refusalsOf({ id }: ToolServerRecord): string[] {
     const about = lessons?.remembered().filter((lesson) => lesson.servers?.includes(id) === true) ?? [];
     return about.slice(0, shownRefusals).map((lesson) => `${describeLesson(lesson)} Refresh this server to offer it unchanged again.`);

@@ -13,21 +13,10 @@ import { isPublicHeader, sessionSecrets } from '../../servers/secrets-to-mask.ts
 import { laterLimit } from '../../../shared/timer-limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { isSafeMethod } from '../../servers/server-rules.ts';
+import { unmadeConnections } from '../../servers/unmade-connections.ts';
 import { addressOfCall, ArgumentError, buildRequest } from './build-request.ts';
 import { takesNothing, type CredentialSet, type Operation } from '../operation.ts';
 import { readResponse } from './read-response.ts';
-
-/** Codes of a connection that was never made. */
-const withoutConnection = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'ENODATA',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'EMFILE',
-  'ENFILE',
-]);
 
 /** Codes of a connection that was closed without a response. */
 const brokenOff = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED', 'UND_ERR_SOCKET']);
@@ -207,7 +196,7 @@ function codeOf({ cause }: OutboundError): string {
 
 /** Without a connection nothing was sent; with one the outcome is not known. */
 function stateAfter(error: OutboundError): CallState {
-  return withoutConnection.has(codeOf(error)) ? 'not_started' : 'outcome_unknown';
+  return unmadeConnections.has(codeOf(error)) ? 'not_started' : 'outcome_unknown';
 }
 
 type ErrorCode = Extract<ToolOutcome, { type: 'error' }>['code'];
