@@ -11,11 +11,10 @@ process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('node_modules/.cache
 
 /**
  * `unit` runs before every commit. `gateway` asks whole gateways over HTTP, of which it starts two thousand. `slow` is what starts processes or threads
- * by the dozen, moves megabytes, waits for real time limits, or goes through thousands of inputs: such a file lies beside the others of its subject as
- * `….slow.test.ts`, or in `test/slow` where its subject is the whole program.
+ * by the dozen, moves megabytes, waits for real time limits, or goes through thousands of inputs: such a file is called `….slow.test.ts`.
  */
-const slow = ['test/slow/**/*.test.ts', 'test/**/*.slow.test.ts'];
-const gateway = ['test/{client,http,people,public-surface,requirements}/**/*.test.ts'];
+const slow = ['test/**/*.slow.test.ts'];
+const gateway = ['test/{gateway,http,public-surface}/**/*.test.ts'];
 
 /** Gateways that live for milliseconds, by the thousand: with V8's own size a fifth of their time goes to collecting young objects. */
 const execArgv = ['--max-semi-space-size=32'];
@@ -24,9 +23,12 @@ const execArgv = ['--max-semi-space-size=32'];
 const inChromium = ['test/console/**/*.slow.test.ts'];
 
 /** What is true of the bundle alone, and what starts the program many times to see what it says: from the bundle that takes half as long. */
-const bundle = ['test/packaging/bundle.slow.test.ts', 'test/slow/{first-key,start-storage}.test.ts'];
+const bundle = ['test/packaging/bundle.slow.test.ts', 'test/gateway/program/{first-key,start-storage}.slow.test.ts'];
 /** Tests that start the program run on its bundle too: those whose subjects are loaded by their names, on demand, or in threads. */
-const onBundle = ['docs-commands', 'lost-log', 'one-process', 'own-functions', 'readme'].map((name) => `test/slow/${name}.test.ts`);
+const onBundle = [
+  'test/gateway/program/{lost-log,one-process,own-functions}.slow.test.ts',
+  'test/docs/{docs-commands,readme}.slow.test.ts',
+];
 
 export default defineConfig({
   test: {

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { findViolations } from './_support/find-violations.ts';
 import { importsOf } from './_support/read-source.ts';
 import type { SourceFile } from './_support/read-source.ts';
@@ -18,11 +18,11 @@ function readProject(): SourceFile[] {
 describe('the architecture', () => {
   const files = readProject();
 
-  test('has files to check', () => {
+  it('has files to check', () => {
     expect(files.filter((file) => file.path.endsWith('.ts')).length).toBeGreaterThanOrEqual(20);
   });
 
-  test('keeps its layers, the homes of packages, names and versions', () => {
+  it('keeps its layers, the homes of packages, names and versions', () => {
     expect(findViolations(files)).toEqual([]);
   });
 });
@@ -75,7 +75,7 @@ function violationsWith(changes: Record<string, string | null>): string[] {
 const manyLines = (count: number): string => 'const a = 1;\n'.repeat(count);
 
 describe('the check of the architecture', () => {
-  test('has nothing to say against a project in order', () => {
+  it('has nothing to say against a project in order', () => {
     expect(violationsWith({})).toEqual([]);
   });
 
@@ -113,11 +113,11 @@ describe('the check of the architecture', () => {
     ['src/chat/a.ts', `const ws = require('ws');`, 'src/chat/a.ts: ws is not among the dependencies'],
     ['src/app/build-app.ts', `import { rolldown } from 'rolldown';`, 'src/app/build-app.ts: rolldown is not among the dependencies'],
   ];
-  test.each(importCases)('objects when %s says %j', (path, source, violation) => {
+  it.each(importCases)('objects when %s says %j', (path, source, violation) => {
     expect(violationsWith({ [path]: source })).toContain(violation);
   });
 
-  test('objects to every package with a home when it is used from another layer', () => {
+  it('objects to every package with a home when it is used from another layer', () => {
     const names = [
       '@fastify/cors',
       'pino',
@@ -207,17 +207,17 @@ describe('the check of the architecture', () => {
       'package-lock.json: ws is not installed, its safe version guards nothing',
     ],
   ];
-  test.each(otherCases)('objects to %s', (_rule, changes, violation) => {
+  it.each(otherCases)('objects to %s', (_rule, changes, violation) => {
     expect(violationsWith(changes)).toContain(violation);
   });
 
-  test('does not take the words of a name apart', () => {
+  it('does not take the words of a name apart', () => {
     expect(violationsWith({ 'src/chat/commonmark.ts': '', 'src/chat/serviceable.ts': '' })).toEqual([]);
   });
 });
 
 describe('reading imports', () => {
-  test('leaves out comments and strings, and tells types from values', () => {
+  it('leaves out comments and strings, and tells types from values', () => {
     const source = [
       `/**\n * import a from 'in-a-comment';\n */`,
       `// import b from 'in-a-line';`,

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { skipWithout } from './_support/missing.ts';
 
 const folder = fileURLToPath(new URL('.', import.meta.url));
@@ -11,23 +11,23 @@ afterEach(() => vi.unstubAllEnvs());
 describe('a test that needs what a machine lacks', () => {
   const skip = vi.fn<() => never>();
 
-  test('is skipped, and says why', () => {
+  it('is skipped, and says why', () => {
     vi.stubEnv('REQUIRE_ALL', undefined);
     skipWithout('THING names nothing', { skip });
     expect(skip.mock.calls).toEqual([['THING names nothing']]);
   });
 
-  test('fails where nothing may be skipped', () => {
+  it('fails where nothing may be skipped', () => {
     vi.stubEnv('REQUIRE_ALL', '1');
     expect(() => skipWithout('THING names nothing', { skip })).toThrow('THING names nothing');
   });
 
-  test('runs where it is there', () => {
+  it('runs where it is there', () => {
     vi.stubEnv('REQUIRE_ALL', '1');
     expect(() => skipWithout(undefined, { skip })).not.toThrow();
   });
 
-  test('is never skipped in another way, unless it is about another system or user', () => {
+  it('is never skipped in another way, unless it is about another system or user', () => {
     const files = globSync('**/*.test.ts', { cwd: folder }).filter(
       (name) => !/^(?:missing|requirements\/requirements)\.test\.ts$/.test(name),
     );

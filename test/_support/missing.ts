@@ -1,4 +1,4 @@
-import { describe, test } from 'vitest';
+import { describe, it } from 'vitest';
 import type { TestContext } from 'vitest';
 
 /**
@@ -14,7 +14,7 @@ export function skipWithout(missing: string | undefined, context: Pick<TestConte
 /** Tests that all need the same. Where it is missing, a single test stands in their place, whose title says why. */
 export function describeUnless(missing: string | undefined, title: string, tests: () => void): void {
   if (missing === undefined) describe(title, tests);
-  else test(`${title} (skipped: ${missing})`, (context) => skipWithout(missing, context));
+  else it(`${title} (skipped: ${missing})`, (context) => skipWithout(missing, context));
 }
 
 /** What is missing where an environment variable names no data of other people. */

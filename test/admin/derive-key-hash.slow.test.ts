@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { LightMyRequestResponse } from 'fastify';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
@@ -49,7 +49,7 @@ async function openOffice(environment: NodeJS.ProcessEnv = { TOOLWHARF_ADMIN_KEY
 const chat = { model: 'small', messages: [{ role: 'user', content: 'hi' }] };
 
 describe('a new key', () => {
-  test('is shown once, and never its hash', async () => {
+  it('is shown once, and never its hash', async () => {
     const { send, app } = await openOffice();
     const fields = {
       name: ' laptop ',
@@ -80,7 +80,7 @@ describe('a new key', () => {
     expect(app.logLines.join('')).not.toContain(String(key));
   });
 
-  test.each<[string, JsonObject, string | null]>([
+  it.each<[string, JsonObject, string | null]>([
     ['no name', { role: 'user' }, 'name'],
     ['an empty name', { name: ' ', role: 'user' }, 'name'],
     ['no role', { name: 'a' }, 'role'],
@@ -102,7 +102,7 @@ describe('a new key', () => {
     expect(answer.json()).toMatchObject({ error: { code: 'invalid_request', param } });
   });
 
-  test.each([
+  it.each([
     ['seconds', start / 1_000 + 60],
     ['a date with a zone', '2030-01-01T01:01:00+01:00'],
   ])('ends at its time, given as %s', async (_form, expires) => {
@@ -116,7 +116,7 @@ describe('a new key', () => {
 });
 
 describe('the first key', () => {
-  test("has to be an administrator's, and ends the open door and its sockets", async () => {
+  it("has to be an administrator's, and ends the open door and its sockets", async () => {
     const { send, make, app } = await openOffice({});
     const browser = await connectFakeBrowser({ url: await listen(app) });
     const refused = await send('POST', '/api/keys', { name: 'a', role: 'user' });
@@ -131,12 +131,12 @@ describe('the first key', () => {
     await make({ role: 'user' }, key);
   });
 
-  test("may be a user's beside the fixed administrator key", async () => {
+  it("may be a user's beside the fixed administrator key", async () => {
     const { make } = await openOffice();
     await make({ role: 'user' });
   });
 
-  test('is made once where nobody could come in', async () => {
+  it('is made once where nobody could come in', async () => {
     const { app, send } = await openOffice({ HOST: '0.0.0.0' });
     expect((await send('GET', '/api/keys')).statusCode).toBe(401);
     const key = await app.createFirstKey();
@@ -155,7 +155,7 @@ describe('the last administrator key', () => {
     ['expired', 'PATCH', { expires_at: start / 1_000 - 1 }],
   ];
 
-  test.each(changes)('cannot be %s while others exist, and can once there is another', async (_what, method, body) => {
+  it.each(changes)('cannot be %s while others exist, and can once there is another', async (_what, method, body) => {
     const { make, send } = await openOffice({});
     const first = await make({ role: 'admin' });
     await make({ role: 'user' }, first.key);
@@ -167,14 +167,14 @@ describe('the last administrator key', () => {
     expect((await send('GET', '/api/keys', undefined, second.key)).statusCode).toBe(200);
   });
 
-  test.each(changes)('can be %s beside the fixed one', async (_what, method, body) => {
+  it.each(changes)('can be %s beside the fixed one', async (_what, method, body) => {
     const { make, send } = await openOffice();
     const { id } = await make({ role: 'admin' });
     await make({ role: 'user' });
     expect((await send(method, `/api/keys/${id}`, body)).statusCode).toBe(200);
   });
 
-  test('can be deleted when it is the last key of all, and cannot be demoted', async () => {
+  it('can be deleted when it is the last key of all, and cannot be demoted', async () => {
     const { make, send, app } = await openOffice({});
     const { id, key } = await make({ role: 'admin' });
     expect((await send('PATCH', `/api/keys/${id}`, { role: 'user' }, key)).statusCode).toBe(409);
@@ -182,7 +182,7 @@ describe('the last administrator key', () => {
     expect(await app.isOpen()).toBe(true);
   });
 
-  test('does not count when it has expired', async () => {
+  it('does not count when it has expired', async () => {
     const { make, send, clock } = await openOffice({});
     const lasting = await make({ role: 'admin' });
     await make({ role: 'admin', expires_at: start / 1_000 + 1 }, lasting.key);
@@ -190,7 +190,7 @@ describe('the last administrator key', () => {
     expect((await send('DELETE', `/api/keys/${lasting.id}`, undefined, lasting.key)).statusCode).toBe(409);
   });
 
-  test('stays when two administrators delete each other at the same moment', async () => {
+  it('stays when two administrators delete each other at the same moment', async () => {
     const { make, send } = await openOffice({});
     const one = await make({ role: 'admin' });
     const two = await make({ role: 'admin' }, one.key);
@@ -204,7 +204,7 @@ describe('the last administrator key', () => {
 });
 
 describe('a change', () => {
-  test('leaves what it does not name, and null takes a restriction away', async () => {
+  it('leaves what it does not name, and null takes a restriction away', async () => {
     const { make, send } = await openOffice();
     const { id, key } = await make({ role: 'user', models: ['small'], expires_at: '2031-01-01' });
     const renamed = await send('PATCH', `/api/keys/${id}`, { name: 'other' });
@@ -214,7 +214,7 @@ describe('a change', () => {
     expect((await send('GET', '/api/keys', undefined, key)).statusCode, 'at once').toBe(200);
   });
 
-  test.each([
+  it.each([
     ['PATCH', 'nobody', 404, 'not_found'],
     ['DELETE', 'nobody', 404, 'not_found'],
     ['PATCH', 'admin', 409, 'read_only'],
@@ -226,7 +226,7 @@ describe('a change', () => {
     expect(answer.json()).toMatchObject({ error: { code } });
   });
 
-  test.each<[string, JsonObject | undefined]>([
+  it.each<[string, JsonObject | undefined]>([
     ['deletion', undefined],
     ['demotion', { role: 'user' }],
     ['restriction', { models: ['small'] }],
@@ -243,7 +243,7 @@ describe('a change', () => {
     other.terminate();
   });
 
-  test('of the name alone closes no socket', async () => {
+  it('of the name alone closes no socket', async () => {
     const { make, send, app } = await openOffice({ TOOLWHARF_ADMIN_KEY: fixedKey, WS_PING_INTERVAL_MS: '10' });
     const { id, key } = await make({ role: 'user' });
     const browser = await connectFakeBrowser({ url: await listen(app), token: key });
@@ -253,7 +253,7 @@ describe('a change', () => {
     browser.terminate();
   });
 
-  test('that nobody announces, such as expiry, closes the socket with the next ping', async () => {
+  it('that nobody announces, such as expiry, closes the socket with the next ping', async () => {
     const { make, clock, app } = await openOffice({ TOOLWHARF_ADMIN_KEY: fixedKey, WS_PING_INTERVAL_MS: '20' });
     const { key } = await make({ role: 'user', expires_at: start / 1_000 + 60 });
     const browser = await connectFakeBrowser({ url: await listen(app), token: key });
@@ -261,7 +261,7 @@ describe('a change', () => {
     expect(await browser.closed).toMatchObject({ code: 4401 });
   });
 
-  test('that nobody announces, such as expiry, ends sockets, streams and calls at that moment', async () => {
+  it('that nobody announces, such as expiry, ends sockets, streams and calls at that moment', async () => {
     const { make, send, clock, app } = await openOffice({ TOOLWHARF_ADMIN_KEY: fixedKey, WS_PING_INTERVAL_MS: '600000' });
     const url = await listen(app);
     // The clock of the gateway stands still: it asks again and again until the key has ended.
@@ -282,7 +282,7 @@ describe('a change', () => {
     streams.terminate();
   });
 
-  test('of an expiry that is put off ends nothing at the earlier moment', async () => {
+  it('of an expiry that is put off ends nothing at the earlier moment', async () => {
     const looked = Promise.withResolvers<void>();
     const registry = memoryRegistry();
     let isWatching = false;
@@ -305,7 +305,7 @@ describe('a change', () => {
     browser.terminate();
   });
 
-  test('by expiry stops the chat whose body was still on its way', async () => {
+  it('by expiry stops the chat whose body was still on its way', async () => {
     const { make, clock, app } = await openOffice();
     const { key } = await make({ role: 'user', expires_at: new Date(start + 1_000).toISOString() });
     const body = JSON.stringify(chat);
@@ -322,7 +322,7 @@ describe('a change', () => {
     expect(response.statusCode).toBe(401);
   });
 
-  test('that another process makes in the store reaches a socket too', async () => {
+  it('that another process makes in the store reaches a socket too', async () => {
     const registry = memoryRegistry();
     const environment = { TOOLWHARF_ADMIN_KEY: fixedKey, WS_PING_INTERVAL_MS: '20' };
     const { make, clock, app } = await openOffice(environment, { registry });
@@ -333,7 +333,7 @@ describe('a change', () => {
     expect(await browser.closed).toMatchObject({ code: 4401 });
   });
 
-  test('that deletes a key cancels its runs and no others', async () => {
+  it('that deletes a key cancels its runs and no others', async () => {
     const { make, send, app } = await openOffice();
     const url = await listen(app);
     const [ours, theirs] = [await make({ role: 'user' }), await make({ role: 'user' })];
@@ -361,7 +361,7 @@ describe('a change', () => {
     await otherText;
   });
 
-  test('that deletes a key stops the chat whose body was still on its way', async () => {
+  it('that deletes a key stops the chat whose body was still on its way', async () => {
     const { make, send, app } = await openOffice();
     const { id, key } = await make({ role: 'user' });
     const body = JSON.stringify(chat);
@@ -379,7 +379,7 @@ describe('a change', () => {
 });
 
 describe('a key that is limited', () => {
-  test('to models sees and uses these alone', async () => {
+  it('to models sees and uses these alone', async () => {
     const { make, send } = await openOffice();
     const { key } = await make({ role: 'user', models: ['large'] });
     const listed = (await send('GET', '/v1/models', undefined, key)).json<{ data: { id: string }[] }>();
@@ -400,7 +400,7 @@ describe('a key that is limited', () => {
     expect((await send('GET', '/v1/models', undefined)).json<{ data: object[] }>().data).toHaveLength(2);
   });
 
-  test('to models is told so over the socket', async () => {
+  it('to models is told so over the socket', async () => {
     const { make, app } = await openOffice();
     const { key } = await make({ role: 'user', models: ['large'] });
     const browser = await connectFakeBrowser({ url: await listen(app), token: key });
@@ -409,7 +409,7 @@ describe('a key that is limited', () => {
     browser.terminate();
   });
 
-  test('to no tools at all lists none', async () => {
+  it('to no tools at all lists none', async () => {
     const { make, send } = await openOffice();
     const { key } = await make({ role: 'user', tools: [] });
     expect((await send('GET', '/api/tools', undefined, key)).json()).toEqual({ data: [], next: null });
@@ -417,7 +417,7 @@ describe('a key that is limited', () => {
 });
 
 describe('a store that fails', () => {
-  test('lets the fixed key in, and tells every other one to wait', async () => {
+  it('lets the fixed key in, and tells every other one to wait', async () => {
     const registry = memoryRegistry();
     const fail = (): Promise<never> => Promise.reject(new Error('disk I/O error'));
     const broken = { ...registry, findKeyByHash: fail, listKeys: fail };

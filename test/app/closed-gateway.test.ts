@@ -1,8 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, test } from 'vitest';
-import { gatewayOf } from '../requirements/gateway.ts';
+import { expect, it } from 'vitest';
+import { gatewayOf } from '../gateway/gateway.ts';
 
 async function useAndClose(): Promise<WeakRef<object>> {
   const gateway = await gatewayOf({});
@@ -12,7 +12,7 @@ async function useAndClose(): Promise<WeakRef<object>> {
   return new WeakRef(gateway.app.server);
 }
 
-test('a closed gateway is let go of', async () => {
+it('a closed gateway is let go of', async () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
   const closed: WeakRef<object>[] = [];

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import { createConsoleFolder } from '../../src/app/console-folder.ts';
 
 afterEach(() => {
@@ -9,7 +9,7 @@ afterEach(() => {
   syncBuiltinESMExports();
 });
 
-test('the sources of the console are looked at once a second, however many ask for its files', async () => {
+it('the sources of the console are looked at once a second, however many ask for its files', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
   const findConsole = createConsoleFolder({ info: vi.fn(), warn: vi.fn(), error: vi.fn() });
   await findConsole();

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { createResultCache } from '../../src/chat/results/result-cache.ts';
 import type { Caller } from '../../src/core/callers/caller.ts';
 import type { NoteStore, NoteKind } from '../../src/core/stores/note-store.ts';
@@ -35,15 +35,15 @@ import { askModel } from '../_support/model-answers.ts';
 import { calls, says, generatedBy } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
 import { runContext, toolNamed } from '../_support/tools.ts';
-import { askPlainly, bankGateway, call, decide, pathsSent, readRun } from '../http/approval-fixture.ts';
-import type { Asked } from '../http/approval-fixture.ts';
+import { askPlainly, bankGateway, call, decide, pathsSent, readRun } from '../gateway/approvals/approval-fixture.ts';
+import type { Asked } from '../gateway/approvals/approval-fixture.ts';
 import { testNote } from '../storage/note-store-contract.ts';
 import { storedChat } from '../storage/chat-store-contract.ts';
 import { storedResponse } from '../storage/response-store-contract.ts';
 import { keptRun } from '../storage/run-store-contract.ts';
 import { testSignIn } from '../storage/sign-in-store-contract.ts';
 import { waitingRun } from '../storage/waiting-run-contract.ts';
-import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
+import type { Gateway, GatewayOptions } from '../gateway/gateway.ts';
 
 /**
  * Callers against stores. First table: one caller fills a store, and nobody else loses anything. Second table: nobody reads, changes, decides or
@@ -287,7 +287,7 @@ const rows: StoreRow[] = [
 ];
 
 describe('one caller who fills', () => {
-  test.each(rows.map((row): [string, StoreRow] => [`${row.store} (${row.limit})`, row]))(
+  it.each(rows.map((row): [string, StoreRow] => [`${row.store} (${row.limit})`, row]))(
     '%s takes nothing from another',
     async (_name, row) => {
       const store = row.open();
@@ -304,7 +304,7 @@ describe('one caller who fills', () => {
     },
   );
 
-  test('any table of the database that has an owner is among them', () => {
+  it('any table of the database that has an owner is among them', () => {
     const database = new DatabaseSync(':memory:');
     migrate(database, { file: ':memory:' });
     const tables = database
@@ -318,7 +318,7 @@ describe('one caller who fills', () => {
   });
 });
 
-test('one caller who deletes many stored chats leaves others the place of their list', async () => {
+it('one caller who deletes many stored chats leaves others the place of their list', async () => {
   const now = 1_700_000_000_000;
   const kept = memoryChats({ now: () => now });
   const chatStore: ChatStore = { ...kept, delete: async (_callerId, id) => ({ id, created: now }) };
@@ -352,7 +352,7 @@ const payingModel: ModelBackend = generatedBy(async function* ({ messages }) {
   yield { type: 'finish', reason: isTold ? 'stop' : 'tool_calls' };
 });
 
-test('whoever fills the store of runs that wait leaves others their decisions', async () => {
+it('whoever fills the store of runs that wait leaves others their decisions', async () => {
   const store = createSqliteWaitingRuns(connect(), 'secret');
   const waitingRunStore: WaitingRunStore = { ...store, save: (run, bounds) => store.save(run, { ...bounds, maxCharacters: 500_000 }) };
   const { gateway, keys } = await openOffice([], { backends: [backendOf(payingModel)], waitingRuns: waitingRunStore });
@@ -448,7 +448,7 @@ const attempts: [name: string, attempt: Attempt, isOpenToAdministrators: boolean
 ];
 
 describe('nobody', () => {
-  test('reads, changes, decides or cancels what is another caller’s', async () => {
+  it('reads, changes, decides or cancels what is another caller’s', async () => {
     const things = await openAdasThings();
     const { gateway, keys } = things;
     for (const [name, attempt, isOpenToAdministrators] of attempts) {
@@ -474,7 +474,7 @@ describe('nobody', () => {
     }
   });
 
-  test('gets another caller’s session, its frames or its calls', async () => {
+  it('gets another caller’s session, its frames or its calls', async () => {
     const { gateway, keys } = await openOffice([says('Hello.')]);
     const url = await listen(gateway.app);
     const ada = await connectFakeBrowser({ url, token: keys.ada });
@@ -487,7 +487,7 @@ describe('nobody', () => {
     expect([answer.statusCode, ada.framesOf('assistant_start')]).toEqual([400, []]);
   });
 
-  test('uses what another caller has allowed for a chat, or the turn that another caller goes on with', async () => {
+  it('uses what another caller has allowed for a chat, or the turn that another caller goes on with', async () => {
     const own = { tools: [{ type: 'function', function: { name: 'mine', parameters: { type: 'object', properties: {} } } }] };
     const turn = (): ScriptStep[] => [
       { type: 'tool-call', call: { id: 'one', name: 'look', arguments: '{"account":"a"}' } },

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { OutboundError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { parseToolServerConnections } from '../../src/storage/tool-server-connection.ts';
@@ -37,7 +37,7 @@ async function start(environment: NodeJS.ProcessEnv, connections: object[]): Pro
 const warnings = ({ logLines }: TestApp): JsonObject[] =>
   logLines.map((line) => JSON.parse(line) as JsonObject).filter(({ level }) => level === 'warn' || level === 40);
 
-test('a start tells once of tool servers that cannot be used or have another id, and waits for none', async () => {
+it('a start tells once of tool servers that cannot be used or have another id, and waits for none', async () => {
   const app = await start({}, [
     { url: 'http://up.test', info: { id: 'up' } },
     { url: 'http://down.test', info: { id: 'down' } },
@@ -58,7 +58,7 @@ test('a start tells once of tool servers that cannot be used or have another id,
   ]);
 });
 
-test('the report of a server says that its id is another one', async () => {
+it('the report of a server says that its id is another one', async () => {
   const app = await start({}, [{ url: 'http://up.test', info: { id: 'a b' } }]);
   const headers = { host: '127.0.0.1:8080' };
   const answer = await app.server.inject({ url: '/api/tool-servers/a-b', headers });
@@ -67,7 +67,7 @@ test('the report of a server says that its id is another one', async () => {
   });
 });
 
-test.each([
+it.each([
   [{ TASK_MODEL: 'model', TASK_MODEL_EXTERNAL: 'small' }, []],
   [{ TASK_MODEL: 'gone', TASK_MODEL_EXTERNAL: 'model' }, [{ setting: 'TASK_MODEL', model: 'gone' }]],
 ])('a start with %j tells of the task models that nobody lists', async (environment, expected) => {
@@ -76,7 +76,7 @@ test.each([
   expect(warnings(app)).toMatchObject(expected);
 });
 
-test('a start warns of variables with the prefix that are no settings, which change nothing', async () => {
+it('a start warns of variables with the prefix that are no settings, which change nothing', async () => {
   const unknownVariables = findUnknownVariables({
     TOOLWHARF_TOOLS_DIR: './tools',
     TOOLWHARF_PORT: '80',
@@ -96,7 +96,7 @@ test('a start warns of variables with the prefix that are no settings, which cha
   expect(app.logLines.join('')).not.toContain('CANARY');
 });
 
-test('a start says of each backend in one line what came of it', async () => {
+it('a start says of each backend in one line what came of it', async () => {
   const list = { object: 'list', data: [{ id: 'one' }, { id: 'two' }] };
   const { send } = scriptedSend({
     'http://good.test/v1/models': list,
@@ -126,14 +126,14 @@ test('a start says of each backend in one line what came of it', async () => {
   expect(app.logLines.join('')).not.toContain('CANARY');
 });
 
-test('a start warns of an administrator key that can be guessed, without showing it', async () => {
+it('a start warns of an administrator key that can be guessed, without showing it', async () => {
   const app = await start({ TOOLWHARF_ADMIN_KEY: 'changeme' }, []);
   expect(warnings(app)).toMatchObject([{ setting: 'TOOLWHARF_ADMIN_KEY', cure: expect.stringContaining('openssl') }]);
   expect(app.logLines.join('')).not.toContain('changeme');
   expect(warnings(await start({ TOOLWHARF_ADMIN_KEY: 'sk-tw-long-enough' }, []))).toEqual([]);
 });
 
-test('a start warns of keys that were made with another secret', async () => {
+it('a start warns of keys that were made with another secret', async () => {
   const file = join(newFolder(), 'toolwharf.db');
   const open = (secret: string) => openStores({ file, secret }).registry;
   const config = (secret: string) => ({ config: { secret }, registry: open(secret), backends: [] });

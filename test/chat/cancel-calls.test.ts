@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import type { ApprovalDecision, ApprovalRequest } from '../../src/core/user-input/approval-gate.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../src/core/tools/tool.ts';
@@ -26,7 +26,7 @@ function idsOf(events: readonly ChatEvent[]): string[] {
   return eventsOf(events, 'tool.call').map((data) => String(data['id']));
 }
 
-test('a running call is cancelled alone; its sibling and the run go on, and the model reads what is known', async () => {
+it('a running call is cancelled alone; its sibling and the run go on, and the model reads what is known', async () => {
   const calling = scriptedRegistry();
   const { tool, begun } = hanging('slow');
   const model = new ScriptedModel(calls(['slow', {}], ['fine', {}]), says('Done.'));
@@ -45,7 +45,7 @@ test('a running call is cancelled alone; its sibling and the run go on, and the 
   expect(calling.size).toBe(0);
 });
 
-test('only calls that have not settled can be cancelled', async () => {
+it('only calls that have not settled can be cancelled', async () => {
   const calling = scriptedRegistry();
   const { tool, begun } = hanging('slow');
   const model = new ScriptedModel(calls(['no_such', {}], ['fine', {}], ['slow', {}]), says('Done.'));
@@ -63,7 +63,7 @@ test('only calls that have not settled can be cancelled', async () => {
   expect(calling.size).toBe(0);
 });
 
-test('a cancelled call that only reads has surely changed nothing', async () => {
+it('a cancelled call that only reads has surely changed nothing', async () => {
   const calling = scriptedRegistry();
   const { tool, begun } = hanging('look', { isReadOnly: true });
   const model = new ScriptedModel(calls(['look', {}]), says('Done.'));
@@ -72,7 +72,7 @@ test('a cancelled call that only reads has surely changed nothing', async () => 
   expect(eventsOf(await run, 'tool.result')).toMatchObject([{ error: { code: 'tool_cancelled', state: 'cancelled' } }]);
 });
 
-test('a call that waits behind a sequential one is cancelled before it starts', async () => {
+it('a call that waits behind a sequential one is cancelled before it starts', async () => {
   const calling = scriptedRegistry();
   const first = Promise.withResolvers<ToolOutcome>();
   const started: string[] = [];
@@ -99,7 +99,7 @@ test('a call that waits behind a sequential one is cancelled before it starts', 
   ]);
 });
 
-test('a call that was cancelled before its approval was requested holds up no other', async () => {
+it('a call that was cancelled before its approval was requested holds up no other', async () => {
   const calling = scriptedRegistry();
   const asking = Promise.withResolvers<ApprovalRequest>();
   const approvals = {
@@ -127,7 +127,7 @@ test('a call that was cancelled before its approval was requested holds up no ot
   expect(eventsOf(await run, 'tool.result')).toMatchObject([{ error: { state: 'not_started' } }, { response: 'ok' }, { response: 'ok' }]);
 });
 
-test('a cancellation waits for a critical section, and a result that comes with its end stands', async () => {
+it('a cancellation waits for a critical section, and a result that comes with its end stands', async () => {
   const calling = scriptedRegistry();
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<string>();
@@ -148,7 +148,7 @@ test('a cancellation waits for a critical section, and a result that comes with 
   expect(eventsOf(await run, 'tool.result')).toMatchObject([{ response: 'paid' }]);
 });
 
-test('whoever leaves gets a word on every call before the run ends, and nothing else is asked or started', async () => {
+it('whoever leaves gets a word on every call before the run ends, and nothing else is asked or started', async () => {
   const leave = new AbortController();
   const { tool, begun } = hanging('slow', { isSequential: true });
   const later = vi.fn();
@@ -172,7 +172,7 @@ test('whoever leaves gets a word on every call before the run ends, and nothing 
   expect(Object.fromEntries(states)).toEqual({ slow: 'outcome_unknown', next: 'not_started' });
 });
 
-test('a consumer that stops reading ends the calls under way', async () => {
+it('a consumer that stops reading ends the calls under way', async () => {
   const { tool, begun } = hanging('slow', { isReadOnly: true });
   const model = new ScriptedModel(calls(['quick', {}], ['slow', {}]));
   const reading = runLoop(model, [tool, toolNamed('quick', 1, { isReadOnly: true })], async (events) => {
@@ -184,7 +184,7 @@ test('a consumer that stops reading ends the calls under way', async () => {
   expect((await begun).signal.aborted).toBe(true);
 });
 
-test('a call of unknown outcome is not repeated, neither in the next round nor beside it; one that only reads is', async () => {
+it('a call of unknown outcome is not repeated, neither in the next round nor beside it; one that only reads is', async () => {
   const attempts: string[] = [];
   const unsure = (name: string, options: Partial<Tool>) =>
     toolNamed(

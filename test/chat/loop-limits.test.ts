@@ -1,10 +1,10 @@
-import { expect, test, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { collect, eventsOf, textOfEvents, toolNamed } from '../_support/tools.ts';
 import { callSettings, loop, numbered, resultsBefore } from './loop-fixture.ts';
 
-test('the very same call runs twice, the third time it is answered with an explanation, and other arguments still run [S1-26]', async () => {
+it('the very same call runs twice, the third time it is answered with an explanation, and other arguments still run [S1-26]', async () => {
   const seen: unknown[] = [];
   const tool = toolNamed(
     'look',
@@ -23,7 +23,7 @@ test('the very same call runs twice, the third time it is answered with an expla
   expect(textOfEvents(events)).toBe('Done.');
 });
 
-test('asking again and again until a job is done is no circle: each answer was another one [S1-26]', async () => {
+it('asking again and again until a job is done is no circle: each answer was another one [S1-26]', async () => {
   const states = ['10 %', '40 %', '70 %', '100 %'];
   const asked = vi.fn(() => states.shift() ?? 'done');
   const job = toolNamed('get_job_status', () => ({ type: 'result', value: asked() }));
@@ -34,7 +34,7 @@ test('asking again and again until a job is done is no circle: each answer was a
   expect(textOfEvents(events)).toBe('It is done.');
 });
 
-test('a job whose state no longer changes is asked about twice more, and honest asking has its end in the rounds', async () => {
+it('a job whose state no longer changes is asked about twice more, and honest asking has its end in the rounds', async () => {
   const states = ['queued', 'running', 'running', 'running'];
   const job = toolNamed('state', () => ({ type: 'result', value: states.shift() ?? 'running' }));
   const stuck = new ScriptedModel(...Array.from({ length: 4 }, () => calls(['state', {}])), says('Still running.'));
@@ -47,7 +47,7 @@ test('a job whose state no longer changes is asked about twice more, and honest 
   expect(eventsOf(await collect(loop(endless, [clock], { maxRounds: 6 })), 'limit.reached')).toEqual([{ limit: 'tool_rounds', value: 6 }]);
 });
 
-test('failures are no progress, however their messages differ', async () => {
+it('failures are no progress, however their messages differ', async () => {
   let faults = 0;
   const broken = toolNamed('broken', () => Promise.reject(new Error('no')));
   const settings = callSettings({ newFaultId: () => `fault-${++faults}` });
@@ -60,7 +60,7 @@ test('failures are no progress, however their messages differ', async () => {
   ]);
 });
 
-test('what was changed meanwhile may be read again, and nothing else gains by a change', async () => {
+it('what was changed meanwhile may be read again, and nothing else gains by a change', async () => {
   const read = toolNamed('read', 'same', { isReadOnly: true });
   const pay = toolNamed('pay', 'paid');
   const write = toolNamed('write', ({ args }) => ({ type: 'result', value: `wrote ${String(args['n'])}` }), numbered);
@@ -71,7 +71,7 @@ test('what was changed meanwhile may be read again, and nothing else gains by a 
   expect(results.filter(({ tool, error }) => tool === 'pay' && error === undefined)).toHaveLength(2);
 });
 
-test('a model that keeps repeating one call is stopped with an answer, long before its rounds run out', async () => {
+it('a model that keeps repeating one call is stopped with an answer, long before its rounds run out', async () => {
   const turns = Array.from({ length: 5 }, () => calls(['look', {}]));
   const model = new ScriptedModel(...turns, says('That is it.'));
   const events = await collect(loop(model, [toolNamed('look', 1)], { maxRounds: 100 }));
@@ -80,7 +80,7 @@ test('a model that keeps repeating one call is stopped with an answer, long befo
   expect(textOfEvents(events)).toBe('That is it.');
 });
 
-test('damaged calls are asked for again at most twice in a row, without costing a round', async () => {
+it('damaged calls are asked for again at most twice in a row, without costing a round', async () => {
   const run = vi.fn();
   const tool = toolNamed(
     'add',
@@ -101,7 +101,7 @@ test('damaged calls are asked for again at most twice in a row, without costing 
   expect(textOfEvents(events)).toBe('Done.');
 });
 
-test('after three damaged rounds in a row the model answers without tools', async () => {
+it('after three damaged rounds in a row the model answers without tools', async () => {
   const model = new ScriptedModel(calls(['x', {}]), calls(['y', {}]), calls(['z', {}]), says('I cannot.'));
   const events = await collect(loop(model, [toolNamed('add', 1)]));
   expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'reasks', value: 2 }]);
@@ -109,7 +109,7 @@ test('after three damaged rounds in a row the model answers without tools', asyn
   expect(textOfEvents(events)).toBe('I cannot.');
 });
 
-test('in simple mode a damaged call may be repaired once more, and the first good one ends the calling', async () => {
+it('in simple mode a damaged call may be repaired once more, and the first good one ends the calling', async () => {
   const model = new ScriptedModel(calls(['add', { n: 'one' }]), calls(['add', { n: 1 }], ['add', { n: 2 }]), says('Done.'));
   const events = await collect(
     loop(model, [toolNamed('add', 'ok', numbered)], { maxRounds: 1, choice: { path: 'native', mayFallBack: false, isSingleCall: true } }),
@@ -119,7 +119,7 @@ test('in simple mode a damaged call may be repaired once more, and the first goo
   expect(eventsOf(events, 'limit.reached')).toEqual([]);
 });
 
-test('calls beyond those of one round are refused with an event, and may come in the next', async () => {
+it('calls beyond those of one round are refused with an event, and may come in the next', async () => {
   const many = Array.from({ length: limits.callsPerRound + 1 }, (_, n): [string, unknown] => ['add', { n }]);
   const model = new ScriptedModel(calls(...many), calls(['add', { n: limits.callsPerRound }]), says('Done.'));
   const events = await collect(loop(model, [toolNamed('add', 'ok', numbered)]));
@@ -128,7 +128,7 @@ test('calls beyond those of one round are refused with an event, and may come in
   expect(resultsBefore(model, 2).at(-1)).toBe('ok');
 });
 
-test('calls beyond those of one run are refused, and the answer comes without tools', async () => {
+it('calls beyond those of one run are refused, and the answer comes without tools', async () => {
   const rounds = limits.callsPerRun / limits.callsPerRound;
   const turn = (round: number) =>
     calls(...Array.from({ length: limits.callsPerRound }, (_, n): [string, unknown] => ['add', { n: round * 1_000 + n }]));
@@ -141,7 +141,7 @@ test('calls beyond those of one run are refused, and the answer comes without to
   expect(textOfEvents(events)).toBe('Done.');
 });
 
-test('when the time for calls is over, the answer comes without tools', async () => {
+it('when the time for calls is over, the answer comes without tools', async () => {
   let time = 0;
   const slow = toolNamed('add', () => {
     time += limits.toolPhaseMs;
@@ -153,7 +153,7 @@ test('when the time for calls is over, the answer comes without tools', async ()
   expect(model.requests[1]?.tools).toEqual([]);
 });
 
-test('a model that has nothing to say in the end is said so for', async () => {
+it('a model that has nothing to say in the end is said so for', async () => {
   const model = new ScriptedModel(calls(['add', {}]), calls(['add', {}]));
   const events = await collect(loop(model, [toolNamed('add', 1)], { maxRounds: 1 }));
   expect(textOfEvents(events)).toBe('The model gave no answer after its last tool calls.');

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { findOfferedName } from '../../src/chat/tool-calls/find-offered-name.ts';
 import { parseSelection } from '../../src/chat/parse-tool-calls/parse-selection.ts';
 import { quotesOf } from '../../src/chat/parse-tool-calls/quoted-calls.ts';
@@ -9,7 +9,7 @@ import { describeUnless, missingVariable } from '../_support/missing.ts';
 const call = { name: 'get_time', arguments: { zone: 'UTC' } };
 const json = '{"name": "get_time", "parameters": {"zone": "UTC"}}';
 
-test.each([
+it.each([
   ['the asked form', `{"tool_calls": [${json}]}`],
   ['a single call', json],
   ['an array of calls', `[${json}]`],
@@ -26,14 +26,14 @@ test.each([
   expect(parseSelection(text).calls).toEqual([call]);
 });
 
-test('several calls are read in order, and equal ones of a list are all meant', () => {
+it('several calls are read in order, and equal ones of a list are all meant', () => {
   const other = '{"name": "b", "parameters": {}}';
   const names = (answer: string): string[] => parseSelection(answer).calls.map((found) => found.name);
   expect(names(`${json}\n${other}\n${json}`)).toEqual(['get_time', 'b', 'get_time']);
   expect(names(`{"tool_calls": [${json}, ${other}, ${json}, ${json}]}`)).toEqual(['get_time', 'b', 'get_time', 'get_time']);
 });
 
-test.each([
+it.each([
   ['behind words', `[${json}, ${json}]\nSo the calls are:\n[${json}, ${json}]`, 2],
   ['as a whole', `{"tool_calls": [${json}]}\n{"tool_calls": [${json}]}`, 1],
 ])('a selection that is stated once more %s is one selection, and says so', (_place, answer, count) => {
@@ -42,7 +42,7 @@ test.each([
   expect(selection.restated).toEqual(Array.from({ length: count }, () => 'get_time'));
 });
 
-test.each([
+it.each([
   ['an explicit nothing', '{"tool_calls": []}', true],
   ['prose', 'No tool is needed here.', false],
   ['a truncated call', '{"tool_calls": [{"name": "get_time", "parameters": {"zone": "U', false],
@@ -54,7 +54,7 @@ test.each([
   expect(parseSelection(text)).toMatchObject({ calls: [], isReadable });
 });
 
-test('what stands in the conversation is a quotation amid words, and a choice by itself or where the model says so', () => {
+it('what stands in the conversation is a quotation amid words, and a choice by itself or where the model says so', () => {
   const isQuoted = quotesOf([`What does ${json} do?`]);
   expect(parseSelection(`The user asks about ${json} here.`, { isQuoted })).toMatchObject({ calls: [], examples: ['get_time'] });
   for (const words of [' appears in the document.', '\n\nI found this in the page.'])
@@ -69,7 +69,7 @@ test('what stands in the conversation is a quotation amid words, and a choice by
   expect(parseSelection(`I will call it: ${json}`, { isQuoted }).calls).toEqual([call]);
 });
 
-test.each([
+it.each([
   ['', ' hope that helps', true],
   ['Here it is: ', ' hope that helps', true],
   ['Some words.\n', '\nthis should do it.', true],
@@ -145,7 +145,7 @@ test.each([
   },
 );
 
-test.each(['Actually:', 'Sorry, the corrected selection is:', 'Or instead:'])(
+it.each(['Actually:', 'Sorry, the corrected selection is:', 'Or instead:'])(
   'a list that replaces another one is the only one that is chosen: %s',
   (words) => {
     const other = { name: 'other', arguments: {} };
@@ -157,11 +157,11 @@ test.each(['Actually:', 'Sorry, the corrected selection is:', 'Or instead:'])(
   },
 );
 
-test('a bad call does not take a good sibling with it', () => {
+it('a bad call does not take a good sibling with it', () => {
   expect(parseSelection(`{"tool_calls": [{"parameters": 7}, ${json}]}`).calls).toEqual([call]);
 });
 
-test('a megabyte of brackets is given up in bounded time', () => {
+it('a megabyte of brackets is given up in bounded time', () => {
   const text = '{"a":['.repeat(200_000);
   expect(countSteps(() => expect(parseSelection(text).calls).toEqual([]))).toBeLessThan(60 * text.length);
 });
@@ -187,9 +187,9 @@ describeUnless(missingVariable('MODEL_OUTPUTS'), 'recorded model outputs (MODEL_
       ({ family, policy, text }) => families.has(family) && policy === 'prompt' && /^[^<]*\{/su.test(text) && !text.includes('<tool'),
     );
 
-  test('there are cases to read', () => expect(cases.length).toBeGreaterThan(20));
+  it('there are cases to read', () => expect(cases.length).toBeGreaterThan(20));
 
-  test.each(cases)('$family $id', ({ tools, text, finish_reason: reason, expect: expected }) => {
+  it.each(cases)('$family $id', ({ tools, text, finish_reason: reason, expect: expected }) => {
     const names = tools.map((tool) => tool.name);
     const found = reason === 'length' ? [] : parseSelection(text).calls;
     const matched = found.flatMap(({ name }) => {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { Tool } from '../../src/core/tools/tool.ts';
@@ -63,7 +63,7 @@ async function executedFor(output: OutputCase, mode = 'default'): Promise<{ exec
 }
 
 describeUnless(missingVariable('MODEL_OUTPUTS'), 'a weak model that repeats its answer when asked to repair it (MODEL_OUTPUTS)', () => {
-  test('has its tools called correctly in at least 95 % of the cases, and never wrongly', async () => {
+  it('has its tools called correctly in at least 95 % of the cases, and never wrongly', async () => {
     const failures: string[] = [];
     const wrong: string[] = [];
     const silent: string[] = [];
@@ -89,7 +89,7 @@ describeUnless(missingVariable('MODEL_OUTPUTS'), 'a weak model that repeats its 
     expect(missed.length / withCalls.length).toBeLessThanOrEqual(0.05);
   });
 
-  test('has the same actions taken in react mode, and always answers', async () => {
+  it('has the same actions taken in react mode, and always answers', async () => {
     const labelled = cases.filter((output) => output.options?.mode === 'react');
     expect(labelled.length).toBeGreaterThan(10);
     for (const output of labelled) {

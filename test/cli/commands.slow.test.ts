@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { temporaryFolders } from '../storage/temporary-folder.ts';
 
 const program = fileURLToPath(new URL('../../src/toolwharf.js', import.meta.url));
@@ -10,14 +10,14 @@ function run(...args: string[]): { code: number | null; text: string } {
   return { code: status, text: stdout + stderr };
 }
 
-test('help names each command and what it does', () => {
+it('help names each command and what it does', () => {
   const { code, text } = run('--help');
   expect(code).toBe(0);
   for (const command of ['serve', 'demo', 'convert', 'doctor', 'healthcheck', 'time-server'])
     expect(text).toMatch(new RegExp(`^  ${command} +\\w.+$`, 'm'));
 });
 
-test.each([
+it.each([
   [['srve'], 'toolwharf: there is no command "srve". Commands: serve, '],
   [['serve', '--port', '9000'], 'toolwharf: serve takes no arguments, but got "--port". Settings are environment variables'],
   [['convert'], 'toolwharf: convert takes one URL or file. Usage: toolwharf convert'],
@@ -29,7 +29,7 @@ test.each([
 const newFolder = temporaryFolders();
 
 // A name that nobody has (RFC 6761), a link-local address without a network card, and one of the block for documentation (RFC 5737).
-test.each(['nobody.invalid', 'fe80::1', '192.0.2.1'])('a start at %s ends with one line that names HOST', (host) => {
+it.each(['nobody.invalid', 'fe80::1', '192.0.2.1'])('a start at %s ends with one line that names HOST', (host) => {
   const folder = newFolder();
   const env = { ...process.env, HOST: host, PORT: '0', TOOLWHARF_DATA_DIR: folder, TOOLWHARF_ADMIN_KEY: 'sk-tw-long-enough' };
   const { status, stderr } = spawnSync(process.execPath, [program, 'serve'], { encoding: 'utf8', cwd: folder, env });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 
 const sourceOf = (path: string): string => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
 
@@ -19,7 +19,7 @@ async function runGuarded(script: string): Promise<{ code: number; lines: string
   });
 }
 
-test('a promise that fails in the turn of a connection ends the connection, and the process goes on', async () => {
+it('a promise that fails in the turn of a connection ends the connection, and the process goes on', async () => {
   const ended = await runGuarded(`
     runTurnOf(peer, () => {
       void Promise.reject(new Error('the first'));
@@ -29,14 +29,14 @@ test('a promise that fails in the turn of a connection ends the connection, and 
   expect(ended).toEqual({ code: 0, lines: ['logged peer', 'ended by the first', 'logged peer', 'ended by a later one', 'alive'] });
 });
 
-test.each([
+it.each([
   ['an exception in the turn of a connection', `runTurnOf(peer, () => setTimeout(() => { throw new Error('broken'); }, 1));`],
   ['a promise that fails in no such turn', `void Promise.reject(new Error('broken'));`],
 ])('%s ends the process, because its state is unknown', async (_what, script) => {
   expect(await runGuarded(`${script} process.once('beforeExit', () => console.log('alive'));`)).toEqual({ code: 1, lines: [] });
 });
 
-test('code that runs for an MCP server runs in the turn of its connection, which is opened anew afterwards', async () => {
+it('code that runs for an MCP server runs in the turn of its connection, which is opened anew afterwards', async () => {
   const ended = await runGuarded(`
     import { createMcpConnection } from ${sourceOf('tools/mcp/mcp-connection.ts')};
     import { requestPeer } from ${sourceOf('tools/mcp/mcp-peer.ts')};

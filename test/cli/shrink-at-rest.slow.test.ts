@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 
 const run = promisify(execFile);
 const module = new URL('../../src/cli/shrink-at-rest.ts', import.meta.url).href;
@@ -24,14 +24,14 @@ async function rest(...args: string[]): Promise<{ grown: number; left: number; h
   return JSON.parse((await run(process.execPath, flags)).stdout) as { grown: number; left: number; hasCollector: boolean };
 }
 
-test('a process that rests gives the memory of its young generation back', async () => {
+it('a process that rests gives the memory of its young generation back', async () => {
   const { grown, left, hasCollector } = await rest('shrinking');
   expect(grown).toBeGreaterThanOrEqual(4);
   expect(left).toBeLessThanOrEqual(2);
   expect(hasCollector).toBe(false);
 });
 
-test('by itself it does not', async () => {
+it('by itself it does not', async () => {
   const { grown, left } = await rest();
   expect(grown).toBeGreaterThanOrEqual(4);
   expect(left).toBe(grown);

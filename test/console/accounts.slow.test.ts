@@ -1,5 +1,5 @@
-import { afterAll, expect, test } from 'vitest';
-import { documentOf, serverOf } from '../requirements/gateway.ts';
+import { afterAll, expect, it } from 'vitest';
+import { documentOf, serverOf } from '../gateway/gateway.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { memoryRegistry } from '../_support/memory-stores.ts';
@@ -7,7 +7,7 @@ import { memoryRegistry } from '../_support/memory-stores.ts';
 afterAll(closePages);
 
 describeInChromium('the page of accounts', () => {
-  test('connects a person to a tool server with their own key, and disconnects them', async () => {
+  it('connects a person to a tool server with their own key, and disconnects them', async () => {
     const mail = serverOf('mail', documentOf({ whoami: { type: 'object', properties: {} } }), {
       name: 'Mail',
       authType: 'bearer',

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
@@ -61,7 +61,7 @@ async function paste(page: Page, text: string): Promise<void> {
 const dialog = (page: Page) => page.getByRole('dialog', { name: 'Add a tool server' });
 
 describeInChromium('from a pasted address to a tool that answered', () => {
-  test('takes four actions', async () => {
+  it('takes four actions', async () => {
     const other = await startTimeServer({ host: '127.0.0.1', port: 0 });
     onTestFinished(() => other.close());
     const { page, it } = await desk();
@@ -82,7 +82,7 @@ describeInChromium('from a pasted address to a tool that answered', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('and to a chat that uses it', async () => {
+  it('and to a chat that uses it', async () => {
     const other = await startTimeServer({ host: '127.0.0.1', port: 0 });
     onTestFinished(() => other.close());
     const { page } = await desk({}, { TOOL_SERVER_CONNECTIONS: '[]' });
@@ -97,7 +97,7 @@ describeInChromium('from a pasted address to a tool that answered', () => {
     expect(await page.locator('.chat-answer').textContent()).toContain('Asia/Tokyo');
   });
 
-  test('needs no mouse', async () => {
+  it('needs no mouse', async () => {
     const site = await siteWith((path) =>
       path === '/openapi.json' ? { body: documentWith('look') } : path === '/look' ? { body: { seen: 'a lighthouse' } } : undefined,
     );
@@ -134,7 +134,7 @@ describeInChromium('from a pasted address to a tool that answered', () => {
 });
 
 describeInChromium('the preview of an address', () => {
-  test('finds a document that is elsewhere, and adds it from there', async () => {
+  it('finds a document that is elsewhere, and adds it from there', async () => {
     const site = await siteWith((path) => (path === '/v3/api-docs' ? { body: documentWith('look') } : undefined));
     const { page, gateway } = await desk();
     await paste(page, site);
@@ -148,7 +148,7 @@ describeInChromium('the preview of an address', () => {
     expect(data.find(({ url }) => url === site)).toMatchObject({ path: 'v3/api-docs' });
   });
 
-  test('knows an MCP server, at its address and at its root', async () => {
+  it('knows an MCP server, at its address and at its root', async () => {
     const mcp = await mcpHttpServer([toolOf('look')], { onCall: () => textResult('a lighthouse') });
     const { page } = await desk();
     for (const address of [mcp.url, new URL(mcp.url).origin]) {
@@ -164,7 +164,7 @@ describeInChromium('the preview of an address', () => {
     await page.getByRole('tabpanel').getByText('a lighthouse').waitFor();
   });
 
-  test('says what a site is that is neither', async () => {
+  it('says what a site is that is neither', async () => {
     const site = await siteWith(() => ({ body: '<!doctype html><title>Shop</title>', type: 'text/html' }));
     const { page } = await desk();
     await paste(page, site);
@@ -175,7 +175,7 @@ describeInChromium('the preview of an address', () => {
     await page.getByRole('button', { name: 'Add anyway' }).waitFor();
   });
 
-  test('takes an address out of its quotes, and says of what is none that it is none', async () => {
+  it('takes an address out of its quotes, and says of what is none that it is none', async () => {
     const { page } = await desk();
     const address = await page.locator('.tool-servers-url').first().textContent();
     await page.getByRole('button', { name: 'Add a tool server' }).click();
@@ -196,7 +196,7 @@ describeInChromium('the preview of an address', () => {
     }
   });
 
-  test('asks for a key where the server wants one, and tells a wrong one', async () => {
+  it('asks for a key where the server wants one, and tells a wrong one', async () => {
     const openapi = documentWith('look');
     const site = await siteWith((path, { headers }) => {
       if (headers.authorization !== 'Bearer right-key') return { status: 401, body: { error: 'who are you?' } };
@@ -221,7 +221,7 @@ describeInChromium('the preview of an address', () => {
     expect(await page.content()).not.toContain('right-key');
   });
 
-  test('sends a key to the server that it was entered for, and to no other that is typed after it', async () => {
+  it('sends a key to the server that it was entered for, and to no other that is typed after it', async () => {
     const sent: string[] = [];
     const wanting = (name: string): Promise<string> =>
       siteWith((_path, { headers: { authorization } }) => {
@@ -257,7 +257,7 @@ describeInChromium('the preview of an address', () => {
     expect([...new Set(sent)].toSorted()).toEqual(['one Bearer key-of-one', 'other Bearer key-of-other']);
   });
 
-  test('says of a document without operations that there are none, and does not offer them', async () => {
+  it('says of a document without operations that there are none, and does not offer them', async () => {
     const site = await siteWith((path) => (path === '/openapi.json' ? { body: documentWith() } : undefined));
     const { page } = await desk();
     await paste(page, site);
@@ -266,7 +266,7 @@ describeInChromium('the preview of an address', () => {
     await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
   });
 
-  test('takes a server at which people sign in, and leads on to its page to connect', async () => {
+  it('takes a server at which people sign in, and leads on to its page to connect', async () => {
     const mcp = await protectedMcpServer(await authorizationServer());
     const { page } = await desk();
     await paste(page, mcp.url);
@@ -280,7 +280,7 @@ describeInChromium('the preview of an address', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  test('shows eight thousand functions, of which a few are found and chosen', { timeout: 180_000 }, async () => {
+  it('shows eight thousand functions, of which a few are found and chosen', { timeout: 180_000 }, async () => {
     const names = Array.from({ length: 8_000 }, (_, index) => `function_${index}`);
     const site = await siteWith((path) => (path === '/openapi.json' ? { body: documentWith(...names) } : undefined));
     const { page, gateway } = await desk();
@@ -303,7 +303,7 @@ describeInChromium('the preview of an address', () => {
     expect(data.find(({ url }) => url === site)?.config).toMatchObject({ function_name_filter_list: ['function_799', 'function_7990'] });
   });
 
-  test.each(['light', 'dark'] as const)('fits into 360 pixels (%s)', async (colorScheme) => {
+  it.each(['light', 'dark'] as const)('fits into 360 pixels (%s)', async (colorScheme) => {
     const openapi = documentWith('look', 'n\u00e9 w');
     const site = await siteWith((path) =>
       path === '/openapi.json'

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { pages } from '../../src/console/pages.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import type { WatchedPage } from '../_support/chromium.ts';
@@ -94,7 +94,7 @@ const routes = pages.flatMap(({ path, routes = [path] }) => routes);
 const cases = (Object.keys(visits) as (keyof typeof visits)[]).flatMap((name) => routes.map((route) => [route, name] as const));
 
 describeInChromium('every page of the console', () => {
-  test.each(cases)('%s has nothing serious for axe and never scrolls sideways, in every look, %s', async (route, name) => {
+  it.each(cases)('%s has nothing serious for axe and never scrolls sideways, in every look, %s', async (route, name) => {
     const { gateway, ids, it } = await openOnce(name);
     const path = route.replace(/([\w-]+)\/:id/, (_, kind: string) => {
       const id = ids[kind];
@@ -111,7 +111,7 @@ describeInChromium('every page of the console', () => {
     expect(it.foreign).toEqual([]);
   });
 
-  test('is seen as faulty where it is: a picture without words, and a line that does not fit', async () => {
+  it('is seen as faulty where it is: a picture without words, and a line that does not fit', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);
     await it.page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();

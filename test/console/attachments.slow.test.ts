@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { backendOf } from '../_support/build-app.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, looks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
@@ -24,7 +24,7 @@ async function ask(page: Page, question: string): Promise<void> {
 }
 
 describeInChromium('files of a question', () => {
-  test('reach the model, pictures as pictures and texts as sources, and stay with their question', async () => {
+  it('reach the model, pictures as pictures and texts as sources, and stay with their question', async () => {
     const model = new ScriptedModel(says('At six.'), says('Red.'));
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
     await using it = await openPage(gateway.url);
@@ -51,7 +51,7 @@ describeInChromium('files of a question', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('are a question without words, too, which is asked differently as any other', async () => {
+  it('are a question without words, too, which is asked differently as any other', async () => {
     const model = new ScriptedModel(says('A red dot.'), says('At six.'), says('Nothing else.'));
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
     await using it = await openPage(gateway.url);
@@ -77,7 +77,7 @@ describeInChromium('files of a question', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('are eight at most, and whoever attaches more is told so', async () => {
+  it('are eight at most, and whoever attaches more is told so', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);
     const { page } = it;
@@ -94,7 +94,7 @@ describeInChromium('files of a question', () => {
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 
-  test('can be pasted, and a large picture is made smaller', async () => {
+  it('can be pasted, and a large picture is made smaller', async () => {
     const model = new ScriptedModel(says('Large.'));
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
     await using it = await openPage(gateway.url);
@@ -114,7 +114,7 @@ describeInChromium('files of a question', () => {
     expect(JSON.stringify(model.requests[0]?.messages)).toContain('data:image/jpeg;base64,');
   });
 
-  test('that are neither pictures nor texts are refused, and so is more than a message may have', async () => {
+  it('that are neither pictures nor texts are refused, and so is more than a message may have', async () => {
     const model = new ScriptedModel(says('Short again.'));
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
     await using it = await openPage(gateway.url);

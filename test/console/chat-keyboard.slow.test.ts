@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { closePages, describeInChromium, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
@@ -29,7 +29,7 @@ async function goTo(page: Page, name: string | RegExp, key = 'Tab'): Promise<voi
 const goBackTo = (page: Page, name: string | RegExp): Promise<void> => goTo(page, name, 'Shift+Tab');
 
 describeInChromium('a chat by keyboard alone', () => {
-  test('goes from the first question to its last version, and the focus is never lost', async () => {
+  it('goes from the first question to its last version, and the focus is never lost', async () => {
     const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
     const connections = [{ id: 'time', url: time.url, config: { needs_approval: true } }];
     await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: JSON.stringify(connections) });

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
 import type { Page } from 'playwright-core';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { authorizationServer, passwordOf } from '../_support/authorization-server.ts';
 import { backendOf } from '../_support/build-app.ts';
@@ -12,7 +12,7 @@ import { mcpHttpServer } from '../_support/mcp-http-server.ts';
 import type { McpHttpServer } from '../_support/mcp-http-server.ts';
 import { protectedApi, protectedMcpServer } from '../_support/protected-servers.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
-import { askingModel } from '../http/sign-in-fixture.ts';
+import { askingModel } from '../gateway/sign-in/sign-in-fixture.ts';
 import { textResult, toolOf } from '../tools/mcp/scripted-peer.ts';
 
 afterAll(closePages);
@@ -87,7 +87,7 @@ const everyKind: RequestedSchema = {
 };
 
 describeInChromium('a question of a function', () => {
-  test('is a form with a field for everything that MCP can ask for, and gives values of these types', async () => {
+  it('is a form with a field for everything that MCP can ask for, and gives values of these types', async () => {
     const { gateway, model } = await gatewayAsking(everyKind);
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
@@ -152,7 +152,7 @@ describeInChromium('a question of a function', () => {
     ],
   ];
 
-  test('is not sent with what does not fit: the field says what is wrong', async () => {
+  it('is not sent with what does not fit: the field says what is wrong', async () => {
     const { gateway, model } = await gatewayAsking(everyKind);
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
@@ -183,7 +183,7 @@ describeInChromium('a question of a function', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  test('may be left without an answer, and the model is told so', async () => {
+  it('may be left without an answer, and the model is told so', async () => {
     const { gateway, model } = await gatewayAsking(everyKind);
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
@@ -193,7 +193,7 @@ describeInChromium('a question of a function', () => {
     expect(resultIn(model)).toMatchObject({ action: 'decline' });
   });
 
-  test('that has nothing to fill in is agreed to by its button', async () => {
+  it('that has nothing to fill in is agreed to by its button', async () => {
     const { gateway, model } = await gatewayAsking({ type: 'object', properties: {} });
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
@@ -203,7 +203,7 @@ describeInChromium('a question of a function', () => {
     expect(resultIn(model)).toEqual({});
   });
 
-  test('ends with the answer that it was asked for', async () => {
+  it('ends with the answer that it was asked for', async () => {
     const { gateway } = await gatewayAsking(everyKind);
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
@@ -243,7 +243,7 @@ async function gatewayApprovingFor(model: ScriptedModel): Promise<FreshGateway &
 }
 
 describeInChromium('a call that waits for a person', () => {
-  test('is rejected, and not allowed, by the Enter key in the reason against it', async () => {
+  it('is rejected, and not allowed, by the Enter key in the reason against it', async () => {
     await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'));
     await using it = await openPage(gateway.url);
     const { page } = it;
@@ -256,7 +256,7 @@ describeInChromium('a call that waits for a person', () => {
     expect(String(gateway.model.requests.at(-1)?.messages.at(-1)?.content)).toContain('It is the wrong zone.');
   });
 
-  test('is not allowed by the second half of a double click on the call before it', async () => {
+  it('is not allowed by the second half of a double click on the call before it', async () => {
     await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'), convertTo('Europe/Paris'));
     await using it = await openPage(gateway.url);
     const { page } = it;
@@ -271,7 +271,7 @@ describeInChromium('a call that waits for a person', () => {
     await page.getByText('It is done.').waitFor();
   });
 
-  test('waits on while its page is loaded again or its connection drops, and is allowed then', async () => {
+  it('waits on while its page is loaded again or its connection drops, and is allowed then', async () => {
     await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'));
     const sockets: Duplex[] = [];
     gateway.app.server.server.on('upgrade', (_request, socket) => sockets.push(socket));
@@ -290,7 +290,7 @@ describeInChromium('a call that waits for a person', () => {
     expect(await question.count()).toBe(0);
   });
 
-  test('is led to from every other page, and from the title of the tab', async () => {
+  it('is led to from every other page, and from the title of the tab', async () => {
     await using gateway = await gatewayApproving(convertTo('Asia/Tokyo'), convertTo('Europe/Paris'));
     await using it = await openPage(gateway.url, { reducedMotion: 'reduce' });
     const { page } = it;
@@ -326,7 +326,7 @@ describeInChromium('a call that waits for a person', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('is told when it comes while another page is shown', async () => {
+  it('is told when it comes while another page is shown', async () => {
     const more = Promise.withResolvers<void>();
     const model = new ScriptedModel([more.promise, ...calls(convertTo('Asia/Tokyo'))], says('It is done.'));
     await using gateway = await gatewayApprovingFor(model);
@@ -343,7 +343,7 @@ describeInChromium('a call that waits for a person', () => {
     await page.getByText('It is done.').waitFor();
   });
 
-  test('leaves the chat and the way to stop it in sight, beside however many others it stands', async () => {
+  it('leaves the chat and the way to stop it in sight, beside however many others it stands', async () => {
     const zones = ['Asia/Tokyo', 'Europe/Paris', 'Africa/Accra', 'America/Lima'];
     for (const { viewport } of looks.filter(({ colorScheme }) => colorScheme === 'light')) {
       await using gateway = await gatewayApproving(...zones.map(convertTo));
@@ -361,7 +361,7 @@ describeInChromium('a call that waits for a person', () => {
 });
 
 describeInChromium('a sign-in for a tool', () => {
-  test.each(['mcp', 'openapi'] as const)('opens in a tab of its own, and the same answer goes on when it is done (%s)', async (kind) => {
+  it.each(['mcp', 'openapi'] as const)('opens in a tab of its own, and the same answer goes on when it is done (%s)', async (kind) => {
     const authorization = await authorizationServer();
     const server = kind === 'mcp' ? await protectedMcpServer(authorization) : await protectedApi(authorization);
     const connection = { id: 'mail', type: kind, url: server.url, auth_type: 'oauth', info: { name: 'Mail' } };
@@ -392,7 +392,7 @@ describeInChromium('a sign-in for a tool', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('can be left out, and the answer goes on without', async () => {
+  it('can be left out, and the answer goes on without', async () => {
     const authorization = await authorizationServer();
     const server = await protectedApi(authorization);
     const connection = { id: 'mail', url: server.url, auth_type: 'oauth', info: { name: 'Mail' } };

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { backendOf } from '../_support/build-app.ts';
@@ -34,7 +34,7 @@ function isInSight(control: Locator): Promise<boolean> {
 }
 
 describeInChromium('a chat', () => {
-  test('begins with the model that was chosen last, and names one that is gone', async () => {
+  it('begins with the model that was chosen last, and names one that is gone', async () => {
     const model = new ScriptedModel([textOf('Good day.'), ...end]);
     await using gateway = await freshGateway({ TOOLWHARF_DEMO: 'false' }, { backends: [backendOf(model, ['one', 'two'])] });
     await using it = await openPage(gateway.url);
@@ -53,7 +53,7 @@ describeInChromium('a chat', () => {
     expect(await choice.inputValue()).toBe('three');
   });
 
-  test('is answered by one of many models, which is found by words of its name', async () => {
+  it('is answered by one of many models, which is found by words of its name', async () => {
     const model = new ScriptedModel([textOf('Fine.'), ...end]);
     const models = Array.from({ length: 300 }, (_, index) => `maker-${index % 7}/model-${index}`);
     await using gateway = await freshGateway({ TOOLWHARF_DEMO: 'false' }, { backends: [backendOf(model, models)] });
@@ -86,7 +86,7 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('is told where to choose among too many functions, and of a server that is gone, in words of this page', async () => {
+  it('is told where to choose among too many functions, and of a server that is gone, in words of this page', async () => {
     const spec = documentWith(...Array.from({ length: 300 }, (_, index) => `function_${index}`));
     const connections = JSON.stringify([{ id: 'many', url: 'http://127.0.0.1:9', spec }]);
     const { parts } = scripted([textOf('Fine.'), ...end]);
@@ -115,7 +115,7 @@ describeInChromium('a chat', () => {
     expect(await problem.innerText()).not.toContain('tool_ids');
   });
 
-  test('is given one of many tool servers, which is found by its name', async () => {
+  it('is given one of many tool servers, which is found by its name', async () => {
     const spec = { openapi: '3.1.0', info: { title: 'x', version: '1' }, paths: { '/a': { get: { operationId: 'read', responses: {} } } } };
     const connections = Array.from({ length: 60 }, (_, index) => ({ id: `server-${index}`, url: 'http://127.0.0.1:9', spec }));
     const { model, parts } = scripted([textOf('Fine.'), ...end]);
@@ -135,7 +135,7 @@ describeInChromium('a chat', () => {
     expect(model.requests[0]?.tools).toHaveLength(1);
   });
 
-  test('goes on when its connection drops, and loses no text', async () => {
+  it('goes on when its connection drops, and loses no text', async () => {
     const more = Promise.withResolvers<void>();
     const { parts } = scripted([textOf('One, '), more.promise, textOf('two, '), textOf('three.'), ...end]);
     await using gateway = await freshGateway({}, parts);
@@ -155,7 +155,7 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('can be stopped while it has no connection, and ends at the gateway when there is one again', async () => {
+  it('can be stopped while it has no connection, and ends at the gateway when there is one again', async () => {
     const { model, parts } = scripted([textOf('One, '), new Promise(() => undefined)]);
     await using gateway = await freshGateway({}, parts);
     const sockets: Duplex[] = [];
@@ -176,7 +176,7 @@ describeInChromium('a chat', () => {
     await expect.poll(() => model.requests[0]?.signal.aborted).toBe(true);
   });
 
-  test('goes on when its page is loaded again, and loses no text', async () => {
+  it('goes on when its page is loaded again, and loses no text', async () => {
     const more = Promise.withResolvers<void>();
     const { parts } = scripted([textOf('One, '), more.promise, textOf('two, '), textOf('three.'), ...end]);
     await using gateway = await freshGateway({}, parts);
@@ -194,7 +194,7 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('goes on beside another one when their page is loaded again', async () => {
+  it('goes on beside another one when their page is loaded again', async () => {
     const more = Promise.withResolvers<void>();
     const { parts } = scripted(
       [textOf('One, '), more.promise, textOf('two.'), ...end],
@@ -218,7 +218,7 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('gives way to a new one at once, so that what is typed and sent then is not lost', async () => {
+  it('gives way to a new one at once, so that what is typed and sent then is not lost', async () => {
     const { parts } = scripted([textOf('One, '), new Promise(() => undefined)]);
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -233,7 +233,7 @@ describeInChromium('a chat', () => {
     expect(shown).toBe('What would you like to know?');
   });
 
-  test('gives way to another one that is still being read, so that nothing is sent in the wrong chat', async () => {
+  it('gives way to another one that is still being read, so that nothing is sent in the wrong chat', async () => {
     const { parts } = scripted([textOf('One.'), ...end], [textOf('Two.'), ...end]);
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -256,7 +256,7 @@ describeInChromium('a chat', () => {
     await page.getByText('One.').waitFor();
   });
 
-  test('leaves the focus in a question that is begun as soon as a new chat is there', async () => {
+  it('leaves the focus in a question that is begun as soon as a new chat is there', async () => {
     const { parts } = scripted([textOf('One.'), ...end]);
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -275,7 +275,7 @@ describeInChromium('a chat', () => {
     expect(new Set(focused)).toEqual(new Set(['TEXTAREA']));
   });
 
-  test('keeps all that had come when its page is closed, and offers another try', async () => {
+  it('keeps all that had come when its page is closed, and offers another try', async () => {
     const { parts } = scripted([textOf('One, '), textOf('two'), new Promise(() => undefined)], [textOf('Three.'), ...end]);
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -292,7 +292,7 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('keeps an answer that ends just before its page is loaded again', async () => {
+  it('keeps an answer that ends just before its page is loaded again', async () => {
     const more = Promise.withResolvers<void>();
     const { parts } = scripted([textOf('One, '), more.promise, textOf('two.'), ...end]);
     await using gateway = await freshGateway({}, parts);
@@ -311,7 +311,7 @@ describeInChromium('a chat', () => {
     expect(await page.getByText('The page was closed').count()).toBe(0);
   });
 
-  test('folds the reasoning, and says how long it took as soon as it has ended', async () => {
+  it('folds the reasoning, and says how long it took as soon as it has ended', async () => {
     const { parts } = scripted([{ type: 'reasoning', text: 'Let me think.' }, textOf('Well, '), new Promise(() => undefined)]);
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -321,7 +321,7 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('stays at its end while more comes and when a question is asked, and stays where its reader has scrolled to', async () => {
+  it('stays at its end while more comes and when a question is asked, and stays where its reader has scrolled to', async () => {
     const lines = (count: number): ScriptStep[] => Array.from({ length: count }, (_, index) => textOf(`Line ${index}.\n\n`));
     const more = Promise.withResolvers<void>();
     const { parts } = scripted([...lines(60), more.promise, ...lines(30), ...end], [...lines(40), ...end]);
@@ -356,7 +356,7 @@ describeInChromium('a chat', () => {
     expect(await toEnd.count()).toBe(0);
   });
 
-  test('tells screen readers of each answer that is complete', async () => {
+  it('tells screen readers of each answer that is complete', async () => {
     const { parts } = scripted([textOf('First.'), ...end], [textOf('Second.'), ...end], [textOf('Third.'), ...end]);
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -377,7 +377,7 @@ describeInChromium('a chat', () => {
     await expect.poll(async () => (await spoken.jsonValue()).map((text) => text?.trim())).toEqual(Array(3).fill('The answer is complete.'));
   });
 
-  test('is stopped by Escape, and keeps what had come', async () => {
+  it('is stopped by Escape, and keeps what had come', async () => {
     const { parts } = scripted([textOf('A long story'), new Promise(() => undefined)]);
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -388,7 +388,7 @@ describeInChromium('a chat', () => {
     expect(await it.page.locator('.chat-answer').innerText()).toContain('A long story');
   });
 
-  test('is kept in this browser, with its draft, and can be deleted', async () => {
+  it('is kept in this browser, with its draft, and can be deleted', async () => {
     const { parts } = scripted([textOf('Certainly.'), ...end]);
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -404,7 +404,7 @@ describeInChromium('a chat', () => {
     expect(await it.page.getByRole('link', { name: 'Remember this' }).count()).toBe(0);
   });
 
-  test('shows in each of two tabs what is asked in the other', async () => {
+  it('shows in each of two tabs what is asked in the other', async () => {
     const more = Promise.withResolvers<void>();
     const { model, parts } = scripted(
       [textOf('First.'), ...end],
@@ -435,7 +435,7 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('loses nothing of what is asked in two tabs', async () => {
+  it('loses nothing of what is asked in two tabs', async () => {
     const { parts } = scripted(...['First.', 'Second.', 'Third.'].map((text) => [textOf(text), ...end]));
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -460,7 +460,7 @@ describeInChromium('a chat', () => {
     await page.getByText('Second.').waitFor();
   });
 
-  test('is answered again and asked differently, and shows each version with what followed it', async () => {
+  it('is answered again and asked differently, and shows each version with what followed it', async () => {
     const { model, parts } = scripted([textOf('First.'), ...end], [textOf('Second.'), ...end], [textOf('Third.'), ...end]);
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -482,7 +482,7 @@ describeInChromium('a chat', () => {
     expect(model.requests.at(-1)?.messages).toMatchObject([{ role: 'user', content: 'Say something else' }]);
   });
 
-  test('asks before a call that needs it: arguments can be changed, and the call rejected with a reason', async () => {
+  it('asks before a call that needs it: arguments can be changed, and the call rejected with a reason', async () => {
     const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
     const connections = [{ id: 'time', url: time.url, config: { needs_approval: true } }];
     await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: JSON.stringify(connections) });
@@ -522,7 +522,7 @@ describeInChromium('a chat', () => {
     await time.close();
   });
 
-  test('shows a long question from its beginning, and all of it where that is wanted', async () => {
+  it('shows a long question from its beginning, and all of it where that is wanted', async () => {
     const { model, parts } = scripted([textOf('Read.'), ...end]);
     await using gateway = await freshGateway({}, parts);
     await using it = await openPage(gateway.url);
@@ -554,7 +554,7 @@ describeInChromium('a chat', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('is asked about a call on the page of its run, too', async () => {
+  it('is asked about a call on the page of its run, too', async () => {
     const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
     const connections = [{ id: 'time', url: time.url, config: { needs_approval: true } }];
     await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: JSON.stringify(connections) });
@@ -577,7 +577,7 @@ describeInChromium('a chat', () => {
     await time.close();
   });
 
-  test('calls a server of this browser by itself, which the page itself may not ask', async () => {
+  it('calls a server of this browser by itself, which the page itself may not ask', async () => {
     const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
     await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: '[]' });
     await using it = await openPage(gateway.url);

@@ -1,5 +1,5 @@
 import { array, assert, constantFrom, property } from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { compareLines } from '../../src/console/parts/compare-lines.ts';
 import type { Piece, Row } from '../../src/console/parts/compare-lines.ts';
 
@@ -12,23 +12,23 @@ const shown = (rows: Row[]): string[] =>
   rows.map((row) => (row.kind === 'same' ? `  ${row.text}` : `${marked(row.before)} | ${marked(row.after)}`));
 
 describe('two texts side by side', () => {
-  test('have the words marked that differ', () => {
+  it('have the words marked that differ', () => {
     expect(shown(compareLines('Reads a file.\nThat is all.', 'Reads any file.\nThat is all.'))).toEqual([
       'Reads <a> file. | Reads <any> file.',
       '  That is all.',
     ]);
   });
 
-  test('have lines of one side alone', () => {
+  it('have lines of one side alone', () => {
     expect(shown(compareLines('a\nb\nc', 'a\nc\nd'))).toEqual(['  a', '<b> | ', '  c', ' | <d>']);
     expect(shown(compareLines('', ''))).toEqual(['  ']);
   });
 
-  test('differ in a character that cannot be seen', () => {
+  it('differ in a character that cannot be seen', () => {
     expect(shown(compareLines('pay now', 'pay\u200b now'))).toEqual(['pay now | pay<\u200b> now']);
   });
 
-  test('keep every line of both, in order', () => {
+  it('keep every line of both, in order', () => {
     const lines = array(constantFrom('a', 'b', 'c d', 'c e', '')).map((all) => all.join('\n'));
     assert(
       property(lines, lines, (one, other) => {
@@ -40,7 +40,7 @@ describe('two texts side by side', () => {
     );
   });
 
-  test('may be long: then what lies between their ends counts as changed', () => {
+  it('may be long: then what lies between their ends counts as changed', () => {
     const long = (word: string): string => `first\n${Array.from({ length: 1_500 }, (_, index) => `${word} ${index}`).join('\n')}\nlast`;
     const rows = compareLines(long('one'), long('two'));
     expect(rows).toHaveLength(1_502);

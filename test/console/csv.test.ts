@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { toCsv } from '../../src/console/parts/csv.ts';
 
-test.each([
+it.each([
   ['plain', 'plain'],
   ['with, comma', '"with, comma"'],
   ['a "quoted" one', '"a ""quoted"" one"'],

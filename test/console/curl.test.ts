@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { assert, constantFrom, property, string } from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { toCurl } from '../../src/console/pages/tool-servers/curl.ts';
 
 /** The arguments, and the input, that the command gives a program with the name of curl. */
@@ -13,7 +13,7 @@ function run(command: string, environment: Record<string, string> = {}): { args:
 }
 
 describe('the request as a command', () => {
-  test('is what was sent', () => {
+  it('is what was sent', () => {
     const command = toCurl({
       method: 'POST',
       url: 'http://maps.test/route?q=[1,2]&city=it%27s',
@@ -32,7 +32,7 @@ describe('the request as a command', () => {
     ]);
   });
 
-  test('has variables in the place of credentials, and names them', () => {
+  it('has variables in the place of credentials, and names them', () => {
     const command = toCurl({
       url: 'http://maps.test/route?api%20key=[secret]&a=b',
       headers: { authorization: 'Bearer [secret]', 'x-tenant': '[secret]' },
@@ -49,7 +49,7 @@ describe('the request as a command', () => {
     ]);
   });
 
-  test.each<[string, Parameters<typeof toCurl>[0], string[]]>([
+  it.each<[string, Parameters<typeof toCurl>[0], string[]]>([
     ['GET', {}, ['--globoff', 'u']],
     ['HEAD', {}, ['--globoff', '--head', 'u']],
     ['POST', {}, ['--globoff', '--request', 'POST', 'u']],
@@ -61,7 +61,7 @@ describe('the request as a command', () => {
     expect(run(toCurl({ method, url: 'u', ...rest })).args).toEqual(expected);
   });
 
-  test('sends bytes through a pipe, and says where a body is longer', () => {
+  it('sends bytes through a pipe, and says where a body is longer', () => {
     const png = toCurl({
       method: 'PUT',
       url: 'u',
@@ -82,7 +82,7 @@ describe('the request as a command', () => {
     expect(toCurl({ method: 'POST', url: 'u', body: 'x', truncated: true })).toMatch(/^# The body is longer/);
   });
 
-  test('stays whole, whatever stands in its parts', () => {
+  it('stays whole, whatever stands in its parts', () => {
     const text = string({ unit: constantFrom("'", '"', '$', '`', '\\', '\n', '!', ' ', '*', 'a', '\u00e9', '[', ']', '&', ';') });
     assert(
       property(text, text, text, (url, value, body) => {

@@ -1,11 +1,11 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
 afterAll(closePages);
 
 describeInChromium('the first visit', () => {
-  test('answers the suggested question with a tool, whose call can be looked at', async () => {
+  it('answers the suggested question with a tool, whose call can be looked at', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);
     const { page } = it;

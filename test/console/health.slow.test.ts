@@ -1,4 +1,4 @@
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { startOllamaServer } from '../_support/ollama-server.ts';
@@ -30,25 +30,25 @@ describeInChromium('what is missing, on the first page', () => {
     return await it.page.locator('.missing-part').allInnerTexts();
   }
 
-  test('is a model, where there is none at all', async () => {
+  it('is a model, where there is none at all', async () => {
     expect(await partsOf({ TOOLWHARF_DEMO: 'false' })).toEqual([expect.stringMatching(/^There is no model yet.*ollama pull qwen3:4b/s)]);
   });
 
-  test('is a model, where the demo model stands in', async () => {
+  it('is a model, where the demo model stands in', async () => {
     expect(await partsOf({})).toEqual([expect.stringMatching(/^Only the demo model is here.*ollama pull qwen3:4b/s)]);
   });
 
-  test('is nothing, where a model is there, even without the Ollama that nobody has configured', async () => {
+  it('is nothing, where a model is there, even without the Ollama that nobody has configured', async () => {
     const { origin } = await backendOf(200, { object: 'list', data: [{ id: 'gpt-x', object: 'model' }] });
     expect(await partsOf({ OLLAMA_BASE_URLS: undefined, OPENAI_API_BASE_URLS: `${origin}/v1`, TOOLWHARF_DEMO: 'false' })).toEqual([]);
   });
 
-  test('is a backend that nothing listens for', async () => {
+  it('is a backend that nothing listens for', async () => {
     const parts = await partsOf({ OLLAMA_BASE_URLS: await ollamaOf('qwen3:4b'), OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1' });
     expect(parts).toEqual([expect.stringContaining('The backend openai does not answer')]);
   });
 
-  test('is a model of an Ollama without any, whose line can be copied', async () => {
+  it('is a model of an Ollama without any, whose line can be copied', async () => {
     await using gateway = await freshGateway({ OLLAMA_BASE_URLS: await ollamaOf() });
     await using it = await openPage(gateway.url);
     await it.page.getByText('Ollama runs, and has no model yet.').waitFor();
@@ -57,7 +57,7 @@ describeInChromium('what is missing, on the first page', () => {
     expect(await findBarriers(it.page)).toEqual([]);
   });
 
-  test('is a key that its backend takes, and leads to what to do', async () => {
+  it('is a key that its backend takes, and leads to what to do', async () => {
     const { origin } = await backendOf(401, { error: { message: 'bad key' } });
     await using gateway = await freshGateway({ ...refusing, OPENAI_API_BASE_URLS: `${origin}/v1` });
     await using it = await openPage(gateway.url, { path: `/#key=${gateway.app.startKey ?? ''}` });
@@ -69,7 +69,7 @@ describeInChromium('what is missing, on the first page', () => {
 });
 
 describeInChromium('the page of the doctor', () => {
-  test('puts what is broken first, with its cure, and examines again', async () => {
+  it('puts what is broken first, with its cure, and examines again', async () => {
     let status = 401;
     const list = { object: 'list', data: [{ id: 'gpt-x', object: 'model' }] };
     const server = await startUpstream(() => respond(status, list));
@@ -91,7 +91,7 @@ describeInChromium('the page of the doctor', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('does not say that everything works where a note says otherwise', async () => {
+  it('does not say that everything works where a note says otherwise', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);
     const note = { level: 'note', about: 'Models', message: 'ollama: Nothing listens there.', cure: 'Start Ollama.' };
@@ -101,7 +101,7 @@ describeInChromium('the page of the doctor', () => {
     expect(await it.page.locator('.health-verdict').innerText()).toContain('1 note below.');
   });
 
-  test('says that it examines, for as long as it does', async () => {
+  it('says that it examines, for as long as it does', async () => {
     const answer = Promise.withResolvers<undefined>();
     const server = await startUpstream(() => [{ until: answer.promise }, ...respond(200, { object: 'list', data: [] })]);
     onTestFinished(() => server.close());
@@ -113,7 +113,7 @@ describeInChromium('the page of the doctor', () => {
     await it.page.getByText('answers, but has no models').waitFor();
   });
 
-  test.each(['light', 'dark'] as const)('stands in nobody’s way, wide and at 360 pixels (%s)', async (colorScheme) => {
+  it.each(['light', 'dark'] as const)('stands in nobody’s way, wide and at 360 pixels (%s)', async (colorScheme) => {
     const { origin } = await backendOf(401, { error: { message: 'bad key' } });
     const ollama = await ollamaOf();
     await using gateway = await freshGateway({ ...refusing, OPENAI_API_BASE_URLS: `${origin}/v1`, OLLAMA_BASE_URLS: ollama });

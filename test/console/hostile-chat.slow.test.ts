@@ -1,6 +1,6 @@
 import { inputRequired } from '@modelcontextprotocol/server';
 import type { Page } from 'playwright-core';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { closePages, describeInChromium, openPage } from '../_support/chromium.ts';
@@ -82,7 +82,7 @@ async function ask(page: Page, question: string): Promise<void> {
 }
 
 describeInChromium('hostile text in a chat', () => {
-  test('is text on every page, wherever it comes from, one character at a time', async () => {
+  it('is text on every page, wherever it comes from, one character at a time', async () => {
     const desk = await startServer();
     const pieces = Array.from({ length: text.length }, (_, index) => text.slice(index, index + 1));
     const stream = pieces.flatMap((piece): ScriptStep[] => [{ type: 'text', text: piece }]);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { backendOf } from '../_support/build-app.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
@@ -20,7 +20,7 @@ async function ask(page: Page, question: string): Promise<void> {
 }
 
 describeInChromium('a chat that is kept in this browser', () => {
-  test('can be renamed, and keeps its name', async () => {
+  it('can be renamed, and keeps its name', async () => {
     await using gateway = await gatewaySaying(says('Fine.'), says('Still fine.'));
     await using it = await openPage(gateway.url);
     const { page } = it;
@@ -47,7 +47,7 @@ describeInChromium('a chat that is kept in this browser', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('is found by the words of its title, its questions and its answers', async () => {
+  it('is found by the words of its title, its questions and its answers', async () => {
     const cities = ['Osaka', 'Bergen', 'Lima', 'Accra', 'Quito', 'Perth'];
     await using gateway = await gatewaySaying(...cities.map((city) => says(`${city} is a **city**.`)));
     await using it = await openPage(gateway.url);
@@ -70,7 +70,7 @@ describeInChromium('a chat that is kept in this browser', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('can be saved as a file that holds its questions, calls and answers', async () => {
+  it('can be saved as a file that holds its questions, calls and answers', async () => {
     const call = calls(['list_time_zones_list_time_zones_get', {}], ['no_such_function', { fence: '```' }]);
     await using gateway = await gatewaySaying(call, says('There are *many*.'));
     await using it = await openPage(gateway.url);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { emptyDraft, toBody, toDraft } from '../../src/console/pages/keys/key-draft.ts';
 import type { Key } from '../../src/console/pages/keys/key-draft.ts';
 
@@ -16,7 +16,7 @@ const plain: Key = {
   users: null,
 };
 
-test.each<[what: string, fields: Partial<Key>]>([
+it.each<[what: string, fields: Partial<Key>]>([
   ['a plain key', {}],
   ['an administrator', { role: 'admin' }],
   ['limits and restrictions', { limits: { requests_per_minute: 60, tokens_per_day: 100_000 }, models: ['demo'], tools: [] }],
@@ -35,7 +35,7 @@ test.each<[what: string, fields: Partial<Key>]>([
   expect(toBody(draft, draft)).toEqual({ name, role, models, tools, limits, total_limits, users });
 });
 
-test('a secret that nobody wrote stays, one that is written is sent, and an address takes its place', () => {
+it('a secret that nobody wrote stays, one that is written is sent, and an address takes its place', () => {
   const users = { from: 'jwt' as const, name: 'x-token', claim: 'sub', jwks_url: null, issuer: 'https://a.test', audience: null };
   const draft = toDraft({ ...plain, users: { ...users, has_secret: true } });
   const asked = { from: 'jwt', name: 'x-token', claim: 'sub', issuer: 'https://a.test', audience: null };
@@ -45,7 +45,7 @@ test('a secret that nobody wrote stays, one that is written is sent, and an addr
   expect(toBody({ ...draft, signedBy: 'address', address }, draft).users).toEqual({ ...asked, jwks_url: address });
 });
 
-test('a last day ends at its midnight, and is sent only where it was changed', () => {
+it('a last day ends at its midnight, and is sent only where it was changed', () => {
   const draft = toDraft({ ...plain, expires_at: '2026-11-30T10:00:00.000Z' });
   expect(draft.lastDay).toBe('2026-11-30');
   expect(toBody(draft, draft)).not.toHaveProperty('expires_at');
@@ -53,7 +53,7 @@ test('a last day ends at its midnight, and is sent only where it was changed', (
   expect(toBody({ ...draft, lastDay: '' }, draft).expires_at).toBeNull();
 });
 
-test('a key that speaks for nobody has no limits for all together, whatever was written before', () => {
+it('a key that speaks for nobody has no limits for all together, whatever was written before', () => {
   const before = emptyDraft(false);
   const limits = { ...before.limits, tokens_per_day: '5' };
   expect(toBody({ ...before, name: 'x', totalLimits: limits }, before).total_limits).toBeNull();

@@ -1,5 +1,5 @@
-import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { documentOf, serverOf } from '../requirements/gateway.ts';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
+import { documentOf, serverOf } from '../gateway/gateway.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { startOllamaServer } from '../_support/ollama-server.ts';
@@ -43,7 +43,7 @@ async function administered(): Promise<Administered> {
 }
 
 describeInChromium('the page of keys and people', () => {
-  test('makes the first key, which is an administrator’s, and goes on with it', async () => {
+  it('makes the first key, which is an administrator’s, and goes on with it', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/keys#key=${gateway.app.startKey ?? ''}` });
     const { page } = it;
@@ -68,7 +68,7 @@ describeInChromium('the page of keys and people', () => {
     expect((await fetch(`${gateway.url}/api/keys`)).status).toBe(401);
   });
 
-  test('makes a key for a frontend, with limits for each person and for all, and changes it', async () => {
+  it('makes a key for a frontend, with limits for each person and for all, and changes it', async () => {
     const { url, path, ask } = await administered();
     await using it = await openPage(url, { path });
     const { page } = it;
@@ -127,7 +127,7 @@ describeInChromium('the page of keys and people', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('says what the gateway objects to, and keeps what was written', async () => {
+  it('says what the gateway objects to, and keeps what was written', async () => {
     const { url, path } = await administered();
     await using it = await openPage(url, { path });
     const { page } = it;
@@ -150,7 +150,7 @@ describeInChromium('the page of keys and people', () => {
     expect(await page.getByLabel('Last day').isVisible()).toBe(true);
   });
 
-  test('finds one of many models, and keeps one that is gone', async () => {
+  it('finds one of many models, and keeps one that is gone', async () => {
     const names = Array.from({ length: 12 }, (_, index) => `model-${index}:latest`);
     const ollama = await startOllamaServer(names.map((name) => ({ name })));
     onTestFinished(() => ollama.close());
@@ -172,7 +172,7 @@ describeInChromium('the page of keys and people', () => {
     expect(listed.data.map((key) => key.models)).toContainEqual(['gone', 'model-7:latest']);
   });
 
-  test('disconnects a person from a tool server, and deletes them', async () => {
+  it('disconnects a person from a tool server, and deletes them', async () => {
     const { url, path, ask } = await administered();
     const users = { from: 'header', name: 'x-user', name_header: 'x-name' };
     const { key } = await ask('POST /api/keys', { name: 'Frontend', role: 'user', users });
@@ -196,7 +196,7 @@ describeInChromium('the page of keys and people', () => {
     await page.getByRole('heading', { name: 'People', exact: true }).waitFor({ state: 'detached' });
   });
 
-  test('finds people beyond those of the first page, however many there are', async () => {
+  it('finds people beyond those of the first page, however many there are', async () => {
     const { usage } = memoryStores();
     const count = 1_500;
     const people = Array.from({ length: count }, (_, last) => ({
@@ -227,7 +227,7 @@ describeInChromium('the page of keys and people', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('disconnects a key that is one caller', async () => {
+  it('disconnects a key that is one caller', async () => {
     const { url, path, ask } = await administered();
     const { key } = await ask('POST /api/keys', { name: 'script', role: 'user' });
     const script = { 'x-api-key': String(key) };
@@ -241,7 +241,7 @@ describeInChromium('the page of keys and people', () => {
     expect((await ask('GET /api/credentials', undefined, script)).data).toMatchObject([{ state: 'missing' }]);
   });
 
-  test('shows a new key until it is closed, also to who double-clicks', async () => {
+  it('shows a new key until it is closed, also to who double-clicks', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/keys#key=${gateway.app.startKey}` });
     const { page } = it;

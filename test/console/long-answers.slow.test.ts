@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { closePages, describeInChromium, openPage } from '../_support/chromium.ts';
@@ -28,7 +28,7 @@ async function untilShown(page: Page, last: string): Promise<void> {
 }
 
 describeInChromium('a long answer', () => {
-  test('changes only its end while it grows, and is followed to its end', async () => {
+  it('changes only its end while it grows, and is followed to its end', async () => {
     const more = Promise.withResolvers<void>();
     const text = lines(3_000, (index) => `Sentence **${index}** of the answer.\n`);
     const model = new ScriptedModel([...piecesOf(text), more.promise, ...piecesOf(lines(20, (index) => `Later ${index}.\n`)), end]);
@@ -58,7 +58,7 @@ describeInChromium('a long answer', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('that comes at once appears over several frames, and its code is copied as a whole', async () => {
+  it('that comes at once appears over several frames, and its code is copied as a whole', async () => {
     const code = lines(4_000, (index) => `const value_${index} = '<b>';`);
     const model = new ScriptedModel([{ type: 'text', text: `\`\`\`ts\n${code}\n\`\`\`\n\nThe end.` }, end]);
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
@@ -99,7 +99,7 @@ describeInChromium('no answer scrolls the page sideways on a telephone', () => {
     'a heading': `# ${'h'.repeat(3_000)}\n\nlast`,
   };
 
-  test.each(Object.entries(wide))('%s', async (_name, text) => {
+  it.each(Object.entries(wide))('%s', async (_name, text) => {
     const model = new ScriptedModel([{ type: 'reasoning', text }, ...piecesOf(text), end]);
     await using gateway = await freshGateway({}, { backends: [backendOf(model)] });
     await using it = await openPage(gateway.url, { viewport: { width: 360, height: 740 } });

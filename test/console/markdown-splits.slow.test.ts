@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { rolldown } from 'rolldown';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { closePages, describeInChromium, openBarePage } from '../_support/chromium.ts';
 import type { WatchedPage } from '../_support/chromium.ts';
 import { findForeignMarkup } from '../_support/find-markup.ts';
@@ -11,7 +11,7 @@ import { deepTexts, hostileTexts } from './hostile-texts.ts';
  * The part that shows Markdown, alone on a page without any policy: what became markup would act here.
  */
 let bundle = '';
-let it: WatchedPage;
+let watched: WatchedPage;
 let page: Page;
 
 beforeAll(async () => {
@@ -71,8 +71,8 @@ async function showInPieces(
 
 describeInChromium('hostile Markdown', () => {
   beforeAll(async () => {
-    it = await openBarePage();
-    page = it.page;
+    watched = await openBarePage();
+    page = watched.page;
     // Each frame of the screen has its share of text; here one begins with each text.
     await page.evaluate(() => {
       globalThis.requestAnimationFrame = (begin) => (begin(0), 0);
@@ -81,17 +81,17 @@ describeInChromium('hostile Markdown', () => {
     await page.evaluate(() => document.querySelector('script')?.remove());
   });
 
-  test.each(Object.entries(hostileTexts))('with %s is text in every split, and the same in all of them', async (_what, text) => {
+  it.each(Object.entries(hostileTexts))('with %s is text in every split, and the same in all of them', async (_what, text) => {
     for (const ways of ['one character at a time', 'every two pieces'] as const) {
       const { shown, markup } = await showInPieces(text, ways);
       expect(markup).toEqual([]);
       expect(shown).toHaveLength(1);
     }
-    expect(it.faults).toEqual([]);
-    expect(it.foreign).toEqual([]);
+    expect(watched.faults).toEqual([]);
+    expect(watched.foreign).toEqual([]);
   });
 
-  test.each(Object.entries(deepTexts))('with very deep %s is text, whole and cut anywhere', async (_what, text) => {
+  it.each(Object.entries(deepTexts))('with very deep %s is text, whole and cut anywhere', async (_what, text) => {
     for (const end of [1, 2, 3, 5].map((part) => Math.floor(text.length / part))) {
       await page.evaluate(
         (piece) => {
@@ -103,11 +103,11 @@ describeInChromium('hostile Markdown', () => {
       );
       expect(await findForeignMarkup(page)).toEqual([]);
     }
-    expect(it.faults).toEqual([]);
-    expect(it.foreign).toEqual([]);
+    expect(watched.faults).toEqual([]);
+    expect(watched.foreign).toEqual([]);
   });
 
-  test('would be found if it were markup', async () => {
+  it('would be found if it were markup', async () => {
     for (const text of [hostileTexts['handlers of events'], hostileTexts['styles'], hostileTexts['frames and objects']]) {
       await page.evaluate((html) => (document.body.innerHTML = html), text ?? '');
       expect(await findForeignMarkup(page)).not.toEqual([]);
@@ -121,7 +121,7 @@ describeInChromium('hostile Markdown', () => {
       '<a href="//evil.example">',
       '<img src="https://evil.example/p.png">',
     ]);
-    await expect.poll(() => it.faults.join()).toContain('dialog');
-    await expect.poll(() => it.foreign.join()).toContain('evil.example');
+    await expect.poll(() => watched.faults.join()).toContain('dialog');
+    await expect.poll(() => watched.foreign.join()).toContain('evil.example');
   });
 });

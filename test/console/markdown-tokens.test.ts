@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readBlocks } from '../../src/console/parts/markdown-lexer.ts';
 import { createMarkdownReader } from '../../src/console/parts/markdown-tokens.ts';
 import type { MarkdownPart } from '../../src/console/parts/markdown-tokens.ts';
@@ -46,7 +46,7 @@ const huge: Record<string, string> = {
 };
 
 describe('a text that grows', () => {
-  test.each(Object.entries(huge))('reads only its end again: %s', (_name, text) => {
+  it.each(Object.entries(huge))('reads only its end again: %s', (_name, text) => {
     const { parsed, parts } = readGrowing(text, 8_000);
     expect(Math.max(...parsed)).toBeLessThan(80_000);
     expect(parsed.reduce((sum, one) => sum + one, 0)).toBeLessThan(text.length * 8);
@@ -55,7 +55,7 @@ describe('a text that grows', () => {
     expect(Math.max(...sizes)).toBeLessThan(33_000);
   });
 
-  test('keeps its parts and blocks as they are, but the last ones', () => {
+  it('keeps its parts and blocks as they are, but the last ones', () => {
     const reader = createMarkdownReader();
     const text = lines(3_000, (index) => `A sentence, number ${index}.\n`);
     let before: readonly MarkdownPart[] = [];
@@ -67,7 +67,7 @@ describe('a text that grows', () => {
     expect(lastBefore.filter((block) => !last.includes(block)).length).toBeLessThanOrEqual(2);
   });
 
-  test('is copied as a whole, however often its code was cut', () => {
+  it('is copied as a whole, however often its code was cut', () => {
     const code = lines(5_000, (index) => `const value_${index} = '<b>';`);
     for (const size of [700, 8_000, 1_000_000]) {
       const { parts } = readGrowing(`Before.\n\n\`\`\`ts\n${code}\n\`\`\`\n\nAfter it.`, size);
@@ -78,7 +78,7 @@ describe('a text that grows', () => {
     expect(codeOf(readGrowing(`~~~\n${line}\n~~~\nAfter it.`, 8_000).parts)).toEqual([line]);
   });
 
-  test('has all rows of a table that was cut, each part with the head', () => {
+  it('has all rows of a table that was cut, each part with the head', () => {
     const { parts } = readGrowing(huge['a table'] ?? '', 8_000);
     const tables = parts.flatMap(({ blocks }) =>
       blocks.map(({ token }) => token as { type: string; header: { text: string }[]; rows: unknown[] }),
@@ -88,7 +88,7 @@ describe('a text that grows', () => {
     expect(new Set(tables.map(({ header }) => header.map(({ text }) => text).join()))).toEqual(new Set(['a,b']));
   });
 
-  test('goes on counting the items of a list that was cut, and cuts no link', () => {
+  it('goes on counting the items of a list that was cut, and cuts no link', () => {
     const lists = readGrowing(huge['a list'] ?? '', 8_000).parts.flatMap(({ blocks }) =>
       blocks.map(({ token }) => token as { items?: unknown[]; start: number }),
     );
@@ -105,14 +105,14 @@ describe('a text that grows', () => {
     expect(links).toHaveLength(3_000);
   });
 
-  test('is read anew when it became another', () => {
+  it('is read anew when it became another', () => {
     const reader = createMarkdownReader();
     reader.read('One.\n\nTwo.\n\nThree.');
     const [part] = reader.read('Four.');
     expect(part?.blocks.map(({ token }) => token.raw)).toEqual(['Four.']);
   });
 
-  test('loses nothing, whatever it is and however it comes', () => {
+  it('loses nothing, whatever it is and however it comes', () => {
     const fragments = fc.constantFrom(
       '\n',
       '\n\n',
@@ -154,14 +154,14 @@ describe('what would take long to read', () => {
       ((token as { tokens?: { type: string }[] }).tokens ?? []).map(({ type }) => type),
     );
 
-  test.each(['_a*', '**a ', '__a', '~~a ~b '])('is given up: the ends of %j again and again, each searched in the whole text', (begun) => {
+  it.each(['_a*', '**a ', '__a', '~~a ~b '])('is given up: the ends of %j again and again, each searched in the whole text', (begun) => {
     expect(typesIn('**strong** ~~gone~~')).toEqual(['strong', 'text', 'del']);
     const types = typesIn(`${begun.repeat(4_000)} **strong** ~~gone~~`);
     expect(types.filter((type) => type === 'strong' || type === 'del').length).toBeLessThan(20);
     expect(typesIn('**strong** ~~gone~~ '.repeat(200)).filter((type) => type !== 'text')).toHaveLength(400);
   });
 
-  test('is not given up: addresses of any length, and words beyond a long one', () => {
+  it('is not given up: addresses of any length, and words beyond a long one', () => {
     const address = `https://l.example/${'a'.repeat(3_000)}`;
     expect(typesIn(`${'x'.repeat(3_000)} ${address} ${'word '.repeat(400)}a@b.example *b*`)).toEqual([
       'text',
@@ -173,7 +173,7 @@ describe('what would take long to read', () => {
     ]);
   });
 
-  test('is nested a few times only, and none of it is lost', () => {
+  it('is nested a few times only, and none of it is lost', () => {
     const depthOf = (token: { tokens?: unknown[]; items?: unknown[] }): number =>
       1 + Math.max(0, ...[...(token.tokens ?? []), ...(token.items ?? [])].map((inner) => depthOf(inner as typeof token)));
     for (const text of [

@@ -1,4 +1,4 @@
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import type { WatchedPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
@@ -27,7 +27,7 @@ async function openNarrow(url: string, path: string): Promise<WatchedPage> {
 }
 
 describeInChromium('at 360 pixels', () => {
-  test('keys show whom they are for, their limits and their last day', async () => {
+  it('keys show whom they are for, their limits and their last day', async () => {
     const { url } = await startGateway();
     const limits = { requests_per_minute: 60 };
     await send(`${url}/api/keys`, 'POST', { name: 'reports', role: 'user', limits, models: ['demo'], expires_at: '2099-12-31' });
@@ -42,7 +42,7 @@ describeInChromium('at 360 pixels', () => {
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 
-  test('usage shows calls', async () => {
+  it('usage shows calls', async () => {
     const { url } = await startGateway();
     const messages = [{ role: 'user', content: 'What time is it in Osaka?' }];
     await send(`${url}/v1/chat/completions`, 'POST', { model: 'demo', messages });
@@ -54,7 +54,7 @@ describeInChromium('at 360 pixels', () => {
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 
-  test('both actions of a connected account stand in one line', async () => {
+  it('both actions of a connected account stand in one line', async () => {
     const { url } = await startGateway();
     const spec = {
       openapi: '3.1.0',

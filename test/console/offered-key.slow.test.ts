@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import type { ModelBackend } from '../../src/core/models/model.ts';
 import { authorizationServer, passwordOf } from '../_support/authorization-server.ts';
 import { backendOf } from '../_support/build-app.ts';
@@ -8,7 +8,7 @@ import type { WatchedPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { generatedBy } from '../_support/scripted-model.ts';
 import { waitFor } from '../_support/wait-for.ts';
-import { consoleClient, environmentFor } from '../http/login-fixture.ts';
+import { consoleClient, environmentFor } from '../gateway/sign-in/login-fixture.ts';
 
 afterAll(closePages);
 
@@ -36,7 +36,7 @@ const keptIn = (page: Page): Promise<string | null> => page.evaluate(() => local
 const question = (page: Page) => page.getByRole('dialog', { name: 'Use the key of this link?' });
 
 describeInChromium('a link with a key', () => {
-  test('is asked about with both names where another key is held, and changes nothing where it is refused', async () => {
+  it('is asked about with both names where another key is held, and changes nothing where it is refused', async () => {
     const { page, url, keyOf, faults } = await scene();
     const side = page.getByRole('complementary');
     await side.getByText('administrator', { exact: true }).waitFor();
@@ -51,7 +51,7 @@ describeInChromium('a link with a key', () => {
     expect(faults).toEqual([]);
   });
 
-  test('replaces the key when that is wanted, and the console says whose it is', async () => {
+  it('replaces the key when that is wanted, and the console says whose it is', async () => {
     const { page, url, keyOf } = await scene();
     const other = await keyOf('Bob');
     await page.getByRole('complementary').getByText('administrator', { exact: true }).waitFor();
@@ -63,7 +63,7 @@ describeInChromium('a link with a key', () => {
     expect(page.url()).toBe(`${url}/`);
   });
 
-  test('is not asked about where it has the key that is held, and is not used where the gateway does not take it', async () => {
+  it('is not asked about where it has the key that is held, and is not used where the gateway does not take it', async () => {
     const { page, url } = await scene();
     await page.goto(`${url}/console/runs#key=${adminKey}`);
     await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
@@ -73,7 +73,7 @@ describeInChromium('a link with a key', () => {
     expect(await keptIn(page)).toBe(adminKey);
   });
 
-  test('is asked about where somebody is signed in', async () => {
+  it('is asked about where somebody is signed in', async () => {
     const authorization = await authorizationServer({ offersRegistration: false, clients: [consoleClient] });
     const gateway = await freshGateway({ ...environmentFor(authorization.url), TOOLWHARF_ADMIN_KEY: adminKey });
     onTestFinished(() => gateway[Symbol.asyncDispose]());
@@ -90,7 +90,7 @@ describeInChromium('a link with a key', () => {
     expect(await keptIn(page)).toBeNull();
   });
 
-  test('is text in an answer, in whatever encoding and below whatever path, and other links are links', async () => {
+  it('is text in an answer, in whatever encoding and below whatever path, and other links are links', async () => {
     let answer = '';
     const model = generatedBy(async function* () {
       yield { type: 'text', text: answer };

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Preset } from '../../src/console/api/api-types.ts';
 import { toDraft, toFields } from '../../src/console/pages/presets/preset-draft.ts';
 
@@ -15,7 +15,7 @@ const nothing = {
   needs_approval: null,
 };
 
-test.each<[what: string, fields: Partial<Preset>]>([
+it.each<[what: string, fields: Partial<Preset>]>([
   ['with nothing set', {}],
   ['without tools', { tools: [], needs_approval: false }],
   [
@@ -39,6 +39,6 @@ test.each<[what: string, fields: Partial<Preset>]>([
   expect(toFields(toDraft({ id: 'clerk', object: 'preset', ...set }))).toEqual(set);
 });
 
-test.each(['[]', '7', '{"temperature": }', 'null'])('parameters have to be an object: %s', (params) => {
+it.each(['[]', '7', '{"temperature": }', 'null'])('parameters have to be an object: %s', (params) => {
   expect(() => toFields({ ...toDraft({}), params })).toThrow('a JSON object');
 });

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
@@ -10,7 +10,7 @@ interface Preset {
 }
 
 describeInChromium('the page of presets', () => {
-  test('makes a preset that a chat uses, changes it, and deletes it', async () => {
+  it('makes a preset that a chat uses, changes it, and deletes it', async () => {
     await using gateway = await freshGateway();
     const key = gateway.app.startKey ?? '';
     await using it = await openPage(gateway.url, { path: `/console/presets#key=${key}` });
@@ -74,7 +74,7 @@ describeInChromium('the page of presets', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('keeps the focus on the button of a change that was refused', async () => {
+  it('keeps the focus on the button of a change that was refused', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/presets#key=${gateway.app.startKey}` });
     const { page } = it;
@@ -88,7 +88,7 @@ describeInChromium('the page of presets', () => {
     await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Save');
   });
 
-  test('has the focus when what had it is deleted', async () => {
+  it('has the focus when what had it is deleted', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/presets#key=${gateway.app.startKey}` });
     const { page } = it;

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Answer } from '../../src/console/pages/chat/chat.ts';
 import { addFrame, addMissed } from '../../src/console/pages/chat/read-frames.ts';
 
@@ -43,7 +43,7 @@ const whole = [
   { kind: 'call', id: 'c2', tool: 'look', server: 'bank', args: {}, state: 'running' },
 ];
 
-test.each(log.map((_, index) => index))('calls are complete when all frames from the %ith on were lost', (seen) => {
+it.each(log.map((_, index) => index))('calls are complete when all frames from the %ith on were lost', (seen) => {
   const answer = emptyAnswer();
   for (const event of log.slice(0, seen)) addFrame(answer, { type: 'event', data: event }, 1);
   addMissed(answer, log, 2);
@@ -53,7 +53,7 @@ test.each(log.map((_, index) => index))('calls are complete when all frames from
   expect(answer.parts).toEqual(whole);
 });
 
-test('a result that is there is not replaced by the shorter one of the log', () => {
+it('a result that is there is not replaced by the shorter one of the log', () => {
   const answer = emptyAnswer();
   const long = 'x'.repeat(9_000);
   addFrame(answer, { type: 'event', data: { type: 'tool.call', data: { id: 'c', tool: 'read', args: {} } } }, 1);

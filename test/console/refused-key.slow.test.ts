@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
@@ -47,7 +47,7 @@ async function enterKey(page: Page): Promise<void> {
 const dialog = (page: Page) => page.getByRole('dialog', { name: 'Key of this gateway' });
 
 describeInChromium('a chat whose key is refused', () => {
-  test('has another one entered for a question, and answers that then', async () => {
+  it('has another one entered for a question, and answers that then', async () => {
     const { it, model, deleteKey } = await chatOf(says('Good day.'), says('And good night.'));
     const { page } = it;
     await ask(page, 'Hello');
@@ -63,7 +63,7 @@ describeInChromium('a chat whose key is refused', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('asks for another one while its answer is under way, and keeps what is being typed', async () => {
+  it('asks for another one while its answer is under way, and keeps what is being typed', async () => {
     const { it, deleteKey } = await chatOf([textOf('One, '), new Promise(() => undefined)], says('One, two.'));
     const { page } = it;
     await ask(page, 'Count');
@@ -78,7 +78,7 @@ describeInChromium('a chat whose key is refused', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('says what is missing when none is entered, and asks again', async () => {
+  it('says what is missing when none is entered, and asks again', async () => {
     const { it, deleteKey } = await chatOf(says('Good day.'));
     const { page } = it;
     await deleteKey();
@@ -97,7 +97,7 @@ describeInChromium('a chat whose key is refused', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('asks for one at once where there is none', async () => {
+  it('asks for one at once where there is none', async () => {
     const { it } = await chatOf(says('Good day.'));
     const { page } = it;
     await page.evaluate(() => localStorage.clear());

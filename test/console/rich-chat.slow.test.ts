@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { startTimeServer } from '../../src/demo/time-server.ts';
 import { backendOf } from '../_support/build-app.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
@@ -40,7 +40,7 @@ function startServer() {
 }
 
 describeInChromium('an answer with everything in it', () => {
-  test('is shown as it is meant, in every look: tables, pictures, trees, code, errors', async () => {
+  it('is shown as it is meant, in every look: tables, pictures, trees, code, errors', async () => {
     const server = await startServer();
     const model = new ScriptedModel(
       [
@@ -86,7 +86,7 @@ describeInChromium('an answer with everything in it', () => {
 });
 
 describeInChromium('a new tool server', () => {
-  test('is added, tried, and used in a chat', async () => {
+  it('is added, tried, and used in a chat', async () => {
     const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
     await using gateway = await freshGateway({ TOOL_SERVER_CONNECTIONS: '[]' });
     await using it = await openPage(gateway.url, { path: `/#key=${gateway.app.startKey ?? ''}` });

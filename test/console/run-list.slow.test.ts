@@ -1,12 +1,12 @@
 import type { Page } from 'playwright-core';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { RunSummary } from '../../src/console/api/api-types.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { listen } from '../_support/build-app.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { calls, says } from '../_support/scripted-model.ts';
-import { gatewayOf, serverOf } from '../requirements/gateway.ts';
-import type { Gateway } from '../requirements/gateway.ts';
+import { gatewayOf, serverOf } from '../gateway/gateway.ts';
+import type { Gateway } from '../gateway/gateway.ts';
 import { documentWith } from '../tools/scripted-send.ts';
 
 afterAll(closePages);
@@ -42,7 +42,7 @@ function madeUp(count: number, fields: Partial<RunSummary> = {}): RunSummary[] {
 }
 
 describeInChromium('the list of runs', () => {
-  test('is narrowed by its address, which the controls write, and the way back leads through', async () => {
+  it('is narrowed by its address, which the controls write, and the way back leads through', async () => {
     await using gateway = await busyGateway();
     const url = await listen(gateway.app);
     await using it = await openPage(url, { path: '/console/runs' });
@@ -69,7 +69,7 @@ describeInChromium('the list of runs', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('leads from a run back to the list as it was', async () => {
+  it('leads from a run back to the list as it was', async () => {
     await using gateway = await busyGateway();
     const url = await listen(gateway.app);
     await using it = await openPage(url, { path: '/console/runs?tool=now' });
@@ -80,7 +80,7 @@ describeInChromium('the list of runs', () => {
     expect(new URL(it.page.url()).search).toBe('?tool=now');
   });
 
-  test('gets new runs on top without moving what is read, and without taking the focus', async () => {
+  it('gets new runs on top without moving what is read, and without taking the focus', async () => {
     await using gateway = await freshGateway();
     let runs = madeUp(40);
     await using it = await openPage(gateway.url);
@@ -100,7 +100,7 @@ describeInChromium('the list of runs', () => {
     expect(await page.evaluate(() => document.querySelectorAll('*').length)).toBeLessThan(2_000);
   });
 
-  test('says what a running run does, and ends it', async () => {
+  it('says what a running run does, and ends it', async () => {
     const gate = Promise.withResolvers<void>();
     await using gateway = await gatewayOf({ turns: [[gate.promise, ...says('Never.')]], servers: [clock], answers });
     const url = await listen(gateway.app);
@@ -115,7 +115,7 @@ describeInChromium('the list of runs', () => {
     await asked;
   });
 
-  test('stays while the gateway does not answer, says so, and goes on when it does', async () => {
+  it('stays while the gateway does not answer, says so, and goes on when it does', async () => {
     await using gateway = await busyGateway();
     const url = await listen(gateway.app);
     await using it = await openPage(url, { path: '/console/runs' });
@@ -129,7 +129,7 @@ describeInChromium('the list of runs', () => {
     await page.getByText('The gateway does not answer.').waitFor({ state: 'detached' });
   });
 
-  test('asks nothing while it is paused or cannot be seen, and at once when it can', async () => {
+  it('asks nothing while it is paused or cannot be seen, and at once when it can', async () => {
     await using gateway = await busyGateway();
     const url = await listen(gateway.app);
     await using it = await openPage(url, { path: '/console/runs' });
@@ -154,7 +154,7 @@ describeInChromium('the list of runs', () => {
     expect(asked).toBe(2);
   });
 
-  test('calls keys and people by their names', async () => {
+  it('calls keys and people by their names', async () => {
     const adminKey = 'sk-tw-administrator';
     await using gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: adminKey });
     const post = async (path: string, body: object, headers: Record<string, string>): Promise<Record<string, unknown>> => {
@@ -190,7 +190,7 @@ describeInChromium('the list of runs', () => {
     expect([...it.faults, ...other.faults]).toEqual([]);
   });
 
-  test('keeps hostile names and errors as text, and looks well with them', async () => {
+  it('keeps hostile names and errors as text, and looks well with them', async () => {
     await using gateway = await freshGateway();
     const hostile = `<img src=x onerror="document.title='taken'">${'W'.repeat(200)}`;
     const error = { code: 'internal_error', message: hostile };
@@ -207,7 +207,7 @@ describeInChromium('the list of runs', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('leads on to older runs and back to the newest, and says where none of a thousand is meant', async () => {
+  it('leads on to older runs and back to the newest, and says where none of a thousand is meant', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);
     const { page } = it;
@@ -224,7 +224,7 @@ describeInChromium('the list of runs', () => {
     await page.getByText('None of the latest thousand runs').waitFor();
   });
 
-  test('is one click from an answer in chat to its run, and one back', async () => {
+  it('is one click from an answer in chat to its run, and one back', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);
     const { page } = it;

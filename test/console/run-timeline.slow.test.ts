@@ -1,14 +1,14 @@
 import type { Page } from 'playwright-core';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { listen } from '../_support/build-app.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import type { WatchedPage } from '../_support/chromium.ts';
 import { calls, says } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
-import { askPlainly, bank, bankAnswers, call } from '../http/approval-fixture.ts';
-import { gatewayOf, selects, serverOf } from '../requirements/gateway.ts';
-import type { Gateway, GatewayOptions } from '../requirements/gateway.ts';
+import { askPlainly, bank, bankAnswers, call } from '../gateway/approvals/approval-fixture.ts';
+import { gatewayOf, selects, serverOf } from '../gateway/gateway.ts';
+import type { Gateway, GatewayOptions } from '../gateway/gateway.ts';
 import { documentWith } from '../tools/scripted-send.ts';
 
 afterAll(closePages);
@@ -37,7 +37,7 @@ const closed = async (page: Page): Promise<void> => {
 };
 
 describeInChromium('the timeline of a run', () => {
-  test('has a request, its native call and the answer, in words that need no documentation', async () => {
+  it('has a request, its native call and the answer, in words that need no documentation', async () => {
     await using gateway = await gatewayWith({ turns: [[usage, ...calls(['now', { city: 'Osaka' }])], says('Noon.')] });
     const url = await listen(gateway.app);
     await gateway.ask();
@@ -66,7 +66,7 @@ describeInChromium('the timeline of a run', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('says what was chosen by a prompt, what was left out, and why', async () => {
+  it('says what was chosen by a prompt, what was left out, and why', async () => {
     const turns = [selects(['now', {}], ['invented', {}]), says('Noon.')];
     await using gateway = await gatewayWith({ turns });
     const url = await listen(gateway.app);
@@ -81,7 +81,7 @@ describeInChromium('the timeline of a run', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('shows who was waited for, and the arguments that a person changed', async () => {
+  it('shows who was waited for, and the arguments that a person changed', async () => {
     await using gateway = await gatewayWith({ turns: [calls(['pay', { amount: 5 }]), says('Paid.')] });
     const url = await listen(gateway.app);
     const { approval } = await askPlainly(gateway);
@@ -107,7 +107,7 @@ describeInChromium('the timeline of a run', () => {
     expect(waiting.faults).toEqual([]);
   });
 
-  test('shows errors with their cure, and what is known of a call that failed', async () => {
+  it('shows errors with their cure, and what is known of a call that failed', async () => {
     await using gateway = await gatewayWith({ turns: [calls(['later', {}]), says('It failed.')] });
     const url = await listen(gateway.app);
     await gateway.ask();
@@ -122,7 +122,7 @@ describeInChromium('the timeline of a run', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('shows the limit that ended the calls, and the request that follows from it', async () => {
+  it('shows the limit that ended the calls, and the request that follows from it', async () => {
     await using gateway = await gatewayWith({ turns: [calls(['now', {}]), says('Enough.')] });
     const url = await listen(gateway.app);
     await gateway.ask({ params: { max_tool_rounds: 1 } });
@@ -132,7 +132,7 @@ describeInChromium('the timeline of a run', () => {
     expect(steps.find((step) => step.startsWith('Ask for the answer'))).toContain('The last round is over');
   });
 
-  test('nests what an assistant did that was called as a tool', async () => {
+  it('nests what an assistant did that was called as a tool', async () => {
     const turns = [calls(['scribe', { request: 'When?' }]), calls(['now', {}]), says('Noon.'), says('He says noon.')];
     await using gateway = await gatewayWith({ turns });
     const payload = { id: 'scribe', name: 'Scribe', base_model: 'model', description: 'Knows the time', tools: ['server:clock'] };
@@ -157,7 +157,7 @@ describeInChromium('the timeline of a run', () => {
     ]);
   });
 
-  test('keeps hostile names, results and errors as text', async () => {
+  it('keeps hostile names, results and errors as text', async () => {
     const hostile = '<img src=x onerror="document.title=\'taken\'">';
     await using gateway = await gatewayWith({ turns: [calls([hostile, { note: hostile }]), says('Hm.')] });
     const url = await listen(gateway.app);
@@ -171,7 +171,7 @@ describeInChromium('the timeline of a run', () => {
     expect(it.foreign).toEqual([]);
   });
 
-  test('grows while the run goes on, and the run can be cancelled from there', async () => {
+  it('grows while the run goes on, and the run can be cancelled from there', async () => {
     const gate = Promise.withResolvers<void>();
     await using gateway = await gatewayWith({ turns: [calls(['now', {}]), [gate.promise, ...says('Never.')]] });
     const url = await listen(gateway.app);
@@ -187,7 +187,7 @@ describeInChromium('the timeline of a run', () => {
     await asked;
   });
 
-  test('says that a run is not there, and does not ask again', async () => {
+  it('says that a run is not there, and does not ask again', async () => {
     await using gateway = await gatewayWith({ turns: [] });
     const url = await listen(gateway.app);
     await using it = await openPage(url);
@@ -202,7 +202,7 @@ describeInChromium('the timeline of a run', () => {
     await expect.poll(() => asked).toBe(2);
   });
 
-  test('can be read with the keyboard alone', async () => {
+  it('can be read with the keyboard alone', async () => {
     await using gateway = await gatewayWith({ turns: [calls(['now', {}]), says('Noon.')] });
     const url = await listen(gateway.app);
     await gateway.ask();

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { timesOf } from '../../src/console/pages/runs/run-times.ts';
 import { stepsOf } from '../../src/console/pages/runs/steps.ts';
 import type { RunEvent } from '../../src/console/pages/runs/steps.ts';
@@ -8,7 +8,7 @@ const at = (ms: number): string => new Date(Date.parse(created) + ms).toISOStrin
 const event = (ms: number, type: string, data: RunEvent['data'] = {}): RunEvent => ({ type, time: at(ms), data });
 const stepsAt = (events: RunEvent[], status: 'running' | 'completed' = 'completed') => stepsOf({ created, events, status });
 
-test('what goes on side by side counts once for each kind, and people who are waited for are no work of a function', () => {
+it('what goes on side by side counts once for each kind, and people who are waited for are no work of a function', () => {
   const steps = stepsAt([
     event(0, 'model.request', { question: 1 }),
     event(100, 'model.response', { question: 1 }),
@@ -24,7 +24,7 @@ test('what goes on side by side counts once for each kind, and people who are wa
   expect(timesOf(steps, 1_000)).toEqual({ models: 100, functions: 90, people: 700 });
 });
 
-test('an assistant counts by what happens within it, and what is under way until now', () => {
+it('an assistant counts by what happens within it, and what is under way until now', () => {
   const steps = stepsAt(
     [
       event(0, 'tool.call', { id: 'a', tool: 'scribe' }),
@@ -42,7 +42,7 @@ test('an assistant counts by what happens within it, and what is under way until
   ]);
 });
 
-test('a call waits for its turn where others run before it, and not where the clock alone says so', () => {
+it('a call waits for its turn where others run before it, and not where the clock alone says so', () => {
   const waitsIn = (firstEnds: number): number[] =>
     stepsAt([
       event(0, 'tool.call', { id: 'a', tool: 'write' }),
@@ -55,7 +55,7 @@ test('a call waits for its turn where others run before it, and not where the cl
   expect(waitsIn(90)).toEqual([0, 0]);
 });
 
-test('a call that an id names twice, and a result without its call, are steps of their own', () => {
+it('a call that an id names twice, and a result without its call, are steps of their own', () => {
   const steps = stepsAt([
     event(0, 'tool.call', { id: 'a', tool: 'now' }),
     event(5, 'tool.result', { id: 'a', tool: 'now', duration_ms: 5 }),
@@ -70,7 +70,7 @@ test('a call that an id names twice, and a result without its call, are steps of
   ]);
 });
 
-test('what a run under way has waited for since, and what has ended with the run', () => {
+it('what a run under way has waited for since, and what has ended with the run', () => {
   const events = [event(0, 'tool.call', { id: 'a', tool: 'pay' }), event(10, 'approval.request', { id: 'a', tool: 'pay' })];
   expect(stepsAt(events, 'running')[0]).toMatchObject({ end: undefined, waits: [{ kind: 'person', start: 10, end: Infinity }] });
   expect(stepsAt([...events, event(50, 'run.end', { status: 'cancelled' })])[0]).toMatchObject({

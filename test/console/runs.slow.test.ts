@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
@@ -9,7 +9,7 @@ const chat = (url: string): Promise<Response> =>
   fetch(`${url}/v1/chat/completions`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(question) });
 
 describeInChromium('the page of runs', () => {
-  test('shows what a run did and why, on one axis', async () => {
+  it('shows what a run did and why, on one axis', async () => {
     await using gateway = await freshGateway();
     await chat(gateway.url);
     await using it = await openPage(gateway.url, { path: '/console/runs' });
@@ -25,7 +25,7 @@ describeInChromium('the page of runs', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('lists a run that begins while it is looked at, and finds runs by their status', async () => {
+  it('lists a run that begins while it is looked at, and finds runs by their status', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: '/console/runs' });
     const { page } = it;
@@ -36,7 +36,7 @@ describeInChromium('the page of runs', () => {
     await page.getByText('No run is like that.').waitFor();
   });
 
-  test('stays small with ten thousand events', async () => {
+  it('stays small with ten thousand events', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: '/console/runs' });
     const { page } = it;

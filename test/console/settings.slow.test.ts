@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
@@ -11,7 +11,7 @@ const settings = [
 ] as const;
 
 describeInChromium('the page of settings', () => {
-  test('shows what is set and where, finds defaults and limits, and leads to what is in trouble', async () => {
+  it('shows what is set and where, finds defaults and limits, and leads to what is in trouble', async () => {
     const environment = { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1', TOOLWHARF_DEMO: 'true' };
     await using gateway = await freshGateway(environment, { settings });
     await using it = await openPage(gateway.url, { path: `/console/settings#key=${gateway.app.startKey ?? ''}` });

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { closePages, describeInChromium, findBarriers, findFaultsInAllLooks, looks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 
@@ -11,7 +11,7 @@ function isUsable(element: Element): boolean {
 }
 
 describeInChromium('the shell', () => {
-  test('shows its frame before its script is there, wide and narrow', async () => {
+  it('shows its frame before its script is there, wide and narrow', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: '/docs' });
     const { page } = it;
@@ -28,7 +28,7 @@ describeInChromium('the shell', () => {
     expect(await brand.allInnerTexts()).toEqual(['toolwharf']);
   });
 
-  test('keeps the key of the link of a start, and takes it out of the address', async () => {
+  it('keeps the key of the link of a start, and takes it out of the address', async () => {
     await using gateway = await freshGateway();
     const { startKey = '' } = gateway.app;
     await using it = await openPage(gateway.url, { path: `/#key=${startKey}` });
@@ -37,7 +37,7 @@ describeInChromium('the shell', () => {
     expect(await it.page.evaluate(() => localStorage.getItem('toolwharf.key'))).toBe(startKey);
   });
 
-  test('asks for a key where the gateway needs one, once', async () => {
+  it('asks for a key where the gateway needs one, once', async () => {
     await using gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: 'sk-tw-secret' });
     await using it = await openPage(gateway.url);
     const { page } = it;
@@ -60,7 +60,7 @@ describeInChromium('the shell', () => {
     expect(await page.getByLabel('Key', { exact: true }).count()).toBe(0);
   });
 
-  test.each(['light', 'dark'] as const)(
+  it.each(['light', 'dark'] as const)(
     'fits into 360 pixels, has its pages in a drawer, and nothing serious for axe (%s)',
     async (colorScheme) => {
       await using gateway = await freshGateway();
@@ -81,7 +81,7 @@ describeInChromium('the shell', () => {
     },
   );
 
-  test('is used by keyboard alone: a question, its call, its source', async () => {
+  it('is used by keyboard alone: a question, its call, its source', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url);
     const { page } = it;
@@ -108,7 +108,7 @@ describeInChromium('the shell', () => {
     await page.locator('.call-content').waitFor();
   });
 
-  test('shows and tells messages where they can be read and closed, also while a dialog or the menu is open', async () => {
+  it('shows and tells messages where they can be read and closed, also while a dialog or the menu is open', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { reducedMotion: 'reduce' });
     const { page } = it;
@@ -138,7 +138,7 @@ describeInChromium('the shell', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('asks before a form that was begun is left by accident, and leaves one that was not', async () => {
+  it('asks before a form that was begun is left by accident, and leaves one that was not', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/presets#key=${gateway.app.startKey ?? ''}`, reducedMotion: 'reduce' });
     const { page } = it;
@@ -179,7 +179,7 @@ describeInChromium('the shell', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('has one heading of the first level where there is nothing to show, and a title that says so', async () => {
+  it('has one heading of the first level where there is nothing to show, and a title that says so', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: '/', reducedMotion: 'reduce' });
     const { page } = it;
@@ -205,7 +205,7 @@ describeInChromium('the shell', () => {
     expect(await page.locator('h1').allInnerTexts()).toEqual(['Usage']);
   });
 
-  test('shows an unknown page as such, and lets every address be opened directly', async () => {
+  it('shows an unknown page as such, and lets every address be opened directly', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: '/console/nowhere' });
     await it.page.getByRole('heading', { name: 'There is no such page' }).waitFor();

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { authorizationServer, passwordOf } from '../_support/authorization-server.ts';
 import type { AuthorizationServer } from '../_support/authorization-server.ts';
 import { backendOf } from '../_support/build-app.ts';
@@ -7,7 +7,7 @@ import { closePages, describeInChromium, findBarriers, openPage } from '../_supp
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import type { FreshGateway } from '../_support/fresh-gateway.ts';
 import { says, ScriptedModel } from '../_support/scripted-model.ts';
-import { consoleClient, environmentFor } from '../http/login-fixture.ts';
+import { consoleClient, environmentFor } from '../gateway/sign-in/login-fixture.ts';
 
 afterAll(closePages);
 
@@ -29,7 +29,7 @@ async function signInAt(page: Page, account: string): Promise<void> {
 const question = 'What time is it in Osaka?';
 
 describeInChromium('the console of a gateway with an OpenID provider', () => {
-  test('has somebody sign in, answers their question, and lets them sign out', async () => {
+  it('has somebody sign in, answers their question, and lets them sign out', async () => {
     const { gateway, authorization } = await scene();
     await using it = await openPage(gateway.url, { path: '/console/runs?status=failed' });
     const { page } = it;
@@ -81,7 +81,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     expect(it.foreign.every((url) => url.startsWith(authorization.url))).toBe(true);
   });
 
-  test('goes on with a running answer when its page is loaded again', async () => {
+  it('goes on with a running answer when its page is loaded again', async () => {
     const more = Promise.withResolvers<void>();
     const { gateway } = await scene(new ScriptedModel([{ type: 'text', text: 'One, ' }, more.promise, ...says('two.')]));
     await using it = await openPage(gateway.url);
@@ -102,7 +102,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     expect(it.faults).toEqual([]);
   });
 
-  test('takes a key instead, too', async () => {
+  it('takes a key instead, too', async () => {
     const { gateway } = await scene();
     const key = await gateway.app.createFirstKey();
     await using it = await openPage(gateway.url);
@@ -115,7 +115,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     await page.getByRole('complementary').getByRole('button', { name: 'Sign out' }).waitFor();
   });
 
-  test('goes on with a new token when the first one ends, also over its socket, until there is none', async () => {
+  it('goes on with a new token when the first one ends, also over its socket, until there is none', async () => {
     const { gateway, authorization } = await scene();
     authorization.accessTokenSeconds = 12;
     await using it = await openPage(gateway.url);

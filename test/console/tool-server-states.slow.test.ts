@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Page } from 'playwright-core';
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { closePages, describeInChromium, findBarriers, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
 import { mcpHttpServer } from '../_support/mcp-http-server.ts';
@@ -63,7 +63,7 @@ async function lamp(): Promise<{ url: string; off: () => Promise<void>; on: () =
 }
 
 describeInChromium('the state of a tool server', () => {
-  test('tells one that is down, when it is tried again, and that it is back', async () => {
+  it('tells one that is down, when it is tried again, and that it is back', async () => {
     const { url, off, on } = await lamp();
     await off();
     const { page, add, go } = await desk();
@@ -84,7 +84,7 @@ describeInChromium('the state of a tool server', () => {
     expect(await page.locator('.report-functions li').count()).toBe(1);
   });
 
-  test('is connected for an MCP server, and off where it is switched off', async () => {
+  it('is connected for an MCP server, and off where it is switched off', async () => {
     const mcp = await mcpHttpServer([toolOf('look')]);
     const { page, add, go } = await desk();
     await add({ id: 'eye', type: 'mcp', url: mcp.url });
@@ -96,7 +96,7 @@ describeInChromium('the state of a tool server', () => {
     await page.locator('header').getByText('connected').waitFor();
   });
 
-  test('is asked about before it is deleted', async () => {
+  it('is asked about before it is deleted', async () => {
     const { url } = await lamp();
     const { page, add, go } = await desk();
     await add({ id: 'lamp', url });
@@ -113,7 +113,7 @@ describeInChromium('the state of a tool server', () => {
 });
 
 describeInChromium('a tool server that wants a key of each person', () => {
-  test('is connected to in another tab, lists its functions, and is tried with the own key', async () => {
+  it('is connected to in another tab, lists its functions, and is tried with the own key', async () => {
     const mcp = await mcpHttpServer([toolOf('look')], {
       onCall: () => textResult('a lighthouse'),
       refusal: ({ authorization }) => (authorization === 'Bearer CANARY-own' ? undefined : 401),

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { dayAgo, daysOf, idOf, sumBy } from '../../src/console/pages/usage/usage-sums.ts';
 import type { Row } from '../../src/console/pages/usage/usage-sums.ts';
 
@@ -12,7 +12,7 @@ const row = (fields: Partial<Row>): Row => ({
   ...fields,
 });
 
-test('sums what has one name, the largest first', () => {
+it('sums what has one name, the largest first', () => {
   const rows = [row({ model: 'small' }), row({ model: 'large', tokens_in: 100 }), row({ model: 'small', day: '2026-11-23' })];
   expect(sumBy(rows, (each) => idOf(each, 'model'))).toEqual([
     { name: 'large', requests: 1, tokensIn: 100, tokensOut: 5, calls: 2, failures: 1 },
@@ -20,12 +20,12 @@ test('sums what has one name, the largest first', () => {
   ]);
 });
 
-test('takes people of the same id behind two keys for two, and a key that is one caller for itself', () => {
+it('takes people of the same id behind two keys for two, and a key that is one caller for itself', () => {
   expect(idOf(row({ key: 'a', user: 'ada' }), 'user')).not.toBe(idOf(row({ key: 'b', user: 'ada' }), 'user'));
   expect(idOf(row({ key: 'a', user: null }), 'user')).toBe('a');
 });
 
-test.each([
+it.each([
   ['2026-11-22', '2026-11-22', ['2026-11-22']],
   ['2026-02-27', '2026-03-01', ['2026-02-27', '2026-02-28', '2026-03-01']],
   ['2026-11-23', '2026-11-22', []],
@@ -34,6 +34,6 @@ test.each([
   expect(daysOf(from, to)).toEqual(days);
 });
 
-test('counts days back in UTC', () => {
+it('counts days back in UTC', () => {
   expect(dayAgo(1, Date.parse('2026-03-01T00:30:00Z'))).toBe('2026-02-28');
 });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { dayAgo } from '../../src/console/pages/usage/usage-sums.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import { freshGateway } from '../_support/fresh-gateway.ts';
@@ -9,7 +9,7 @@ afterAll(closePages);
 const adminKey = 'sk-tw-administrator';
 
 describeInChromium('the page of usage', () => {
-  test('shows what models, people and tools used, by day, and one of them alone', async () => {
+  it('shows what models, people and tools used, by day, and one of them alone', async () => {
     await using gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: adminKey });
     const send = async (path: string, body: object, headers: Record<string, string> = {}): Promise<Record<string, unknown>> => {
       const answer = await fetch(gateway.url + path, {

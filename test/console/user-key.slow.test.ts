@@ -1,4 +1,4 @@
-import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { pages } from '../../src/console/pages.ts';
 import { closePages, describeInChromium, findFaultsInAllLooks, openPage } from '../_support/chromium.ts';
 import type { WatchedPage } from '../_support/chromium.ts';
@@ -22,7 +22,7 @@ async function openAsUser(path: string, environment: NodeJS.ProcessEnv = {}): Pr
 }
 
 describeInChromium('a user’s key', () => {
-  test('sees the pages that it may use, and a gateway that is open to this machine shows them all', async () => {
+  it('sees the pages that it may use, and a gateway that is open to this machine shows them all', async () => {
     const { page } = await openAsUser('/');
     const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
     await page.getByRole('link', { name: 'Settings' }).waitFor({ state: 'detached' });
@@ -35,7 +35,7 @@ describeInChromium('a user’s key', () => {
     expect(await all.count()).toBe(pages.length);
   });
 
-  test.each(['/console/tool-servers', '/console/tool-servers/time', '/console/keys', '/console/health', '/console/settings'])(
+  it.each(['/console/tool-servers', '/console/tool-servers/time', '/console/keys', '/console/health', '/console/settings'])(
     'is told at %s whom to ask, and has no button there that it may not use',
     async (path) => {
       const { page, faults } = await openAsUser(path);
@@ -53,7 +53,7 @@ describeInChromium('a user’s key', () => {
     },
   );
 
-  test('is told whom to ask about a backend that is down, and not to look where it may not', async () => {
+  it('is told whom to ask about a backend that is down, and not to look where it may not', async () => {
     const { page } = await openAsUser('/', { OPENAI_API_BASE_URLS: 'http://127.0.0.1:9/v1', TOOLWHARF_DEMO: 'true' });
     const missing = page.locator('.missing');
     await missing.getByText('The backend openai does not answer').waitFor();
@@ -63,7 +63,7 @@ describeInChromium('a user’s key', () => {
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 
-  test('chooses presets, and makes none', async () => {
+  it('chooses presets, and makes none', async () => {
     const { page } = await openAsUser('/console/presets');
     await page.getByRole('rowheader', { name: 'clerk' }).waitFor();
     await page.getByRole('button', { name: 'New preset' }).waitFor({ state: 'detached' });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { splitUnseen } from '../../src/console/parts/unseen-characters.ts';
 
 const shown = (text: string, isName = false): string =>
@@ -7,7 +7,7 @@ const shown = (text: string, isName = false): string =>
     .join('');
 
 describe('characters that cannot be seen', () => {
-  test.each([
+  it.each([
     ['a colour of the terminal', '\u001B[31mred', '<U+001B>[31mred'],
     ['a change of direction', 'pay \u202Emoc.live', 'pay <U+202E>moc.live'],
     ['an isolate', '\u2066a\u2069', '<U+2066>a<U+2069>'],
@@ -30,7 +30,7 @@ describe('characters that cannot be seen', () => {
     expect(shown(text)).toBe(expected);
   });
 
-  test.each([
+  it.each([
     '',
     'two\nlines\tand a tab',
     'Gr\u00FC\u00DFe, \u4F60\u597D, \u05E9\u05DC\u05D5\u05DD',
@@ -49,13 +49,13 @@ describe('characters that cannot be seen', () => {
     expect(splitUnseen(text)).toEqual(text === '' ? [] : [text]);
   });
 
-  test('are found in names wherever they stand, as two names must not look the same', () => {
+  it('are found in names wherever they stand, as two names must not look the same', () => {
     expect(shown('\u0645\u06CC\u200C\u062E', true)).toBe('\u0645\u06CC<U+200C>\u062E');
     expect(shown('\u{1F468}\u200D\u{1F469}', true)).toBe('\u{1F468}<U+200D>\u{1F469}');
     expect(shown('\u26A0\uFE0F', true)).toBe('\u26A0\uFE0F');
   });
 
-  test('have names where those tell more than a number', () => {
+  it('have names where those tell more than a number', () => {
     expect(splitUnseen('\u202E')).toEqual([{ code: 'U+202E', name: 'right-to-left override' }]);
   });
 });

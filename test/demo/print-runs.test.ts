@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { runDemonstration } from '../../src/demo/print-runs.ts';
 import { startTaskServer } from '../../src/demo/task-server.ts';
 import { startTimeServer } from '../../src/demo/time-server.ts';
@@ -23,7 +23,7 @@ async function demonstrate(): Promise<{ isComplete: boolean; lines: string[] }> 
   return { isComplete, lines };
 }
 
-test('the demonstration asks without tools and with them, in each way, and fits a terminal', async () => {
+it('the demonstration asks without tools and with them, in each way, and fits a terminal', async () => {
   const { isComplete, lines } = await demonstrate();
   expect(isComplete).toBe(true);
   expect(lines.length).toBeLessThanOrEqual(60);

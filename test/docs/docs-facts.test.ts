@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { settings } from '../../src/app/config/config.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { ErrorCode } from '../../src/core/errors.ts';
@@ -150,7 +150,7 @@ const reasons: Record<NonNullable<RequestPurpose['reason']>, true> = {
 };
 
 describe('the API page', () => {
-  test('names every route, and none that does not exist', () => {
+  it('names every route, and none that does not exist', () => {
     const written = inCode(section(page('api'), 'All routes'))
       .flatMap((code) => code.split(', '))
       .filter((code) => /^[A-Z]+ \//.test(code));
@@ -168,7 +168,7 @@ describe('the API page', () => {
     );
   });
 
-  test('names every error code once, with its status', () => {
+  it('names every error code once, with its status', () => {
     const rows = [...section(page('api'), 'Errors').matchAll(/^\| (\d+) \|(.*)\|$/gm)];
     const written = rows.flatMap(([, status, codes = '']) => inCode(codes).map((code) => `${status} ${code}`));
     const known = (Object.keys(errorCodes) as ErrorCode[]).map((code) => `${new GatewayError(code, '').status} ${code}`);
@@ -179,19 +179,19 @@ describe('the API page', () => {
 describe('the page on runs', () => {
   const text = page('runs-and-events');
 
-  test('has a row for every event', () => {
+  it('has a row for every event', () => {
     const tables = firstCells(section(text, 'Events'));
     expect(inCode(tables).toSorted()).toEqual(
       [...Object.keys(eventTypes), ...Object.keys(purposes), ...Object.keys(reasons), 'purpose', 'reason'].toSorted(),
     );
   });
 
-  test('says what every error code of tools means', () => {
+  it('says what every error code of tools means', () => {
     expect(inCode(firstCells(section(text, 'Error codes of tools'))).toSorted()).toEqual(Object.keys(toolErrorCodes).toSorted());
   });
 });
 
-test('the page on operations names every metric', () => {
+it('the page on operations names every metric', () => {
   const source = readFileSync(new URL('../../src/observability/prometheus-metrics.ts', import.meta.url), 'utf8');
   const metrics = [...source.matchAll(/'(toolwharf_\w+)'/g)].map(([, name = '']) => name);
   expect(metrics.length).toBeGreaterThan(10);
@@ -202,7 +202,7 @@ test('the page on operations names every metric', () => {
   ).toEqual(metrics.toSorted());
 });
 
-test('the page on runs names every code of a warning', () => {
+it('the page on runs names every code of a warning', () => {
   const pinned = readFileSync(new URL('../public-surface/codes.txt', import.meta.url), 'utf8');
   const codes = [...pinned.matchAll(/^event: (\w+)$/gm)].map(([, code = '']) => code);
   const named = new Set(['Error codes of tools', 'Warnings'].flatMap((heading) => inCode(section(page('runs-and-events'), heading))));
@@ -214,7 +214,7 @@ const thousands = (count: number): string => count.toLocaleString('en-US');
 const days = (ms: number): number => ms / (24 * 60 * 60 * 1000);
 const megabytes = (characters: number): string => `${characters / 1024 ** 2} MB`;
 
-test.each<[(typeof pageNames)[number], string[]]>([
+it.each<[(typeof pageNames)[number], string[]]>([
   [
     'api',
     [
@@ -286,7 +286,7 @@ test.each<[(typeof pageNames)[number], string[]]>([
   expect(statements.filter((statement) => !text.includes(statement))).toEqual([]);
 });
 
-test.each(pageNames)('docs/%s.md names only settings that exist', (name) => {
+it.each(pageNames)('docs/%s.md names only settings that exist', (name) => {
   const known = new Set<string>([...settings.map((setting) => setting.name), ...foreignVariables]);
   const prose = page(name).replaceAll(/^```[\s\S]*?^```/gm, '');
   const named = inCode(prose).flatMap((code) => /^([A-Z]+(?:_[A-Z]+)+)(?:=\S*)?$/.exec(code)?.[1] ?? []);

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readConfig, settings } from '../../src/app/config/config.ts';
 import { anchorsIn, linksIn, namedPaths, plainDefault, settingRows } from '../_support/read-docs.ts';
 
@@ -13,17 +13,17 @@ const published = ['README.md', 'LICENSE', 'CHANGELOG.md', ...globSync('docs/**'
 );
 const pages = published.filter((path) => path.endsWith('.md') && path !== 'CHANGELOG.md').map((path) => ({ path, text: read(path) }));
 describe('the documentation', () => {
-  test('is there', () => {
+  it('is there', () => {
     expect(pages.map(({ path }) => path)).toEqual(expect.arrayContaining(['README.md', 'docs/configuration.md', 'docs/glossary.md']));
   });
 
-  test('lists every setting once, with its default and its meaning, and none that does not exist', () => {
+  it('lists every setting once, with its default and its meaning, and none that does not exist', () => {
     const byName = (a: { name: string }, b: { name: string }): number => (a.name < b.name ? -1 : 1);
     const stated = settings.map((setting) => ({ ...setting, default: plainDefault(setting.default) }));
     expect(pages.flatMap(({ text }) => settingRows(text)).toSorted(byName)).toEqual(stated.toSorted(byName));
   });
 
-  test('shows a key in every command that changes the gateway', () => {
+  it('shows a key in every command that changes the gateway', () => {
     const commands = pages.flatMap(
       ({ text }) => text.replaceAll('\\\n', ' ').match(/curl .*(?:api\/(?:keys|tool-servers|presets|v1\/configs)).*/g) ?? [],
     );
@@ -31,12 +31,12 @@ describe('the documentation', () => {
     expect(commands.filter((command) => !/-H "(?:x-api-key: |authorization: Bearer )\$\w+"/.test(command))).toEqual([]);
   });
 
-  test.each(pages)('$path names only files that exist', ({ text }) => {
+  it.each(pages)('$path names only files that exist', ({ text }) => {
     expect(namedPaths(text).filter((path) => !existsSync(join(projectRoot, path)))).toEqual([]);
   });
 
   // In the package and the image there is nothing else that a link could lead to.
-  test.each(pages)('$path links only to headings and files that are published with it', ({ path, text }) => {
+  it.each(pages)('$path links only to headings and files that are published with it', ({ path, text }) => {
     const broken = linksIn(text).filter((link) => {
       const [file = '', anchor] = link.split('#', 2);
       const target = file === '' ? path : normalize(join(dirname(path), file));
@@ -46,7 +46,7 @@ describe('the documentation', () => {
     expect(broken).toEqual([]);
   });
 
-  test('can be reached from the README, which is short', () => {
+  it('can be reached from the README, which is short', () => {
     const readme = read('README.md');
     expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(6_000);
     // Pictures belong to a page.
@@ -57,7 +57,7 @@ describe('the documentation', () => {
 });
 
 describe('the examples of the documentation', () => {
-  test('hold a configuration file that the gateway reads, with every section', () => {
+  it('hold a configuration file that the gateway reads, with every section', () => {
     const file = /^```yaml\n(# toolwharf\.yaml\n[\s\S]*?)^```/m.exec(read('docs/configuration.md'))?.[1];
     const config = readConfig({ OPENAI_KEY: 'k', WEATHER_KEY: 'w', MAIL_SECRET: 'w' }, (path) =>
       path === './toolwharf.yaml' ? file : undefined,
@@ -68,7 +68,7 @@ describe('the examples of the documentation', () => {
     expect(modules.toolsDir).toMatch(/tools$/);
   });
 
-  test('leave running answers their time, and bodies their size', () => {
+  it('leave running answers their time, and bodies their size', () => {
     const { drainTimeoutMs, bodyLimitBytes, port } = readConfig({}, () => undefined);
     const page = read('docs/operations.md');
     const numberIn = (pattern: RegExp): number => Number(pattern.exec(page)?.[1]);
@@ -80,7 +80,7 @@ describe('the examples of the documentation', () => {
 });
 
 describe('reading the documentation', () => {
-  test('takes the rows of settings out of tables, with plain defaults', () => {
+  it('takes the rows of settings out of tables, with plain defaults', () => {
     const table = [
       '| variable | default | meaning |',
       '|---|---|---|',
@@ -97,7 +97,7 @@ describe('reading the documentation', () => {
     ]);
   });
 
-  test('takes links and files named in code, and leaves out the web and examples', () => {
+  it('takes links and files named in code, and leaves out the web and examples', () => {
     const markdown = [
       'See [the limits](src/core/limits.ts#L3), [here](#start) and [there](https://example.com/a.md).',
       'The loop is `src/chat/loop/run-chat.ts`; decisions are in `REVIEW.md`; it reads `toolwharf.yaml` and `openapi.json`.',
@@ -110,7 +110,7 @@ describe('reading the documentation', () => {
     expect(namedPaths(markdown)).toEqual(['src/chat/loop/run-chat.ts', 'REVIEW.md']);
   });
 
-  test('knows the anchors of headings', () => {
+  it('knows the anchors of headings', () => {
     const markdown = ['# The file .env', '## [Docker](x.md) & more', '## Runs', '## Runs', '```', '# a comment', '```'].join('\n');
     expect(anchorsIn(markdown)).toEqual(['the-file-env', 'docker--more', 'runs', 'runs-1']);
   });

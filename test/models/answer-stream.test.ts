@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { limits } from '../../src/core/limits.ts';
 import { emitAnswer } from '../../src/models/answer-stream.ts';
@@ -45,26 +45,26 @@ async function read(pieces: AsyncIterable<Uint8Array>, emit: Emit<ModelEvent> = 
 }
 
 describe('a streamed answer', () => {
-  test('is emitted in one batch for each piece of its bytes', async () => {
+  it('is emitted in one batch for each piece of its bytes', async () => {
     expect(await read(bodyOf('ab', 'c'))).toEqual({ batches: ['ab', 'c', 'finish'], isClosed: false, failure: undefined });
   });
 
-  test('ends where it says so, and its connection is kept where the body ends soon', async () => {
+  it('ends where it says so, and its connection is kept where the body ends soon', async () => {
     expect(await read(bodyOf('a.', 'b', new Error('cut')))).toEqual({ batches: ['a.'], isClosed: false, failure: undefined });
   });
 
-  test('closes the connection where the body does not end', async () => {
+  it('closes the connection where the body does not end', async () => {
     const { promise: never } = Promise.withResolvers<void>();
     expect(await read(bodyOf('a.', never))).toMatchObject({ batches: ['a.'], isClosed: true, failure: undefined });
   });
 
-  test('is emitted up to a fault', async () => {
+  it('is emitted up to a fault', async () => {
     expect(await read(bodyOf('a', 'b!', 'c'))).toMatchObject({ batches: ['a', 'b!'], failure: { message: 'broken' } });
     const failure = new Error('cut');
     expect(await read(bodyOf('a', failure))).toEqual({ batches: ['a', 'finish'], isClosed: false, failure });
   });
 
-  test('is not read on while the reader is slow, and ends with what the reader throws', async () => {
+  it('is not read on while the reader is slow, and ends with what the reader throws', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     let pieces = 0;
     async function* counted(): AsyncGenerator<Uint8Array> {
@@ -82,7 +82,7 @@ describe('a streamed answer', () => {
     expect(await read(bodyOf('a', 'b'), failing)).toMatchObject({ batches: ['a'], failure: full });
   });
 
-  test('of a large piece is emitted in several turns of the event loop', async () => {
+  it('of a large piece is emitted in several turns of the event loop', async () => {
     let turns = 0;
     const count = (): void => {
       turns += 1;

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
@@ -40,7 +40,7 @@ async function run(turns: ScriptStep[][], questions: { model?: string; at?: numb
 }
 
 describe('a form of the answer', () => {
-  test('is asked for as a schema, which is enforced where it can be', async () => {
+  it('is asked for as a schema, which is enforced where it can be', async () => {
     const { model } = await run([says('{}')]);
     expect(model.requests[0]?.parameters).toEqual({
       response_format: { type: 'json_schema', json_schema: { name: 'answer', strict: true, schema: strictSchema } },
@@ -51,7 +51,7 @@ describe('a form of the answer', () => {
     });
   });
 
-  test('that is refused for one schema is asked for again with another', async () => {
+  it('that is refused for one schema is asked for again with another', async () => {
     const odd: OutputForm = {
       schema: { type: 'object', properties: { a: { type: 'string', pattern: '(?<=x)' } } },
       strictSchema: undefined,
@@ -61,7 +61,7 @@ describe('a form of the answer', () => {
     expect(forms).toEqual(['json_schema', 'json_object', 'none', 'json_schema', 'none']);
   });
 
-  test('that is refused becomes plain JSON, then nothing, and what worked is remembered for the model and the schema', async () => {
+  it('that is refused becomes plain JSON, then nothing, and what worked is remembered for the model and the schema', async () => {
     const { forms, text } = await run([[refusal], says('a'), says('b'), says('c')], [{}, {}, { model: 'other' }]);
     expect(forms).toEqual(['json_schema', 'json_object', 'json_object', 'json_schema']);
     expect(text).toBe('abc');
@@ -73,7 +73,7 @@ describe('a form of the answer', () => {
     ]);
   });
 
-  test('is tried again after an hour', async () => {
+  it('is tried again after an hour', async () => {
     const times = [{ at: 1 }, { at: limits.lessonMemoryMs }, { at: limits.lessonMemoryMs + 2 }];
     expect((await run([[refusal], says('a'), says('b'), says('c')], times)).forms).toEqual([
       'json_schema',
@@ -83,14 +83,14 @@ describe('a form of the answer', () => {
     ]);
   });
 
-  test('is forgotten for the model that was learned first when there are too many', async () => {
+  it('is forgotten for the model that was learned first when there are too many', async () => {
     const learned = Array.from({ length: limits.rememberedLessons + 1 }, (_, index) => ({ model: `m${index}` }));
     const turns = [...learned.flatMap(() => [[refusal], says('a')]), says('b'), says('c')];
     const { forms } = await run(turns, [...learned, { model: 'm1' }, { model: 'm0' }]);
     expect(forms.slice(-2)).toEqual(['json_object', 'json_schema']);
   });
 
-  test.each<[string, GatewayError, Partial<ModelRequest>, string[]]>([
+  it.each<[string, GatewayError, Partial<ModelRequest>, string[]]>([
     ['the form itself', refusal, {}, ['json_object', 'json_object']],
     ['the form beside a parameter of the caller', refusal, { parameters: { think: true } }, ['json_object', 'json_schema']],
     [
@@ -119,7 +119,7 @@ describe('a form of the answer', () => {
     expect(forms).toEqual(['json_schema', 'json_object', ...later]);
   });
 
-  test('under which a model says nothing is given up, and the answer is asked for again', async () => {
+  it('under which a model says nothing is given up, and the answer is asked for again', async () => {
     const { forms, text, events } = await run([says(' \n'), says('{}')]);
     expect(forms).toEqual(['json_schema', 'json_object']);
     expect(text.trim()).toBe('{}');
@@ -134,14 +134,14 @@ describe('a form of the answer', () => {
     const kept = (model: ScriptedModel): unknown[] =>
       model.requests.map(({ parameters }) => (parameters['chat_template_kwargs'] as JsonObject | undefined)?.['enable_thinking'] ?? true);
 
-    test('is kept, and the thinking switched off, which is remembered', async () => {
+    it('is kept, and the thinking switched off, which is remembered', async () => {
       const { forms, model, text } = await run([silent, says('{}'), says('{}')], [{}, {}]);
       expect(forms).toEqual(['json_schema', 'json_schema', 'json_schema']);
       expect(kept(model)).toEqual([true, false, false]);
       expect(text).toBe('{}{}');
     });
 
-    test('is kept, and the thinking switched off, for the caller whose words made it think', async () => {
+    it('is kept, and the thinking switched off, for the caller whose words made it think', async () => {
       const model = new ScriptedModel(silent, says('{}'), says('{}'));
       const memory = new RefusalMemory(() => 0);
       const backend = constrainOutput(model, openAiForms, (name) => memory.of('backend', name));
@@ -150,7 +150,7 @@ describe('a form of the answer', () => {
       expect(kept(model)).toEqual([true, false, true]);
     });
 
-    test('is asked for with thoughts by the next one, where a limit of the request ended them', async () => {
+    it('is asked for with thoughts by the next one, where a limit of the request ended them', async () => {
       const cut: ScriptStep[] = [
         { type: 'reasoning', text: 'Hm.' },
         { type: 'finish', reason: 'length' },
@@ -160,27 +160,27 @@ describe('a form of the answer', () => {
       expect(text).toBe('{}{}');
     });
 
-    test('is tried less strictly, with its thoughts, where it stays silent without them; that is not remembered', async () => {
+    it('is tried less strictly, with its thoughts, where it stays silent without them; that is not remembered', async () => {
       const { forms, model, text } = await run([silent, says(''), says('{}'), says('{}')], [{}, {}]);
       expect(forms).toEqual(['json_schema', 'json_schema', 'json_object', 'json_schema']);
       expect(kept(model)).toEqual([true, false, true, true]);
       expect(text).toBe('{}{}');
     });
 
-    test('is asked for as before by a server that refuses the switch', async () => {
+    it('is asked for as before by a server that refuses the switch', async () => {
       const { forms, model } = await run([silent, [refusal], says('{}')]);
       expect(forms).toEqual(['json_schema', 'json_schema', 'json_object']);
       expect(kept(model)).toEqual([true, false, true]);
     });
 
-    test('ends in silence after all ways', async () => {
+    it('ends in silence after all ways', async () => {
       const { forms, events, model } = await run([silent, says(''), silent, silent]);
       expect(forms).toEqual(['json_schema', 'json_schema', 'json_object', 'none']);
       expect(kept(model)).toEqual([true, false, true, true]);
       expect(events.filter(({ type }) => type === 'finish')).toHaveLength(1);
     });
 
-    test('is not asked for twice where thinking was off already', async () => {
+    it('is not asked for twice where thinking was off already', async () => {
       const model = new ScriptedModel(silent, says('{}'));
       const parameters = { chat_template_kwargs: { enable_thinking: false, other: 1 } };
       await Array.fromAsync(answerOf(constrainOutput(model, openAiForms), askModel({ output, parameters })));
@@ -190,13 +190,13 @@ describe('a form of the answer', () => {
       ]);
     });
 
-    test('is asked of Ollama with its own switch', async () => {
+    it('is asked of Ollama with its own switch', async () => {
       const model = new ScriptedModel(silent, says('{}'));
       await Array.fromAsync(answerOf(constrainOutput(model, ollamaForms), askModel({ output })));
       expect(model.requests.map(({ parameters }) => parameters)).toEqual([{ format: schema }, { format: schema, think: false }]);
     });
 
-    test('is told of each question', async () => {
+    it('is told of each question', async () => {
       const told: unknown[] = [];
       const model = new ScriptedModel(silent, [refusal], [refusal], says('{}'));
       const onRepeat: ModelRequest['onRepeat'] = ({ purpose, output: form }, fault) =>
@@ -210,7 +210,7 @@ describe('a form of the answer', () => {
     });
   });
 
-  test('is not what other faults are about', async () => {
+  it('is not what other faults are about', async () => {
     const faults: GatewayError[] = [
       new GatewayError('upstream_timeout', 'Silent.'),
       new GatewayError('upstream_rate_limited', 'Slow down.'),
@@ -221,7 +221,7 @@ describe('a form of the answer', () => {
     expect((await run([[new GatewayError('upstream_error', 'failed to parse grammar')], says('a')])).text).toBe('a');
   });
 
-  test('refused in every way gives the last fault, and nothing is remembered', async () => {
+  it('refused in every way gives the last fault, and nothing is remembered', async () => {
     const model = new ScriptedModel([refusal], [refusal], [refusal], says('a'));
     const backend = constrainOutput(model, openAiForms);
     await expect(Array.fromAsync(answerOf(backend, askModel({ output })))).rejects.toBe(refusal);
@@ -229,12 +229,12 @@ describe('a form of the answer', () => {
     expect(model.requests.at(-1)?.parameters).toMatchObject({ response_format: { type: 'json_schema' } });
   });
 
-  test('amid which the answer fails is not asked for again', async () => {
+  it('amid which the answer fails is not asked for again', async () => {
     const model = new ScriptedModel([{ type: 'text', text: '{' }, refusal]);
     await expect(Array.fromAsync(answerOf(constrainOutput(model, openAiForms), askModel({ output })))).rejects.toBe(refusal);
   });
 
-  test('costs nothing where there is none', async () => {
+  it('costs nothing where there is none', async () => {
     const readers: unknown[] = [];
     const emit = (): undefined => undefined;
     await constrainOutput({ answer: async (_request, reader) => void readers.push(reader) }, openAiForms).answer(askModel({}), emit);
@@ -243,7 +243,7 @@ describe('a form of the answer', () => {
 });
 
 describe('over the wire', () => {
-  test('an OpenAI-compatible server gets response_format, and its refusal is understood', async () => {
+  it('an OpenAI-compatible server gets response_format, and its refusal is understood', async () => {
     const answer = { choices: [{ index: 0, message: { role: 'assistant', content: '{}' }, finish_reason: 'stop' }] };
     const server = await startUpstream((_request, count) =>
       count === 0 ? respond(400, { error: { message: 'This response_format type is unavailable now' } }) : respond(200, answer),
@@ -257,7 +257,7 @@ describe('over the wire', () => {
     expect(bodies.some((body) => Object.hasOwn(body, 'output'))).toBe(false);
   });
 
-  test('an Ollama gets the schema as format', async () => {
+  it('an Ollama gets the schema as format', async () => {
     const server = await startOllamaServer([{ name: 'small:latest' }]);
     closers.push(() => server.close());
     server.answers.push([ollamaLine({ content: '{}' }), ollamaEnd()]);
@@ -268,7 +268,7 @@ describe('over the wire', () => {
     expect(toOllamaFormat(output, 'json')).toEqual({ format: 'json' });
   });
 
-  test('an Ollama gets no schema whose grammar is too long for it', () => {
+  it('an Ollama gets no schema whose grammar is too long for it', () => {
     const choices = { anyOf: Array.from({ length: 2_000 }, (_, index) => ({ const: `choice ${index}` })) };
     expect(toOllamaFormat({ schema: choices, strictSchema: undefined }, 'schema')).toEqual({ format: 'json' });
     const list = (items: JsonObject) => ({ type: 'object', properties: { list: items }, required: ['list'] });
@@ -276,7 +276,7 @@ describe('over the wire', () => {
     expect(toOllamaFormat({ schema: long, strictSchema: undefined }, 'schema')).toEqual({ format: list({ type: 'array' }) });
   });
 
-  test('an Ollama whose runner falls over the schema is asked for plain JSON', async () => {
+  it('an Ollama whose runner falls over the schema is asked for plain JSON', async () => {
     const server = await startOllamaServer([{ name: 'small:latest' }]);
     closers.push(() => server.close());
     const crash = { error: 'model runner has unexpectedly stopped, this may be due to resource limitations or an internal error' };

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { recoverLeakedCalls } from '../../src/chat/modes/native/recover-leaked-calls.ts';
 import { requestModel } from '../../src/chat/loop/request-model.ts';
@@ -12,7 +12,7 @@ function chunkOf(delta: object, finish_reason: string | null = null): string {
   return `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason }] })}\n\n`;
 }
 
-test.each([[[]], [[toolNamed('now', 'noon').spec]]])(
+it.each([[[]], [[toolNamed('now', 'noon').spec]]])(
   'a thousand chunks in one piece of bytes cross all layers in few batches, with %j on offer',
   async (tools) => {
     const words = Array.from({ length: 1_000 }, (_, index) => `w${index} `);

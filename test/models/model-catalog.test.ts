@@ -1,5 +1,5 @@
 import { GatewayError } from '../../src/core/errors.ts';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
 import { askModel } from '../_support/model-answers.ts';
@@ -46,7 +46,7 @@ beforeEach(() => {
 });
 
 describe('the list of models', () => {
-  test('joins all backends; an id on several is one model, of the first', async () => {
+  it('joins all backends; an id on several is one model, of the first', async () => {
     const catalog = catalogOf(new ScriptedList('one', ['a', 'b']), new ScriptedList('two', ['b', 'org/c']));
     expect((await catalog.list(signal)).map((record) => [record.id, record.owner])).toEqual([
       ['a', 'one'],
@@ -55,12 +55,12 @@ describe('the list of models', () => {
     ]);
   });
 
-  test('shows both of two equal ids when one backend has a prefix', async () => {
+  it('shows both of two equal ids when one backend has a prefix', async () => {
     const catalog = catalogOf(new ScriptedList('one', ['b']), new ScriptedList('two', ['b', 'org/c'], 'x'));
     expect(await idsOf(catalog)).toEqual(['b', 'x/b', 'x/org/c']);
   });
 
-  test('is kept for a while and then read again, once for all who wait', async () => {
+  it('is kept for a while and then read again, once for all who wait', async () => {
     const backend = new ScriptedList('one', ['a']);
     const catalog = catalogOf(backend);
     await Promise.all([catalog.list(signal), catalog.list(signal), catalog.require('a', signal), catalog.backends()]);
@@ -73,7 +73,7 @@ describe('the list of models', () => {
     expect(backend.lists).toBe(2);
   });
 
-  test('loses only the models of a backend that fails, as soon as its list is read again', async () => {
+  it('loses only the models of a backend that fails, as soon as its list is read again', async () => {
     const [one, two] = [new ScriptedList('one', ['a']), new ScriptedList('two', ['b'])];
     const catalog = catalogOf(one, two);
     await catalog.list(signal);
@@ -90,7 +90,7 @@ describe('the list of models', () => {
     expect(await idsOf(catalog)).toEqual(['a', 'b']);
   });
 
-  test('lets a caller go who leaves while it is read, and goes on for the others', async () => {
+  it('lets a caller go who leaves while it is read, and goes on for the others', async () => {
     const backend = new ScriptedList('one', ['a']);
     const catalog = catalogOf(backend);
     const leaving = new AbortController();
@@ -107,7 +107,7 @@ describe('a backend that hangs', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test('costs two seconds, once, and its own models', async () => {
+  it('costs two seconds, once, and its own models', async () => {
     const [dead, alive] = [new ScriptedList('dead', ['a']), new ScriptedList('alive', ['b'])];
     dead.fault = 'hang';
     const catalog = catalogOf(dead, alive);
@@ -121,7 +121,7 @@ describe('a backend that hangs', () => {
     expect(dead.lists).toBe(1);
   });
 
-  test('does not hold up a chat with a model of another one that it has held up before', async () => {
+  it('does not hold up a chat with a model of another one that it has held up before', async () => {
     const [dead, alive] = [new ScriptedList('dead', ['a']), new ScriptedList('alive', ['b'])];
     dead.fault = 'hang';
     const catalog = catalogOf(dead, alive);
@@ -133,7 +133,7 @@ describe('a backend that hangs', () => {
     await vi.advanceTimersByTimeAsync(2_000);
   });
 
-  test('cannot outlive the limit by ignoring its signal', async () => {
+  it('cannot outlive the limit by ignoring its signal', async () => {
     const deaf: CatalogBackend = {
       name: 'deaf',
       isLocal: false,
@@ -147,20 +147,20 @@ describe('a backend that hangs', () => {
 });
 
 describe('a model', () => {
-  test("is found under its id, with the backend's own name of it", async () => {
+  it("is found under its id, with the backend's own name of it", async () => {
     const prefixed = new ScriptedList('two', ['org/c'], 'x');
     const catalog = catalogOf(new ScriptedList('one', ['a']), prefixed);
     expect(await catalog.require('x/org/c', signal)).toMatchObject({ record: { id: 'x/org/c' }, name: 'org/c', backend: prefixed.backend });
     await expect(catalog.require('org/c', signal)).rejects.toMatchObject({ code: 'model_not_found' });
   });
 
-  test('of an Ollama is found without its tag', async () => {
+  it('of an Ollama is found without its tag', async () => {
     const catalog = catalogOf(new ScriptedList('ollama', ['llama3.2:latest', 'qwen3:8b']));
     expect(await catalog.require('llama3.2', signal)).toMatchObject({ name: 'llama3.2:latest', record: { id: 'llama3.2:latest' } });
     await expect(catalog.require('qwen3', signal)).rejects.toMatchObject({ code: 'model_not_found' });
   });
 
-  test('that is new is found once the list is two seconds old', async () => {
+  it('that is new is found once the list is two seconds old', async () => {
     const backend = new ScriptedList('one', ['a']);
     const catalog = catalogOf(backend);
     await catalog.list(signal);
@@ -173,21 +173,21 @@ describe('a model', () => {
     expect(backend.lists).toBe(2);
   });
 
-  test('that is unknown is refused with the ids that are known', async () => {
+  it('that is unknown is refused with the ids that are known', async () => {
     const models = Array.from({ length: 11 }, (_, index) => `m${index}`);
     const refused = catalogOf(new ScriptedList('one', models)).require('gpt-9', signal);
     await expect(refused).rejects.toMatchObject({ code: 'model_not_found', status: 404, param: 'model' });
     await expect(refused).rejects.toThrow('The model "gpt-9" is not known. Known models: m0, m1, m2, m3, m4, m5, m6, m7 and 3 more.');
   });
 
-  test('that is asked of an empty Ollama is refused with the command that helps', async () => {
+  it('that is asked of an empty Ollama is refused with the command that helps', async () => {
     const refused = catalogOf(new ScriptedList('ollama', []), new ScriptedList('demo', ['demo'])).require('llama3.2:3b', signal);
     await expect(refused).rejects.toThrow(/Known models: demo\. .*Run: ollama pull llama3\.2:3b/u);
     const odd = catalogOf(new ScriptedList('ollama', [])).require('; rm -rf /', signal);
     await expect(odd).rejects.toThrow(/Run: ollama pull llama3\.2$/u);
   });
 
-  test('that was listed before is found while the list of its backend fails, but not in place of one that is listed, nor for ever', async () => {
+  it('that was listed before is found while the list of its backend fails, but not in place of one that is listed, nor for ever', async () => {
     const [failing, alive] = [new ScriptedList('failing', ['a', 'b']), new ScriptedList('alive', ['b'])];
     const catalog = catalogOf(failing, alive);
     await catalog.list(signal);
@@ -200,7 +200,7 @@ describe('a model', () => {
     await expect(catalog.require('a', signal)).rejects.toMatchObject({ code: 'model_not_found' });
   });
 
-  test('that is asked of a dead backend is refused with the name of that backend', async () => {
+  it('that is asked of a dead backend is refused with the name of that backend', async () => {
     const dead = new ScriptedList('ollama', []);
     dead.fault = new Error('refused');
     await expect(catalogOf(dead).require('a', signal)).rejects.toThrow(
@@ -208,7 +208,7 @@ describe('a model', () => {
     );
   });
 
-  test('that is asked of a backend which refuses the key is refused with that reason, and with no address', async () => {
+  it('that is asked of a backend which refuses the key is refused with that reason, and with no address', async () => {
     const refusing = new ScriptedList('openai-2', []);
     refusing.fault = new GatewayError('upstream_auth_failed', 'http://10.0.0.7/v1 refuses the key sk-CANARY.');
     const catalog = catalogOf(new ScriptedList('demo', ['demo']), refusing);
@@ -218,7 +218,7 @@ describe('a model', () => {
     expect((await catalog.backends())[1]).toMatchObject({ name: 'openai-2', state: 'key_refused', models: 0 });
   });
 
-  test.each([
+  it.each([
     [['completion', 'tools'], 'yes'],
     [['completion'], 'no'],
     [undefined, 'unknown'],
@@ -228,7 +228,7 @@ describe('a model', () => {
     expect(await catalogOf(backend).require('a', signal)).toMatchObject({ nativeTools });
   });
 
-  test.each([
+  it.each([
     [['completion', 'tools', 'vision'], ['completion', 'vision'], 'yes'],
     [undefined, ['completion'], 'unknown'],
   ])('with %j that refused functions is shown without them for an hour', async (stated, shown, later) => {
@@ -245,7 +245,7 @@ describe('a model', () => {
     expect(await catalog.require('x/a', signal)).toMatchObject({ nativeTools: later });
   });
 
-  test('is asked anew what it refuses once its backend was away', async () => {
+  it('is asked anew what it refuses once its backend was away', async () => {
     const backend = new ScriptedList('one', ['a']);
     const memory = new RefusalMemory(() => time);
     const catalog = createModelCatalog({ backends: [backend], now: () => time, memory });
@@ -265,7 +265,7 @@ describe('a model', () => {
     expect(memory.remembered()).toEqual([]);
   });
 
-  test('whose name belongs to the prototype is not known', async () => {
+  it('whose name belongs to the prototype is not known', async () => {
     await expect(catalogOf(new ScriptedList('one', ['a'])).require('__proto__', signal)).rejects.toMatchObject({ code: 'model_not_found' });
   });
 });

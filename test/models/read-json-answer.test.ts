@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { limits } from '../../src/core/limits.ts';
 import { readJsonAnswer } from '../../src/models/read-json-answer.ts';
 import { createSecretMask } from '../../src/shared/secrets/secret-mask.ts';
@@ -12,7 +12,7 @@ const read = (text: string) =>
   readJsonAnswer({ status: 200, headers: {}, body: outboundBody(body(text)) }, 'lab', createSecretMask(['sk-secret-of-the-gateway']));
 const lists = (count: number): string => `[${Array.from({ length: count }, () => '[]').join()}]`;
 
-test.each<[string, string, boolean]>([
+it.each<[string, string, boolean]>([
   ['an ordinary answer in place', '{"a":[1,{"b":null}]}', false],
   ['a large text aside', JSON.stringify({ content: 'x'.repeat(limits.inPlaceCharacters) }), true],
   ['many values aside', lists(20_000), true],
@@ -24,7 +24,7 @@ test.each<[string, string, boolean]>([
   expect(aside).toEqual(isAside ? ['parseJsonJob'] : []);
 });
 
-test.each<[string, string, string]>([
+it.each<[string, string, string]>([
   ['many values', lists(60_000), 'too many values (at most 50000)'],
   ['more values than may be parsed at all', lists(2_000_000), 'too many values'],
   ['many names', `{${Array.from({ length: 9_000 }, (_, index) => `"k${index}":[1,2]`).join()}}`, 'too many field names (at most 8000)'],
@@ -35,7 +35,7 @@ test.each<[string, string, string]>([
   await expect(read(text)).rejects.toMatchObject({ code: 'upstream_invalid_response', message: expect.stringContaining(message) });
 });
 
-test.each([
+it.each([
   ['in place', ''],
   ['aside', 'x'.repeat(limits.inPlaceCharacters)],
 ])('masks secrets of the gateway in what is parsed %s', async (_where, more) => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { narrowParameters, toStrict } from '../../src/chat/modes/prompt/narrow-schema.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { fitGrammar } from '../../src/models/ollama/fit-grammar.ts';
@@ -36,14 +36,14 @@ function watched(fields: JsonObject): { fields: JsonObject; passes: () => number
   return { fields: proxy, passes: () => passes };
 }
 
-test.each(conversions)('thousands of references to a large definition cost %s as much as a few', (_what, convert) => {
+it.each(conversions)('thousands of references to a large definition cost %s as much as a few', (_what, convert) => {
   const { fields, passes } = watched({ type: 'string', ...fieldsOf(7_000, () => ({})) });
   const written = convert({ type: 'object', properties: fieldsOf(3_000, () => ({ $ref: '#/$defs/Large' })), $defs: { Large: fields } });
   expect(passes()).toBeLessThan(30);
   expect(JSON.stringify(written ?? {}).length).toBeLessThan(mostCharacters);
 });
 
-test.each(conversions)('a small definition is written out at each reference: %s', (_what, convert) => {
+it.each(conversions)('a small definition is written out at each reference: %s', (_what, convert) => {
   const { fields, passes } = watched(fieldsOf(2, () => ({ type: 'string' })));
   const small = { type: 'object', properties: fields, required: ['field0', 'field1'], additionalProperties: false };
   const written = convert({ type: 'object', properties: fieldsOf(40, () => ({ $ref: '#/$defs/Small' })), $defs: { Small: small } });
@@ -51,14 +51,14 @@ test.each(conversions)('a small definition is written out at each reference: %s'
   expect(JSON.stringify(written)).toContain('field1');
 });
 
-test.each(conversions)('a long text is written out a few times only: %s', (_what, convert) => {
+it.each(conversions)('a long text is written out a few times only: %s', (_what, convert) => {
   const text = 'words '.repeat(20_000);
   const choice = { type: 'string', description: text, enum: [text] };
   const written = convert({ type: 'object', properties: fieldsOf(300, () => ({ $ref: '#/$defs/Choice' })), $defs: { Choice: choice } });
   expect(JSON.stringify(written ?? {}).length).toBeLessThan(mostCharacters);
 });
 
-test.each(profiles)('a long chain of references is not followed to its end: %s', (_what, convert) => {
+it.each(profiles)('a long chain of references is not followed to its end: %s', (_what, convert) => {
   const chain = fieldsOf(3_000, (index) => ({ $ref: `#/$defs/field${index + 1}` }));
   let hops = 0;
   const $defs = new Proxy(chain, {

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { limits } from '../../src/core/limits.ts';
@@ -50,7 +50,7 @@ function openDesk(store = memoryRuns()): Desk {
 }
 
 describe('saving', () => {
-  test('happens a second later, once for all runs, and not for texts', async () => {
+  it('happens a second later, once for all runs, and not for texts', async () => {
     const { begin, saves } = openDesk();
     const first = begin('a');
     first.record(event('run.start', { mode: 'native' }));
@@ -68,7 +68,7 @@ describe('saving', () => {
     expect(saves).toEqual([['a', 'b'], ['c']]);
   });
 
-  test('happens at once for a run that begins to wait, and again when it goes on', async () => {
+  it('happens at once for a run that begins to wait, and again when it goes on', async () => {
     const { begin, store, saves } = openDesk();
     const run = begin('a');
     run.record(event('approval.request', { id: 'one' }));
@@ -84,7 +84,7 @@ describe('saving', () => {
     expect(saves).toEqual([['a'], ['a'], ['a']]);
   });
 
-  test('goes on in a run that waits, taken up again here or by another process, and ends it once', async () => {
+  it('goes on in a run that waits, taken up again here or by another process, and ends it once', async () => {
     const { begin, store, log } = openDesk();
     const run = begin('a');
     run.record(event('run.start', { mode: 'native' }));
@@ -111,7 +111,7 @@ describe('saving', () => {
     await next.log.close();
   });
 
-  test('marks as failed what waited for a socket of a process that is gone, and leaves what can go on', async () => {
+  it('marks as failed what waited for a socket of a process that is gone, and leaves what can go on', async () => {
     const store = memoryRuns();
     const base = { callerId: 'ada', model: 'model', created: 1_000_000, events: [], status: 'waiting' as const };
     await store.save([
@@ -124,7 +124,7 @@ describe('saving', () => {
     await log.close();
   });
 
-  test('that is refused is told once and tried again; nothing is lost meanwhile, and reading goes on', async () => {
+  it('that is refused is told once and tried again; nothing is lost meanwhile, and reading goes on', async () => {
     const memory = memoryRuns();
     let isFull = true;
     const store: RunStore = { ...memory, save: async (runs) => (isFull ? Promise.reject(new Error('full')) : memory.save(runs)) };
@@ -145,7 +145,7 @@ describe('saving', () => {
     await waitFor(() => expect(faults).toHaveLength(2));
   });
 
-  test('that stays refused keeps no more than a number of ended runs, the latest', async () => {
+  it('that stays refused keeps no more than a number of ended runs, the latest', async () => {
     const { log, begin } = openDesk({ ...memoryRuns(), save: () => Promise.reject(new Error('full')) });
     begin('running');
     for (let index = 0; index <= limits.unsavedRuns; index += 1) begin(`run-${index}`).end({ status: 'completed' });
@@ -154,7 +154,7 @@ describe('saving', () => {
     expect(await log.find('running')).toBeDefined();
   });
 
-  test('that stays refused keeps what others have done while one caller fills it', async () => {
+  it('that stays refused keeps what others have done while one caller fills it', async () => {
     const { log, begin } = openDesk({ ...memoryRuns(), save: () => Promise.reject(new Error('full')) });
     log.begin({ id: 'of bob', callerId: 'bob', model: 'model', mode: undefined }).end({ status: 'completed' });
     for (let index = 0; index <= limits.unsavedRuns; index += 1) begin(`run-${index}`).end({ status: 'completed' });
@@ -162,7 +162,7 @@ describe('saving', () => {
     expect(await log.find('of bob')).toBeDefined();
   });
 
-  test('is finished by closing, and what began while a save was under way is in it', async () => {
+  it('is finished by closing, and what began while a save was under way is in it', async () => {
     const memory = memoryRuns();
     const gate = Promise.withResolvers<void>();
     const store: RunStore = { ...memory, save: async (runs) => gate.promise.then(() => memory.save(runs)) };
@@ -179,7 +179,7 @@ describe('saving', () => {
 });
 
 describe('reading', () => {
-  test('knows a run before, while and after it is saved', async () => {
+  it('knows a run before, while and after it is saved', async () => {
     const { log, begin } = openDesk();
     const run = begin('a');
     expect(await log.find('a')).toMatchObject({ status: 'running' });
@@ -194,7 +194,7 @@ describe('reading', () => {
     expect(await log.find('a')).toMatchObject({ status: 'completed', events: [{ type: 'run.end' }] });
   });
 
-  test('knows the end of a run that came while an earlier state was being saved', async () => {
+  it('knows the end of a run that came while an earlier state was being saved', async () => {
     const memory = memoryRuns();
     const gate = Promise.withResolvers<void>();
     const save = async (runs: readonly LoggedRun[]): Promise<void> => {
@@ -214,7 +214,7 @@ describe('reading', () => {
     expect(await memory.find('a')).toMatchObject({ status: 'completed' });
   });
 
-  test('misses no run that is saved while the store is asked', async () => {
+  it('misses no run that is saved while the store is asked', async () => {
     const memory = memoryRuns();
     const gate = Promise.withResolvers<void>();
     const store: RunStore = { ...memory, list: async (asked) => memory.list(asked).then((found) => gate.promise.then(() => found)) };
@@ -228,7 +228,7 @@ describe('reading', () => {
     expect((await listed).runs.map(({ id }) => id)).toEqual(['a']);
   });
 
-  test('pages through saved and running runs as through one list', async () => {
+  it('pages through saved and running runs as through one list', async () => {
     const { log, begin } = openDesk();
     for (const id of ['a', 'b', 'c', 'd']) {
       begin(id).end({ status: 'completed' });
@@ -241,7 +241,7 @@ describe('reading', () => {
     expect((await log.list({ ...page, callerId: 'bob' })).runs).toEqual([]);
   });
 
-  test('finds runs by what they did, running ones as they are now and not as they were saved', async () => {
+  it('finds runs by what they did, running ones as they are now and not as they were saved', async () => {
     const { log, begin } = openDesk();
     const found = async (filter: RunFilter): Promise<string[]> => (await log.list({ ...page, filter })).runs.map(({ id }) => id);
     const run = begin('a');
@@ -266,7 +266,7 @@ describe('reading', () => {
     expect((await log.list({ ...page, filter: { server: 'time', hasErrors: true } })).runs).toMatchObject([{ id: 'a', work }]);
   });
 
-  test('lists no running run before the place to which the store has looked', async () => {
+  it('lists no running run before the place to which the store has looked', async () => {
     const memory = memoryRuns();
     const { log, begin } = openDesk({ ...memory, list: async () => ({ runs: [], next: { created: 1_000_001, id: 'x' } }) });
     begin('old');
@@ -275,7 +275,7 @@ describe('reading', () => {
     expect(await log.list({ ...page, filter: { status: 'running' } })).toMatchObject({ runs: [{ id: 'new' }], next: { id: 'x' } });
   });
 
-  test('finds nothing a day after the end, and then it is gone from the store as well', async () => {
+  it('finds nothing a day after the end, and then it is gone from the store as well', async () => {
     const { log, begin, store } = openDesk();
     begin('a').end({ status: 'completed' });
     await log.flush();
@@ -289,7 +289,7 @@ describe('reading', () => {
     expect(await store.find('a')).toBeUndefined();
   });
 
-  test('shows what another process left running as failed, and never a run of its own', async () => {
+  it('shows what another process left running as failed, and never a run of its own', async () => {
     const store = memoryRuns();
     const left: LoggedRun = { id: 'left', callerId: 'ada', status: 'running', model: 'model', created: 1, events: [] };
     await store.save([left, { ...left, id: 'asked', status: 'waiting', created: Date.now() }]);
@@ -316,27 +316,27 @@ describe('what is written down', () => {
     data: { run_id: 'a', status: 'failed', error: { code: 'upstream_error', message: 'No.' } },
   };
 
-  test('has the end that the log knows of, once', async () => {
+  it('has the end that the log knows of, once', async () => {
     const run = await recorded(event('run.start', { mode: 'native', tools: 1 }));
     expect(run).toMatchObject({ status: 'failed', mode: 'native', created: 1_000_000, finished: 1_000_000 });
     expect(run.events).toEqual([{ type: 'run.start', time: 1_000_000, data: { mode: 'native', tools: 1 } }, end]);
   });
 
-  test.each(['completed', 'waiting'] as const)('has the end %s that the run itself told', async (status) => {
+  it.each(['completed', 'waiting'] as const)('has the end %s that the run itself told', async (status) => {
     const run = await recorded(event('run.end', { run_id: 'a', status }));
     // One that waits has not ended.
     expect(run.events).toHaveLength(status === 'waiting' ? 0 : 1);
     expect([run.status, run.finished]).toEqual([status, status === 'waiting' ? undefined : 1_000_000]);
   });
 
-  test('has long texts cut with a mark, in whatever depth', async () => {
+  it('has long texts cut with a mark, in whatever depth', async () => {
     const long = 'x'.repeat(limits.loggedTextCharacters + 7);
     const run = await recorded(event('tool.result', { id: '1', response: { list: [{ long }] } }));
     const text = `${'x'.repeat(limits.loggedTextCharacters)}… [7 more characters]`;
     expect(run.events[0]?.data).toEqual({ id: '1', response: { list: [{ long: text }] } });
   });
 
-  test('has large lists and objects cut with a mark', async () => {
+  it('has large lists and objects cut with a mark', async () => {
     const list = Array.from({ length: 100_000 }, (_, index) => index);
     const object = Object.fromEntries(list.map((index) => [`name-${index}`, index]));
     let nested: JsonObject = {};
@@ -348,7 +348,7 @@ describe('what is written down', () => {
     }
   });
 
-  test('has no value under the name of a secret, and names like __proto__ as they are', async () => {
+  it('has no value under the name of a secret, and names like __proto__ as they are', async () => {
     const args = JSON.parse(
       '{"password":"CANARY","deep":{"Api-Key":"CANARY"},"headers":{"x":"CANARY"},"body":"a note","__proto__":{"a":1}}',
     ) as JsonObject;
@@ -357,7 +357,7 @@ describe('what is written down', () => {
     expect(JSON.stringify(run.events[0]?.data['args'])).toContain('"body":"a note","__proto__":{"a":1}');
   });
 
-  test('has an end also when its events are too many or too large', async () => {
+  it('has an end also when its events are too many or too large', async () => {
     const many = Array.from({ length: limits.loggedRunEvents + 50 }, () => event('warning', { code: 'c' }));
     const large = Array.from({ length: 50 }, () => event('warning', { a: 'x'.repeat(4_000), b: 'y'.repeat(4_000) }));
     for (const events of [many, large]) {
@@ -369,14 +369,14 @@ describe('what is written down', () => {
     }
   });
 
-  test('has results after any number of reports of progress', async () => {
+  it('has results after any number of reports of progress', async () => {
     const progress = Array.from({ length: 10_000 }, () => event('tool.progress', { id: '1', text: 'x'.repeat(1_000) }));
     const run = await recorded(...progress, event('tool.result', { id: '1', response: 1 }));
     expect(run.events.filter(({ type }) => type === 'tool.progress')).toHaveLength(limits.loggedProgressEvents);
     expect(run.events.at(-2)).toMatchObject({ type: 'tool.result' });
   });
 
-  test('has questions within the same limits, with the words of a fault cut', async () => {
+  it('has questions within the same limits, with the words of a fault cut', async () => {
     const { log, begin } = openDesk();
     const recorder = begin('a');
     const { modelRequests } = recorder;
@@ -391,7 +391,7 @@ describe('what is written down', () => {
     await log.close();
   });
 
-  test('has the names of functions with a question where they are others than before', async () => {
+  it('has the names of functions with a question where they are others than before', async () => {
     const { log, begin } = openDesk();
     const { modelRequests } = begin('a');
     for (const names of [['one'], ['one'], undefined, ['one'], ['two'], ['one']])

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Caller } from '../../src/core/callers/caller.ts';
 import type { UsageStore } from '../../src/core/stores/usage-store.ts';
 import { createUsageCounter } from '../../src/observability/usage-counter.ts';
@@ -10,7 +10,7 @@ function counterWith(add: UsageStore['add']) {
   return createUsageCounter({ store, now: () => 0, logger: { error: () => undefined } });
 }
 
-test('writes a crowd in parts, none of which holds up others', async () => {
+it('writes a crowd in parts, none of which holds up others', async () => {
   const sizes: number[] = [];
   const seen = new Set<string>();
   const counter = counterWith(async (counts, people) => {
@@ -27,7 +27,7 @@ test('writes a crowd in parts, none of which holds up others', async () => {
   expect(Math.max(...sizes)).toBeLessThanOrEqual(500);
 });
 
-test('notes so many people of a key in a day that inventing them fills no disk, and those of other keys all the same', async () => {
+it('notes so many people of a key in a day that inventing them fills no disk, and those of other keys all the same', async () => {
   const seen = new Set<string>();
   const counter = counterWith(async (_counts, people) => {
     for (const { keyId, id } of people) seen.add(`${keyId}/${id}`);
@@ -42,7 +42,7 @@ test('notes so many people of a key in a day that inventing them fills no disk, 
   expect(seen.has('other/ada')).toBe(true);
 });
 
-test('writes once what was written before a part could not be', async () => {
+it('writes once what was written before a part could not be', async () => {
   let calls = 0;
   let attempts = 0;
   const counter = counterWith(async (counts) => {
@@ -58,7 +58,7 @@ test('writes once what was written before a part could not be', async () => {
   expect(calls).toBe(1_200);
 });
 
-test('remembers the tokens of so many people of a key that inventing them fills no memory', () => {
+it('remembers the tokens of so many people of a key that inventing them fills no memory', () => {
   const counter = counterWith(async () => undefined);
   const run = { outcome: 'completed', model: 'model', toolCalls: 0, usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 } };
   const count = (id: string): void => counter.countRun({ ...run, caller: personOf(id) } as never);

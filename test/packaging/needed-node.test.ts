@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { carrierFor } from '../../src/needed-node.js';
 
-test('npm brings a Node along on each platform, by the name that a message tells', () => {
+it('npm brings a Node along on each platform, by the name that a message tells', () => {
   const { optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { optionalDependencies: Record<string, string> };
   const platforms = [
     ['darwin', 'arm64'],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../src/core/callers/caller.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
@@ -17,7 +17,7 @@ function counter() {
 const refusal = (retryAfter: string) => expect.objectContaining({ code: 'rate_limit_exceeded', status: 429, retryAfter });
 
 describe('requests a minute', () => {
-  test('are counted over any sixty seconds, and the refusal says when the next one may come', () => {
+  it('are counted over any sixty seconds, and the refusal says when the next one may come', () => {
     const { clock, limiter } = counter();
     const caller = callerOf({ requestsPerMinute: 2 });
     limiter.admit(caller);
@@ -30,7 +30,7 @@ describe('requests a minute', () => {
     expect(() => limiter.admit(caller), 'the second of them is still in the window').toThrow(refusal('20'));
   });
 
-  test('that were refused do not count', () => {
+  it('that were refused do not count', () => {
     const { clock, limiter } = counter();
     const caller = callerOf({ requestsPerMinute: 1 });
     limiter.admit(caller);
@@ -42,7 +42,7 @@ describe('requests a minute', () => {
     limiter.admit(caller);
   });
 
-  test('that all people of a key together made too many of do not count for the one who was refused', () => {
+  it('that all people of a key together made too many of do not count for the one who was refused', () => {
     const { clock, limiter } = counter();
     const of = (person: string): Caller => ({
       ...callerOf({ requestsPerMinute: 1 }, `key/${person}`),
@@ -56,7 +56,7 @@ describe('requests a minute', () => {
     limiter.admit(of('bob'));
   });
 
-  test('are remembered however many people other keys speak for', () => {
+  it('are remembered however many people other keys speak for', () => {
     const { limiter } = counter();
     const ada = callerOf({ requestsPerMinute: 1 });
     limiter.admit(ada)();
@@ -64,7 +64,7 @@ describe('requests a minute', () => {
     expect(() => limiter.admit(ada)).toThrow(refusal('60'));
   });
 
-  test('of one caller are not those of another', () => {
+  it('of one caller are not those of another', () => {
     const { limiter } = counter();
     limiter.admit(callerOf({ requestsPerMinute: 1 }));
     limiter.admit(callerOf({ requestsPerMinute: 1 }, 'bob'));
@@ -72,7 +72,7 @@ describe('requests a minute', () => {
 });
 
 describe('requests under way', () => {
-  test('end once, however often they are released', () => {
+  it('end once, however often they are released', () => {
     const { limiter } = counter();
     const caller = callerOf({ concurrentRuns: 2 });
     const [first] = [limiter.admit(caller), limiter.admit(caller)];
@@ -83,7 +83,7 @@ describe('requests under way', () => {
     expect(() => limiter.admit(caller)).toThrow('2 requests active');
   });
 
-  test('that are refused use up no request of the minute', () => {
+  it('that are refused use up no request of the minute', () => {
     const { limiter } = counter();
     const caller = callerOf({ concurrentRuns: 1, requestsPerMinute: 2 });
     const release = limiter.admit(caller);
@@ -93,12 +93,12 @@ describe('requests under way', () => {
   });
 });
 
-test('a caller without limits is not counted', () => {
+it('a caller without limits is not counted', () => {
   const { limiter } = counter();
   for (let index = 0; index < 1_000; index += 1) limiter.admit(callerOf());
 });
 
-test('a clock that is set back locks nobody out, and one that is set ahead lets nobody in', () => {
+it('a clock that is set back locks nobody out, and one that is set ahead lets nobody in', () => {
   const clock = { time: Date.parse('2030-05-01T10:00:00Z'), elapsed: 0 };
   const limiter = createRateLimiter({ now: () => clock.time, elapsed: () => clock.elapsed });
   const caller = callerOf({ requestsPerMinute: 1 });
@@ -112,7 +112,7 @@ test('a clock that is set back locks nobody out, and one that is set ahead lets 
   for (const request of requests) request();
 });
 
-test('reads of lists have a limit of their own, which says how to stay below it', () => {
+it('reads of lists have a limit of their own, which says how to stay below it', () => {
   const { clock, limiter } = counter();
   for (let index = 0; index < limits.readsPerMinute; index += 1) limiter.admitRead(callerOf());
   expect(() => limiter.admitRead(callerOf())).toThrow(refusal('60'));
@@ -124,7 +124,7 @@ test('reads of lists have a limit of their own, which says how to stay below it'
   limiter.admitRead(callerOf());
 });
 
-test('messages over sockets have a limit of their own, whatever the key allows', () => {
+it('messages over sockets have a limit of their own, whatever the key allows', () => {
   const { clock, limiter } = counter();
   for (let index = 0; index < limits.socketMessagesPerMinute; index += 1) limiter.admitMessage(callerOf());
   expect(() => limiter.admitMessage(callerOf())).toThrow(refusal('60'));

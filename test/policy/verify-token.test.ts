@@ -1,6 +1,6 @@
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import type { CryptoKey } from 'jose';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { createTokenVerifier } from '../../src/policy/verify-token.ts';
 import type { OutboundResponse } from '../../src/core/outbound.ts';
@@ -63,7 +63,7 @@ async function scene() {
 }
 
 describe('a key set', () => {
-  test('is read again for a key that it does not have, and for further ones only after a while', async () => {
+  it('is read again for a key that it does not have, and for further ones only after a while', async () => {
     const { publish, verify, tokenOf, forge, waits, requests } = await scene();
     expect(await verify(tokenOf('first'))).toBe('accepted');
     await publish('second');
@@ -77,7 +77,7 @@ describe('a key set', () => {
     expect(requests).toHaveLength(3);
   });
 
-  test('is read once for all who wait, and a new key is among them however many are invented', async () => {
+  it('is read once for all who wait, and a new key is among them however many are invented', async () => {
     const { publish, verify, tokenOf, forge, waits, requests } = await scene();
     expect(await verify(tokenOf('first'))).toBe('accepted');
     expect(await forge('invented')).toBe('refused');
@@ -92,7 +92,7 @@ describe('a key set', () => {
     expect(waits).toHaveLength(0);
   });
 
-  test('is not waited for by tokens whose key the latest read did not bring', async () => {
+  it('is not waited for by tokens whose key the latest read did not bring', async () => {
     const { verify, tokenOf, forge, waits, requests, clock } = await scene();
     expect(await verify(tokenOf('first'))).toBe('accepted');
     for (let tries = 0; tries < 10; tries += 1) expect(await forge('gone')).toBe('refused');
@@ -102,7 +102,7 @@ describe('a key set', () => {
     expect(requests).toHaveLength(3);
   });
 
-  test('is read once more for whoever came while it was being read, since their key may be newer', async () => {
+  it('is read once more for whoever came while it was being read, since their key may be newer', async () => {
     const { publish, verify, tokenOf, forge, waits, requests, hold } = await scene();
     expect(await verify(tokenOf('first'))).toBe('accepted');
     const answer = hold();

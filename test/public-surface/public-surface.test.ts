@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { settings } from '../../src/app/config/config.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import * as packageEntry from '../../src/package-entry.ts';
@@ -8,7 +8,7 @@ import type { TestApp } from '../_support/build-app.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
 import { calls } from '../_support/scripted-model.ts';
 import type { ScriptStep } from '../_support/scripted-model.ts';
-import { answerOf, documentOf, gatewayOf, serverOf } from '../requirements/gateway.ts';
+import { answerOf, documentOf, gatewayOf, serverOf } from '../gateway/gateway.ts';
 import { withoutComments } from '../_support/read-source.ts';
 
 /**
@@ -44,7 +44,7 @@ function textsIn(code: string): string[] {
 }
 
 describe('the public surface', () => {
-  test('routes: who may call them, and whether they count against the limits of a key', async () => {
+  it('routes: who may call them, and whether they count against the limits of a key', async () => {
     await using app = await testApp({ TOOLWHARF_ADMIN_KEY: adminKey, CORS_ALLOW_ORIGIN: 'http://page.test' }, { backends: [] });
     await using openApp = await testApp({ CORS_ALLOW_ORIGIN: 'http://page.test' }, { backends: [], showsStartKey: false });
     const user = await exhaustedKey(app);
@@ -66,7 +66,7 @@ describe('the public surface', () => {
     await expectMembers('routes', lines);
   });
 
-  test('settings: variables with their defaults, and the keys of toolwharf.yaml beside them', async () => {
+  it('settings: variables with their defaults, and the keys of toolwharf.yaml beside them', async () => {
     const [sections = ''] = scan(/^export const sections = \[([^\]]*)\]/gm);
     await expectMembers('settings', [
       ...settings.map((setting) => `${setting.name} = ${setting.default}`),
@@ -74,14 +74,14 @@ describe('the public surface', () => {
     ]);
   });
 
-  test('fields of everything that a schema checks: the configuration file, bodies, frames, records', async () => {
+  it('fields of everything that a schema checks: the configuration file, bodies, frames, records', async () => {
     // What replicas of a gateway say to each other is nobody else's; descriptions of answers check nothing.
     const others = /^src\/(?:relay|http\/description)\/|-description\.ts$/;
     const shown = files.filter(({ path, source }) => !others.test(path) && source.includes("from 'zod'"));
     await expectMembers('checked-fields', sorted(shown.flatMap(({ source }) => fieldsOf(source))));
   });
 
-  test('error codes with their status, codes of tool errors, and codes of warnings', async () => {
+  it('error codes with their status, codes of tool errors, and codes of warnings', async () => {
     const [table = ''] = scan(/^const errorTable = \{([\s\S]*?)^\}/gm);
     const codes = [...table.matchAll(/(\w+): \{ status: (\d+), type: '(\w+)' \}/g)].map(
       ([, code, status, type]) => `${status} ${code} (${type})`,
@@ -100,7 +100,7 @@ describe('the public surface', () => {
     ]);
   });
 
-  test('events of a run, frames of the socket, states of a run, reasons to finish', async () => {
+  it('events of a run, frames of the socket, states of a run, reasons to finish', async () => {
     const frames = files
       .filter(({ path }) => /socket|session/.test(path))
       .flatMap(({ source }) => [
@@ -126,7 +126,7 @@ describe('the public surface', () => {
     ]);
   });
 
-  test('names of fields in streams, completions, frames and the log of a run', async () => {
+  it('names of fields in streams, completions, frames and the log of a run', async () => {
     const post = { type: 'object', properties: { text: { type: 'string' } } };
     const servers = [
       serverOf('notes', documentOf({ add_note: post })),
@@ -162,7 +162,7 @@ describe('the public surface', () => {
     await expectMembers('fields', sorted(paths));
   });
 
-  test('commands with their options, and what a module imports from the package', async () => {
+  it('commands with their options, and what a module imports from the package', async () => {
     const command = files.find(({ path }) => path === 'src/toolwharf.js')?.source ?? '';
     const [, table = ''] = /^const commands = \{([\s\S]*?)^\}/m.exec(command) ?? [];
     const options = scan(/\boptions: (\{ \w+: \{[^}]*\}[^}]*\})/g).flatMap((text) =>

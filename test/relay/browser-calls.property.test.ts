@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import type { RelaySession } from '../../src/relay/session.ts';
 import { ada, bob, invocation, recordingSocket, startRelay, timeCall } from './relay-fixture.ts';
@@ -97,7 +97,7 @@ const endSession = (at: number): Step =>
     for (const call of model.calls) if (call.session === at) call.ended ??= 'client_disconnected';
   });
 
-test('whoever asks, answers and leaves in whatever order, each browser call settles exactly once, and only by the session that was asked', async () => {
+it('whoever asks, answers and leaves in whatever order, each browser call settles exactly once, and only by the session that was asked', async () => {
   const session = fc.nat({ max: owners.length - 1 });
   const index = fc.nat({ max: 9 });
   const asking = fc.tuple(session, session).map(([who, at]) => ask(who, at));

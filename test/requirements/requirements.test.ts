@@ -1,5 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, root), 'utf8');
@@ -25,29 +25,29 @@ describe('the requirements', () => {
     .filter((path) => !path.endsWith('requirements.test.ts'))
     .flatMap((path) => tagsOf(read(path)).map((tag) => ({ ...tag, path })));
 
-  test('have every id exactly once and in order', () => {
+  it('have every id exactly once and in order', () => {
     expect(requirements.map(({ id }) => id)).toEqual(expectedIds);
   });
 
-  test('are each said in a sentence of its own', () => {
+  it('are each said in a sentence of its own', () => {
     const behaviours = requirements.map(({ behaviour }) => behaviour);
     expect(behaviours.filter((text) => text.length < 20 || text.length > 400 || !/[.:`]$/.test(text))).toEqual([]);
     expect(new Set(behaviours).size).toBe(behaviours.length);
   });
 
-  test('are verified by at least one test each, or say why they cannot be', () => {
+  it('are verified by at least one test each, or say why they cannot be', () => {
     const verified = new Set(tags.map(({ id }) => id));
     expect(requirements.filter(({ id, reason }) => verified.has(id) === (reason !== undefined)).map(({ id }) => id)).toEqual([]);
   });
 
-  test('are named in titles by ids that exist, of tests that always run', () => {
+  it('are named in titles by ids that exist, of tests that always run', () => {
     expect(tags.filter(({ id }) => !expectedIds.includes(id))).toEqual([]);
     expect(tags.filter(({ call }) => !/^(?:test|it|describe)(?:\.each)?$/.test(call))).toEqual([]);
   });
 });
 
 describe('reading tags', () => {
-  test.each([
+  it.each([
     [`test('answers [S1-2]', () => {});`, [{ id: 'S1-2', call: 'test' }]],
     [`it.each(cases)("answers %s [S1-2, S3-4]", (x) => {});`, ['S1-2', 'S3-4'].map((id) => ({ id, call: 'it.each' }))],
     [`test.skip('answers [S1-2]', () => {});`, [{ id: 'S1-2', call: 'test.skip' }]],

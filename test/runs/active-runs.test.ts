@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { memoryTranscripts } from '../_support/transcripts.ts';
 
@@ -78,7 +78,7 @@ async function read(stream: StartedRun['stream']): Promise<ChatEvent[]> {
 }
 
 describe('cancelling a call', () => {
-  test.each([ada, admin])('by $id ends this call, and the run goes on', async (caller) => {
+  it.each([ada, admin])('by $id ends this call, and the run goes on', async (caller) => {
     const { tool, callId } = endless();
     const { runs, endings } = starterOf(
       [calls(['endless', {}], ['quick', {}]), says('One was cancelled.')],
@@ -106,7 +106,7 @@ describe('cancelling a call', () => {
 });
 
 describe('the calls of a run', () => {
-  test('are cancelled once each, also two of one id, and not after they have settled', () => {
+  it('are cancelled once each, also two of one id, and not after they have settled', () => {
     const registry = createCancellableCalls();
     const cancelled: string[] = [];
     const register = (id: string, name: string): (() => void) => registry.register(id, () => void cancelled.push(name));
@@ -130,7 +130,7 @@ describe('the end of a run', () => {
     return { ...runs.start(chatRequest(), { caller: ada, controller: leave }), runs, endings, leave };
   };
 
-  test('is known for a run whose reader stops', async () => {
+  it('is known for a run whose reader stops', async () => {
     const { stream, runs, endings } = started([says('Hello.')]);
     expect(runs.countRunning()).toBe(1);
     const enough = new StopReading();
@@ -142,13 +142,13 @@ describe('the end of a run', () => {
     expect(endings).toMatchObject([{ status: 'cancelled', error: { code: 'run_cancelled' } }]);
   });
 
-  test('comes once', async () => {
+  it('comes once', async () => {
     const { stream, endings } = started([says('Hello.')]);
     await read(stream);
     expect(endings).toEqual([{ status: 'completed' }]);
   });
 
-  test.each<[string, unknown, object]>([
+  it.each<[string, unknown, object]>([
     [
       'a client that left',
       new DOMException('The client disconnected', 'AbortError'),
@@ -170,7 +170,7 @@ describe('the end of a run', () => {
     expect(JSON.stringify(endings)).not.toContain('CANARY');
   });
 
-  test('is what ended it, whatever the backend says to that', async () => {
+  it('is what ended it, whatever the backend says to that', async () => {
     const backend: ModelBackend = generatedBy(async function* ({ signal }) {
       yield { type: 'text', text: 'He' };
       while (!signal.aborted) await nextTick();
@@ -183,7 +183,7 @@ describe('the end of a run', () => {
     expect(endings).toMatchObject([{ status: 'cancelled', error: { code: 'run_cancelled' } }]);
   });
 
-  test('of a deleted key is that of its runs, and it starts no other', async () => {
+  it('of a deleted key is that of its runs, and it starts no other', async () => {
     const { stream, runs, endings } = started([[{ type: 'text', text: 'He' }, never]]);
     const told = read(stream);
     void runs.cancelAllOf('bob');
@@ -195,7 +195,7 @@ describe('the end of a run', () => {
   });
 });
 
-test('callbacks for the end of a run are called once, and later ones at once', () => {
+it('callbacks for the end of a run are called once, and later ones at once', () => {
   const end = new RunEnd();
   const called: string[] = [];
   end.whenOver(() => called.push('first'));
@@ -225,7 +225,7 @@ describe('long conversations that are answered at the same time', () => {
     return { runs, endings, failed, begin };
   }
 
-  test('are refused to whoever holds the most, and hold up nobody else', async () => {
+  it('are refused to whoever holds the most, and hold up nobody else', async () => {
     const { begin, failed, runs } = holding(12_000);
     begin('mallory1', 4_000);
     begin('mallory2', 4_000);
@@ -239,7 +239,7 @@ describe('long conversations that are answered at the same time', () => {
     await expect.poll(() => [failed, runs.countRunning()]).toEqual([{ mallory2: 'overloaded' }, 3]);
   });
 
-  test('count for the key with all its people, and leave room with their end', async () => {
+  it('count for the key with all its people, and leave room with their end', async () => {
     const { begin, failed, runs } = holding(12_000);
     for (const person of ['a', 'b', 'c']) begin(`team/${person}`, 2_500, `team/${person}`);
     begin('ada1', 2_000);

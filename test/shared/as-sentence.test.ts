@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { asSentence } from '../../src/shared/as-sentence.ts';
 
-test.each([
+it.each([
   ['down', 'down.'],
   ['It is down.', 'It is down.'],
   ['Gone!\n', 'Gone!'],

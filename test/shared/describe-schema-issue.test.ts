@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { describeSchemaIssue } from '../../src/shared/describe-schema-issue.ts';
 
 const oneLine = z.string().regex(/^[^\n]*$/, 'must be one line of text');
 
-test.each<[z.ZodType, unknown, string]>([
+it.each<[z.ZodType, unknown, string]>([
   [z.array(z.string()), undefined, 'is missing; it must be a list'],
   [z.string(), 5, 'must be text'],
   [z.object({ input: z.unknown() }), {}, 'is missing'],

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { toDocumentUrl, withoutSlashesAtEnd } from '../../src/shared/document-url.ts';
 
-test.each<[string, string | undefined, string, string]>([
+it.each<[string, string | undefined, string, string]>([
   ['http://a.test', undefined, 'http://a.test', 'openapi.json'],
   ['http://a.test/', '', 'http://a.test/', 'openapi.json'],
   ['http://a.test/openapi.json', undefined, 'http://a.test', 'openapi.json'],
@@ -36,7 +36,7 @@ test.each<[string, string | undefined, string, string]>([
 });
 
 // As a pattern that begins anew at each slash, each of these would take hours.
-test.each([
+it.each([
   ['at the end', (slashes: string) => `http://a.test/v1${slashes}`, (slashes: string) => `http://a.test/v1${slashes}`, 'openapi.json'],
   ['before a name', (slashes: string) => `http://a.test${slashes}x`, (slashes: string) => `http://a.test${slashes}x`, 'openapi.json'],
   ['before a document', (slashes: string) => `http://a.test${slashes}docs.json`, () => 'http://a.test', 'docs.json'],
@@ -51,7 +51,7 @@ test.each([
   expect(toDocumentUrl(toUrl(slashes), undefined)).toEqual({ url: toServer(slashes), path: document });
 });
 
-test.each([
+it.each([
   ['http://a.test/', 'http://a.test'],
   ['http://a.test//', 'http://a.test'],
   ['a//b', 'a//b'],

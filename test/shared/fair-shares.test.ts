@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { FairMap } from '../../src/shared/fair-map.ts';
 import { chooseLosses, chooseLossesOfOthers, sharesOf } from '../../src/shared/fair-shares.ts';
 import type { Share } from '../../src/shared/fair-shares.ts';
@@ -43,7 +43,7 @@ function lossesOneByOne(shares: readonly Share<string>[], bounds: { entries: num
 }
 
 describe('what has to go from a store that is full', () => {
-  test.each<[string, number, string[]]>([
+  it.each<[string, number, string[]]>([
     ['eee a', 4, []],
     ['eee a', 3, ['e0']],
     ['a eee', 2, ['e1', 'e2']],
@@ -54,7 +54,7 @@ describe('what has to go from a store that is full', () => {
     expect(idsOf(chooseLosses(holdings(text), { entries: Infinity, characters: entries * 10 }))).toEqual(lost);
   });
 
-  test('is what going through all owners again for each entry would choose', () => {
+  it('is what going through all owners again for each entry would choose', () => {
     const holding = fc.record({
       owner: fc.constantFrom('a', 'a/1', 'a/2', 'b', 'c/1', 'c/2'),
       sizes: fc.array(fc.integer({ min: 0, max: 9 }), { maxLength: 6 }),
@@ -82,12 +82,12 @@ describe('what has to go from a store that is full', () => {
     );
   });
 
-  test('is at once what as many owners hold as it may', () => {
+  it('is at once what as many owners hold as it may', () => {
     const few = chooseLosses(holdings('eeee aaa bbb'), { entries: 0, characters: Infinity }, { entries: Infinity, owners: 2 });
     expect(idsOf(few)).toEqual(['e0', 'e1', 'a4']);
   });
 
-  test('is never what somebody holds who has less than another', () => {
+  it('is never what somebody holds who has less than another', () => {
     for (let room = 4; room <= 40; room += 1) {
       const losses = chooseLosses(holdings(`${'e'.repeat(40)} aaa b`), { entries: room, characters: Infinity });
       const left = 40 - losses.filter(({ owner }) => owner === 'e').length;
@@ -95,12 +95,12 @@ describe('what has to go from a store that is full', () => {
     }
   });
 
-  test('is the heavy ones where size is short, however few they are', () => {
+  it('is the heavy ones where size is short, however few they are', () => {
     const shares = [...holdings('e', 100), ...holdings('aaaa', 10)];
     expect(idsOf(chooseLosses(shares, { entries: Infinity, characters: 120 }))).toEqual(['e0']);
   });
 
-  test('is what a group holds that has the most together, however many its members are', () => {
+  it('is what a group holds that has the most together, however many its members are', () => {
     const many = Array.from({ length: 9 }, (_, index) => ({ id: `many ${index}`, callerId: `key/${index}` }));
     const few = ['one', 'two', 'three'].map((id) => ({ id, callerId: 'other' }));
     const losses = chooseLosses(
@@ -110,14 +110,14 @@ describe('what has to go from a store that is full', () => {
     expect(losses.map(({ owner }) => owner.split('/')[0])).toEqual(Array.from({ length: 6 }, () => 'key'));
   });
 
-  test('is left where nothing more may go', () => {
+  it('is left where nothing more may go', () => {
     const stuck: Share<string> = { owner: 'e', entries: 9, characters: 9, oldestFirst: () => [] };
     expect(idsOf(chooseLosses([stuck, ...holdings('aa')], { entries: 10, characters: Infinity }))).toEqual(['a0']);
     expect(chooseLosses([stuck], { entries: 1, characters: Infinity })).toEqual([]);
   });
 });
 
-test('for one entry more others give way who have more; who has the most is refused', () => {
+it('for one entry more others give way who have more; who has the most is refused', () => {
   const bounds = { entries: Infinity, characters: 40 };
   expect(idsOf(chooseLossesOfOthers({ owner: 'a', characters: 10 }, holdings('eeee'), bounds))).toEqual(['e0']);
   expect(idsOf(chooseLossesOfOthers({ owner: 'e', characters: 10 }, holdings('eee a'), bounds))).toBeUndefined();
@@ -129,7 +129,7 @@ describe('a map with owners', () => {
   const put = (map: FairMap<string>, key: string, owner: string, characters = 1): string[] =>
     map.set(key, { owner, value: key, characters });
 
-  test('loses what its heaviest owner has not used for the longest time', () => {
+  it('loses what its heaviest owner has not used for the longest time', () => {
     const map = new FairMap<string>({ entries: 3, characters: Infinity });
     put(map, 'of ada', 'ada');
     for (const key of ['1', '2', '3', '4']) put(map, key, 'eve');
@@ -139,7 +139,7 @@ describe('a map with owners', () => {
     expect([map.get('of ada'), map.get('3'), map.get('4')]).toEqual(['of ada', '3', undefined]);
   });
 
-  test('counts what is replaced or deleted no longer', () => {
+  it('counts what is replaced or deleted no longer', () => {
     const map = new FairMap<string>({ entries: Infinity, characters: 10 });
     put(map, 'a', 'ada', 9);
     put(map, 'a', 'ada', 4);
@@ -152,7 +152,7 @@ describe('a map with owners', () => {
     expect(Array.from(map)).toEqual([]);
   });
 
-  test('gives back what is deleted of an owner, or of a whole group', () => {
+  it('gives back what is deleted of an owner, or of a whole group', () => {
     const map = new FairMap<string>({ entries: Infinity, characters: Infinity });
     for (const owner of ['key_1', 'key_1/ada', 'key_1/ada/x', 'key_2/ada', 'key_10/ada']) put(map, owner, owner, 1);
     const held = (): string[] => Array.from(map, ([key]) => key);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { createFairTurns } from '../../src/shared/fair-turns.ts';
 
 /** Works that begin when it is their turn and end when the test says so. */
@@ -21,7 +21,7 @@ function openTurns(places: number) {
 
 const names = (caller: string, count: number): string[] => Array.from({ length: count }, (_, index) => `${caller}${index + 1}`);
 
-test('whoever asks for everything leaves a place to others, who need not wait', async () => {
+it('whoever asks for everything leaves a place to others, who need not wait', async () => {
   const { run, end, begun } = openTurns(4);
   for (const name of names('e', 20)) void run(name);
   void run('a1');
@@ -29,7 +29,7 @@ test('whoever asks for everything leaves a place to others, who need not wait', 
   expect(begun).toEqual(['e1', 'e2', 'e3', 'a1']);
 });
 
-test('a free place goes to whoever has the fewest', async () => {
+it('a free place goes to whoever has the fewest', async () => {
   const { run, end, begun } = openTurns(4);
   for (const name of [...names('e', 6), ...names('a', 3), 'b1']) void run(name);
   await end();
@@ -43,7 +43,7 @@ test('a free place goes to whoever has the fewest', async () => {
   expect(begun.slice(-2).toSorted()).toEqual(['a3', 'e4']);
 });
 
-test('equals take turns', async () => {
+it('equals take turns', async () => {
   const { run, end, begun } = openTurns(1);
   for (const name of [...names('e', 3), ...names('a', 2)]) void run(name);
   await end();
@@ -51,7 +51,7 @@ test('equals take turns', async () => {
   expect(begun).toEqual(['e1', 'a1', 'e2', 'a2', 'e3']);
 });
 
-test('who leaves while waiting never begins, and a work that throws gives its place back', async () => {
+it('who leaves while waiting never begins, and a work that throws gives its place back', async () => {
   const { run, end, begun } = openTurns(1);
   const turns = createFairTurns(1);
   await expect(turns.run('a', new AbortController().signal, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');
@@ -66,7 +66,7 @@ test('who leaves while waiting never begins, and a work that throws gives its pl
   expect(begun).toEqual(['e1', 'b1']);
 });
 
-test('the people of one key share what one caller has', async () => {
+it('the people of one key share what one caller has', async () => {
   const turns = createFairTurns(3);
   const begun: string[] = [];
   const ends = new Map<string, () => void>();

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { isDeeperThan } from '../../src/shared/json.ts';
 import { hasMoreValuesThan, isTextDeeperThan } from '../../src/shared/json-depth.ts';
 
-test.each<[string, number, boolean]>([
+it.each<[string, number, boolean]>([
   ['1', 0, false],
   ['[]', 0, true],
   ['[]', 1, false],
@@ -17,14 +17,14 @@ test.each<[string, number, boolean]>([
   [']]]][', 0, false],
 ])('%s is deeper than %d: %s', (text, depth, isDeeper) => expect(isTextDeeperThan(text, depth)).toBe(isDeeper));
 
-test('it says of text what is said of its value', () => {
+it('it says of text what is said of its value', () => {
   const property = fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 0, max: 7 }), (text, depth) => {
     expect(isTextDeeperThan(text, depth)).toBe(isDeeperThan(JSON.parse(text), depth));
   });
   fc.assert(property, { numRuns: 500 });
 });
 
-test.each<[string, number]>([
+it.each<[string, number]>([
   ['[1,2,3]', 4],
   ['{"a":{"b":[]}}', 4],
   ['["a,b,[", "\\",{"]', 3],

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { hasMoreEntriesThan, isDeeperThan } from '../../src/shared/json.ts';
 
 function nested(levels: number, wrap: (value: unknown) => unknown): unknown {
@@ -7,7 +7,7 @@ function nested(levels: number, wrap: (value: unknown) => unknown): unknown {
   return value;
 }
 
-test.each<[string, unknown, number, boolean]>([
+it.each<[string, unknown, number, boolean]>([
   ['a number', 1, 0, false],
   ['null', null, 0, false],
   ['nothing', undefined, 0, false],
@@ -27,7 +27,7 @@ test.each<[string, unknown, number, boolean]>([
   expect(isDeeperThan(value, maxDepth)).toBe(expected);
 });
 
-test.each<[string, unknown, number, boolean]>([
+it.each<[string, unknown, number, boolean]>([
   ['a number', 1, 0, false],
   ['an empty list', [], 0, false],
   ['numbers of a list', [1, 2, 3], 3, false],

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { keptFor } from '../../src/shared/kept-for.ts';
 
-test('a value is loaded once for all who wait, and again when it is too old', async () => {
+it('a value is loaded once for all who wait, and again when it is too old', async () => {
   let time = 0;
   let loads = 0;
   const find = keptFor(
@@ -16,7 +16,7 @@ test('a value is loaded once for all who wait, and again when it is too old', as
   expect(await find()).toBe(2);
 });
 
-test('a failure is not kept, and one that comes late does not remove a newer value', async () => {
+it('a failure is not kept, and one that comes late does not remove a newer value', async () => {
   let time = 0;
   const loading: PromiseWithResolvers<string>[] = [];
   const find = keptFor(

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { nearestWord } from '../../src/shared/nearest-word.ts';
 import { countSteps } from '../_support/count-steps.ts';
 
-test.each<[string, string[], string, number]>([
+it.each<[string, string[], string, number]>([
   ['get_wether', ['get_time', 'get_weather', 'get_whether'], 'get_weather', 1],
   ['SPEC', ['kind', 'spec'], 'spec', 0],
   ['b', ['a', 'c'], 'a', 1],
@@ -17,7 +17,7 @@ test.each<[string, string[], string, number]>([
 const longNames = (count: number, length: number): string[] =>
   Array.from({ length: count }, (_, index) => 'y'.repeat(length - 5) + (10_000 + index));
 
-test('ten thousand long names take hardly longer than a thousand', () => {
+it('ten thousand long names take hardly longer than a thousand', () => {
   const stepsFor = (names: string[]): number => countSteps(() => nearestWord('x'.repeat(200), names));
   // Control: a few take their part.
   expect(stepsFor(longNames(10, 60))).toBeGreaterThan(10 * 60 * 60);

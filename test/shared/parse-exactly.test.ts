@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import * as fc from 'fast-check';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { compareDecimals, ExactNumber, isMultipleOf, isWhole } from '../../src/shared/exact-number.ts';
 import { copyJson, isDeeperThan, isJsonObject } from '../../src/shared/json.ts';
 import { losesDigits, parseExactly, parseForeign, parseJson } from '../../src/shared/parse-exactly.ts';
@@ -90,7 +90,7 @@ function valueOf(source: string): string {
   return value === 0n ? '0' : `${sign}${value}`;
 }
 
-test('for any JSON, writing what was read gives numbers of the same value', () => {
+it('for any JSON, writing what was read gives numbers of the same value', () => {
   const json = fc.letrec<{ value: string }>((tie) => ({
     value: fc.oneof(
       { depthSize: 'small' },
@@ -112,7 +112,7 @@ test('for any JSON, writing what was read gives numbers of the same value', () =
   );
 });
 
-test('decimals are compared and divided by value', () => {
+it('decimals are compared and divided by value', () => {
   const unscaled = (source: string): bigint => BigInt(valueOf(source));
   fc.assert(
     fc.property(number, number, (one, other) => {
@@ -181,7 +181,7 @@ const withoutDigits = [
   'use-newer-node.js',
 ];
 
-test('whatever may hold numbers of others is parsed exactly', () => {
+it('whatever may hold numbers of others is parsed exactly', () => {
   const root = new URL('../../src/', import.meta.url).pathname;
   const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((path) => /\.[jt]sx?$/.test(path));
   const parsing = files.filter((path) => /(?<![`\w])JSON\.parse\(/.test(readFileSync(join(root, path), 'utf8')));
@@ -189,12 +189,12 @@ test('whatever may hold numbers of others is parsed exactly', () => {
 });
 
 // A pattern that begins anew at each of these digits takes ten minutes.
-test('a long text of digits is looked at once, with a large exponent elsewhere', () => {
+it('a long text of digits is looked at once, with a large exponent elsewhere', () => {
   expect(losesDigits(JSON.stringify(`1e100 ${'0'.repeat(500_000)}`))).toBe(false);
   expect(losesDigits('[0.1e100, 12e1000]')).toBe(true);
 });
 
-test('decimals with exponents beyond any number are not divided', () => {
+it('decimals with exponents beyond any number are not divided', () => {
   const power = `e${'9'.repeat(400)}`;
   expect(isMultipleOf(`71${power}`, `7${power}`)).toBe(true);
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { bodySchema } from '../../src/http/dialects/chat-completions/chat-body-schema.ts';
 import { parseToFirstIssue } from '../../src/shared/parse-to-first-issue.ts';
@@ -16,7 +16,7 @@ function counting() {
 const message = (fields: object): object => ({ model: 'm', messages: [{ role: 'user', content: 'Hello' }, fields] });
 const numbers = Array.from({ length: 9_000 }, () => 1);
 
-test.each<[string, (element: z.ZodType) => z.ZodType, (entries: string[]) => unknown]>([
+it.each<[string, (element: z.ZodType) => z.ZodType, (entries: string[]) => unknown]>([
   ['a list', (element) => z.array(element), (entries) => entries],
   ['a list in a field', (element) => z.looseObject({ list: z.array(element) }), (list) => ({ list })],
   ['a list that may be a text', (element) => z.union([z.string(), z.array(element)]), (entries) => entries],
@@ -28,14 +28,14 @@ test.each<[string, (element: z.ZodType) => z.ZodType, (entries: string[]) => unk
   expect(counted.checks).toBe(2);
 });
 
-test('all of a value that fits is looked at and given', () => {
+it('all of a value that fits is looked at and given', () => {
   const { schema, counted } = counting();
   const entries = Array.from({ length: 1_000 }, () => 'right');
   expect(parseToFirstIssue(z.array(schema), entries)).toEqual({ data: entries });
   expect(counted.checks).toBe(1_000);
 });
 
-test.each([
+it.each([
   ['content', message({ role: 'user', content: numbers })],
   ['calls', message({ role: 'assistant', content: 'Well', tool_calls: numbers })],
 ])('of wrong %s in a chat the first issue is given, as it would be without this', (_what, body) => {

@@ -1,10 +1,10 @@
 import { array, assert, boolean, constantFrom, property, record } from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { SlotTable } from '../../src/shared/slot-table.ts';
 
 const keys = constantFrom('a', 'b', 'c', 'd', 'e', 'f');
 
-test('holds what a Map would hold, in the same order, whatever came and went', () => {
+it('holds what a Map would hold, in the same order, whatever came and went', () => {
   assert(
     property(array(record({ key: keys, isDeleted: boolean() }), { maxLength: 60 }), (steps) => {
       const table = new SlotTable<{ step: number }>();
@@ -24,7 +24,7 @@ test('holds what a Map would hold, in the same order, whatever came and went', (
   );
 });
 
-test('can be changed while its values are read', () => {
+it('can be changed while its values are read', () => {
   const table = new SlotTable<{ id: string }>();
   for (const id of ['a', 'b', 'c']) table.set(id, { id });
   for (const { id } of table.values()) table.delete(id);

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { visibleText } from '../../src/shared/visible-text.ts';
 
-test.each([
+it.each([
   ['turns the text around', 'x\u202ecod.exe', String.raw`x\u202ecod.exe`],
   ['has no width', 'pay\u200bpal\ufeff', String.raw`pay\u200bpal\ufeff`],
   ['joins letters that need no joiner', 'pay\u200dpal', String.raw`pay\u200dpal`],
@@ -13,17 +13,17 @@ test.each([
   expect(visibleText(text)).toBe(shown);
 });
 
-test.each(['{\n\t"a": "b"\n}', 'é 你好 שלום', '👨‍👩‍👧 ❤️ 1', 'می‌خواهم', 'क्‍ष'])('leaves ordinary writing alone: %s', (text) => {
+it.each(['{\n\t"a": "b"\n}', 'é 你好 שלום', '👨‍👩‍👧 ❤️ 1', 'می‌خواهم', 'क्‍ष'])('leaves ordinary writing alone: %s', (text) => {
   expect(visibleText(text)).toBe(text);
 });
 
-test('shows each of many hidden characters in a row, and none of those that belong to writing', () => {
+it('shows each of many hidden characters in a row, and none of those that belong to writing', () => {
   expect(visibleText(`a${'\u200b\u202e'.repeat(3)}👨‍👩‍👧${'\u{e0041}'.repeat(2)}می‌خواهم\u200d`)).toBe(
     String.raw`a\u200b\u202e\u200b\u202e\u200b\u202e👨‍👩‍👧\udb40\udc41\udb40\udc41می‌خواهم\u200d`,
   );
 });
 
-test('keeps the value of JSON', () => {
+it('keeps the value of JSON', () => {
   const value = { to: 'x\u202ecod\u{e0041}\u200b', '\u2066': ['\u007f', '👩‍💻'] };
   expect(JSON.parse(visibleText(JSON.stringify(value, null, 2)))).toEqual(value);
 });

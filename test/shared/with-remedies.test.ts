@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { withRemedies } from '../../src/shared/with-remedies.ts';
 import type { Emit } from '../../src/shared/emit.ts';
 
@@ -16,7 +16,7 @@ const emit = (): undefined => undefined;
 const more = (_error: unknown, failed: string): string => `${failed}+`;
 
 describe('a request that fails', () => {
-  test('is made again as its remedy says', async () => {
+  it('is made again as its remedy says', async () => {
     expect(await withRemedies('a', failing(['run-event'], 'a+'), { emit, remedy: more })).toBe('a+');
     expect(
       await withRemedies<string, Event, string>('a', failing([], 'a++'), {
@@ -27,15 +27,15 @@ describe('a request that fails', () => {
     ).toBe('a++');
   });
 
-  test('is not made more often than it may be', async () => {
+  it('is not made more often than it may be', async () => {
     await expect(withRemedies('a', failing([], 'a++'), { emit, remedy: more })).rejects.toThrow('a+');
   });
 
-  test('fails with its error where there is no remedy', async () => {
+  it('fails with its error where there is no remedy', async () => {
     await expect(withRemedies('a', failing([], 'b'), { emit, remedy: () => undefined })).rejects.toThrow('a');
   });
 
-  test('is not made again once its answer has begun', async () => {
+  it('is not made again once its answer has begun', async () => {
     await expect(withRemedies('a', failing(['run-event', 'text'], 'a+'), { emit, remedy: more })).rejects.toThrow('a');
     const isAnswer = ({ type }: Event): boolean => type === 'text';
     expect(await withRemedies('a', failing(['reasoning'], 'a+'), { emit, remedy: more, isAnswer })).toBe('a+');

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../src/core/errors.ts';
 import { describeError } from '../../src/observability/remove-secrets.ts';
 import { withoutExcerpt } from '../../src/shared/without-excerpt.ts';
@@ -24,15 +24,15 @@ function faultOf(text: string): Error {
 }
 
 describe('a message of JSON.parse', () => {
-  test.each(texts)('says nothing of %j', (text) => {
+  it.each(texts)('says nothing of %j', (text) => {
     expect(withoutExcerpt(faultOf(text).message)).not.toMatch(/can|"/);
   });
 
-  test('is as it was where it quotes nothing', () => {
+  it('is as it was where it quotes nothing', () => {
     expect(withoutExcerpt('Unexpected end of JSON input')).toBe('Unexpected end of JSON input');
   });
 
-  test('says nothing of an answer in the log, nor of an MCP server in its report', () => {
+  it('says nothing of an answer in the log, nor of an MCP server in its report', () => {
     const error = faultOf(`{"a": ${key}`);
     const logged = [error, new GatewayError('upstream_invalid_response', 'no JSON', { cause: error })].map((each) => describeError(each));
     expect(JSON.stringify(logged)).toContain('Unexpected token');

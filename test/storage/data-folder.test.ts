@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { lockDatabase, openDataFolder } from '../../src/storage/data-folder.ts';
 
 let parent = '';
@@ -16,17 +16,17 @@ afterEach(() => rmSync(parent, { recursive: true, force: true }));
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
 describe('the data folder', () => {
-  test('is made for its owner alone', () => {
+  it('is made for its owner alone', () => {
     const { warning, release } = openDataFolder(join(folder, 'deeper'));
     expect([modeOf(join(folder, 'deeper')), warning]).toEqual(['700', undefined]);
     release();
   });
 
-  test.skipIf(process.platform !== 'linux')('that cannot be made is an error, also where Node would try for ever', () => {
+  it.skipIf(process.platform !== 'linux')('that cannot be made is an error, also where Node would try for ever', () => {
     expect(() => openDataFolder('/proc/data/deeper')).toThrow('The data folder /proc/data/deeper cannot be used (ENOENT).');
   });
 
-  test('of an earlier release is closed to others', () => {
+  it('of an earlier release is closed to others', () => {
     mkdirSync(folder, { mode: 0o755 });
     for (const name of ['secret', 'toolwharf.db', 'toolwharf.db-wal']) writeFileSync(join(folder, name), '');
     const { warning, release } = openDataFolder(folder);
@@ -34,7 +34,7 @@ describe('the data folder', () => {
     release();
   });
 
-  test('that holds other things too is left as it is, with a warning', () => {
+  it('that holds other things too is left as it is, with a warning', () => {
     mkdirSync(folder);
     chmodSync(folder, 0o755);
     writeFileSync(join(folder, 'holiday.jpg'), '');
@@ -44,7 +44,7 @@ describe('the data folder', () => {
     release();
   });
 
-  test.skipIf(process.getuid?.() !== 0)('of another user is left as it is, with a warning', () => {
+  it.skipIf(process.getuid?.() !== 0)('of another user is left as it is, with a warning', () => {
     mkdirSync(folder);
     chmodSync(folder, 0o777);
     execFileSync('chown', ['65534', folder]);
@@ -53,7 +53,7 @@ describe('the data folder', () => {
     release();
   });
 
-  test('serves one at a time, and leaves nothing beside the lock', () => {
+  it('serves one at a time, and leaves nothing beside the lock', () => {
     const first = openDataFolder(folder);
     expect(() => openDataFolder(folder)).toThrow(`Another toolwharf serves from the data folder ${folder}. End that one`);
     first.release();
@@ -61,7 +61,7 @@ describe('the data folder', () => {
     expect(readdirSync(folder)).toEqual(['serving.lock']);
   });
 
-  test('and a database within it serve one at a time, by whatever path', () => {
+  it('and a database within it serve one at a time, by whatever path', () => {
     mkdirSync(join(folder, 'deeper'), { recursive: true });
     const file = join(folder, 'toolwharf.db');
     for (const name of [file, join(folder, 'other.db')]) writeFileSync(name, '');
@@ -75,7 +75,7 @@ describe('the data folder', () => {
     lockDatabase(link)();
   });
 
-  test('that is a file is refused in one line', () => {
+  it('that is a file is refused in one line', () => {
     writeFileSync(folder, '');
     expect(() => openDataFolder(folder)).toThrow(/^The data folder .*data cannot be used \(ENOTDIR\)\. [^\n]*$/);
   });

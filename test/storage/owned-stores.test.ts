@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { withOwners } from '../../src/storage/owned-stores.ts';
 import type { Owners } from '../../src/storage/owned-stores.ts';
 import { memoryNotes, memoryStores } from '../_support/memory-stores.ts';
@@ -13,7 +13,7 @@ const [ada, bob, adas] = [
 const ownersOf = (opened: ReturnType<typeof memoryStores>): Owners => withOwners({ ...opened, fallbackNotes: memoryNotes() }).owners;
 
 describe('everything that the database has of somebody', () => {
-  test('goes with the person, and leaves the others alone', async () => {
+  it('goes with the person, and leaves the others alone', async () => {
     const opened = memoryStores();
     const tables = await ownedTables(opened);
     for (const table of tables) for (const person of [ada, bob, adas]) await addRow(opened, table, person);
@@ -26,7 +26,7 @@ describe('everything that the database has of somebody', () => {
     expect(await tablesOf(opened, adas)).toEqual(names);
   });
 
-  test('goes with the key', async () => {
+  it('goes with the key', async () => {
     const opened = memoryStores();
     const tables = await ownedTables(opened);
     for (const table of tables) for (const person of [ada, bob, adas]) await addRow(opened, table, person);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '../../src/shared/json.ts';
 import { checkInWorker } from '../../src/validation/check-job.ts';
 import { checkValue, type ValueCheck } from '../../src/validation/check-value.ts';
@@ -61,7 +61,7 @@ describe('a usual schema', () => {
   });
   const faulty = { type: 'faulty', errors: ['city: must match pattern "^[A-Z]"', 'days: must be >= 1'] };
 
-  test('is tried in a worker with its first check, and checked in place afterwards, also when it comes as another object', async () => {
+  it('is tried in a worker with its first check, and checked in place afterwards, also when it comes as another object', async () => {
     const events = watchWorkerJobs();
     const schema = fresh(usual());
     expect(await check({ city: 'paris', days: 0 }, schema)).toEqual(faulty);
@@ -72,7 +72,7 @@ describe('a usual schema', () => {
     expect(begunJobs(events)).toBe(1);
   });
 
-  test('is tried once for all calls of a round', async () => {
+  it('is tried once for all calls of a round', async () => {
     const events = watchWorkerJobs();
     const [schema, other] = [fresh(usual()), fresh(usual())];
     const checks = await Promise.all(
@@ -82,7 +82,7 @@ describe('a usual schema', () => {
     expect(begunJobs(events)).toBe(2);
   });
 
-  test('is checked for everybody when whoever tried it first has left', async () => {
+  it('is checked for everybody when whoever tried it first has left', async () => {
     const leaving = new AbortController();
     const schema = fresh(usual());
     const first = check({ city: 'Paris' }, schema, leaving.signal);
@@ -92,13 +92,13 @@ describe('a usual schema', () => {
     expect(await second).toEqual(faulty);
   });
 
-  test('is never tried in a worker if it is trusted', async () => {
+  it('is never tried in a worker if it is trusted', async () => {
     const events = watchWorkerJobs();
     expect(await check({ city: 'paris', days: 0 }, trustSchema(fresh(usual())))).toEqual(faulty);
     expect(begunJobs(events)).toBe(0);
   });
 
-  test.each<[value: JsonObject]>([[{ city: 'Paris' }], [{}], [{ city: 'paris', days: 0 }], [{ city: 1, days: 'x' }]])(
+  it.each<[value: JsonObject]>([[{ city: 'Paris' }], [{}], [{ city: 'paris', days: 0 }], [{ city: 1, days: 'x' }]])(
     'gives the same sentences in a worker for %j',
     (value) => {
       expect(inWorker(value, usual())).toEqual(compileSchema(usual())?.(value));
@@ -119,7 +119,7 @@ function levels(depth: number, references: number): JsonObject {
 }
 
 describe('a schema that is expensive to compile', () => {
-  test.each<[what: string, schema: JsonObject]>([
+  it.each<[what: string, schema: JsonObject]>([
     ['a short pattern', { type: 'object', properties: { a: { type: 'string', pattern: foldedRanges } } }],
     ['a pattern for names', { type: 'object', patternProperties: { [foldedRanges]: {} } }],
     ['references to many levels', levels(60, 30)],
@@ -131,7 +131,7 @@ describe('a schema that is expensive to compile', () => {
     }
   });
 
-  test('costs only calls that need the expensive part', async () => {
+  it('costs only calls that need the expensive part', async () => {
     const properties = Object.fromEntries(
       Array.from({ length: 60 }, (_, index) => [`p${index}`, { type: 'string', pattern: `${foldedRanges}${index}` }]),
     );
@@ -144,7 +144,7 @@ describe('a schema that is expensive to compile', () => {
 });
 
 describe('what may take long goes aside', () => {
-  test.each<[what: string, schema: JsonObject, value: JsonObject, faulty: JsonObject, error: string]>([
+  it.each<[what: string, schema: JsonObject, value: JsonObject, faulty: JsonObject, error: string]>([
     ['recursive branches', recursive(), { a: nested(9, null) }, { a: nested(9, 1) }, 'a.b: is required'],
     [
       'unique objects',
@@ -163,7 +163,7 @@ describe('what may take long goes aside', () => {
     expect(events.map(({ type, caller }) => `${type} ${caller}`)).toEqual(['begun key-1', 'done key-1', 'begun key-1', 'done key-1']);
   });
 
-  test('and what does not stays, of the same schema', async () => {
+  it('and what does not stays, of the same schema', async () => {
     const schema = fresh(recursive());
     await check({}, schema);
     const events = watchWorkerJobs();
@@ -171,7 +171,7 @@ describe('what may take long goes aside', () => {
     expect(begunJobs(events)).toBe(0);
   });
 
-  test.each<[what: string, schema: JsonObject, value: JsonObject]>([
+  it.each<[what: string, schema: JsonObject, value: JsonObject]>([
     ['recursive branches', recursive(), { a: nested(60, null) }],
     [
       'unique objects',
@@ -186,14 +186,14 @@ describe('what may take long goes aside', () => {
     expect(await check({}, schema)).toEqual({ type: 'fits' });
   });
 
-  test('and ends with its signal', async () => {
+  it('and ends with its signal', async () => {
     const leaving = new AbortController();
     const checking = check({ a: nested(60, null) }, recursive(), leaving.signal);
     leaving.abort(new Error('left'));
     await expect(checking).rejects.toThrow('left');
   });
 
-  test('unless it is too large to be handed over', async () => {
+  it('unless it is too large to be handed over', async () => {
     const events = watchWorkerJobs();
     expect(await check({ list: Array.from({ length: 100_001 }, () => 1) }, uniqueObjects())).toEqual({ type: 'too_large' });
     expect(begunJobs(events)).toBe(0);
@@ -201,7 +201,7 @@ describe('what may take long goes aside', () => {
 });
 
 describe('a schema checks nothing', () => {
-  test.each<[why: string, schema: JsonObject]>([
+  it.each<[why: string, schema: JsonObject]>([
     ['that does not compile', { type: 'nonsense' }],
     ['with a reference to nothing', { properties: { a: { $ref: '#/$defs/none' } } }],
     ['that is large and does not compile', { ...wide(200), type: 'nonsense' }],
@@ -211,7 +211,7 @@ describe('a schema checks nothing', () => {
   });
 });
 
-test('a schema that is too large to compile is checked in the part that concerns the value', async () => {
+it('a schema that is too large to compile is checked in the part that concerns the value', async () => {
   expect(await check({ a: 1 }, wide(10_000))).toEqual({ type: 'faulty', errors: ['p0: is required'] });
 });
 
@@ -248,7 +248,7 @@ describe('the steps of a check', () => {
     properties: { a: { $ref: '#/$defs/l24' }, b: { $ref: '#/$defs/l0' } },
   };
 
-  test.each<[what: string, schema: JsonObject, cheap: JsonObject, dear: JsonObject]>([
+  it.each<[what: string, schema: JsonObject, cheap: JsonObject, dear: JsonObject]>([
     ['recursive branches', recursive(), { a: nested(3, null) }, { a: nested(25, null) }],
     ['branches in a constant', hidden, { a: nested(3, null) }, { a: nested(25, null) }],
     ['doubled references', doubling, { a: 'x' }, { b: 'x' }],
@@ -272,7 +272,7 @@ describe('the steps of a check', () => {
     expect(isWithin(schema, dear)).toBe(false);
   });
 
-  test.each<[what: string, schema: JsonObject]>([
+  it.each<[what: string, schema: JsonObject]>([
     ['a reference to itself', { $ref: '#' }],
     ['branches that lead back', { anyOf: [{ $ref: '#' }, { $ref: '#' }] }],
   ])('end for %s', (_what, schema) => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseJson } from '../../src/shared/parse-exactly.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import { checkInWorker } from '../../src/validation/check-job.ts';
@@ -7,7 +7,7 @@ import { checkValue } from '../../src/validation/check-value.ts';
 const values = '9007199254740992 9007199254740993 9007199254740994 9007199254740993.5 9007199254740993.0 1e400 -1e400 1e-400'.split(' ');
 
 /** By schema of `a`, the values that fit. */
-test.each([
+it.each([
   ['{"type":"integer"}', '9007199254740992 9007199254740993 9007199254740994 9007199254740993.0 1e400 -1e400'],
   ['{"type":"number"}', values.join(' ')],
   ['{"type":"string"}', ''],
@@ -36,7 +36,7 @@ test.each([
   }
 });
 
-test('numbers within choices, constants and lists of different items are compared by value', () => {
+it('numbers within choices, constants and lists of different items are compared by value', () => {
   const schemaText =
     '{"properties":{"a/b":{"const":{"id":9007199254740993}},"ids":{"uniqueItems":true},"pick":{"enum":[[9007199254740993]]}}}';
   const check = (valueText: string): unknown =>
@@ -49,7 +49,7 @@ test('numbers within choices, constants and lists of different items are compare
   });
 });
 
-test('compiling a schema with a long number is measured in the worker too', () => {
+it('compiling a schema with a long number is measured in the worker too', () => {
   const report = checkInWorker({
     schemaText: `{"properties":{"a":{"pattern":"(?i)[${'b-𞤀'.repeat(100)}]"}},"default":9007199254740993}`,
     valueText: '{}',
@@ -59,7 +59,7 @@ test('compiling a schema with a long number is measured in the worker too', () =
   expect(report.type === 'checked' && report.compileMs).toBeGreaterThan(10);
 });
 
-test('a number that is the whole value is compared by its digits', () => {
+it('a number that is the whole value is compared by its digits', () => {
   const check = (valueText: string): unknown =>
     checkInWorker({ schemaText: '{"const":9007199254740993}', valueText, progress: new Int32Array(new SharedArrayBuffer(4)) });
   expect(check('9007199254740993')).toMatchObject({ errors: [] });

@@ -1,8 +1,8 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { compileSchema } from '../../src/validation/compile-schema.ts';
 
 describe('a multiple is one in decimals', () => {
-  test.each<[value: number, factor: number, isMultiple: boolean]>([
+  it.each<[value: number, factor: number, isMultiple: boolean]>([
     [19.99, 0.01, true],
     [0.07, 0.01, true],
     [-0.3, 0.1, true],

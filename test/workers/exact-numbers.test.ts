@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { ExactNumber } from '../../src/shared/exact-number.ts';
 import type { JsonValue } from '../../src/shared/json.ts';
 import { parseJson } from '../../src/shared/parse-exactly.ts';
 import { attachExactNumbers, detachExactNumbers } from '../../src/workers/exact-numbers.ts';
 
-test.each([
+it.each([
   '9007199254740993',
   '[9007199254740993]',
   '{"a":{"b":[1,9007199254740993,{"__proto__x":1e400}]},"c":0.12345678901234567890}',
@@ -14,14 +14,14 @@ test.each([
   expect(JSON.stringify(attachExactNumbers(detached.value, detached.numbers))).toBe(text);
 });
 
-test('a vector of many measurements becomes JavaScript numbers', () => {
+it('a vector of many measurements becomes JavaScript numbers', () => {
   const measured = '0.12345678901234567890';
   const { value, numbers } = detachExactNumbers(parseJson(`[${Array.from({ length: 60_000 }, () => measured).join()}]`) ?? null);
   expect(numbers).toHaveLength(50_000);
   expect(value).toEqual(Array.from({ length: 60_000 }, () => Number(measured)));
 });
 
-test('deeply nested numbers are placed as far as their paths are short', () => {
+it('deeply nested numbers are placed as far as their paths are short', () => {
   const depth = 200;
   const list = Array.from({ length: 5_000 }, () => new ExactNumber('12345678901234567890'));
   let deep: JsonValue = list;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { examineInstallation } from '../../../src/cli/doctor.ts';
 import { functionModule, importNatively, toolsFolder } from '../../_support/tools-folder.ts';
 
@@ -26,7 +26,7 @@ const set = `import { defineTool, defineToolset } from 'toolwharf';
 const f = defineTool({ name: 'roll', description: 'Rolls', parameters: { type: 'object' }, execute: () => 6 });
 export default defineToolset({ id: 'dice', tools: [f], setup() { throw new Error('not to be set up'); } });`;
 
-test('names the functions of each module, what is wrong with others, and clashes', async () => {
+it('names the functions of each module, what is wrong with others, and clashes', async () => {
   const files = {
     'tools/a.js': functionModule('get_a'),
     'tools/b.js': 'export default 1;',
@@ -45,7 +45,7 @@ test('names the functions of each module, what is wrong with others, and clashes
   ]);
 });
 
-test('names hooks that can be loaded, and those without which the gateway does not start', async () => {
+it('names hooks that can be loaded, and those without which the gateway does not start', async () => {
   const files = { 'good.mjs': 'export const beforeTool = () => undefined;', 'bad.mjs': 'export const x = 1;' };
   expect(await found('Functions and hooks', files, 'hooks: [$HERE/good.mjs, $HERE/bad.mjs]')).toEqual([
     expect.stringMatching(/^ok hook .*good\.mjs: beforeTool; when it fails: abort$/),
@@ -53,13 +53,13 @@ test('names hooks that can be loaded, and those without which the gateway does n
   ]);
 });
 
-test('says that a folder of functions is not there', async () => {
+it('says that a folder of functions is not there', async () => {
   expect(await found('Functions and hooks', {}, 'tools_dir: $HERE/gone')).toEqual([
     'broken tools_dir: the folder /gone does not exist, so the gateway does not start',
   ]);
 });
 
-test('says what a preset names and nobody knows', async () => {
+it('says what a preset names and nobody knows', async () => {
   const yaml = `tools_dir: $HERE/tools
 models:
   - { id: good, base_model: demo, tools: ["function:get_a", "toolset:dice", "toolset:dice/roll", "preset:bad", "server:time/now"] }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { examineInstallation } from '../../../src/cli/doctor.ts';
 import type { Finding } from '../../../src/core/finding.ts';
 import { handMadeOpenId, openIdClient } from '../../_support/hand-made-openid.ts';
@@ -16,7 +16,7 @@ async function access(issuer: string, further: NodeJS.ProcessEnv = {}): Promise<
   return sections.find(({ title }) => title === 'Access')?.findings ?? [];
 }
 
-test('the issuer of tokens is asked for its keys, and what is wrong with it is named', async () => {
+it('the issuer of tokens is asked for its keys, and what is wrong with it is named', async () => {
   await using issuer = await startTokenIssuer();
   expect(await access(issuer.url)).toEqual([
     { level: 'ok', text: expect.stringContaining(`A key or a token of ${issuer.url} is needed`) },
@@ -34,7 +34,7 @@ test('the issuer of tokens is asked for its keys, and what is wrong with it is n
   expect(await access(issuer.url)).toContainEqual({ level: 'broken', text: expect.stringContaining('HTTP 500'), cure: expect.any(String) });
 });
 
-test('a client for signing in to the console is examined as well, and its redirect address named', async () => {
+it('a client for signing in to the console is examined as well, and its redirect address named', async () => {
   const { issuer } = await handMadeOpenId(audience);
   const client = { OIDC_CLIENT_ID: openIdClient.id };
   expect(await access(issuer, { ...client, PUBLIC_URL: 'https://gateway.example' })).toContainEqual({

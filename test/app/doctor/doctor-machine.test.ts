@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { examineOpenFiles, openFilesLimit } from '../../../src/app/doctor/examine-machine.ts';
 
-test.each([
+it.each([
   {
     limit: 256,
     connections: 1_024,
@@ -18,10 +18,10 @@ test.each([
   expect(finding?.cure ?? '').toMatch(cure ?? /^$/);
 });
 
-test('nothing is said of open files where the system does not say', () => {
+it('nothing is said of open files where the system does not say', () => {
   expect(examineOpenFiles(undefined, 1_024)).toEqual([]);
 });
 
-test('the limit of open files of this process is known', () => {
+it('the limit of open files of this process is known', () => {
   expect(openFilesLimit()).toBeGreaterThan(0);
 });

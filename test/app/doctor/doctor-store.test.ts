@@ -3,7 +3,7 @@ import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { examineInstallation } from '../../../src/cli/doctor.ts';
 import type { Finding, Section } from '../../../src/core/finding.ts';
 import { createApiKeys } from '../../../src/admin/api-keys.ts';
@@ -60,7 +60,7 @@ function stateOf(path: string): string[] {
     );
 }
 
-test('what is stored is examined like what is configured, and nothing is made or changed', async () => {
+it('what is stored is examined like what is configured, and nothing is made or changed', async () => {
   await fill();
   writeFileSync(join(folder, 'secret'), `${secret}\n`);
   const before = stateOf(folder);
@@ -72,7 +72,7 @@ test('what is stored is examined like what is configured, and nothing is made or
   expect(stateOf(folder)).toEqual(before);
 });
 
-test('a store of an earlier release is read as it is, and not brought up to date', async () => {
+it('a store of an earlier release is read as it is, and not brought up to date', async () => {
   const before = new DatabaseSync(file);
   before.exec(readFileSync(new URL('../../storage/sqlite/fixtures/released-1.sql', import.meta.url), 'utf8'));
   before.close();
@@ -84,7 +84,7 @@ test('a store of an earlier release is read as it is, and not brought up to date
   expect(stateOf(folder)).toEqual(bytes);
 });
 
-test('a gateway that runs is not disturbed, and its last change is seen', async () => {
+it('a gateway that runs is not disturbed, and its last change is seen', async () => {
   await fill();
   const running = openStores({ file, secret }).registry;
   await running.createToolServer(toolServerRecord({ id: 'late', isEnabled: false }));
@@ -96,12 +96,12 @@ test('a gateway that runs is not disturbed, and its last change is seen', async 
   await running.close();
 });
 
-test('a store that is not there yet is nothing wrong, and is not made', async () => {
+it('a store that is not there yet is nothing wrong, and is not made', async () => {
   expect(await findings('Tool servers')).toEqual([{ level: 'fact', text: expect.stringContaining('none configured') }]);
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('keys and servers that another secret made are named with their cure', async () => {
+it('keys and servers that another secret made are named with their cure', async () => {
   await fill();
   const found = await findings('Tool servers', { TOOLWHARF_SECRET: 'b'.repeat(64) });
   expect(found).toEqual([
@@ -115,13 +115,13 @@ test('keys and servers that another secret made are named with their cure', asyn
   ]);
 });
 
-test('a store without its secret is broken, and no other secret is made', async () => {
+it('a store without its secret is broken, and no other secret is made', async () => {
   await fill();
   expect(await findings('Tool servers')).toMatchObject([{ level: 'broken', text: expect.stringContaining('TOOLWHARF_SECRET') }, {}]);
   expect(existsSync(join(folder, 'secret'))).toBe(false);
 });
 
-test('a damaged store is broken, and stays as it is', async () => {
+it('a damaged store is broken, and stays as it is', async () => {
   await fill();
   writeFileSync(file, 'no database');
   copyFileSync(file, `${file}.copy`);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readConfigFile } from '../../../src/app/config/config.ts';
 import { listSettings } from '../../../src/app/config/read-settings.ts';
 import type { Registry, ToolServerRecord } from '../../../src/core/stores/registry.ts';
@@ -69,7 +69,7 @@ function findingsOf(sections: readonly Section[], title: string): Finding[] {
 const connections = (...entries: object[]): string => JSON.stringify(entries);
 
 describe('models', () => {
-  test('says how many models each backend lists', async () => {
+  it('says how many models each backend lists', async () => {
     const url = await ollama('qwen3:4b', 'llama3.2:latest');
     const other = await peer(200, { object: 'list', data: [{ id: 'gpt-x', object: 'model' }] });
     const sections = await examine({ OLLAMA_BASE_URLS: url, OPENAI_API_BASE_URLS: `${other}/v1`, OPENAI_API_KEYS: 'sk-hidden' });
@@ -80,7 +80,7 @@ describe('models', () => {
     expect(countBroken(sections)).toBe(0);
   });
 
-  test('gives the line that pulls a model when an Ollama has none, and says that nothing can answer', async () => {
+  it('gives the line that pulls a model when an Ollama has none, and says that nothing can answer', async () => {
     const sections = await examine({ OLLAMA_BASE_URLS: await ollama() });
     expect(findingsOf(sections, 'Models')).toEqual([
       {
@@ -92,7 +92,7 @@ describe('models', () => {
     ]);
   });
 
-  test('names a configured backend that nothing listens for, with its address', async () => {
+  it('names a configured backend that nothing listens for, with its address', async () => {
     const dead = await deadUrl();
     const sections = await examine({ OLLAMA_BASE_URLS: dead, TOOLWHARF_DEMO: 'true' });
     expect(findingsOf(sections, 'Models')).toEqual([
@@ -106,20 +106,20 @@ describe('models', () => {
     expect(countBroken(sections)).toBe(1);
   });
 
-  test('takes an Ollama that is only tried at its usual address for no fault', async () => {
+  it('takes an Ollama that is only tried at its usual address for no fault', async () => {
     const [found] = findingsOf(await examine({ OLLAMA_BASE_URLS: undefined }), 'Models');
     expect(found?.text).toContain('ollama (http://127.0.0.1:11434)');
     expect(found?.level).not.toBe('broken');
   });
 
-  test('says what the container itself is, when a backend is looked for in it', async () => {
+  it('says what the container itself is, when a backend is looked for in it', async () => {
     const dead = await deadUrl();
     const { port } = new URL(dead);
     const [found] = findingsOf(await examine({ OLLAMA_BASE_URLS: dead }, { isContainer: true }), 'Models');
     expect(found?.cure).toContain(`use http://host.docker.internal:${port}`);
   });
 
-  test('gives the cure of what answers there, in a container as elsewhere', async () => {
+  it('gives the cure of what answers there, in a container as elsewhere', async () => {
     const url = await peer(401, { error: { message: 'bad key' } });
     const connection = JSON.stringify([{ url, info: { id: 'maps' } }]);
     const environment = { OPENAI_API_BASE_URLS: `${url}/v1`, OPENAI_API_KEYS: 'sk-wrong', TOOL_SERVER_CONNECTIONS: connection };
@@ -135,7 +135,7 @@ describe('models', () => {
     expect(findingsOf(lost, 'Tool servers')[0]?.cure).toContain('host.docker.internal');
   });
 
-  test.each([
+  it.each([
     ['OLLAMA_BASE_URLS', '/api', 'Set the address without its end'],
     ['OPENAI_API_BASE_URLS', '', 'up to and with /v1; set its key'],
   ])('has a cure for an address of %s that ends with "%s"', async (setting, end, cure) => {
@@ -144,7 +144,7 @@ describe('models', () => {
     expect(found).toMatchObject({ level: 'broken', cure: expect.stringContaining(cure) });
   });
 
-  test('tells a refused key from a server that is down', async () => {
+  it('tells a refused key from a server that is down', async () => {
     const url = await peer(401, { error: { message: 'bad key' } });
     const [found] = findingsOf(await examine({ OPENAI_API_BASE_URLS: `${url}/v1`, OPENAI_API_KEYS: 'sk-wrong' }), 'Models');
     expect(found).toMatchObject({
@@ -155,7 +155,7 @@ describe('models', () => {
     expect(JSON.stringify(found)).not.toContain('sk-wrong');
   });
 
-  test('warns of a task model that no backend lists', async () => {
+  it('warns of a task model that no backend lists', async () => {
     const url = await ollama('qwen3:4b', 'small:latest');
     const sections = await examine({ OLLAMA_BASE_URLS: url, TASK_MODEL: 'small', TASK_MODEL_EXTERNAL: 'gone' });
     const warnings = findingsOf(sections, 'Models').filter(({ level }) => level === 'warning');
@@ -167,7 +167,7 @@ describe('models', () => {
 describe('tool servers', () => {
   const demo = { TOOLWHARF_DEMO: 'true' };
 
-  test('says how many functions a server offers, and what its filter leaves of them', async () => {
+  it('says how many functions a server offers, and what its filter leaves of them', async () => {
     const time = await startTimeServer({ host: '127.0.0.1', port: 0 });
     cleanups.push(() => time.close());
     const name = 'get_current_local_time_get_current_local_time_get';
@@ -190,7 +190,7 @@ describe('tool servers', () => {
     ]);
   });
 
-  test('names each operation that is left out, and counts the rest', async () => {
+  it('names each operation that is left out, and counts the rest', async () => {
     const odd = (index: number) => [`/odd/${index}`, { post: { parameters: [{ $ref: 'elsewhere.json#/one' }], responses: {} } }];
     const good = ['/good', { get: { operationId: 'good', responses: {} } }];
     const url = await peer(200, {
@@ -207,7 +207,7 @@ describe('tool servers', () => {
     expect(found).toContainEqual({ level: 'note', text: 'odd: 2 more left out' });
   });
 
-  test('calls a server that cannot be reached broken, and a disabled one not', async () => {
+  it('calls a server that cannot be reached broken, and a disabled one not', async () => {
     const dead = await deadUrl();
     const off = { url: dead, config: { enable: false }, info: { id: 'off' } };
     const sections = await examine({ ...demo, TOOL_SERVER_CONNECTIONS: connections({ url: dead, info: { id: 'down' } }, off) });
@@ -218,7 +218,7 @@ describe('tool servers', () => {
     expect(countBroken(sections)).toBe(1);
   });
 
-  test('reads what is registered, and leaves alone what runs with the gateway only', async () => {
+  it('reads what is registered, and leaves alone what runs with the gateway only', async () => {
     const record: ToolServerRecord = {
       id: 'time',
       origin: 'bundled',
@@ -239,7 +239,7 @@ describe('tool servers', () => {
     ]);
   });
 
-  test('examines what is configured even when what is stored cannot be opened or read', async () => {
+  it('examines what is configured even when what is stored cannot be opened or read', async () => {
     const off = connections({ url: 'http://127.0.0.1:9', config: { enable: false }, info: { id: 'off' } });
     const damaged = (): Promise<never> => Promise.reject(new Error('the database is damaged'));
     const unreadable = async (): Promise<Registry> => ({ ...memoryRegistry([]), listKeys: damaged, listToolServers: damaged });
@@ -256,7 +256,7 @@ describe('tool servers', () => {
 describe('this machine', () => {
   const demo = { TOOLWHARF_DEMO: 'true' };
 
-  test('writes into the data folder and leaves nothing there', async () => {
+  it('writes into the data folder and leaves nothing there', async () => {
     expect(await examineFolder(folder)).toEqual({ level: 'ok', text: `Data folder ${folder} can be written` });
     expect(readdirSync(folder)).toEqual([]);
     const deep = join(folder, 'not', 'yet');
@@ -264,25 +264,25 @@ describe('this machine', () => {
     expect(existsSync(deep)).toBe(false);
   });
 
-  test('finds a file in the way of the data folder', async () => {
+  it('finds a file in the way of the data folder', async () => {
     writeFileSync(join(folder, 'data'), '');
     const expected = { level: 'broken', text: expect.stringContaining('ENOTDIR'), cure: expect.stringContaining('file in the way') };
     expect(await examineFolder(join(folder, 'data'))).toMatchObject(expected);
     expect(await examineFolder(join(folder, 'data', 'deeper'))).toMatchObject(expected);
   });
 
-  test.skipIf(process.getuid?.() === 0)('finds a data folder without rights', async () => {
+  it.skipIf(process.getuid?.() === 0)('finds a data folder without rights', async () => {
     chmodSync(folder, 0o500);
     cleanups.push(() => chmodSync(folder, 0o700));
     expect(await examineFolder(folder)).toMatchObject({ level: 'broken', text: expect.stringContaining('EACCES') });
     expect(await examineFolder(join(folder, 'new'))).toMatchObject({ level: 'broken' });
   });
 
-  test.skipIf(process.platform !== 'linux')('finds a folder that takes no files, though its rights would allow them', async () => {
+  it.skipIf(process.platform !== 'linux')('finds a folder that takes no files, though its rights would allow them', async () => {
     expect(await examineFolder('/proc')).toMatchObject({ level: 'broken', cure: expect.any(String) });
   });
 
-  test('tells a port that another program holds from one that a toolwharf holds', async () => {
+  it('tells a port that another program holds from one that a toolwharf holds', async () => {
     const { port } = new URL(await peer(200, { status: true }));
     const taken = findingsOf(await examine({ ...demo, PORT: port }), 'This machine');
     expect(taken).toContainEqual({
@@ -299,7 +299,7 @@ describe('this machine', () => {
     expect(countBroken(sections)).toBe(0);
   });
 
-  test('says that HOST is no address of this machine', async () => {
+  it('says that HOST is no address of this machine', async () => {
     // Of the block for documentation (RFC 5737).
     const sections = await examine({ ...demo, HOST: '192.0.2.1', PORT: '8123' });
     expect(findingsOf(sections, 'This machine')).toContainEqual(
@@ -307,7 +307,7 @@ describe('this machine', () => {
     );
   });
 
-  test.each([
+  it.each([
     ['22.19.0', 'note'],
     ['24.21.0', 'ok'],
     ['26.0.0', 'ok'],
@@ -320,11 +320,11 @@ describe('access', () => {
   const accessOf = async (environment: NodeJS.ProcessEnv, parts: Partial<DoctorParts> = {}): Promise<Finding | undefined> =>
     findingsOf(await examine({ TOOLWHARF_DEMO: 'true', ...environment }, parts), 'Access')[0];
 
-  test('warns of an address that others reach while no key is configured', async () => {
+  it('warns of an address that others reach while no key is configured', async () => {
     expect(await accessOf({ HOST: '0.0.0.0' })).toMatchObject({ level: 'warning', cure: expect.stringContaining('TOOLWHARF_ADMIN_KEY') });
   });
 
-  test('warns of a configured key that can be guessed', async () => {
+  it('warns of a configured key that can be guessed', async () => {
     expect(await accessOf({ TOOLWHARF_ADMIN_KEY: 'changeme' })).toMatchObject({
       level: 'warning',
       text: expect.stringContaining('TOOLWHARF_ADMIN_KEY has only 8 characters'),
@@ -332,7 +332,7 @@ describe('access', () => {
     });
   });
 
-  test('is content with a loopback address, a configured key, or a stored one', async () => {
+  it('is content with a loopback address, a configured key, or a stored one', async () => {
     expect(await accessOf({})).toMatchObject({ level: 'ok', text: expect.stringContaining('Open to this machine') });
     expect(await accessOf({ HOST: '0.0.0.0', TOOLWHARF_ADMIN_KEY: 'sk-tw-long-enough' })).toMatchObject({ level: 'ok' });
     const openRegistry = async () => {
@@ -348,7 +348,7 @@ describe('access', () => {
 });
 
 describe('settings in force', () => {
-  test('shows what differs from the defaults, where it stands, and no secret', () => {
+  it('shows what differs from the defaults, where it stands, and no secret', () => {
     const text = 'port: 9001\nlog_level: debug\nopenai_api_key: "${CLOUD_KEY}"\nbackends: []\n';
     const environment = {
       PORT: '9002',
@@ -369,19 +369,19 @@ describe('settings in force', () => {
     expect(JSON.stringify(shown)).not.toContain('secret');
   });
 
-  test('shortens what is long, and hides a key in the wrong place', () => {
+  it('shortens what is long, and hides a key in the wrong place', () => {
     const listed = listSettings({ RAG_TEMPLATE: `{{CONTEXT}}\n${'word '.repeat(100)}`, TASK_MODEL: 'sk-live-123' }, undefined);
     const shown = listed.filter(({ origin }) => origin !== 'default');
     expect(shown).toMatchObject([{ value: 'set' }, { value: expect.stringMatching(/^\{\{CONTEXT\}\} word .*… \(\d+ characters\)$/) }]);
   });
 
-  test('ends with the one line of a wrong value', async () => {
+  it('ends with the one line of a wrong value', async () => {
     await expect(examine({ PORT: 'eighty' })).rejects.toThrow(/^PORT: "eighty" is not a whole number/);
   });
 });
 
 describe('the report', () => {
-  test('puts each cure below its finding and counts what is broken', () => {
+  it('puts each cure below its finding and counts what is broken', () => {
     const findings: Finding[] = [
       { level: 'ok', text: 'one' },
       { level: 'broken', text: 'two', cure: 'mend it' },
@@ -391,7 +391,7 @@ describe('the report', () => {
     );
   });
 
-  test.each([
+  it.each([
     [{ host: '0.0.0.0', port: 1 }, 'http://127.0.0.1:1'],
     [{ host: '::', port: 2 }, 'http://[::1]:2'],
     [{ host: 'fd00::1', port: 3 }, 'http://[fd00::1]:3'],
@@ -413,7 +413,7 @@ describe('the command', () => {
     );
   }
 
-  test('ends with 0 when nothing is broken, with 1 when something is, and with one line for a wrong setting', async () => {
+  it('ends with 0 when nothing is broken, with 1 when something is, and with one line for a wrong setting', async () => {
     const [sound, broken, wrong] = await Promise.all([
       command('doctor', { TOOLWHARF_DEMO: 'true' }),
       command('doctor', { OLLAMA_BASE_URLS: await deadUrl() }),
@@ -424,7 +424,7 @@ describe('the command', () => {
     expect(wrong).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^toolwharf: LOG_LEVEL: .*\n$/) });
   });
 
-  test('healthcheck ends with 0 while the gateway lives, and with 1 and the reason otherwise', async () => {
+  it('healthcheck ends with 0 while the gateway lives, and with 1 and the reason otherwise', async () => {
     const alive = new URL(await peer(200, { status: true })).port;
     const ill = new URL(await peer(503, { status: false })).port;
     const dead = new URL(await deadUrl()).port;

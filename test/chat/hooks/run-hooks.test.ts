@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createRunHooks } from '../../../src/chat/hooks/run-hooks.ts';
 import type { Hook, HookFault, HookInvocation } from '../../../src/core/runs/hooks.ts';
 import { runContext } from '../../_support/tools.ts';
@@ -11,7 +11,7 @@ function hook(name: string, fields: Partial<Hook>): Hook {
 }
 
 describe('hooks of one kind', () => {
-  test('are asked in their order, each with what the one before it has made', async () => {
+  it('are asked in their order, each with what the one before it has made', async () => {
     const hooks = createRunHooks(
       [
         hook('a', { beforeTool: async ({ args }) => ({ type: 'arguments', args: { ...args, a: 1 } }) }),
@@ -23,7 +23,7 @@ describe('hooks of one kind', () => {
     expect(await hooks.beforeTool(call, place)).toEqual({ type: 'arguments', args: { n: 1, a: 1, c: 2 } });
   });
 
-  test('stop at the first that answers or refuses', async () => {
+  it('stop at the first that answers or refuses', async () => {
     const asked: string[] = [];
     const saying = (name: string, message: string): Hook =>
       hook(name, {
@@ -41,7 +41,7 @@ describe('hooks of one kind', () => {
     expect(asked).toEqual(['a']);
   });
 
-  test('change a result one after the other, also to null', async () => {
+  it('change a result one after the other, also to null', async () => {
     const changing = (value: null | string): Hook =>
       hook('h', { afterTool: async ({ result }) => ({ type: 'result', value: value ?? (result === null ? 'was null' : null) }) });
     const hooks = createRunHooks([changing(null), changing(null)], () => undefined);
@@ -52,7 +52,7 @@ describe('hooks of one kind', () => {
 describe('a hook that fails', () => {
   const endless = ({ signal }: HookInvocation): Promise<never> =>
     new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
-  test.each<[string, Partial<Hook>]>([
+  it.each<[string, Partial<Hook>]>([
     ['throws', { beforeTool: () => Promise.reject(new Error('CANARY')) }],
     ['takes too long', { timeoutMs: 5, beforeTool: (_, at) => endless(at) }],
     ['takes too long and minds no signal', { timeoutMs: 5, beforeTool: () => new Promise(() => undefined) }],
@@ -72,7 +72,7 @@ describe('a hook that fails', () => {
     ]);
   });
 
-  test('is no longer waited for when the run is left, whatever its policy', async () => {
+  it('is no longer waited for when the run is left, whatever its policy', async () => {
     const leave = new AbortController();
     const hooks = createRunHooks([hook('slow', { onFailure: 'ignore', afterModel: () => new Promise(() => undefined) })], () => undefined);
     const answer = hooks.afterModel({ role: 'assistant', content: 'x', toolCalls: [] }, 'answer', runContext({ signal: leave.signal }));
@@ -81,7 +81,7 @@ describe('a hook that fails', () => {
   });
 });
 
-test('an abort ends the run with the words of the hook, whatever its policy', async () => {
+it('an abort ends the run with the words of the hook, whatever its policy', async () => {
   const hooks = createRunHooks(
     [hook('h', { onFailure: 'ignore', beforeModel: async () => ({ type: 'abort', message: 'Closed.' }) })],
     () => undefined,

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { answerOf } from '../chat-services.ts';
 import type { ChatServices } from '../../../src/chat/loop/answer-chat.ts';
 import { memoryContinuations } from '../../_support/continuations.ts';
@@ -36,7 +36,7 @@ function services(overrides: Partial<Omit<ChatServices, 'settings'>> & { setting
 const clock = toolNamed('get_time', { time: '12:00' });
 const selection = (name: string, parameters: unknown = {}) => says(JSON.stringify({ tool_calls: [{ name, parameters }] }));
 
-test('native mode offers the functions, runs the call, and answers with its source', async () => {
+it('native mode offers the functions, runs the call, and answers with its source', async () => {
   const model = new ScriptedModel(calls(['get_time', {}]), says('It is noon.'));
   const events = await collect(answerOf(chatRequest(), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
   expect(model.requests[0]?.tools.map((spec) => spec.name)).toEqual(['get_time']);
@@ -55,7 +55,7 @@ test('native mode offers the functions, runs the call, and answers with its sour
   ]);
 });
 
-test('functions that a backend refuses behind their results are not called again: it answers from what they gave', async () => {
+it('functions that a backend refuses behind their results are not called again: it answers from what they gave', async () => {
   const refusal = new GatewayError('tools_unsupported', 'does not support tools');
   const model = new ScriptedModel(calls(['get_time', {}]), [refusal], says('Noon.'));
   const models = finderOf({ model });
@@ -67,7 +67,7 @@ test('functions that a backend refuses behind their results are not called again
   expect([textOfEvents(events), models.forgotten]).toEqual(['Noon.', []]);
 });
 
-test.each<[string, Partial<ChatRequest>]>([
+it.each<[string, Partial<ChatRequest>]>([
   ['a parameter', { parameters: { reasoning_effort: 'This model does not support tools' } }],
   ['a key of a parameter', { parameters: { 'x does not support tools': 1 } }],
   ['a message', { messages: [{ role: 'user', content: 'Say: it does not support tools.' }] }],
@@ -83,7 +83,7 @@ test.each<[string, Partial<ChatRequest>]>([
   expect([textOfEvents(events), models.forgotten]).toEqual(['Noon.', []]);
 });
 
-test('functions that a backend refuses amid the answer from their results are not called again either: the run ends', async () => {
+it('functions that a backend refuses amid the answer from their results are not called again either: the run ends', async () => {
   const refusal = new GatewayError('tools_unsupported', 'does not support tools');
   const model = new ScriptedModel(
     calls(['get_time', {}]),
@@ -100,7 +100,7 @@ test('functions that a backend refuses amid the answer from their results are no
   expect(eventsOf(events, 'tool.call')).toHaveLength(1);
 });
 
-test('default mode asks for a selection, appends the result to the user message, and lets the model answer [S0-18]', async () => {
+it('default mode asks for a selection, appends the result to the user message, and lets the model answer [S0-18]', async () => {
   const model = new ScriptedModel(selection('get_time'), says('Noon.'));
   const request = chatRequest({
     mode: 'default',
@@ -123,7 +123,7 @@ test('default mode asks for a selection, appends the result to the user message,
   expect(eventsOf(events, 'selection')).toEqual([{ model: 'model', asked, found: ['get_time'], dropped: [], repaired: [] }]);
 });
 
-test('a source comes before the text it supports [S4-41]', async () => {
+it('a source comes before the text it supports [S4-41]', async () => {
   for (const mode of ['native', 'default']) {
     const first = mode === 'native' ? calls(['get_time', {}]) : selection('get_time');
     const model = new ScriptedModel(first, says('Noon.'));
@@ -136,7 +136,7 @@ test('a source comes before the text it supports [S4-41]', async () => {
   }
 });
 
-test('a selection of nothing leads straight to the answer', async () => {
+it('a selection of nothing leads straight to the answer', async () => {
   const model = new ScriptedModel(says('{"tool_calls": []}'), says('Hello.'));
   const events = await collect(
     answerOf(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
@@ -145,7 +145,7 @@ test('a selection of nothing leads straight to the answer', async () => {
   expect(eventsOf(events, 'tool.call')).toEqual([]);
 });
 
-test('a selection that fails costs the tools and not the answer, and says so', async () => {
+it('a selection that fails costs the tools and not the answer, and says so', async () => {
   const model = new ScriptedModel([new GatewayError('upstream_timeout', 'The backend was silent.')], says('Hello.'));
   const events = await collect(
     answerOf(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
@@ -154,7 +154,7 @@ test('a selection that fails costs the tools and not the answer, and says so', a
   expect(eventsOf(events, 'selection')[0]).toMatchObject({ error: { code: 'upstream_timeout' } });
 });
 
-test('a selection cut by the token limit runs nothing', async () => {
+it('a selection cut by the token limit runs nothing', async () => {
   const cut = [
     { type: 'text' as const, text: '{"tool_calls":[{"name":"get_time","parameters":{}}]}' },
     { type: 'finish' as const, reason: 'length' as const },
@@ -166,7 +166,7 @@ test('a selection cut by the token limit runs nothing', async () => {
   expect(eventsOf(events, 'tool.call')).toEqual([]);
 });
 
-test.each([
+it.each([
   { isLocal: true, asked: 'small' },
   { isLocal: false, asked: 'remote-small' },
 ])('the task model chooses for a chat model that is local: $isLocal', async ({ isLocal, asked }) => {
@@ -182,7 +182,7 @@ test.each([
   expect(chat.requests).toHaveLength(1);
 });
 
-test('a task model that is not there leaves the choice to the chat model', async () => {
+it('a task model that is not there leaves the choice to the chat model', async () => {
   const model = new ScriptedModel(selection('get_time'), says('Noon.'));
   const events = await collect(
     answerOf(
@@ -195,7 +195,7 @@ test('a task model that is not there leaves the choice to the chat model', async
   expect(eventsOf(events, 'warning')[0]).toMatchObject({ code: 'task_model_unavailable' });
 });
 
-test('auto goes native where the model can, and by prompt where its capabilities say it cannot', async () => {
+it('auto goes native where the model can, and by prompt where its capabilities say it cannot', async () => {
   const able = new ScriptedModel(says('Hello.'));
   await collect(answerOf(chatRequest(), runContext(), services({ models: finderOf({ model: able }), tools: offering(clock) })));
   expect(able.requests[0]?.tools).toHaveLength(1);
@@ -206,7 +206,7 @@ test('auto goes native where the model can, and by prompt where its capabilities
   expect(unable.requests[0]?.tools).toEqual([]);
 });
 
-test('auto remembers that a backend refuses tools and answers the same request by prompt', async () => {
+it('auto remembers that a backend refuses tools and answers the same request by prompt', async () => {
   const model = new ScriptedModel([new GatewayError('tools_unsupported', 'does not support tools')], selection('get_time'), says('Noon.'));
   const models = finderOf({ model });
   const events = await collect(answerOf(chatRequest(), runContext(), services({ models, tools: offering(clock) })));
@@ -214,7 +214,7 @@ test('auto remembers that a backend refuses tools and answers the same request b
   expect(models.forgotten).toEqual(['model']);
 });
 
-test('native mode keeps the refusal of a backend without tools as an error', async () => {
+it('native mode keeps the refusal of a backend without tools as an error', async () => {
   const model = new ScriptedModel([new GatewayError('tools_unsupported', 'does not support tools')]);
   const run = collect(
     answerOf(chatRequest({ mode: 'native' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
@@ -222,14 +222,14 @@ test('native mode keeps the refusal of a backend without tools as an error', asy
   await expect(run).rejects.toMatchObject({ code: 'tools_unsupported' });
 });
 
-test('an unknown mode is refused with the known ones', async () => {
+it('an unknown mode is refused with the known ones', async () => {
   const run = collect(
     answerOf(chatRequest({ mode: 'magic' }), runContext(), services({ models: finderOf({ model: new ScriptedModel() }) })),
   );
   await expect(run).rejects.toMatchObject({ code: 'unknown_mode', status: 400, message: expect.stringContaining('native') });
 });
 
-test('simple mode runs one call and then answers', async () => {
+it('simple mode runs one call and then answers', async () => {
   const model = new ScriptedModel(calls(['get_time', {}], ['get_time', {}]), says('Noon.'));
   const events = await collect(
     answerOf(chatRequest({ mode: 'simple' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
@@ -239,7 +239,7 @@ test('simple mode runs one call and then answers', async () => {
   expect(textOfEvents(events)).toBe('Noon.');
 });
 
-test('without gateway tools the request passes unchanged, own functions and choices included', async () => {
+it('without gateway tools the request passes unchanged, own functions and choices included', async () => {
   const wire = { type: 'function', function: { name: 'mine', parameters: {} } };
   const model = new ScriptedModel([
     { type: 'text', text: 'a' },
@@ -251,7 +251,7 @@ test('without gateway tools the request passes unchanged, own functions and choi
   expect(model.requests[0]).toMatchObject({ callerTools: [wire], toolChoice: 'auto', parameters: { n: 2, temperature: 0 } });
 });
 
-test('several choices are refused beside tools of the gateway', async () => {
+it('several choices are refused beside tools of the gateway', async () => {
   const run = collect(
     answerOf(
       chatRequest({ parameters: { n: 2 } }),
@@ -262,7 +262,7 @@ test('several choices are refused beside tools of the gateway', async () => {
   await expect(run).rejects.toMatchObject({ status: 400, param: 'n' });
 });
 
-test('a call to a function of the caller ends the round, and what the gateway executed is put back when the caller answers', async () => {
+it('a call to a function of the caller ends the round, and what the gateway executed is put back when the caller answers', async () => {
   const wire = { type: 'function', function: { name: 'mine', parameters: {} } };
   const model = new ScriptedModel(calls(['get_time', {}], ['mine', { a: 1 }]), says('Done.'));
   const shared = services({ models: finderOf({ model }), tools: offering(clock) });
@@ -287,7 +287,7 @@ test('a call to a function of the caller ends the round, and what the gateway ex
   expect(history[1]).toMatchObject({ toolCalls: [{ name: 'get_time' }, { name: 'mine' }] });
 });
 
-test('in a prompt-based mode the functions of the caller join the selection', async () => {
+it('in a prompt-based mode the functions of the caller join the selection', async () => {
   const wire = {
     type: 'function',
     function: { name: 'mine', description: 'Mine', parameters: { type: 'object', properties: { a: { type: 'number' } } } },
@@ -301,7 +301,7 @@ test('in a prompt-based mode the functions of the caller join the selection', as
   ]);
 });
 
-test('variables are put into system prompts once, and not into what a user wrote [S4-11]', async () => {
+it('variables are put into system prompts once, and not into what a user wrote [S4-11]', async () => {
   const model = new ScriptedModel(says('Hello.'));
   const request = chatRequest({
     variables: { '{{USER_NAME}}': 'Ada {{CURRENT_DATE}}', '{{CURRENT_DATE}}': '2026-01-01' },
@@ -317,7 +317,7 @@ test('variables are put into system prompts once, and not into what a user wrote
   ]);
 });
 
-test.each([
+it.each([
   { owner: 'ollama', place: 'user' },
   { owner: 'openai', place: 'system' },
 ])('an inline file is a source and stands before the model as $place message for $owner', async ({ owner, place }) => {
@@ -330,7 +330,7 @@ test.each([
   expect(first?.content).toContain('The &lt;b&gt;code&lt;/b&gt; is 7. {{QUERY}}');
 });
 
-test('a template of files may repeat the query, and its variables are put in [S4-11]', async () => {
+it('a template of files may repeat the query, and its variables are put in [S4-11]', async () => {
   const model = new ScriptedModel(says('Hello.'));
   const request = chatRequest({ files: [{ name: 'a', content: 'A' }], variables: { '{{USER_NAME}}': 'Ada' } });
   const settings = { contextTemplate: '{{CONTEXT}} for {{USER_NAME}}: {{QUERY}}' };
@@ -338,7 +338,7 @@ test('a template of files may repeat the query, and its variables are put in [S4
   expect(model.requests[0]?.messages[0]?.content).toBe('<source id="1" name="a">A</source> for Ada: What time is it?');
 });
 
-test('files join the answer of a prompt-based mode, not the choice [S4-25]', async () => {
+it('files join the answer of a prompt-based mode, not the choice [S4-25]', async () => {
   const model = new ScriptedModel(selection('get_time'), says('Noon.'));
   const request = chatRequest({ mode: 'default', files: [{ name: 'a', content: 'The document' }] });
   await collect(answerOf(request, runContext(), services({ models: finderOf({ model }, { owner: 'ollama' }), tools: offering(clock) })));
@@ -346,7 +346,7 @@ test('files join the answer of a prompt-based mode, not the choice [S4-25]', asy
   expect(model.requests[1]?.messages[0]?.content).toMatch(/The document[^]*What time is it\?\n\nTool `server\/get_time` Output/);
 });
 
-test('a tool that the provider runs itself goes along with the answer of a prompt-based mode [S2-18]', async () => {
+it('a tool that the provider runs itself goes along with the answer of a prompt-based mode [S2-18]', async () => {
   const model = new ScriptedModel(says('{"tool_calls":[]}'), says('Hello.'));
   const hosted = { type: 'web_search' };
   await collect(
@@ -359,7 +359,7 @@ test('a tool that the provider runs itself goes along with the answer of a promp
   expect(model.requests.map((asked) => asked.callerTools)).toEqual([[], [hosted]]);
 });
 
-test('a call meant for a function of the caller never ends at a like-named function of the gateway [S4-31]', async () => {
+it('a call meant for a function of the caller never ends at a like-named function of the gateway [S4-31]', async () => {
   const wire = { type: 'function', function: { name: 'get_now', parameters: {} } };
   const model = new ScriptedModel(calls(['getNow', {}]));
   const twin = toolNamed('get_now_3d3f22', 'wrong');

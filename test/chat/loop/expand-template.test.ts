@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { expandTemplate, createTemplateBudget, templateValues } from '../../../src/chat/loop/expand-template.ts';
 
-test('names of variables come bare or in braces', () => {
+it('names of variables come bare or in braces', () => {
   const values = templateValues({ A: '1', '{{B}}': '2', '{{ C }}': '3', 'D}}': '4' });
   expect([...values]).toEqual([
     ['A', '1'],
@@ -11,13 +11,13 @@ test('names of variables come bare or in braces', () => {
   ]);
 });
 
-test('a name full of white space is gone through once, and not from each place in it', () => {
+it('a name full of white space is gone through once, and not from each place in it', () => {
   const name = `a${' '.repeat(2_000_000)}b`;
   // With a pattern for white space before an end this takes an hour.
   expect([...templateValues({ [name]: 'x' }).keys()]).toEqual([name]);
 });
 
-test('a request has so many placeholders and no more, over all its prompts', () => {
+it('a request has so many placeholders and no more, over all its prompts', () => {
   const values = new Map([['A', 'x']]);
   const room = createTemplateBudget();
   const prompt = '{{A}} {{B}} '.repeat(4_000);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { repairHistory } from '../../../src/chat/loop/repair-history.ts';
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
@@ -22,7 +22,7 @@ const lost = (id: string): ChatMessage => ({
 });
 const sound = [user('Go'), asks(['1', '{}'], ['2', '{"a":1}']), result('1', 'one'), result('2', 'two'), user('And?')];
 
-test.each<[string, ChatMessage[], ChatMessage[]]>([
+it.each<[string, ChatMessage[], ChatMessage[]]>([
   ['a sound one stays as it is', sound, sound],
   [
     'a call without a result gets one',
@@ -56,7 +56,7 @@ test.each<[string, ChatMessage[], ChatMessage[]]>([
   expect(repairHistory(repairHistory(messages))).toEqual(expected);
 });
 
-test('of a long history, in which no call has a result, each call is looked at a few times', () => {
+it('of a long history, in which no call has a result, each call is looked at a few times', () => {
   const asking = (turn: number): ChatMessage =>
     asks(...Array.from({ length: 20 }, (_, place): [string, string] => [`${turn}-${place}`, '{}']));
   const { counted, reads } = countReads(Array.from({ length: 500 }, (_, turn) => asking(turn)));
@@ -64,14 +64,14 @@ test('of a long history, in which no call has a result, each call is looked at a
   expect(reads()).toBeLessThan(500 * 20 * 20);
 });
 
-test('a run asks with a valid history, however the frontend has cut it', async () => {
+it('a run asks with a valid history, however the frontend has cut it', async () => {
   const model = new ScriptedModel(says('Hello.'));
   const messages = [asks(['1', 'nonsense']), user('And now?')];
   await collect(loop(model, [toolNamed('f', 1)], { messages }));
   expect(model.requests[0]?.messages).toEqual([asks(['1', '{}']), lost('1'), user('And now?')]);
 });
 
-test.each([
+it.each([
   ['default_api.f g<x>', 'default_api_f_g_x_'],
   ['f'.repeat(200), 'f'.repeat(64)],
   ['фу', '_'],
@@ -83,7 +83,7 @@ test.each([
   expect(result).toMatchObject({ role: 'tool', name: expected });
 });
 
-test.each<[string, string, string]>([
+it.each<[string, string, string]>([
   ['what the model wrote', '{"place": "Rome"}', '{"place": "Rome"}'],
   ['nothing of what nobody can read', '{"place": ', '{}'],
   ['nothing of what is no object', '["Rome"]', '{}'],

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { AnswerLog } from '../../../src/core/models/model-request-log.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { reportModelRequests } from '../../../src/chat/loop/report-model-requests.ts';
@@ -8,7 +8,7 @@ import { ScriptedModel, answerOf, generatedBy } from '../../_support/scripted-mo
 const leave = new DOMException('CANARY', 'AbortError');
 const cancelled = new GatewayError('run_cancelled', 'The run was cancelled.');
 
-test.each([
+it.each([
   ['a fault of the backend', new GatewayError('upstream_timeout', 'Silent.'), undefined, { code: 'upstream_timeout', message: 'Silent.' }],
   ['a defect', new Error('CANARY'), undefined, { code: 'internal_error', message: 'Internal error.' }],
   ['a caller who has left', new Error('CANARY'), leave, { code: 'run_cancelled', message: 'The answer is no longer needed.' }],

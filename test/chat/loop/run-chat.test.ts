@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { runChat } from '../../../src/chat/loop/run-chat.ts';
 import type { ChatRun, Handoff } from '../../../src/chat/loop/run-chat.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
@@ -33,7 +33,7 @@ function eventsOfRun(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff | undefin
   return pullFrom((emit) => runChat(chat, emit));
 }
 
-test('the model is asked again until it answers without a call, with its parameters in every round [S0-1]', async () => {
+it('the model is asked again until it answers without a call, with its parameters in every round [S0-1]', async () => {
   const model = new ScriptedModel(calls(['a', {}]), calls(['b', {}]), says('Done.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1), toolNamed('b', 2)])));
   expect(model.requests).toHaveLength(3);
@@ -43,14 +43,14 @@ test('the model is asked again until it answers without a call, with its paramet
   expect(events.at(-1)).toEqual({ type: 'finish', reason: 'stop' });
 });
 
-test('text before a call is kept in the answer and in the history [S1-10]', async () => {
+it('text before a call is kept in the answer and in the history [S1-10]', async () => {
   const model = new ScriptedModel([{ type: 'text', text: 'Let me look.' }, ...calls(['a', {}])], says('It is 1.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)])));
   expect(textOfEvents(events)).toBe('Let me look.\n\nIt is 1.');
   expect(model.requests[1]?.messages[1]).toMatchObject({ role: 'assistant', content: 'Let me look.' });
 });
 
-test('calls of one turn that only read run at the same time, report as they end, and are read in call order [S2-20]', async () => {
+it('calls of one turn that only read run at the same time, report as they end, and are read in call order [S2-20]', async () => {
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const started: string[] = [];
   const waiting = (name: string, gate: Promise<void>) =>
@@ -77,7 +77,7 @@ test('calls of one turn that only read run at the same time, report as they end,
   expect(model.requests[1]?.messages.slice(2).map((message) => message.content)).toEqual(['slow', 'fast']);
 });
 
-test('at most eight calls run at once [S2-20]', async () => {
+it('at most eight calls run at once [S2-20]', async () => {
   let running = 0;
   let most = 0;
   const work = async (): Promise<ToolOutcome> => {
@@ -93,7 +93,7 @@ test('at most eight calls run at once [S2-20]', async () => {
   expect(eventsOf(events, 'tool.result')).toHaveLength(30);
 });
 
-test('a failing call never harms its siblings, is told to the model, and gives no source [S0-13]', async () => {
+it('a failing call never harms its siblings, is told to the model, and gives no source [S0-13]', async () => {
   const broken = toolNamed('broken', () => Promise.reject(new Error('secret stack text')));
   const refusing = toolNamed('refusing', () => ({ type: 'error', code: 'tool_error', message: 'Not today.' }));
   const model = new ScriptedModel(calls(['broken', {}], ['refusing', {}], ['fine', {}]), says('Done.'));
@@ -104,7 +104,7 @@ test('a failing call never harms its siblings, is told to the model, and gives n
   expect(events.filter((event) => event.type === 'source')).toHaveLength(1);
 });
 
-test('a tool that takes too long is told to the model in the agreed words, and its signal is aborted [S0-22]', async () => {
+it('a tool that takes too long is told to the model in the agreed words, and its signal is aborted [S0-22]', async () => {
   let isAborted = false;
   const slow = toolNamed('slow_tool', ({ signal }) => {
     signal.addEventListener('abort', () => (isAborted = true));
@@ -118,7 +118,7 @@ test('a tool that takes too long is told to the model in the agreed words, and i
   expect(isAborted).toBe(true);
 });
 
-test('the time limit of a tool comes before the one of the request', async () => {
+it('the time limit of a tool comes before the one of the request', async () => {
   const seen: number[] = [];
   const tool = (name: string, timeoutMs?: number) =>
     toolNamed(
@@ -135,7 +135,7 @@ test('the time limit of a tool comes before the one of the request', async () =>
   expect(seen).toEqual([100, 200]);
 });
 
-test.each([
+it.each([
   ['the token limit', 'length'],
   ['a filter', 'content_filter'],
 ] as const)('a call that was cut by %s is never run [S0-4]', async (_, reason) => {
@@ -151,7 +151,7 @@ test.each([
   expect(events.at(-1)).toEqual({ type: 'finish', reason });
 });
 
-test('the rounds end with one answer without tools and say that the limit was reached [S1-6]', async () => {
+it('the rounds end with one answer without tools and say that the limit was reached [S1-6]', async () => {
   const model = new ScriptedModel(calls(['a', {}]), calls(['a', {}]), says('That is all.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)], { maxRounds: 2 })));
   expect(model.requests.map((request) => request.tools.length)).toEqual([1, 1, 0]);
@@ -159,20 +159,20 @@ test('the rounds end with one answer without tools and say that the limit was re
   expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'tool_rounds', value: 2 }]);
 });
 
-test('a backend that refuses the last round without tools gets them with tool_choice none [S1-6]', async () => {
+it('a backend that refuses the last round without tools gets them with tool_choice none [S1-6]', async () => {
   const model = new ScriptedModel(calls(['a', {}]), [new GatewayError('upstream_rejected', 'tools is required')], says('Fine.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)], { maxRounds: 1 })));
   expect(model.requests[2]).toMatchObject({ toolChoice: 'none', tools: [{ name: 'a' }] });
   expect(textOfEvents(events)).toBe('Fine.');
 });
 
-test('a forced tool choice is obeyed once and then reset', async () => {
+it('a forced tool choice is obeyed once and then reset', async () => {
   const model = new ScriptedModel(calls(['a', {}]), says('Done.'));
   await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)], { toolChoice: 'required' })));
   expect(model.requests.map((request) => request.toolChoice)).toEqual(['required', undefined]);
 });
 
-test('the caller who leaves ends the run at once, in the model and in a tool', async () => {
+it('the caller who leaves ends the run at once, in the model and in a tool', async () => {
   const leave = new AbortController();
   let toolSignal: AbortSignal | undefined;
   const hanging = toolNamed('hanging', ({ signal }) => {
@@ -187,7 +187,7 @@ test('the caller who leaves ends the run at once, in the model and in a tool', a
   expect(toolSignal?.aborted).toBe(true);
 });
 
-test('malformed arguments are not run, are told to the model, and go back into the history as valid JSON [S1-14]', async () => {
+it('malformed arguments are not run, are told to the model, and go back into the history as valid JSON [S1-14]', async () => {
   const run = vi.fn();
   const tool = toolNamed('a', () => {
     run();
@@ -200,7 +200,7 @@ test('malformed arguments are not run, are told to the model, and go back into t
   expect(model.requests[1]?.messages[2]?.content).toContain('not a JSON object');
 });
 
-test('only functions offered in this run can be called, and an unknown name is answered with the candidates [S0-15]', async () => {
+it('only functions offered in this run can be called, and an unknown name is answered with the candidates [S0-15]', async () => {
   const model = new ScriptedModel(calls(['constructor', {}], ['delete_all', {}]), says('Done.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)])));
   expect(eventsOf(events, 'tool.result').map((data) => data['error'])).toMatchObject([
@@ -210,7 +210,7 @@ test('only functions offered in this run can be called, and an unknown name is a
   expect(model.requests[1]?.messages.at(-1)?.content).toContain('Available: a.');
 });
 
-test('a result larger than its cap is cut with a mark', async () => {
+it('a result larger than its cap is cut with a mark', async () => {
   const model = new ScriptedModel(calls(['big', {}]), says('Done.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('big', 'ä'.repeat(2_000), { maxResultBytes: 1_001 })])));
   const content = String(model.requests[1]?.messages.at(-1)?.content);
@@ -219,7 +219,7 @@ test('a result larger than its cap is cut with a mark', async () => {
   expect(eventsOf(events, 'tool.result')[0]).toMatchObject({ truncated: true });
 });
 
-test('text in a tool result that looks like a call is only text', async () => {
+it('text in a tool result that looks like a call is only text', async () => {
   const run = vi.fn();
   const secret = toolNamed('secret', () => {
     run();
@@ -233,7 +233,7 @@ test('text in a tool result that looks like a call is only text', async () => {
   expect(run).not.toHaveBeenCalled();
 });
 
-test('with tool_choice none no call runs, even when the backend takes no notice of it', async () => {
+it('with tool_choice none no call runs, even when the backend takes no notice of it', async () => {
   const run = vi.fn();
   const tool = toolNamed('a', () => {
     run();

@@ -1,7 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { slicesOf } from '../../../src/chat/modes/slices-of.ts';
 
-test('a long text comes in parts, all but the first for a later turn of the event loop, and no character is cut in two', () => {
+it('a long text comes in parts, all but the first for a later turn of the event loop, and no character is cut in two', () => {
   const text = `a${'😀'.repeat(50_000)}`;
   const slices = [...slicesOf(text)];
   expect(slices.map((slice) => slice.text).join('')).toBe(text);
@@ -10,7 +10,7 @@ test('a long text comes in parts, all but the first for a later turn of the even
   expect(slices.map((slice) => slice.isLater)).toEqual(slices.map((_, index) => index > 0));
 });
 
-test('a short text is one part, and an empty one is nothing', () => {
+it('a short text is one part, and an empty one is nothing', () => {
   expect([...slicesOf('short')]).toEqual([{ text: 'short', isLater: false }]);
   expect([...slicesOf('')]).toEqual([]);
 });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { marks } from '../../../src/chat/parse-tool-calls/marks.ts';
 import { piecesOf, specOf } from './judge-output.ts';
 
@@ -93,7 +93,7 @@ function chunksOf(text: string, cuts: readonly number[]): string[] {
   return positions.slice(1).map((end, index) => text.slice(positions[index], end));
 }
 
-test('the pieces of an answer do not depend on how it arrives', () => {
+it('the pieces of an answer do not depend on how it arrives', () => {
   fc.assert(
     fc.property(answer, options, (text, { isRescue, isReact, isThinkingOpen, isCut, cuts }) => {
       const reading = { tools, isReact, isThinkingOpen, ...(isRescue ? { isNative: true, quotes: { isQuoted: () => false } } : {}) };
@@ -105,7 +105,7 @@ test('the pieces of an answer do not depend on how it arrives', () => {
   );
 });
 
-test.each([
+it.each([
   ['{"name": "f", "arguments": {"a": "x "y" z"}}'],
   [String.raw`{\"name\": \"f\", \"arguments\": {\"a\": \"x\"}}`],
   ['{"name": "f", "arguments": {"a": {{"name": "get_time", "arguments": {}}'],
@@ -117,7 +117,7 @@ test.each([
   for (let cut = 1; cut < text.length; cut++) expect(piecesOf([text.slice(0, cut), text.slice(cut)], { tools })).toEqual(whole);
 });
 
-test('an answer without brackets comes out as it went in', () => {
+it('an answer without brackets comes out as it went in', () => {
   fc.assert(
     fc.property(fc.string(), fc.boolean(), (raw, isRescue) => {
       const text = `x${raw.replaceAll(/[<[{"◁]/g, '')}`;
@@ -127,7 +127,7 @@ test('an answer without brackets comes out as it went in', () => {
   );
 });
 
-test('every letter of an answer is in some piece, marks and spaces aside', () => {
+it('every letter of an answer is in some piece, marks and spaces aside', () => {
   const words = fc.array(
     fc.constantFrom(
       'alpha ',
@@ -157,7 +157,7 @@ test('every letter of an answer is in some piece, marks and spaces aside', () =>
   );
 });
 
-test('a header within a thought that the template has opened is no call, however it arrives', () => {
+it('a header within a thought that the template has opened is no call, however it arrives', () => {
   const text = 'to=functions.f <|constrain|>json<|message|>{"a": 1}</think>Done.';
   for (const chunks of [[text], Array.from(text)])
     expect(piecesOf(chunks, { tools, isThinkingOpen: true }).map(({ type }) => type)).toEqual(['reasoning', 'text']);

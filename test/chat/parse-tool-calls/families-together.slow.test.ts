@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { judge, piecesOf, specOf } from './judge-output.ts';
 
 const tools = [specOf('get_time', { zone: { type: 'string' } }), specOf('store', { key: { type: 'string' }, value: { type: 'string' } })];
@@ -98,7 +98,7 @@ function cutInto(text: string, lengths: readonly number[]): string[] {
   return chunks;
 }
 
-test.each([
+it.each([
   ['answers to a prompt', {}],
   ['native answers', { isNative: true, quotes: { isQuoted: () => false } }],
 ])('calls of all families, thoughts and prose are all found, however they arrive: %s', (_what, options) => {
@@ -117,7 +117,7 @@ test.each([
   );
 });
 
-test('an answer that ends anywhere never runs a call that is not whole', () => {
+it('an answer that ends anywhere never runs a call that is not whole', () => {
   fc.assert(
     fc.property(answer, fc.double({ min: 0, max: 1, noNaN: true }), (parts, share) => {
       const text = parts.map(([prose, { text: written }]) => `${prose}\n${written}\n`).join('');

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
 import { judge, piecesOf, specOf } from './judge-output.ts';
 
@@ -84,7 +84,7 @@ const forms: [family: string, text: string, calls: unknown[]][] = [
 ];
 
 describe('a call is read in the form of', () => {
-  test.each(forms)('%s', (_family, text, calls) => {
+  it.each(forms)('%s', (_family, text, calls) => {
     expect(judge(piecesOf([text], { tools }), tools)).toMatchObject({ calls, refused: [], content: '' });
     expect(judge(piecesOf([text], { tools, isNative: true, quotes: noQuotes }), tools)).toMatchObject({ calls, refused: [], content: '' });
   });
@@ -107,12 +107,12 @@ describe('a call is read in the form of', () => {
     ],
     ['LangChain', '```json\n{"action": "get_time", "action_input": {"zone": "UTC"}}\n```', [time]],
   ];
-  test.each(promptForms)('%s (prompt)', (_family, text, calls) => {
+  it.each(promptForms)('%s (prompt)', (_family, text, calls) => {
     expect(judge(piecesOf([text], { tools }), tools)).toMatchObject({ calls, refused: [] });
   });
 });
 
-test.each([
+it.each([
   ['1', { type: 'string' }, '1'],
   ['1', { type: 'integer' }, 1],
   ['1', {}, 1],
@@ -131,7 +131,7 @@ test.each([
 });
 
 describe('a damaged call', () => {
-  test.each([
+  it.each([
     ['<tool_call>{"name": "get_time", "arguments": {"zone": }}</tool_call>', 'malformed'],
     ['<tool_call>{"name": "get_time", "arguments": "hello"}</tool_call>', 'malformed'],
     ['<tool_call>{"name": "get_time", "arguments": {"zone": NaN}}</tool_call>', 'malformed'],
@@ -148,7 +148,7 @@ describe('a damaged call', () => {
     expect(judge(pieces, tools).calls).toEqual([]);
   });
 
-  test.each([
+  it.each([
     [`<tool_call>{"name": "add", "arguments": {"note": "open}</tool_call><tool_call>${json}</tool_call>`],
     [`[{"name": "add", "arguments": {"a": 15:30}}, ${json}]`],
     [`<tool_call>{"name": "add", "arguments": }</tool_call>${json}`],
@@ -161,21 +161,21 @@ describe('a damaged call', () => {
     expect(judge(piecesOf([text], { tools }), tools).calls).toEqual([time]);
   });
 
-  test.each([['```note {"name": "get_time", "argum'], ['<tool_call>{"name": "get_time", "arguments": }</tool_call>']])(
+  it.each([['```note {"name": "get_time", "argum'], ['<tool_call>{"name": "get_time", "arguments": }</tool_call>']])(
     'holds all of its text, marks too: %s',
     (text) => {
       expect(piecesOf([text], { tools })).toMatchObject([{ type: 'damaged', text }]);
     },
   );
 
-  test('is truncated where a list was cut by the token limit, and its whole members run where the model stopped', () => {
+  it('is truncated where a list was cut by the token limit, and its whole members run where the model stopped', () => {
     const text = `[${json}, {"name": "add", "arg`;
     expect(judge(piecesOf([text], { tools }, true), tools).calls).toEqual([]);
     expect(judge(piecesOf([text], { tools }), tools).calls).toEqual([time]);
   });
 });
 
-test.each([
+it.each([
   [String.raw`\d+\s*\(`, String.raw`\d+\s*\(`],
   [String.raw`C:\Users\me`, String.raw`C:\Users\me`],
   [String.raw`C:\users \u00e9`, 'C:\\users é'],
@@ -185,18 +185,18 @@ test.each([
   expect(piecesOf([text], { tools })).toMatchObject([{ type: 'call', arguments: { zone } }]);
 });
 
-test('a block that follows another without an end is read for itself', () => {
+it('a block that follows another without an end is read for itself', () => {
   const text = `[TOOL_CALLS]get_time{"zone": "UTC"}[TOOL_CALLS][${sumJson}][/TOOL_CALLS]`;
   expect(judge(piecesOf([text], { tools }), tools)).toMatchObject({ calls: [time, sum], refused: [], content: '' });
 });
 
-test('what was mended is reported', () => {
+it('what was mended is reported', () => {
   const text = "{'name': 'get_time', arguments: {'zone': 'UTC',}}";
   expect(piecesOf([text], { tools })).toMatchObject([{ type: 'call', repairs: ['single quotes', 'unquoted key', 'trailing comma'] }]);
 });
 
 describe('thinking', () => {
-  test.each([
+  it.each([
     [`<think>${json}</think>no`, json, 'no'],
     [`<think>a</think>b<|im_end|>`, 'a', 'b<|im_end|>'],
     ['the <think> tag', '', 'the <think> tag'],
@@ -205,14 +205,14 @@ describe('thinking', () => {
     expect(judge(piecesOf([text], { tools }), tools)).toEqual({ calls: [], refused: [], reasoning, content });
   });
 
-  test('that the template opened takes back the calls in it', () => {
+  it('that the template opened takes back the calls in it', () => {
     const pieces = piecesOf([`maybe <tool_call>${sumJson}</tool_call> no.</think>\n${json}`], { tools });
     expect(pieces.filter((piece) => piece.type !== 'text').map((piece) => piece.type)).toEqual(['call', 'retraction', 'call']);
     expect(judge(pieces, tools).calls).toEqual([time]);
   });
 });
 
-test('text is held back only while it may be a mark or a call', () => {
+it('text is held back only while it may be a mark or a call', () => {
   const parser = createToolCallParser({ tools, isNative: true, quotes: noQuotes });
   const said = (text: string): string =>
     parser

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseSelection } from '../../../src/chat/parse-tool-calls/parse-selection.ts';
 import { marks } from '../../../src/chat/parse-tool-calls/marks.ts';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
@@ -79,7 +79,7 @@ describe.each([
   ['a prompt', false],
   ['a native model', true],
 ])('twice the text is twice the work in an answer to %s', (_what, isRescue) => {
-  test.each(texts)('%j', (_part, make) => {
+  it.each(texts)('%j', (_part, make) => {
     const size = 7;
     const once = stepsFor(make(length), isRescue, size);
     const twice = stepsFor(make(2 * length), isRescue, size);
@@ -110,7 +110,7 @@ describe.each([
   ['a prompt with labels', { isReact: true }],
   ['a native model', { isNative: true, quotes: { isQuoted: () => false } }],
 ])('a fence that is never closed does not hold back an answer to %s', (_what, options) => {
-  test.each(openFences)('%j', (part) => {
+  it.each(openFences)('%j', (part) => {
     // What a single mark holds back has a limit of its own, beside which short pieces are too short to show the difference.
     const slice = (part === '`' ? 16 : 4) * 1024;
     const text = part.repeat(Math.ceil((64 * slice) / part.length));
@@ -124,7 +124,7 @@ describe.each([
   });
 });
 
-test.each([
+it.each([
   "A(A='x') ",
   "A(A='x')\n",
   "[A(A='x')] does not say\n",
@@ -142,7 +142,7 @@ test.each([
   expect(steps(256 * 1024) / steps(64 * 1024)).toBeLessThan(5);
 });
 
-test('white space at the beginning of an answer is passed on while it arrives', () => {
+it('white space at the beginning of an answer is passed on while it arrives', () => {
   const parser = createToolCallParser({ tools, isReact: true });
   let passed = 0;
   for (let part = 0; part < 100; part += 1)
@@ -150,7 +150,7 @@ test('white space at the beginning of an answer is passed on while it arrives', 
   expect(passed).toBeGreaterThan(50_000);
 });
 
-test.each([
+it.each([
   ['tokens of templates behind a call', '{"name": "A", "arguments": {"A": "x"}}', '<|end|>'],
   ['calls in a block', '<tool_call>', 'A()\n'],
 ])('%s may be as many as an answer holds', (_what, beginning, part) => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { describeUnless, missingVariable } from '../../_support/missing.ts';
 import { differences, judge, piecesOf } from './judge-output.ts';
 import { expectedOf, optionsOf, recordedRuns } from './recorded-outputs.ts';
@@ -6,9 +6,9 @@ import { expectedOf, optionsOf, recordedRuns } from './recorded-outputs.ts';
 const runs = recordedRuns() ?? [];
 
 describeUnless(missingVariable('MODEL_OUTPUTS'), 'recorded model outputs (MODEL_OUTPUTS)', () => {
-  test('there are cases to read', () => expect(runs.length).toBeGreaterThan(600));
+  it('there are cases to read', () => expect(runs.length).toBeGreaterThan(600));
 
-  test.each(runs)('$id, $policy', ({ output, policy }) => {
+  it.each(runs)('$id, $policy', ({ output, policy }) => {
     const options = optionsOf(output, policy);
     const isCut = output.finish_reason === 'length';
     const { text, tools } = output;

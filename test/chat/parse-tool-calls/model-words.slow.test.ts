@@ -1,23 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { callsIn } from './count-calls.ts';
 import { piecesOf } from './judge-output.ts';
 import { modelWords, offeredFunctions } from './model-words.ts';
 
-test('there are words of every kind', () => {
+it('there are words of every kind', () => {
   expect(modelWords.length).toBeGreaterThan(500);
   expect(new Set(modelWords.map(({ id }) => id)).size).toBe(modelWords.length);
 });
 
 describe('what a model means runs, and nothing else', () => {
-  test.each(modelWords)('$id', async (words) => {
+  it.each(modelWords)('$id', async (words) => {
     expect(await callsIn(words)).toEqual(words.calls);
   });
 });
 
 const native = modelWords.filter(({ path }) => path === 'native');
 
-test.each(native)('$id is read alike at every cut', ({ text }) => {
+it.each(native)('$id is read alike at every cut', ({ text }) => {
   const options = { tools: offeredFunctions, isNative: true, quotes: { isQuoted: () => false } };
   const whole = piecesOf([text], options);
   const others = Array.from(text, (_character, index) => index + 1).filter(

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { isFound, searchAny } from '../../../src/chat/parse-tool-calls/quoted-calls.ts';
 
 const isInAny = (texts: readonly string[], wanted: string): boolean => isFound(searchAny(texts, wanted));
@@ -7,7 +7,7 @@ const isInAny = (texts: readonly string[], wanted: string): boolean => isFound(s
 const letters = (constraints: { minLength?: number; maxLength: number }): fc.Arbitrary<string> =>
   fc.string({ unit: fc.constantFrom('a', 'b'), ...constraints });
 
-test('finds what String.prototype.includes finds', () => {
+it('finds what String.prototype.includes finds', () => {
   fc.assert(
     fc.property(letters({ maxLength: 60 }), letters({ maxLength: 14 }), (text, wanted) => {
       expect(isInAny([text], wanted)).toBe(text.includes(wanted));
@@ -16,7 +16,7 @@ test('finds what String.prototype.includes finds', () => {
   );
 });
 
-test('finds what stands in a text', () => {
+it('finds what stands in a text', () => {
   fc.assert(
     fc.property(
       letters({ maxLength: 40 }),
@@ -29,7 +29,7 @@ test('finds what stands in a text', () => {
   );
 });
 
-test('finds what begins in one part of a long text and ends in the next', () => {
+it('finds what begins in one part of a long text and ends in the next', () => {
   // A search yields after 256 Ki characters.
   for (let before = 256 * 1024 - 30; before <= 256 * 1024 + 1; before += 1) {
     const text = `${'a'.repeat(before)}bababcababab${'c'.repeat(20)}`;
@@ -38,7 +38,7 @@ test('finds what begins in one part of a long text and ends in the next', () => 
   }
 });
 
-test('comes to an end where a text repeats itself', () => {
+it('comes to an end where a text repeats itself', () => {
   const text = 'a'.repeat(4_000_000);
   const half = 'a'.repeat(50_000);
   // The engine's own search takes more than a minute for this.
@@ -46,7 +46,7 @@ test('comes to an end where a text repeats itself', () => {
   expect(isInAny([`${text}b${half}`], `${half}b${half}`)).toBe(true);
 });
 
-test('prepares what is looked for once for all texts', () => {
+it('prepares what is looked for once for all texts', () => {
   const texts = Array.from({ length: 200_000 }, () => 'aaaaaaaaa');
   // Prepared for each text, this would be ten thousand million steps.
   expect(isInAny(texts, `${'a'.repeat(50_000)}b`)).toBe(false);

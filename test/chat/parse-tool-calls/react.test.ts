@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { judge, piecesOf, specOf } from './judge-output.ts';
 
 const tools = [specOf('get_time', { zone: { type: 'string' } }), specOf('refresh')];
@@ -9,7 +9,7 @@ function read(text: string, isCut = false): ReturnType<typeof judge> {
   return { ...rest, content: content.trim(), reasoning: reasoning.trim() };
 }
 
-test.each([
+it.each([
   ['Thought: hm\nAction: get_time\nAction Input: {"zone": "UTC"}', 'hm'],
   ['Thought: hm\n\nAction: `get_time`\n\nAction Input:\n```json\n{"zone": "UTC"}\n```', 'hm'],
   ["**Thought:** hm\n**Action:** get_time\n**Action Input:** {'zone': 'UTC'}", 'hm'],
@@ -23,7 +23,7 @@ test.each([
   expect(found.reasoning.replaceAll(/\s/g, '')).toBe(reasoning);
 });
 
-test.each([
+it.each([
   ['Action: refresh', [{ name: 'refresh', arguments: {} }]],
   ['Action: refresh\nAction Input: None\n', [{ name: 'refresh', arguments: {} }]],
   ['Action: None\nFinal Answer: yes', []],
@@ -36,7 +36,7 @@ test.each([
   expect(read(text).calls).toEqual(calls);
 });
 
-test.each([
+it.each([
   ['Action: get_time\nAction Input: {"zone": "U', true],
   ['Action: ref', true],
   ['Action: get_time\nAction Input: in Berlin', false],
@@ -44,7 +44,7 @@ test.each([
   expect(read(text, isCut)).toMatchObject({ calls: [], refused: [{}] });
 });
 
-test('an answer without labels is text, and one with other forms is still understood', () => {
+it('an answer without labels is text, and one with other forms is still understood', () => {
   expect(read('Hello!\nHow are you: fine?')).toEqual({ calls: [], refused: [], content: 'Hello!\nHow are you: fine?', reasoning: '' });
   expect(read('<tool_call>{"name": "refresh"}</tool_call>').calls).toEqual([{ name: 'refresh', arguments: {} }]);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { AnswerPiece } from '../../../src/chat/parse-tool-calls/answer-pieces.ts';
 import { AnswerRepairs, repairJson } from '../../../src/chat/parse-tool-calls/repair-json.ts';
 import { createToolCallParser } from '../../../src/chat/parse-tool-calls/tool-call-parser.ts';
@@ -29,7 +29,7 @@ const callsIn = (pieces: readonly AnswerPiece[]): unknown[] =>
 describe('the repairs of an answer', () => {
   const letters = ['a', 'b', 'c', 'd', 'e'];
 
-  test('are made at once up to their share in place, of all texts together, and then aside', () => {
+  it('are made at once up to their share in place, of all texts together, and then aside', () => {
     const repaired: string[] = [];
     const answer = letters.map((letter) => damaged(letter.repeat(400))).join('');
     const pieces = read(answer, new AnswerRepairs({ inPlace: 1_000 }), repaired);
@@ -37,7 +37,7 @@ describe('the repairs of an answer', () => {
     expect(repaired.map((text) => /[a-e]{9}/.exec(text)?.[0]?.charAt(0))).toEqual(['c', 'd', 'e']);
   });
 
-  test('end with the budget of the answer: what is beyond stays damaged', () => {
+  it('end with the budget of the answer: what is beyond stays damaged', () => {
     const answer = letters.map((letter) => damaged(letter.repeat(15_000))).join('');
     for (const inPlace of [1_000, undefined]) {
       const pieces = read(answer, new AnswerRepairs(inPlace === undefined ? {} : { inPlace }));
@@ -46,14 +46,14 @@ describe('the repairs of an answer', () => {
     }
   });
 
-  test('are paid once for a text, however often it is read', () => {
+  it('are paid once for a text, however often it is read', () => {
     const repairs = new AnswerRepairs({ inPlace: 20 });
     for (let times = 0; times < 5; times += 1) expect(repairs.repair('{"a": 1,}')).toEqual({ value: { a: 1 } });
     expect(repairs.repair('["b",]')).toEqual({ value: ['b'] });
     expect(repairs.repair('["other",]')).toBe('not_known_yet');
   });
 
-  test('leave a text that was not repaired aside as it is', () => {
+  it('leave a text that was not repaired aside as it is', () => {
     const repairs = new AnswerRepairs({ inPlace: 0 });
     expect(repairs.repair('{"a": 1,}')).toBe('not_known_yet');
     repairs.settle(undefined);
@@ -62,7 +62,7 @@ describe('the repairs of an answer', () => {
   });
 });
 
-test('a comment is left out of a repaired text, but takes nothing else with it', () => {
+it('a comment is left out of a repaired text, but takes nothing else with it', () => {
   expect(repairJson('{"older": "2020", // only old ones\n"author": "bob",}')).toEqual({ older: '2020', author: 'bob' });
   expect(repairJson('{"older": "2020" // only old ones, "author": "bob"}')).toBeUndefined();
   expect(repairJson('{"a": "x // y }", "b": http://x.test/a, c: 1}')).toEqual({ a: 'x // y }', b: 'http://x.test/a', c: 1 });

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { truncateResult, headWithin, resultShareBytes, shareAmong } from '../../../src/chat/results/truncate-result.ts';
 import { createResultStore } from '../../../src/chat/results/stored-results.ts';
 import { createReadResultTool } from '../../../src/chat/results/read-result-tool.ts';
@@ -11,7 +11,7 @@ import { loop, resultsBefore } from '../loop-fixture.ts';
 const manyAlphabets = fc.string({ unit: 'binary', maxLength: 3_000, size: 'max' });
 const invocation = { callId: 'c', run: runContext(), signal: runContext().signal, timeoutMs: 1 };
 
-test('what fits stays untouched; what is cut keeps whole characters of both ends within the limit', () => {
+it('what fits stays untouched; what is cut keeps whole characters of both ends within the limit', () => {
   fc.assert(
     fc.property(manyAlphabets, fc.integer({ min: 300, max: 2_000 }), (text, maxBytes) => {
       const fitted = truncateResult(text, { maxBytes, results: createResultStore(), readerName: 'read_result' });
@@ -26,7 +26,7 @@ test('what fits stays untouched; what is cut keeps whole characters of both ends
   );
 });
 
-test('page by page a kept result can be read as a whole', async () => {
+it('page by page a kept result can be read as a whole', async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2_000, size: 'max' }), async (text) => {
       const results = createResultStore();
@@ -45,7 +45,7 @@ test('page by page a kept result can be read as a whole', async () => {
   );
 });
 
-test.each([
+it.each([
   ['a reference that this run has not given', { reference: 'result_9', offset: 0 }, "There is no result 'result_9'"],
   ['an offset behind the end', { reference: 'result_1', offset: 3 }, "'result_1' has 3 characters"],
 ])('reading %s is an error that says so', async (_name, args, message) => {
@@ -55,7 +55,7 @@ test.each([
   expect(outcome).toMatchObject({ type: 'error', message: expect.stringContaining(message) });
 });
 
-test('a run keeps so many results and no more; the rest is cut without a reference', () => {
+it('a run keeps so many results and no more; the rest is cut without a reference', () => {
   const results = createResultStore();
   expect(results.isEmpty).toBe(true);
   const references = Array.from({ length: limits.keptResults + 1 }, (_, n) => results.add(`${n}`));
@@ -66,7 +66,7 @@ test('a run keeps so many results and no more; the rest is cut without a referen
   expect(createResultStore().add('x'.repeat(limits.keptResultsCharacters + 1))).toBeUndefined();
 });
 
-test.each([
+it.each([
   [undefined, limits.modelResultBytes],
   [4_096, 4_300],
   [128_000, 134_400],
@@ -76,16 +76,16 @@ test.each([
   expect(resultShareBytes(tokens)).toBe(bytes);
 });
 
-test('many results at once together take what two would, and each at least a little', () => {
+it('many results at once together take what two would, and each at least a little', () => {
   expect([1, 2, 4, 8, 1_000].map((results) => shareAmong(10_000, results))).toEqual([10_000, 10_000, 5_000, 2_500, 1_000]);
 });
 
-test('text that is no valid Unicode is cut without an error', () => {
+it('text that is no valid Unicode is cut without an error', () => {
   expect(headWithin('\ud83d\ude00', 3)).toBe('');
   expect(headWithin('a\ud83d', 4)).toBe('a\ud83d');
 });
 
-test('a model that got a cut result is offered to read on, and the answer cites what it read', async () => {
+it('a model that got a cut result is offered to read on, and the answer cites what it read', async () => {
   const text = `${'a'.repeat(3_000)}needle${'b'.repeat(3_000)}`;
   const model = new ScriptedModel(
     calls(['page', {}]),
@@ -108,14 +108,14 @@ test('a model that got a cut result is offered to read on, and the answer cites 
   expect(events.filter((event) => event.type === 'source')).toHaveLength(2);
 });
 
-test('what the reader is called gives way to what is offered already', async () => {
+it('what the reader is called gives way to what is offered already', async () => {
   const model = new ScriptedModel(calls(['read_result', {}]), says('Done.'));
   await collect(loop(model, [toolNamed('read_result', 'x'.repeat(5_000))], { contextTokens: 1_000 }));
   expect(model.requests[1]?.tools.map((spec) => spec.name)).toEqual(['read_result', 'read_result_2']);
   expect(resultsBefore(model, 1)[0]).toContain('call read_result_2 with');
 });
 
-test('where no further call is possible, nothing is offered to read on', async () => {
+it('where no further call is possible, nothing is offered to read on', async () => {
   const model = new ScriptedModel(calls(['page', {}]), says('Done.'));
   const choice = { path: 'prompt', mayFallBack: false, isSingleCall: false } as const;
   await collect(loop(model, [toolNamed('page', 'x'.repeat(5_000))], { contextTokens: 1_000, choice, maxRounds: 1 }));

@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { ann, bob, call, executed, memoryContinuations, own } from '../../_support/continuations.ts';
 
-test('a caller with too much text loses its oldest turns, and nobody else does', async () => {
+it('a caller with too much text loses its oldest turns, and nobody else does', async () => {
   const continuations = memoryContinuations();
   const text = 'x'.repeat(limits.continuationsCharacters / 2);
   await continuations.save(bob, [call('b')], executed('b'));

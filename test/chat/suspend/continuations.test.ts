@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { memoryNotes } from '../../_support/memory-stores.ts';
 import { ann, bob, call, executed, memoryContinuations, own } from '../../_support/continuations.ts';
 
-test('what was executed is put back for the same caller and calls, and for nobody else', async () => {
+it('what was executed is put back for the same caller and calls, and for nobody else', async () => {
   const continuations = memoryContinuations();
   await continuations.save(ann, [call('1')], executed('1'));
   expect(await continuations.restore(ann, [own('1')])).toEqual(executed('1'));
@@ -12,7 +12,7 @@ test('what was executed is put back for the same caller and calls, and for nobod
   expect(await continuations.restore(ann, [own('2')])).toEqual([own('2')]);
 });
 
-test('after its time a history is used as it was sent', async () => {
+it('after its time a history is used as it was sent', async () => {
   let time = 0;
   const continuations = memoryContinuations({ now: () => time });
   await continuations.save(ann, [call('1')], executed('1'));
@@ -20,7 +20,7 @@ test('after its time a history is used as it was sent', async () => {
   expect(await continuations.restore(ann, [own('1')])).toEqual([own('1')]);
 });
 
-test('what is in the store outlives the process; what ran nothing is not written there', async () => {
+it('what is in the store outlives the process; what ran nothing is not written there', async () => {
   const store = memoryNotes();
   const before = memoryContinuations({ store });
   await before.save(ann, [call('1')], executed('1'));
@@ -31,7 +31,7 @@ test('what is in the store outlives the process; what ran nothing is not written
   expect([await before.restore(ann, [thought]), await after.restore(ann, [thought])]).toEqual([[own('2')], [thought]]);
 });
 
-test('a caller with too many loses its oldest ones, and nobody else does', async () => {
+it('a caller with too many loses its oldest ones, and nobody else does', async () => {
   const many = memoryContinuations();
   await many.save(bob, [call('0')], executed('0'));
   for (let n = 0; n < limits.continuations; n++) await many.save(ann, [call(`${n}`)], executed(`${n}`));
@@ -40,7 +40,7 @@ test('a caller with too many loses its oldest ones, and nobody else does', async
   expect(await many.restore(bob, [own('0')])).toEqual(executed('0'));
 });
 
-test('a history of thousands of turns costs a bounded number of looks, at the latest turns', async () => {
+it('a history of thousands of turns costs a bounded number of looks, at the latest turns', async () => {
   const store = memoryNotes();
   let looks = 0;
   const counted = { ...store, find: (...asked: Parameters<typeof store.find>) => ((looks += 1), store.find(...asked)) };
@@ -52,7 +52,7 @@ test('a history of thousands of turns costs a bounded number of looks, at the la
   expect(looks).toBe(limits.continuationsPerRequest);
 });
 
-test('calls of one turn stay apart where the backend gave them one id, also those of the gateway', async () => {
+it('calls of one turn stay apart where the backend gave them one id, also those of the gateway', async () => {
   const continuations = memoryContinuations();
   const calls = ['look', 'mine', 'mine'].map((name, index) => ({ id: 'c', name, arguments: `{"n":${index}}` }));
   const messages: ChatMessage[] = [
@@ -65,7 +65,7 @@ test('calls of one turn stay apart where the backend gave them one id, also thos
   expect(await continuations.restore(ann, [sent])).toEqual([{ ...messages[0], toolCalls: [calls[0], first, second] }, messages[1]]);
 });
 
-test('ids that a backend counts anew never mix two turns: the later one is handed over under ids of its own', async () => {
+it('ids that a backend counts anew never mix two turns: the later one is handed over under ids of its own', async () => {
   let count = 0;
   const continuations = memoryContinuations({ newCallId: () => `own_${++count}` });
   expect(await continuations.save(ann, [call('0')], executed('0', 'first'))).toEqual([call('0')]);
@@ -76,7 +76,7 @@ test('ids that a backend counts anew never mix two turns: the later one is hande
   expect([first[1]?.content, second[1]?.content]).toEqual(['first', 'second']);
 });
 
-test('nor do they where both turns end at the same moment', async () => {
+it('nor do they where both turns end at the same moment', async () => {
   const continuations = memoryContinuations();
   const both = await Promise.all(['first', 'second'].map((text) => continuations.save(ann, [call('0')], executed('0', text))));
   expect(both).toEqual([[call('0')], [call('own')]]);
@@ -84,14 +84,14 @@ test('nor do they where both turns end at the same moment', async () => {
   expect(texts).toEqual(['first', 'second']);
 });
 
-test('a turn of other functions is used as it was sent, whatever its ids', async () => {
+it('a turn of other functions is used as it was sent, whatever its ids', async () => {
   const continuations = memoryContinuations();
   await continuations.save(ann, [call('0')], executed('0'));
   const other: ChatMessage = { role: 'assistant', content: null, toolCalls: [{ id: '0', name: 'another', arguments: '{}' }] };
   expect(await continuations.restore(ann, [other])).toEqual([other]);
 });
 
-test('where the store fails, the turn is kept as long as the process lives, and the fault is told', async () => {
+it('where the store fails, the turn is kept as long as the process lives, and the fault is told', async () => {
   const faults: unknown[] = [];
   const fault = (): Promise<never> => Promise.reject(new Error('The disk is full.'));
   const store = { ...memoryNotes(), save: fault, find: fault };

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RunSuspension } from '../../../src/core/runs/suspended-run.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
@@ -59,7 +59,7 @@ async function read(steps: Step[], { reason, count = 10, hasPlace = true, isSusp
   return seen;
 }
 
-test('a fault keeps the run, is told with the cure, and stays the fault that it was', async () => {
+it('a fault keeps the run, is told with the cure, and stays the fault that it was', async () => {
   const { isKept, events, error } = await read([hello, fault]);
   expect([isKept, events.map(({ type }) => type)]).toEqual([true, ['text', 'run-event']]);
   expect(error).toMatchObject({
@@ -70,7 +70,7 @@ test('a fault keeps the run, is told with the cure, and stays the fault that it 
   });
 });
 
-test.each<[string, Parameters<typeof read>, boolean, unknown]>([
+it.each<[string, Parameters<typeof read>, boolean, unknown]>([
   ['a fault of our own', [[new TypeError('oops')]], true, expect.objectContaining({ message: 'oops' })],
   ['a client that has left', [[hello, gone], { reason: gone }], true, gone],
   ['a reader that stops', [[hello, hello], { count: 1 }], true, stopped],

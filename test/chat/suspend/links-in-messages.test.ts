@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import { lastLinkIn, withoutLinks } from '../../../src/chat/suspend/links-in-messages.ts';
 import { countSteps } from '../../_support/count-steps.ts';
@@ -6,7 +6,7 @@ import { countSteps } from '../../_support/count-steps.ts';
 const secret = (letter: string): string => `${letter}.${'x'.repeat(43)}`;
 const said = (content: string): ChatMessage => ({ role: 'user', content });
 
-test.each([
+it.each([
   ['in a sentence', `See http://a.test/approvals/${secret('a')}, please.`, secret('a'), 'See [link], please.'],
   ['at the very beginning', `/approvals/${secret('a')}`, secret('a'), '[link]'],
   ['before one that is cut', `/approvals/${secret('a')} /approvals/b.xx`, secret('a'), '[link] /approvals/b.xx'],
@@ -20,7 +20,7 @@ test.each([
   expect(withoutLinks(said(text)).content).toBe(left);
 });
 
-test('the last link of a text with many is looked for from its end', () => {
+it('the last link of a text with many is looked for from its end', () => {
   const message = said(`http://a.test/approvals/${secret('a')} `.repeat(10_000));
   expect(countSteps(() => void lastLinkIn(message))).toBeLessThan(10_000);
 });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { DecidedCall, WaitingCall } from '../../../src/core/runs/suspended-run.ts';
 import { createResumedRun } from '../../../src/chat/suspend/resumed-run.ts';
 import { waitingCall } from '../../storage/waiting-run-contract.ts';
@@ -19,14 +19,14 @@ describe('decisions on calls within a preset', () => {
     decided('in', [{ ...outer, index: 2 }]),
   ];
 
-  test('are for nobody outside of it, whatever ids they have', () => {
+  it('are for nobody outside of it, whatever ids they have', () => {
     const run = createResumedRun(was, all);
     expect(run.takeDecision('in', args)).toBeUndefined();
     expect(run.takeDecision('own', args)?.call.id).toBe('own');
     expect(run.takeDecision('own', args)).toBeUndefined();
   });
 
-  test('are given to it once, as it knows its calls', () => {
+  it('are given to it once, as it knows its calls', () => {
     const run = createResumedRun(was, all);
     const given = run.takeInnerDecisions(1);
     expect(given.map(({ call }) => [call.id, call.within])).toEqual([
@@ -44,7 +44,7 @@ describe('decisions on calls within a preset', () => {
 });
 
 describe('what a resumed run goes on with if it fails', () => {
-  test('is what it was suspended with until calls begin, nothing amid them, and then its checkpoint', () => {
+  it('is what it was suspended with until calls begin, nothing amid them, and then its checkpoint', () => {
     const run = createResumedRun(was, [decided('own')]);
     expect(run.retryFrom()).toEqual({ loop: was.loop, left: [decided('own')] });
     run.takeDecision('own', args);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RunSuspension, WaitingRun } from '../../../src/core/runs/suspended-run.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createRunSuspensions } from '../../../src/chat/suspend/run-suspensions.ts';
@@ -36,7 +36,7 @@ function openWaits() {
   return { suspensions, store, steps };
 }
 
-test('a run is written down, and its log too, before a token is made', async () => {
+it('a run is written down, and its log too, before a token is made', async () => {
   const { suspensions, store, steps } = openWaits();
   const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   expect(suspension.isSuspended).toBe(false);
@@ -51,7 +51,7 @@ test('a run is written down, and its log too, before a token is made', async () 
   expect(await store.find('run-a')).toMatchObject({ run: { expires: 1_000 + limits.approvalTokenMs, loop: { version: 1 } } });
 });
 
-test('a run that is too large, or one too many, is not kept and gets no token', async () => {
+it('a run that is too large, or one too many, is not kept and gets no token', async () => {
   const { suspensions, store, steps } = openWaits();
   const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   const huge = { text: 'x'.repeat(limits.waitingRunCharacters) };
@@ -59,7 +59,7 @@ test('a run that is too large, or one too many, is not kept and gets no token', 
   expect([suspension.isSuspended, steps, await store.find('run-a')]).toEqual([false, ['keep wait'], undefined]);
 });
 
-test('what was handed over is what goes on, under the model that was asked for', async () => {
+it('what was handed over is what goes on, under the model that was asked for', async () => {
   const { suspensions, store } = openWaits();
   const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   suspension.answers(chatRequest({ model: 'other' }));
@@ -67,7 +67,7 @@ test('what was handed over is what goes on, under the model that was asked for',
   expect(await store.find('run-a')).toMatchObject({ run: { model: 'model', request: { model: 'other' } } });
 });
 
-test('a resumed run gives its loop once, and each decision to the call that it is for, once', () => {
+it('a resumed run gives its loop once, and each decision to the call that it is for, once', () => {
   const run: WaitingRun = waitingRun({ calls: [waitingCall('one'), { ...waitingCall('one-2'), callId: 'one', args: { amount: 6 } }] });
   const decided = run.calls.map((call) => ({ call, answer: { decision: 'approve' as const } }));
   const { resumed } = openWaits().suspensions.resume(run, decided, nothing);
@@ -76,7 +76,7 @@ test('a resumed run gives its loop once, and each decision to the call that it i
   expect([idOf(7), idOf(6), idOf(6), idOf(5), idOf(5)]).toEqual([undefined, 'one-2', undefined, 'one', undefined]);
 });
 
-test('runs that have failed after their decision leave room for those that wait for one', async () => {
+it('runs that have failed after their decision leave room for those that wait for one', async () => {
   const { suspensions, store } = openWaits();
   const bounds = { ...noBounds, maxOfCaller: limits.waitingRunsPerCaller, maxCharacters: limits.waitingRunsCharacters };
   const failed = (): RunSuspension => suspensions.resume(waitingRun({ id: 'failed', callerId: 'ada' }), [], nothing);

@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { canonicalJson } from '../../../src/chat/tool-calls/canonical-json.ts';
 import { parseJson } from '../../../src/shared/parse-exactly.ts';
 
 const canonical = (text: string): string => canonicalJson(parseJson(text) ?? null);
 
-test('neighbouring numbers that are one JavaScript number differ, whatever the order of keys', () => {
+it('neighbouring numbers that are one JavaScript number differ, whatever the order of keys', () => {
   expect(canonical('{"b":9007199254740993,"a":[1e400]}')).toBe('{"a":[1e400],"b":9007199254740993}');
   expect(canonical('{"b":9007199254740992}')).not.toBe(canonical('{"b":9007199254740993}'));
 });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { createDuplicateCallGuard } from '../../../src/chat/tool-calls/duplicate-call-guard.ts';
 import type { ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { toolNamed } from '../../_support/tools.ts';
@@ -13,7 +13,7 @@ const failed = (fields: Partial<Extract<ToolOutcome, { type: 'error' }>>): ToolO
   ...fields,
 });
 
-test.each<[string, ToolOutcome, boolean]>([
+it.each<[string, ToolOutcome, boolean]>([
   ['a result', { type: 'result', value: 1 }, true],
   ['an error of the tool itself', failed({}), true],
   ['a call that did not reach the tool', failed({ state: 'not_started' }), true],
@@ -34,7 +34,7 @@ test.each<[string, ToolOutcome, boolean]>([
   expect([ledger.begin(look, { n: 1 }), ledger.begin(put, { n: 1 })]).toEqual([undefined, undefined]);
 });
 
-test('a ledger that was written down while a call ran does not let it run again', () => {
+it('a ledger that was written down while a call ran does not let it run again', () => {
   const before = createDuplicateCallGuard();
   before.begin(pay, { a: 1, b: 2 });
   before.begin(look, {});
@@ -48,7 +48,7 @@ test('a ledger that was written down while a call ran does not let it run again'
 
 const gives = (value: number): ToolOutcome => ({ type: 'result', value });
 
-test('an equal call that gives something new each time goes on, and functions that may repeat are not bounded', () => {
+it('an equal call that gives something new each time goes on, and functions that may repeat are not bounded', () => {
   const ledger = createDuplicateCallGuard();
   for (let n = 0; n < 9; n++) {
     expect(ledger.begin(pay, {})).toBeUndefined();
@@ -61,7 +61,7 @@ test('an equal call that gives something new each time goes on, and functions th
   }
 });
 
-test('of equal calls in one round those are decided late that may be one too many', () => {
+it('of equal calls in one round those are decided late that may be one too many', () => {
   const ledger = createDuplicateCallGuard();
   const round = [pay, pay, look, pay, pay].map((tool) => ({ tool, args: {} }));
   expect(ledger.mayObject([undefined, ...round])).toEqual([false, false, false, false, true, true]);
@@ -69,7 +69,7 @@ test('of equal calls in one round those are decided late that may be one too man
   expect(ledger.mayObject(round)).toEqual([false, true, false, true, true]);
 });
 
-test('a call that goes on after an approval within it is not counted again', () => {
+it('a call that goes on after an approval within it is not counted again', () => {
   const ledger = createDuplicateCallGuard();
   for (let n = 0; n < 5; n++) {
     expect(ledger.begin(pay, {}, n > 0)).toBeUndefined();

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createElicitation } from '../../../src/chat/tool-calls/elicit-input.ts';
 import { superviseCall } from '../../../src/chat/tool-calls/supervise-call.ts';
 import type { Ending } from '../../../src/chat/tool-calls/supervise-call.ts';
@@ -17,7 +17,7 @@ function openCall(reply: Promise<ElicitationReply>) {
   return { supervision, endings, user: createElicitation({ run: runContext(), elicitations, supervision, tool: 'work', args: {} }) };
 }
 
-test('the idle time does not run while a user thinks, and runs again afterwards', async () => {
+it('the idle time does not run while a user thinks, and runs again afterwards', async () => {
   const reply = Promise.withResolvers<ElicitationReply>();
   const { supervision, endings, user } = openCall(reply.promise);
   const asked = user.ask('Where to?');
@@ -30,7 +30,7 @@ test('the idle time does not run while a user thinks, and runs again afterwards'
   supervision[Symbol.dispose]();
 });
 
-test('the total limit of the call stays', async () => {
+it('the total limit of the call stays', async () => {
   const { supervision, endings, user } = openCall(new Promise(() => undefined));
   void user.confirm('Sure?');
   await vi.advanceTimersByTimeAsync(60_000);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { prepareToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';
@@ -12,7 +12,7 @@ function nested(depth: number): JsonObject {
   return value;
 }
 
-test('a call whose arguments cannot be checked in time does not run, and is called no fault of the arguments', async () => {
+it('a call whose arguments cannot be checked in time does not run, and is called no fault of the arguments', async () => {
   const tools = toolMap(toolNamed('use', 'used', { parameters }));
   const prepare = (args: JsonObject) => prepareToolCall({ id: '1', name: 'use', arguments: JSON.stringify(args) }, tools, runContext());
   expect(await prepare(nested(50))).toMatchObject({

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { prepareToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';
 
@@ -12,7 +12,7 @@ const seedNames = [
 ];
 const seedTools = toolMap(...seedNames.map((name) => toolNamed(name, 1)));
 
-test.each([
+it.each([
   ['get_current_local_get_current_local_time_get', 'get_current_local_get_current_local_time_get'],
   ['get_current_local', 'get_current_local_get_current_local_time_get'],
   ['getCurrentLocal', 'get_current_local_get_current_local_time_get'],
@@ -24,7 +24,7 @@ test.each([
   expect(prepared.type === 'ready' && prepared.tool.spec.name).toBe(expected);
 });
 
-test.each([['get_current'], ['get'], ['get_cur'], ['time'], ['constructor'], ['__proto__'], [''], ['get_current_locale']])(
+it.each([['get_current'], ['get'], ['get_cur'], ['time'], ['constructor'], ['__proto__'], [''], ['get_current_locale']])(
   'the name %s fits no function or more than one, and is refused',
   async (written) => {
     expect(await prepareToolCall({ id: '1', name: written, arguments: '{}' }, seedTools, run)).toMatchObject({
@@ -34,7 +34,7 @@ test.each([['get_current'], ['get'], ['get_cur'], ['time'], ['constructor'], ['_
   },
 );
 
-test('a twin renamed for a clash does not make a shortened name ambiguous', async () => {
+it('a twin renamed for a clash does not make a shortened name ambiguous', async () => {
   const twins = toolMap(...['list_zones_get_3d3f22', 'list_zones_get'].map((name) => toolNamed(name, 1)));
   const prepared = await prepareToolCall({ id: '1', name: 'list_zones', arguments: '{}' }, twins, run);
   expect(prepared.type === 'ready' && prepared.tool.spec.name).toBe('list_zones_get');
@@ -55,7 +55,7 @@ const parameters = {
 };
 const tools = toolMap(toolNamed('f', 1, { parameters }), toolNamed('strict', 1, { parameters: { ...parameters, required: ['name'] } }));
 
-test.each([
+it.each([
   ['', {}],
   ['{}', {}],
   ['null', {}],
@@ -76,7 +76,7 @@ test.each([
   expect(prepared.type === 'ready' && prepared.args).toEqual(expected);
 });
 
-test.each([
+it.each([
   ['f', '{"count": ', 'args_not_json', 'JSON object'],
   ['f', '[1]', 'args_not_json', 'JSON object'],
   ['f', '7', 'args_not_json', 'JSON object'],
@@ -99,7 +99,7 @@ test.each([
   expect(prepared).toMatchObject({ type: 'refused', code, message: expect.stringContaining(message) });
 });
 
-test('a pattern that would block a backtracking engine is checked in linear time', async () => {
+it('a pattern that would block a backtracking engine is checked in linear time', async () => {
   const hostile = toolMap(
     toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } }, required: [] } }),
   );
@@ -107,14 +107,14 @@ test('a pattern that would block a backtracking engine is checked in linear time
   expect(prepared).toMatchObject({ type: 'refused', code: 'args_invalid' });
 });
 
-test('a schema that cannot be compiled leaves the check to the tool server', async () => {
+it('a schema that cannot be compiled leaves the check to the tool server', async () => {
   const broken = toolMap(
     toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'nonsense', pattern: '(' } }, required: [] } }),
   );
   expect(await prepareToolCall({ id: '1', name: 'f', arguments: '{"a": 1}' }, broken, run)).toMatchObject({ type: 'ready' });
 });
 
-test('each schema is checked with its own patterns', async () => {
+it('each schema is checked with its own patterns', async () => {
   const patterned = (pattern: string) =>
     toolMap(toolNamed('f', 1, { parameters: { type: 'object', properties: { a: { type: 'string', pattern } }, required: [] } }));
   const typeOf = async (pattern: string, value: string): Promise<string> =>
@@ -124,7 +124,7 @@ test('each schema is checked with its own patterns', async () => {
   expect(await typeOf('^[0-9]+$', 'first')).toBe('refused');
 });
 
-test('a schema that asks for asynchronous validation is checked like any other', async () => {
+it('a schema that asks for asynchronous validation is checked like any other', async () => {
   const parameters = { $async: true, type: 'object', properties: { a: { type: 'string' }, $id: { type: 'string' } }, required: ['a'] };
   const asynchronous = toolMap(toolNamed('f', 1, { parameters }));
   expect(await prepareToolCall({ id: '1', name: 'f', arguments: '{}' }, asynchronous, run)).toMatchObject({
@@ -137,14 +137,14 @@ test('a schema that asks for asynchronous validation is checked like any other',
   });
 });
 
-test('two schemas of one $id do not meet', async () => {
+it('two schemas of one $id do not meet', async () => {
   const named = (type: string) =>
     toolMap(toolNamed('f', 1, { parameters: { $id: 'urn:x', type: 'object', properties: { a: { $id: 'urn:y', type } }, required: [] } }));
   expect((await prepareToolCall({ id: '1', name: 'f', arguments: '{"a": true}' }, named('boolean'), run)).type).toBe('ready');
   expect((await prepareToolCall({ id: '1', name: 'f', arguments: '{"a": "no"}' }, named('integer'), run)).type).toBe('refused');
 });
 
-test('a name of a megabyte is no name', async () => {
+it('a name of a megabyte is no name', async () => {
   expect(await prepareToolCall({ id: '1', name: 'get_'.repeat(250_000), arguments: '{}' }, seedTools, run)).toMatchObject({
     code: 'tool_not_found',
   });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { queueEvents } from '../../../src/chat/tool-calls/queue-events.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import type { EventType } from '../../../src/core/runs/run-event.ts';
@@ -28,7 +28,7 @@ function slowReader() {
   };
 }
 
-test('events are delivered in their order, and whoever emits one waits until it was taken', async () => {
+it('events are delivered in their order, and whoever emits one waits until it was taken', async () => {
   const reader = slowReader();
   const queue = queueEvents(reader.emit);
   const delivered: string[] = [];
@@ -47,7 +47,7 @@ test('events are delivered in their order, and whoever emits one waits until it 
   ]);
 });
 
-test('while the reader is slow, the progress of each call becomes one event', async () => {
+it('while the reader is slow, the progress of each call becomes one event', async () => {
   const reader = slowReader();
   const queue = queueEvents(reader.emit);
   void queue.emit([eventOf('a')]);
@@ -62,7 +62,7 @@ test('while the reader is slow, the progress of each call becomes one event', as
   ]);
 });
 
-test('what is emitted after the end is dropped, and the end waits for what is on its way', async () => {
+it('what is emitted after the end is dropped, and the end waits for what is on its way', async () => {
   const reader = slowReader();
   const queue = queueEvents(reader.emit);
   void queue.emit([eventOf('first')]);
@@ -77,7 +77,7 @@ test('what is emitted after the end is dropped, and the end waits for what is on
   expect([reader.batches, isClosed]).toEqual([[[eventOf('first')]], true]);
 });
 
-test('where the reader fails, nobody waits for it any more, and the round learns why', async () => {
+it('where the reader fails, nobody waits for it any more, and the round learns why', async () => {
   const gone = new Error('gone');
   let attempts = 0;
   const queue = queueEvents(() => {

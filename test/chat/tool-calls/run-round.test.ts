@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { createResultCache } from '../../../src/chat/results/result-cache.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
@@ -22,7 +22,7 @@ function logging(log: string[], name: string, options: Partial<Tool> = {}): Tool
 }
 const reading = { isReadOnly: true };
 
-test('calls that only read run together, every other call alone and in its place, and all report in their order', async () => {
+it('calls that only read run together, every other call alone and in its place, and all report in their order', async () => {
   const log: string[] = [];
   const tools = [logging(log, 'a', reading), logging(log, 'b', reading), logging(log, 'write'), logging(log, 'move')];
   const model = new ScriptedModel(calls(['a', {}], ['b', {}], ['write', {}], ['move', {}], ['b', {}], ['a', {}]), says('Done.'));
@@ -31,7 +31,7 @@ test('calls that only read run together, every other call alone and in its place
   expect(resultsBefore(model, 1)).toEqual(['a', 'b', 'write', 'move', 'b', 'a']);
 });
 
-test('a parallel function runs beside others, not beside a write, and a sequential one beside none even if it only reads', async () => {
+it('a parallel function runs beside others, not beside a write, and a sequential one beside none even if it only reads', async () => {
   const log: string[] = [];
   const tools = [
     logging(log, 'a', { isParallel: true }),
@@ -44,7 +44,7 @@ test('a parallel function runs beside others, not beside a write, and a sequenti
   expect(log).toEqual(['+a', '+b', '-a', '-b', '+alone', '-alone', '+a', '+b', '-a', '-b', '+write', '-write']);
 });
 
-test('status and progress are shown while the call runs, and resolve when they were delivered', async () => {
+it('status and progress are shown while the call runs, and resolve when they were delivered', async () => {
   const log: string[] = [];
   const tool: Tool = {
     ...toolNamed('work', 1),
@@ -68,7 +68,7 @@ test('status and progress are shown while the call runs, and resolve when they w
   ]);
 });
 
-test('what a call tells after it has settled is not shown, although a sibling still runs, and waits for nobody', async () => {
+it('what a call tells after it has settled is not shown, although a sibling still runs, and waits for nobody', async () => {
   const gate = Promise.withResolvers<ToolOutcome>();
   let context: ToolContext | undefined;
   const tool: Tool = {
@@ -90,7 +90,7 @@ test('what a call tells after it has settled is not shown, although a sibling st
   expect(eventsOf(events, 'tool.result')).toHaveLength(2);
 });
 
-test('a function that tells of progress without end is shown so many times', async () => {
+it('a function that tells of progress without end is shown so many times', async () => {
   const tool: Tool = {
     ...toolNamed('work', 1),
     run: async (_invocation, context) => {
@@ -104,7 +104,7 @@ test('a function that tells of progress without end is shown so many times', asy
 
 const silent = (name: string, followUp: FollowUp) => toolNamed(name, (): ToolOutcome => ({ type: 'result', value: null, followUp }));
 
-test('a silent function ends the run without another question, unless another call waits for a reply', async () => {
+it('a silent function ends the run without another question, unless another call waits for a reply', async () => {
   const quiet = silent('quiet', { type: 'no-reply' });
   const alone = new ScriptedModel(calls(['quiet', {}]));
   const events = await collect(loop(alone, [quiet]));
@@ -115,7 +115,7 @@ test('a silent function ends the run without another question, unless another ca
   expect(textOfEvents(await collect(loop(beside, [quiet, toolNamed('fine', 1)])))).toBe('Done.');
 });
 
-test('a function that stops the run ends it after its round, whatever ran beside it', async () => {
+it('a function that stops the run ends it after its round, whatever ran beside it', async () => {
   const stopping: Tool = {
     ...toolNamed('leave', 1),
     run: async (_invocation, context) => {
@@ -132,7 +132,7 @@ test('a function that stops the run ends it after its round, whatever ran beside
   }
 });
 
-test('a function may end the run by its failure; its siblings are ended with it', async () => {
+it('a function may end the run by its failure; its siblings are ended with it', async () => {
   let siblingSignal: AbortSignal | undefined;
   const sibling = toolNamed('sibling', ({ signal }) => {
     siblingSignal = signal;
@@ -144,7 +144,7 @@ test('a function may end the run by its failure; its siblings are ended with it'
   expect(siblingSignal?.aborted).toBe(true);
 });
 
-test('a gate is asked for each call between its check and its start, and what only reads runs meanwhile', async () => {
+it('a gate is asked for each call between its check and its start, and what only reads runs meanwhile', async () => {
   const asked: ApprovalRequest[] = [];
   const decision = Promise.withResolvers<ApprovalDecision>();
   const approvals = {
@@ -186,7 +186,7 @@ test('a gate is asked for each call between its check and its start, and what on
   expect(resultsBefore(model, 1).slice(1)).toEqual(['pay', 'look', 'note']);
 });
 
-test('calls that wait for approval hold no place among those that run', async () => {
+it('calls that wait for approval hold no place among those that run', async () => {
   const later = Promise.withResolvers<ApprovalDecision>();
   const approvals = {
     decide: async ({ args }: ApprovalRequest) => (args['n'] === 99 ? { type: 'approved' as const } : later.promise),
@@ -210,7 +210,7 @@ test('calls that wait for approval hold no place among those that run', async ()
   expect(ran).toHaveLength(limits.parallelToolCalls + 1);
 });
 
-test.each<[string, () => Promise<ApprovalDecision>, object]>([
+it.each<[string, () => Promise<ApprovalDecision>, object]>([
   [
     'refuses',
     async () => ({ type: 'refused', code: 'approval_rejected', message: 'Not today.' }),
@@ -238,7 +238,7 @@ test.each<[string, () => Promise<ApprovalDecision>, object]>([
   expect(eventsOf(events, 'tool.result')).toMatchObject([{ error }]);
 });
 
-test('a cached result serves equal calls of the same caller for its time, and is marked', async () => {
+it('a cached result serves equal calls of the same caller for its time, and is marked', async () => {
   let time = 0;
   const run = vi.fn((): ToolOutcome => ({ type: 'result', value: { at: time } }));
   const tool = toolNamed('look', run, { ...numbered, cacheTtlMs: 1_000 });
@@ -259,7 +259,7 @@ test('a cached result serves equal calls of the same caller for its time, and is
   expect(run).toHaveBeenCalledTimes(4);
 });
 
-test('failures and functions without a time are never cached', async () => {
+it('failures and functions without a time are never cached', async () => {
   const cache = createResultCache(() => 0);
   const failing = vi.fn((): ToolOutcome => ({ type: 'error', code: 'tool_error', message: 'no' }));
   const plain = vi.fn((): ToolOutcome => ({ type: 'result', value: 1 }));
@@ -271,7 +271,7 @@ test('failures and functions without a time are never cached', async () => {
   expect([failing.mock.calls.length, plain.mock.calls.length]).toEqual([2, 2]);
 });
 
-test.each([
+it.each([
   ['before', ['ending', 'slow']],
   ['behind', ['slow', 'ending']],
 ])('a call that ends the run ends it at once, also where it stands %s one that still runs [S2-13, S2-14, S0-13]', async (_, order) => {

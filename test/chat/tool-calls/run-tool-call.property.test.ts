@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { createDuplicateCallGuard } from '../../../src/chat/tool-calls/duplicate-call-guard.ts';
 import type { ToolCallResult } from '../../../src/chat/tool-calls/tool-call-result.ts';
 import { runToolCall } from '../../../src/chat/tool-calls/run-tool-call.ts';
@@ -169,7 +169,7 @@ const leaveCritical = (index: number): Step =>
     if (call.isEnding) settle(call, call.isReadOnly ? 'cancelled' : 'outcome_unknown');
   });
 
-test('whatever happens to calls and in whatever order, each settles exactly once, and for the reason that came first', async () => {
+it('whatever happens to calls and in whatever order, each settles exactly once, and for the reason that came first', async () => {
   const index = fc.nat({ max: 4 });
   const steps = fc.commands(
     [

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { superviseCall } from '../../../src/chat/tool-calls/supervise-call.ts';
 import type { Ending } from '../../../src/chat/tool-calls/supervise-call.ts';
 
@@ -13,7 +13,7 @@ function watched(limits: { idleMs: number; totalMs: number }) {
   return { call, endings };
 }
 
-test('no limit runs while a call is paused, and signs of life wake none', async () => {
+it('no limit runs while a call is paused, and signs of life wake none', async () => {
   const { call, endings } = watched({ idleMs: 100, totalMs: 150 });
   await vi.advanceTimersByTimeAsync(90);
   const goOn = call.pause();
@@ -28,7 +28,7 @@ test('no limit runs while a call is paused, and signs of life wake none', async 
   expect(endings).toMatchObject([{ type: 'timeout' }]);
 });
 
-test('the idle limit begins anew, and the total one goes on', async () => {
+it('the idle limit begins anew, and the total one goes on', async () => {
   const { call, endings } = watched({ idleMs: 100, totalMs: 1_000 });
   await vi.advanceTimersByTimeAsync(90);
   call.pause()();
@@ -38,7 +38,7 @@ test('the idle limit begins anew, and the total one goes on', async () => {
   expect(endings).toEqual([{ type: 'timeout', limitMs: 100 }]);
 });
 
-test('of several pauses the last one that ends counts, each once', async () => {
+it('of several pauses the last one that ends counts, each once', async () => {
   const { call, endings } = watched({ idleMs: 100, totalMs: 100 });
   const [first, second] = [call.pause(), call.pause()];
   first();
@@ -50,7 +50,7 @@ test('of several pauses the last one that ends counts, each once', async () => {
   expect(endings).toHaveLength(1);
 });
 
-test('a paused call can be ended, and one that is over begins no limit again', async () => {
+it('a paused call can be ended, and one that is over begins no limit again', async () => {
   const { call, endings } = watched({ idleMs: 100, totalMs: 100 });
   const goOn = call.pause();
   call.end({ type: 'cancelled' });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { fitToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../../../src/chat/tool-calls/run-tool-call.ts';
 import { superviseCall } from '../../../src/chat/tool-calls/supervise-call.ts';
@@ -21,12 +21,12 @@ async function textAfterAnHour(kind: Tool['kind']): Promise<string> {
   return (await running).text;
 }
 
-test('the time limits of a single tool end a function and not a preset, whose own calls have limits [S2-16]', async () => {
+it('the time limits of a single tool end a function and not a preset, whose own calls have limits [S2-16]', async () => {
   expect(await textAfterAnHour('function')).toContain("Tool 'work' timed out after");
   expect(await textAfterAnHour('preset')).toBe('done');
 });
 
-test('the end of a pause starts no limits where there are none', async () => {
+it('the end of a pause starts no limits where there are none', async () => {
   const call = superviseCall();
   const ended = vi.fn();
   void call.ended.then(ended);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { collect, eventsOf, textOfEvents, toolNamed } from '../../_support/tools.ts';
 import { loop, numbered } from '../loop-fixture.ts';
@@ -6,7 +6,7 @@ import { loop, numbered } from '../loop-fixture.ts';
 const tools = [toolNamed('a', 1), toolNamed('b', 2, numbered)];
 const named = (name: string) => ({ type: 'function', function: { name } });
 
-test.each([['required'], [named('a')]])('a backend that ignores %o is asked once more, and its words are withheld', async (toolChoice) => {
+it.each([['required'], [named('a')]])('a backend that ignores %o is asked once more, and its words are withheld', async (toolChoice) => {
   const model = new ScriptedModel(says('I would rather talk.'), calls(['a', {}]), says('Done.'));
   const events = await collect(loop(model, tools, { toolChoice }));
   expect(model.requests.map((request) => request.toolChoice)).toEqual([toolChoice, toolChoice, undefined]);
@@ -16,7 +16,7 @@ test.each([['required'], [named('a')]])('a backend that ignores %o is asked once
   expect(textOfEvents(events)).toBe('Done.');
 });
 
-test('a model that does not call even then answers in words, with a warning', async () => {
+it('a model that does not call even then answers in words, with a warning', async () => {
   const model = new ScriptedModel(says('No.'), says('Still no.'));
   const events = await collect(loop(model, tools, { toolChoice: 'required' }));
   expect(textOfEvents(events)).toBe('Still no.');
@@ -24,19 +24,19 @@ test('a model that does not call even then answers in words, with a warning', as
   expect(events.at(-1)).toEqual({ type: 'finish', reason: 'stop' });
 });
 
-test('words before a forced call are kept', async () => {
+it('words before a forced call are kept', async () => {
   const model = new ScriptedModel([{ type: 'text', text: 'Let me see.' }, ...calls(['a', {}])], says('Done.'));
   expect(textOfEvents(await collect(loop(model, tools, { toolChoice: 'required' })))).toBe('Let me see.\n\nDone.');
 });
 
-test('beside the function that is demanded no other one runs', async () => {
+it('beside the function that is demanded no other one runs', async () => {
   const model = new ScriptedModel(calls(['b', {}], ['a', {}]), calls(['b', {}]), says('Done.'));
   const events = await collect(loop(model, tools, { toolChoice: named('a') }));
   expect(eventsOf(events, 'tool.call').map((data) => data['tool'])).toEqual(['a', 'b']);
   expect(eventsOf(events, 'tool.result')[0]).toMatchObject({ tool: 'b', error: { code: 'tool_disabled' } });
 });
 
-test('calls of other functions only are not run, and the answer comes without tools', async () => {
+it('calls of other functions only are not run, and the answer comes without tools', async () => {
   const model = new ScriptedModel(calls(['b', {}]), calls(['b', {}]), says('Sorry.'));
   const events = await collect(loop(model, tools, { toolChoice: named('a') }));
   expect(eventsOf(events, 'tool.call')).toEqual([]);
@@ -44,13 +44,13 @@ test('calls of other functions only are not run, and the answer comes without to
   expect(textOfEvents(events)).toBe('Sorry.');
 });
 
-test('a forced choice stays until a call could run, and is reset then', async () => {
+it('a forced choice stays until a call could run, and is reset then', async () => {
   const model = new ScriptedModel(calls(['b', { n: 'x' }]), calls(['b', { n: 1 }]), says('Done.'));
   await collect(loop(model, tools, { toolChoice: 'required' }));
   expect(model.requests.map((request) => request.toolChoice)).toEqual(['required', 'required', undefined]);
 });
 
-test('an answer that was cut is not asked for again', async () => {
+it('an answer that was cut is not asked for again', async () => {
   const cut = [
     { type: 'text' as const, text: 'Once upon' },
     { type: 'finish' as const, reason: 'length' as const },
@@ -60,7 +60,7 @@ test('an answer that was cut is not asked for again', async () => {
   expect(events.at(-1)).toEqual({ type: 'finish', reason: 'length' });
 });
 
-test('with tool_choice none a model that only calls is asked for words', async () => {
+it('with tool_choice none a model that only calls is asked for words', async () => {
   const model = new ScriptedModel(calls(['a', {}]), says('In words.'));
   const events = await collect(loop(model, tools, { toolChoice: 'none' }));
   expect(eventsOf(events, 'tool.call')).toEqual([]);
@@ -68,7 +68,7 @@ test('with tool_choice none a model that only calls is asked for words', async (
   expect(textOfEvents(events)).toBe('In words.');
 });
 
-test('a demanded function that did not fit the offer is brought in', async () => {
+it('a demanded function that did not fit the offer is brought in', async () => {
   const model = new ScriptedModel(calls(['kept', {}]), says('Done.'));
   const finder = { tool: toolNamed('find_tools', []), deferred: new Map([['kept', toolNamed('kept', 7)]]) };
   const events = await collect(loop(model, tools, { toolChoice: named('kept'), finder }));

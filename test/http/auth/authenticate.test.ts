@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KeyRecord, Registry } from '../../../src/core/stores/registry.ts';
 import { createAuthenticator } from '../../../src/http/auth/authenticate.ts';
 import type { AuthenticatorOptions, Credentials } from '../../../src/http/auth/authenticate.ts';
@@ -54,7 +54,7 @@ function fragile(registry: Registry = memoryRegistry()) {
 describe('with the fixed key', () => {
   const { requireCaller, findOpenCaller, isOpen } = authenticatorOf({ adminKey: fixedKey });
 
-  test.each([
+  it.each([
     ['a bearer token', { authorization: `Bearer ${fixedKey}` }],
     ['a bearer token in lower case', { authorization: `bearer ${fixedKey}` }],
     ['x-api-key', { 'x-api-key': fixedKey }],
@@ -63,7 +63,7 @@ describe('with the fixed key', () => {
     expect(await requireCaller({ method: 'POST', headers })).toMatchObject({ role: 'admin', isOpen: false });
   });
 
-  test.each([
+  it.each([
     ['no key', {}],
     ['an empty bearer', { authorization: 'Bearer' }],
     ['a wrong key', { authorization: 'Bearer sk-tw-wrong' }],
@@ -74,7 +74,7 @@ describe('with the fixed key', () => {
     await expect(requireCaller({ method: 'GET', headers })).rejects.toMatchObject({ status: 401, code: 'invalid_api_key' });
   });
 
-  test('nobody comes in through the open door', async () => {
+  it('nobody comes in through the open door', async () => {
     expect(await isOpen()).toBe(false);
     expect(await findOpenCaller({ method: 'GET', headers: local })).toBeUndefined();
   });
@@ -83,14 +83,14 @@ describe('with the fixed key', () => {
 describe('with stored keys', () => {
   const key = createKeyText();
 
-  test('a key has 256 random bits, and its hash tells nothing without the pepper', () => {
+  it('a key has 256 random bits, and its hash tells nothing without the pepper', () => {
     expect(key).toMatch(/^sk-tw-[\w-]{43}$/);
     expect(createKeyText()).not.toBe(key);
     expect(hashKey(key, pepper)).toMatch(/^[0-9a-f]{64}$/);
     expect(hashKey(key, derivePepper('another secret'))).not.toBe(hashKey(key, pepper));
   });
 
-  test('the caller is what the record says', async () => {
+  it('the caller is what the record says', async () => {
     const registry = memoryRegistry();
     await registry.createKey(recordOf(key, { models: ['a'], tools: ['server:time'] }));
     const authenticator = authenticatorOf({ registry });
@@ -100,7 +100,7 @@ describe('with stored keys', () => {
     expect(await authenticator.findByToken(hashKey(key, pepper)), 'the stored hash is no key').toBeUndefined();
   });
 
-  test('an unknown and an expired key get the same answer', async () => {
+  it('an unknown and an expired key get the same answer', async () => {
     const registry = memoryRegistry();
     let time = 999;
     await registry.createKey(recordOf(key, { expiresAt: 1_000 }));
@@ -115,7 +115,7 @@ describe('with stored keys', () => {
     expect(await isOpen(), 'a key that ran out does not open the door').toBe(false);
   });
 
-  test('the first key ends the open door at once, and the last deletion opens it again', async () => {
+  it('the first key ends the open door at once, and the last deletion opens it again', async () => {
     const registry = memoryRegistry();
     const authenticator = authenticatorOf({ registry });
     expect(await authenticator.requireCaller({ method: 'GET', headers: local })).toMatchObject({ isOpen: true });
@@ -128,13 +128,13 @@ describe('with stored keys', () => {
     expect(await authenticator.isOpen()).toBe(true);
   });
 
-  test('on a public address the door is never open', async () => {
+  it('on a public address the door is never open', async () => {
     const { isOpen, requireCaller } = authenticatorOf({ isLoopback: false });
     expect(await isOpen()).toBe(false);
     await expect(requireCaller({ method: 'GET', headers: local })).rejects.toMatchObject({ status: 401 });
   });
 
-  test('a key is read once, and anew after a change or a while', async () => {
+  it('a key is read once, and anew after a change or a while', async () => {
     const { registry, state } = fragile();
     let time = 0;
     await registry.createKey(recordOf(key));
@@ -151,7 +151,7 @@ describe('with stored keys', () => {
     expect(await authenticator.findByToken(key), 'deleted by another process').toBeUndefined();
   });
 
-  test('what was being read while a key was deleted is not remembered', async () => {
+  it('what was being read while a key was deleted is not remembered', async () => {
     const registry = memoryRegistry();
     await registry.createKey(recordOf(key));
     const gate = Promise.withResolvers<void>();
@@ -176,7 +176,7 @@ describe('with stored keys', () => {
 });
 
 describe('with a store that cannot be read', () => {
-  test('the fixed key works, every other one has to wait, and a request without one is told so', async () => {
+  it('the fixed key works, every other one has to wait, and a request without one is told so', async () => {
     const { registry, state } = fragile();
     const authenticator = authenticatorOf({ registry, adminKey: fixedKey });
     state.isBroken = true;
@@ -185,7 +185,7 @@ describe('with a store that cannot be read', () => {
     await expect(authenticator.requireCaller({ method: 'GET', headers: local })).rejects.toMatchObject({ status: 401 });
   });
 
-  test('the door is not open, and the reason stays inside', async () => {
+  it('the door is not open, and the reason stays inside', async () => {
     const { registry, state } = fragile();
     const authenticator = authenticatorOf({ registry });
     state.isBroken = true;
@@ -201,25 +201,25 @@ describe('with a store that cannot be read', () => {
 describe('open on this machine', () => {
   const { requireCaller } = authenticatorOf();
 
-  test.each(['localhost', 'localhost:8080', '127.0.0.1:8080', '127.1', '2130706433', '[::1]:8080'])(
+  it.each(['localhost', 'localhost:8080', '127.0.0.1:8080', '127.1', '2130706433', '[::1]:8080'])(
     'the host %s is this machine',
     async (host) => {
       expect(await requireCaller({ method: 'POST', headers: { host } })).toMatchObject({ isOpen: true });
     },
   );
 
-  test('a key that an SDK insists on sending does no harm', async () => {
+  it('a key that an SDK insists on sending does no harm', async () => {
     expect(await requireCaller(bearer('anything', 'POST'))).toMatchObject({ isOpen: true });
   });
 
-  test.each(['evil.example', '192.168.1.5:8080', 'localhost.evil.example', '', '0.0.0.0', 'localhost@evil.example'])(
+  it.each(['evil.example', '192.168.1.5:8080', 'localhost.evil.example', '', '0.0.0.0', 'localhost@evil.example'])(
     'the host %s is refused',
     async (host) => {
       await expect(requireCaller({ method: 'GET', headers: { host } })).rejects.toMatchObject({ status: 403 });
     },
   );
 
-  test.each(
+  it.each(
     'forwarded via x-forwarded x-forwarded-for x-forwarded-host x-forwarded-proto x-original-forwarded-for x-real-ip x-client-ip x-cluster-client-ip true-client-ip cf-connecting-ip cf-ray fly-client-ip fastly-client-ip x-envoy-external-address x-azure-clientip tailscale-user-login'.split(
       ' ',
     ),
@@ -227,7 +227,7 @@ describe('open on this machine', () => {
     await expect(requireCaller({ method: 'GET', headers: { ...local, [name]: '127.0.0.1' } })).rejects.toMatchObject({ status: 401 });
   });
 
-  test.each(['https://evil.example', 'null', 'http://localhost:9999', 'http://localhost.evil.example'])(
+  it.each(['https://evil.example', 'null', 'http://localhost:9999', 'http://localhost.evil.example'])(
     'a page of %s may neither change nor read anything',
     async (origin) => {
       const headers = { host: 'localhost:8080', origin };
@@ -236,7 +236,7 @@ describe('open on this machine', () => {
     },
   );
 
-  test('a page of this gateway may', async () => {
+  it('a page of this gateway may', async () => {
     const headers = { host: 'localhost:8080', origin: 'http://localhost:8080' };
     expect(await requireCaller({ method: 'POST', headers })).toMatchObject({ isOpen: true });
   });

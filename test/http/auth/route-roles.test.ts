@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import fastify from 'fastify';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Caller } from '../../../src/core/callers/caller.ts';
 import { installErrorHandling } from '../../../src/http/error-handler.ts';
 import { installGuard } from '../../../src/http/auth/guard.ts';
@@ -68,7 +68,7 @@ async function refusalOf(method: string, path: string, headers: Record<string, s
 }
 
 describe('the door of every route', () => {
-  test.each(rows)('%s (%s) opens to those of the table by every carrier', async (row, access) => {
+  it.each(rows)('%s (%s) opens to those of the table by every carrier', async (row, access) => {
     const [method = '', path = ''] = row.split(' ');
     const isRegistered = app.server.hasRoute({ method, url: path });
     const methods = method === 'GET' ? ['GET', 'HEAD'] : [method];
@@ -86,7 +86,7 @@ describe('the door of every route', () => {
   const trailing = (path: string): string => `${path}/`;
   const everywhere = (path: string): string => `${path.replaceAll('/', '//')}//`;
 
-  test.each(rows)('%s (%s) is as closed with slashes too many', async (row, access) => {
+  it.each(rows)('%s (%s) is as closed with slashes too many', async (row, access) => {
     const [method = '', path = ''] = row.split(' ');
     if (path === '/') return;
     for (const spell of [doubled, trailing, everywhere]) {
@@ -107,7 +107,7 @@ describe('the door of every route', () => {
     }
   });
 
-  test('is walked at every row', () => {
+  it('is walked at every row', () => {
     const unregistered = rows.filter(([row]) => {
       const [method = '', path = ''] = row.split(' ');
       return !app.server.hasRoute({ method, url: path });
@@ -119,7 +119,7 @@ describe('the door of every route', () => {
     '/v1/models/ //v1/models /v1//models /V1/models /v1/./models /%761/models /v1/models?key=1 /v1/models;a=b /health/../v1/models ' +
     '/health/%2e%2e/v1/models /%2e%2e/v1/models /v1/models%2f /v1/models%00 /v1/models%20 /v1%2fmodels \\\\v1\\\\models /v1/models# /v1/models/. ' +
     'http://evil.example/v1/models http://127.0.0.1/health/../v1/models';
-  test.each(spellings.split(' '))('is not passed by writing the path as %s', async (path) => {
+  it.each(spellings.split(' '))('is not passed by writing the path as %s', async (path) => {
     for (const method of ['GET', 'HEAD', 'POST', 'DELETE', 'OPTIONS', 'PROPFIND', 'QUERY', 'TRACE', 'FOO']) {
       const answer = await answerTo(method, path);
       expect(answer, `${method} ${path}`).toMatch(/^HTTP\/1\.1 (?:400|401|404|405) /);
@@ -137,7 +137,7 @@ describe('the door of every route', () => {
     return text;
   }
 
-  test('wrong and expired keys get the same bytes', async () => {
+  it('wrong and expired keys get the same bytes', async () => {
     const [wrong, expired] = await Promise.all(
       ['wrong', 'expired'].map((kind) =>
         app.server.inject({ method: 'GET', url: '/api/keys', headers: { authorization: `Bearer ${keys[kind] ?? ''}` } }),
@@ -146,7 +146,7 @@ describe('the door of every route', () => {
     expect(wrong?.body).toBe(expired?.body);
   });
 
-  test.each(kinds)('%s at the socket, by its three ways', async (kind) => {
+  it.each(kinds)('%s at the socket, by its three ways', async (kind) => {
     const token = keys[kind];
     const isKnown = ['user', 'admin', 'fixed'].includes(kind);
     const ways = token === undefined ? [{ auth: {} }] : [{ token }, { auth: { token } }, { headers: { authorization: `Bearer ${token}` } }];
@@ -163,7 +163,7 @@ describe('the door of every route', () => {
     }
   });
 
-  test('no log line shows a key', async () => {
+  it('no log line shows a key', async () => {
     const text = app.logLines.join('');
     expect(Object.keys(keys).filter((kind) => text.includes(keys[kind] ?? 'nothing was sent'))).toEqual([]);
     expect(text).toContain('request refused');
@@ -171,7 +171,7 @@ describe('the door of every route', () => {
 });
 
 describe('the table', () => {
-  test('leaves no more than these to everybody, and administration to administrators', () => {
+  it('leaves no more than these to everybody, and administration to administrators', () => {
     const rowsOf = (access: Access): string[] => Object.keys(routeRoles).filter((row) => routeRoles[row] === access);
     expect(rowsOf('public')).toEqual([
       'GET /',
@@ -202,7 +202,7 @@ describe('the table', () => {
     expect(rowsOf('user').filter((row) => /keys|tool-servers|configs|settings/.test(row))).toEqual([]);
   });
 
-  test('knows a row by method and path only, and HEAD as GET', () => {
+  it('knows a row by method and path only, and HEAD as GET', () => {
     expect(findAccess('HEAD', '/health')).toBe('public');
     expect(findAccess('POST', '/health')).toBeUndefined();
     expect(findAccess('constructor', '')).toBeUndefined();
@@ -212,7 +212,7 @@ describe('the table', () => {
   const user: Caller = { id: 'u', role: 'user', isOpen: false };
   const authenticator = { requireCaller: async () => user, hasMetricsKey: () => false };
 
-  test('a route without a row keeps the gateway from starting, in a plugin too', async () => {
+  it('a route without a row keeps the gateway from starting, in a plugin too', async () => {
     const server = fastify();
     installGuard(server, { authenticator, now: Date.now });
     expect(() => server.get('/secret', () => 'x')).toThrow('GET /secret has no row');
@@ -226,7 +226,7 @@ describe('the table', () => {
     await server.close();
   });
 
-  test('what is no known access is for administrators', async () => {
+  it('what is no known access is for administrators', async () => {
     const server = fastify();
     installErrorHandling(server);
     installGuard(server, { authenticator, now: Date.now, table: { 'GET /odd': 'unheard-of' as Access, 'GET /own': 'user' } });

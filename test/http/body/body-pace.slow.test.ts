@@ -6,7 +6,7 @@ import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import fastify from 'fastify';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { installErrorHandling } from '../../../src/http/error-handler.ts';
 import type { BodyPace } from '../../../src/http/body/body-pace.ts';
 import { installJsonBodies } from '../../../src/http/body/json-bodies.ts';
@@ -50,7 +50,7 @@ async function send(socket: Socket, pieces: readonly string[]): Promise<void> {
 }
 
 describe('a body that trickles is given up', () => {
-  test.each<[string, { length: number | 'chunked'; path?: string }, string]>([
+  it.each<[string, { length: number | 'chunked'; path?: string }, string]>([
     ['a small one', { length: 500 }, 'x'],
     ['a large one', { length: 900_000 }, 'x'],
     ['one of unknown length', { length: 'chunked' }, '1\r\nx\r\n'],
@@ -65,7 +65,7 @@ describe('a body that trickles is given up', () => {
     expect(await answer).toMatch(/^HTTP\/1\.1 408 .*request_timeout/s);
   });
 
-  test('one that takes as long and brings enough is not', async () => {
+  it('one that takes as long and brings enough is not', async () => {
     const url = await gateway({ bytes: 1_000, withinMs: 300 });
     const pieces = Array.from({ length: 60 }, () => 'x'.repeat(5_000));
     const { socket, answer } = begin(url, { length: 60 * 5_000 + 2 });
@@ -75,7 +75,7 @@ describe('a body that trickles is given up', () => {
 });
 
 describe('bodies on their way', () => {
-  test('leave nothing on their connection, which the next request uses again', async () => {
+  it('leave nothing on their connection, which the next request uses again', async () => {
     const connections: Socket[] = [];
     const url = await gateway({}, (socket) => void connections.push(socket));
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -93,7 +93,7 @@ describe('bodies on their way', () => {
     expect([connections.length, new Set(listeners).size]).toEqual([1, 1]);
   });
 
-  test('are limited for each caller: the slowest is given up', async () => {
+  it('are limited for each caller: the slowest is given up', async () => {
     const url = await gateway({ perCaller: 3, withinMs: 60_000 });
     const [slow, ...others] = Array.from({ length: 3 }, () => begin(url, { length: 400_002 }));
     const stranger = begin(url, { length: 3, owner: 'bob' });

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { createInflightBodyLimit } from '../../../src/http/body/inflight-body-limit.ts';
 
-test('whose key has sent the most loses first, however many people it is', async () => {
+it('whose key has sent the most loses first, however many people it is', async () => {
   const limit = createInflightBodyLimit(170);
   const refused: string[] = [];
   function arrive(owner: string, bytes: number): void {

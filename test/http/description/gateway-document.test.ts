@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import SwaggerParser from '@apidevtools/swagger-parser';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { routeRoles } from '../../../src/http/auth/route-roles.ts';
 import { describedRoutes, undescribedRoutes } from '../../../src/http/description/described-routes.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
@@ -19,7 +19,7 @@ async function documentOf(): Promise<JsonObject> {
 }
 
 describe('the document of the gateway', () => {
-  test('is valid OpenAPI 3.1', async () => {
+  it('is valid OpenAPI 3.1', async () => {
     const document = await documentOf();
     const { valid, errors } = await new Validator().validate(structuredClone(document));
     expect(errors ?? []).toEqual([]);
@@ -27,7 +27,7 @@ describe('the document of the gateway', () => {
     await SwaggerParser.validate(structuredClone(document) as never);
   });
 
-  test('has every route, but pages for people', async () => {
+  it('has every route, but pages for people', async () => {
     const described = describedRoutes({ connection: connectionSchema, preset: presetSchema });
     expect([...Object.keys(described), ...undescribedRoutes].toSorted()).toEqual(Object.keys(routeRoles).toSorted());
     const { paths } = await documentOf();
@@ -35,7 +35,7 @@ describe('the document of the gateway', () => {
     expect(operations).toHaveLength(Object.keys(described).length);
   });
 
-  test('has examples that fit their schemas', async () => {
+  it('has examples that fit their schemas', async () => {
     const document = await documentOf();
     const ajv = new Ajv2020({ strict: false, validateFormats: false });
     ajv.addSchema(document, 'document');
@@ -54,7 +54,7 @@ describe('the document of the gateway', () => {
     expect(unfit).toEqual([]);
   });
 
-  test('costs nothing before somebody asks for it', () => {
+  it('costs nothing before somebody asks for it', () => {
     const root = new URL('../../../src/', import.meta.url);
     const describing = /-description\.ts$|^http\/description\//;
     const importers = globSync('**/*.ts', { cwd: root })

@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { passedPaths } from '../../../src/core/models/pass-on.ts';
 import { routeRoles } from '../../../src/http/auth/route-roles.ts';
 import { undescribedRoutes } from '../../../src/http/description/described-routes.ts';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
 import { answerChecker } from '../../_support/check-answers.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
-import { answerOf, documentOf, gatewayOf, serverOf } from '../../requirements/gateway.ts';
+import { answerOf, documentOf, gatewayOf, serverOf } from '../../gateway/gateway.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 const body = { type: 'object', properties: { amount: { type: 'integer' } }, required: ['amount'] };
@@ -14,7 +14,7 @@ const mail = serverOf('mail', documentOf({ read: body }), { authType: 'bearer', 
 const messages = [{ role: 'user', content: 'Pay.' }];
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 
-test('answers are as the document says, on every route', async () => {
+it('answers are as the document says, on every route', async () => {
   await using gateway = await gatewayOf({
     servers: [bank, mail],
     answers: {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import type { AnswerFormat } from '../../../src/http/dialects/answers/answer-format.ts';
 import { messageFormat } from '../../../src/http/dialects/messages/message-answer.ts';
@@ -15,7 +15,7 @@ const events: ChatEvent[] = [
 ];
 const head = { runId: 'run', requestId: 'request', created: 0, model: 'm' };
 
-test.each<[string, AnswerFormat, end: string]>([
+it.each<[string, AnswerFormat, end: string]>([
   ['responses', responseFormat({ response: {} }), '"status":"completed","error":null'],
   ['messages', messageFormat({ showsThinking: true }), '"stop_reason":"end_turn"'],
   ['ollama', ollamaFormat('chat', {}), '"done_reason":"stop"'],

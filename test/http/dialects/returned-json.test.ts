@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { parseMessagesBody } from '../../../src/http/dialects/messages/parse-messages-body.ts';
 import { parseResponseRequest } from '../../../src/http/dialects/responses/parse-request.ts';
@@ -58,11 +58,11 @@ const dialects: [name: string, read: (values: readonly string[]) => ChatMessage[
 describe.each(dialects)('reasoning that a client of %s returns', (_name, read) => {
   const kept = (...values: string[]) => read(values).filter(({ role, extra }) => role === 'assistant' && extra !== undefined).length;
 
-  test('is left out where it is too deep or too much, which would hold up everybody', () => {
+  it('is left out where it is too deep or too much, which would hold up everybody', () => {
     expect(kept('[]', tooDeep, tooMuch)).toBe(1);
   });
 
-  test('has one limit for the whole request', () => {
+  it('has one limit for the whole request', () => {
     expect(kept(half)).toBe(1);
     expect(kept(half, half, half)).toBe(1);
   });

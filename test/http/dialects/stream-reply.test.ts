@@ -1,5 +1,5 @@
 import { fastify } from 'fastify';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { streamReply } from '../../../src/http/dialects/answers/stream-reply.ts';
@@ -33,7 +33,7 @@ async function serverOf(events: () => AsyncGenerator<ChatEvent, void>) {
 const wait = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const text = (words: string): ChatEvent => ({ type: 'text', text: words });
 
-test('headers and a comment go out while the first words are still awaited', async () => {
+it('headers and a comment go out while the first words are still awaited', async () => {
   const late = Promise.withResolvers<void>();
   await using server = await serverOf(async function* () {
     await late.promise;
@@ -48,7 +48,7 @@ test('headers and a comment go out while the first words are still awaited', asy
   expect(rest).toBe('data: late\n\ndata: end\n\n');
 });
 
-test('comments keep the connection alive between words that are far apart', async () => {
+it('comments keep the connection alive between words that are far apart', async () => {
   await using server = await serverOf(async function* () {
     yield text('a');
     await wait(150);
@@ -58,7 +58,7 @@ test('comments keep the connection alive between words that are far apart', asyn
   expect(body).toMatch(/^(?:: keep-alive\n\n)*data: a\n\n(?:: keep-alive\n\n)+data: b\n\ndata: end\n\n$/);
 });
 
-test('a failure before the first words keeps its status, one after the headers is told in the stream', async () => {
+it('a failure before the first words keeps its status, one after the headers is told in the stream', async () => {
   await using early = await serverOf(async function* () {
     yield await Promise.reject<ChatEvent>(new GatewayError('upstream_timeout', 'silent'));
   });
@@ -72,7 +72,7 @@ test('a failure before the first words keeps its status, one after the headers i
   expect(await response.text()).toMatch(/data: failed silent\n\n$/);
 });
 
-test('words of one tick are written together', async () => {
+it('words of one tick are written together', async () => {
   await using server = await serverOf(async function* () {
     yield text('first');
     await wait(20);
@@ -85,7 +85,7 @@ test('words of one tick are written together', async () => {
   expect(pieces.length).toBeLessThan(10);
 });
 
-test('a reader who keeps up is not cut off after a large piece', async () => {
+it('a reader who keeps up is not cut off after a large piece', async () => {
   await using server = await serverOf(async function* () {
     yield text('x'.repeat(300_000));
     await wait(100);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { backendOf, testApp } from '../../_support/build-app.ts';
 import { says, ScriptedModel } from '../../_support/scripted-model.ts';
@@ -24,7 +24,7 @@ async function ask(path: string, body: JsonObject, tool: JsonObject | undefined)
   return { status: answer.statusCode, text: answer.body.replaceAll(String.raw`\"`, '"') };
 }
 
-test.each<[path: string, body: JsonObject, own: string, foreign: Record<string, string>, form: string]>([
+it.each<[path: string, body: JsonObject, own: string, foreign: Record<string, string>, form: string]>([
   ['/v1/chat/completions', { messages }, 'chat completions', { Responses: 'function', Messages: 'function' }, nested],
   [
     '/v1/responses',

@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseToolServerConnections } from '../../../src/storage/tool-server-connection.ts';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
@@ -52,7 +52,7 @@ async function doorTo(servers: Record<string, ContentsPeer>, connections: Record
 const text = (uri: string): { contents: { uri: string; text: string }[] } => ({ contents: [{ uri, text: `This is ${uri}.` }] });
 
 describe('resources of MCP servers through /mcp', () => {
-  test('two servers with the same URIs and names do not clash, and each is asked for its own with its own credential', async () => {
+  it('two servers with the same URIs and names do not clash, and each is asked for its own with its own credential', async () => {
     const peer = (): ContentsPeer => ({ resources: [{ uri: 'notes://1', name: 'First' }], prompts: [{ name: 'ask' }], read: text });
     const auth = (key: string): object => ({ auth_type: 'bearer', key });
     const { peers, connect } = await doorTo({ one: peer(), two: peer() }, { one: auth('key-of-one'), two: auth('key-of-two') });
@@ -70,7 +70,7 @@ describe('resources of MCP servers through /mcp', () => {
     expect(peers.requests.map(({ headers }) => headers?.['authorization'])).toEqual(['Bearer key-of-two']);
   });
 
-  test('of a server that each person uses with their own key, everybody gets their own', async () => {
+  it('of a server that each person uses with their own key, everybody gets their own', async () => {
     let last = '';
     const read = (uri: string): ReturnType<typeof text> => ({ contents: [{ uri, text: `${last} has sent ${last}.` }] });
     const resources = [{ uri: 'notes://1', name: 'First' }];
@@ -97,21 +97,21 @@ describe('resources of MCP servers through /mcp', () => {
     expect(peers.requests).toEqual([]);
   });
 
-  test('what a server was sent does not come back in what it gives', async () => {
+  it('what a server was sent does not come back in what it gives', async () => {
     const read = (uri: string): ReturnType<typeof text> => ({ contents: [{ uri, text: 'You sent key-of-one.' }] });
     const { connect } = await doorTo({ one: { resources: [], read } }, { one: { auth_type: 'bearer', key: 'key-of-one' } });
     const { contents } = await (await connect()).readResource({ uri: 'toolwharf://one/notes://1' });
     expect(contents).toMatchObject([{ text: 'You sent [secret].' }]);
   });
 
-  test('a list of ten thousand comes whole, in pages', async () => {
+  it('a list of ten thousand comes whole, in pages', async () => {
     const { connect } = await doorTo({ many: { resources: manyResources(10_000), perPage: 300 }, few: { resources: manyResources(2) } });
     const { resources } = await (await connect()).listResources();
     expect(new Set(resources.map(({ uri }) => uri)).size).toBe(10_002);
     expect(resources.at(-1)?.uri).toBe('toolwharf://few/files://1');
   });
 
-  test('a page of a server that is larger than one of the gateway is divided', async () => {
+  it('a page of a server that is larger than one of the gateway is divided', async () => {
     const { connect } = await doorTo({ many: { resources: manyResources(1_200) } });
     const client = await connect();
     const first = await client.listResources({ cursor: undefined });
@@ -119,7 +119,7 @@ describe('resources of MCP servers through /mcp', () => {
     await expect(client.listResources({ cursor: 'nowhere' })).rejects.toMatchObject({ code: -32602 });
   });
 
-  test('a list without end ends', async () => {
+  it('a list without end ends', async () => {
     const endless: ContentsPeer = { resources: [], perPage: 1 };
     Object.defineProperty(endless, 'resources', { get: () => ({ length: Number.MAX_SAFE_INTEGER, slice: () => [] }) });
     const { connect } = await doorTo({ endless, few: { resources: manyResources(1) } });
@@ -134,7 +134,7 @@ describe('resources of MCP servers through /mcp', () => {
     expect(uris).toEqual(['toolwharf://few/files://0']);
   });
 
-  test('a server that is gone costs its own part alone, and reading from it says so', async () => {
+  it('a server that is gone costs its own part alone, and reading from it says so', async () => {
     const gone: ContentsPeer = { resources: manyResources(1) };
     const { connect } = await doorTo({ gone, there: { resources: manyResources(1) } });
     const client = await connect();
@@ -147,7 +147,7 @@ describe('resources of MCP servers through /mcp', () => {
     });
   });
 
-  test('a resource of megabytes is refused with its reason', async () => {
+  it('a resource of megabytes is refused with its reason', async () => {
     const read = (uri: string): ReturnType<typeof text> => ({ contents: [{ uri, text: 'x'.repeat(5_000_000) }] });
     const { connect } = await doorTo({ large: { resources: [], read } });
     await expect((await connect()).readResource({ uri: 'toolwharf://large/files://0' })).rejects.toMatchObject({
@@ -155,7 +155,7 @@ describe('resources of MCP servers through /mcp', () => {
     });
   });
 
-  test('what is malformed, unspeakable or twice there is left out, and affects nothing else', async () => {
+  it('what is malformed, unspeakable or twice there is left out, and affects nothing else', async () => {
     const resources = [
       { uri: 'files://1', name: 'One\u202e\u0007', description: 'x'.repeat(10_000), icons: [{ src: 'http://tracker.test/1.png' }] },
       { uri: 'files://1', name: 'The same' },
@@ -181,7 +181,7 @@ describe('resources of MCP servers through /mcp', () => {
     expect((await client.listPrompts()).prompts).toEqual([{ name: 'hostile/ask', arguments: [{ name: 'a', description: 'd' }] }]);
   });
 
-  test('a key has the contents of those servers that it may use as a whole', async () => {
+  it('a key has the contents of those servers that it may use as a whole', async () => {
     const peer = (): ContentsPeer => ({ resources: manyResources(1), prompts: [{ name: 'ask' }], read: text });
     const { peers, connect } = await doorTo({ one: peer(), two: peer(), off: peer() }, { off: { config: { enable: false } } });
     const client = await connect({ tools: ['server:mcp:one', 'server:two/weather'] });
@@ -195,7 +195,7 @@ describe('resources of MCP servers through /mcp', () => {
     expect(peers.asked).toEqual([]);
   });
 
-  test('what is named by megabytes is not found, and not repeated', async () => {
+  it('what is named by megabytes is not found, and not repeated', async () => {
     const { peers, connect } = await doorTo({ one: { resources: manyResources(1), prompts: [{ name: 'ask' }], read: text } });
     const client = await connect();
     const long = 'a'.repeat(200_000);
@@ -213,7 +213,7 @@ describe('resources of MCP servers through /mcp', () => {
     expect(peers.asked).toEqual([]);
   });
 
-  test('the filter of a server holds for its contents: prompts by name, resources by URI or template', async () => {
+  it('the filter of a server holds for its contents: prompts by name, resources by URI or template', async () => {
     const peer = (): ContentsPeer => ({
       resources: [...manyResources(2), { uri: 'secret://1', name: 'Secret' }],
       resourceTemplates: [
@@ -243,7 +243,7 @@ describe('resources of MCP servers through /mcp', () => {
     }
   });
 
-  test('reading counts towards the limits of a key, listing does not', async () => {
+  it('reading counts towards the limits of a key, listing does not', async () => {
     const { connect } = await doorTo({ one: { resources: manyResources(1), read: text } });
     const client = await connect({ limits: { requests_per_minute: 1 } });
     await client.listResources();
@@ -252,7 +252,7 @@ describe('resources of MCP servers through /mcp', () => {
     expect((await client.listPrompts()).prompts).toEqual([]);
   });
 
-  test('a client that leaves ends what it asked for', async () => {
+  it('a client that leaves ends what it asked for', async () => {
     const begun = Promise.withResolvers<AbortSignal>();
     const read = (_uri: string, signal: AbortSignal): Promise<never> => {
       begun.resolve(signal);
@@ -269,7 +269,7 @@ describe('resources of MCP servers through /mcp', () => {
   });
 });
 
-test('gateways that are each other’s servers list everything once, and end', async () => {
+it('gateways that are each other’s servers list everything once, and end', async () => {
   const peers = contentsPeers({ 'notes.test': { resources: manyResources(1), read: text } });
   const send: SendOutbound = (request) => (request.url.includes('notes.test') ? peers.send(request) : directSend(request));
   const gateway = async (): Promise<{ app: TestApp; url: string }> => {

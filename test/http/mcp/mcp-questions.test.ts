@@ -1,12 +1,12 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { ClientOptions, ElicitRequestFormParams, ElicitResult } from '@modelcontextprotocol/client';
 import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { parseToolServerConnection, parseToolServerConnections } from '../../../src/storage/tool-server-connection.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
 import { functionModule } from '../../_support/tools-folder.ts';
-import { functionGateway } from '../../requirements/function-gateway.ts';
+import { functionGateway } from '../../gateway/functions/function-gateway.ts';
 import { neverAnswers, scriptedSend } from '../../tools/scripted-send.ts';
 import type { ScriptedAnswer } from '../../tools/scripted-send.ts';
 import { httpPeer, toolOf } from '../../tools/mcp/scripted-peer.ts';
@@ -78,7 +78,7 @@ const approve: Answering = () => ({ action: 'accept', content: { decision: 'appr
 const toAda = { name: 'send_mail', arguments: { to: 'ada@example.test' } };
 
 describe.each(eras)('a client that can be asked: %s era', (era, options) => {
-  test('approves a call, which runs once', async () => {
+  it('approves a call, which runs once', async () => {
     const { url, sent } = await mailDoor();
     const { client, transport, asked } = await connect(url, approve, options);
     expect(transport.sessionId === undefined).toBe(era === 'modern');
@@ -87,7 +87,7 @@ describe.each(eras)('a client that can be asked: %s era', (era, options) => {
     expect(sent()).toBe(1);
   });
 
-  test.each<[name: string, answer: ElicitResult, says: string]>([
+  it.each<[name: string, answer: ElicitResult, says: string]>([
     ['rejects', { action: 'accept', content: { decision: 'reject', message: 'Not today.' } }, 'Not today.'],
     ['declines', { action: 'decline' }, 'rejected'],
     ['closes the dialog', { action: 'cancel' }, 'rejected'],
@@ -102,14 +102,14 @@ describe.each(eras)('a client that can be asked: %s era', (era, options) => {
     expect(sent()).toBe(0);
   });
 
-  test('sees what it decides on: nothing is hidden or turned around', async () => {
+  it('sees what it decides on: nothing is hidden or turned around', async () => {
     const { url } = await mailDoor();
     const { client, asked } = await connect(url, () => ({ action: 'decline' }), options);
     await client.callTool({ name: 'send_mail', arguments: { to: 'ada\u202egro\u001b[2J' } });
     expect(asked[0]?.message).toContain('ada\\u202egro\\u001b[2J');
   });
 
-  test('is asked in its turn by a function, with and without a schema', async () => {
+  it('is asked in its turn by a function, with and without a schema', async () => {
     const execute = `async (_, { ask, confirm }) => [
       await ask('Which city?', { schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] } }),
       await ask('How many?', { schema: { type: 'integer' } }),
@@ -134,7 +134,7 @@ describe.each(eras)('a client that can be asked: %s era', (era, options) => {
     expect(asked).toHaveLength(4);
   });
 
-  test('is asked for what an MCP server wants to know', async () => {
+  it('is asked for what an MCP server wants to know', async () => {
     const requestedSchema = { type: 'object' as const, properties: { city: { type: 'string' as const } }, required: ['city'] };
     const peer = httpPeer([toolOf('weather')], (_name, _args, { mcpReq }) => {
       const given = acceptedContent(mcpReq.inputResponses, 'place');
@@ -149,7 +149,7 @@ describe.each(eras)('a client that can be asked: %s era', (era, options) => {
     expect(asked).toMatchObject([{ message: 'The tool server "peer" asks\n\nWhich city?', requestedSchema }]);
   });
 
-  test('cancels a call at once while it runs, and goes on', async () => {
+  it('cancels a call at once while it runs, and goes on', async () => {
     const begun = Promise.withResolvers<AbortSignal>();
     const { url } = await mailDoor((request) => {
       begun.resolve(request.signal);
@@ -166,7 +166,7 @@ describe.each(eras)('a client that can be asked: %s era', (era, options) => {
     expect((await client.listTools()).tools).toHaveLength(1);
   });
 
-  test('gets the answers to its own calls, whatever others of its key do at the same time', async () => {
+  it('gets the answers to its own calls, whatever others of its key do at the same time', async () => {
     const { url, sent } = await mailDoor();
     const [yes, no] = await Promise.all([connect(url, approve, options), connect(url, () => ({ action: 'decline' }), options)]);
     const [done, refused] = await Promise.all([yes.client.callTool(toAda), no.client.callTool(toAda)]);
@@ -175,7 +175,7 @@ describe.each(eras)('a client that can be asked: %s era', (era, options) => {
     expect(sent()).toBe(1);
   });
 
-  test('is told of progress', async () => {
+  it('is told of progress', async () => {
     const execute = 'async (_, { status, progress, confirm }) => { await progress(1, 2); await confirm("Go on?"); await progress(2, 2); }';
     const gateway = await functionGateway({ 'a.js': functionModule('work', { execute }) });
     onTestFinished(() => gateway[Symbol.asyncDispose]());
@@ -189,7 +189,7 @@ describe.each(eras)('a client that can be asked: %s era', (era, options) => {
   });
 });
 
-test.each(eras)('a client that cannot be asked is told that an approval is needed: %s era', async (_era, options) => {
+it.each(eras)('a client that cannot be asked is told that an approval is needed: %s era', async (_era, options) => {
   const { url, sent } = await mailDoor();
   const client = new Client({ name: 'tester', version: '1' }, options);
   const transport = new StreamableHTTPClientTransport(new URL(url));
@@ -237,7 +237,7 @@ async function statusIn(url: string, session: string, headers: Record<string, st
 }
 
 describe('a session', () => {
-  test('is there for the key that has opened it alone, until that key ends it', async () => {
+  it('is there for the key that has opened it alone, until that key ends it', async () => {
     const { app, url } = await mailDoor({}, { TOOLWHARF_ADMIN_KEY: adminKey });
     const own = { authorization: `Bearer ${await keyOf(app, 'ada')}` };
     const other = { authorization: `Bearer ${await keyOf(app, 'bob')}` };
@@ -253,14 +253,14 @@ describe('a session', () => {
     expect(await statusIn(url, session, own)).toBe(404);
   });
 
-  test('has no stream of its own', async () => {
+  it('has no stream of its own', async () => {
     const { url } = await mailDoor();
     const session = await openSession(url);
     const answer = await fetch(url, { headers: { accept: 'text/event-stream', 'mcp-session-id': session } });
     expect(answer.status).toBe(405);
   });
 
-  test('ends when its key has opened too many others since', async () => {
+  it('ends when its key has opened too many others since', async () => {
     const { url } = await mailDoor();
     const first = await openSession(url);
     const second = await openSession(url);
@@ -269,7 +269,7 @@ describe('a session', () => {
     expect(await statusIn(url, second)).toBe(200);
   });
 
-  test('ends a day after its last request', async () => {
+  it('ends a day after its last request', async () => {
     let now = 1_000_000;
     const app = await testApp({ TOOLWHARF_DEMO: 'false' }, { now: () => now });
     onTestFinished(() => app.close());
@@ -283,7 +283,7 @@ describe('a session', () => {
     expect(await statusIn(url, session)).toBe(404);
   });
 
-  test('has a log level of its own', async () => {
+  it('has a log level of its own', async () => {
     const gateway = await functionGateway({ 'a.js': functionModule('work', { execute: 'async (_, { status }) => status("half")' }) });
     onTestFinished(() => gateway[Symbol.asyncDispose]());
     const url = `${await listen(gateway.app)}/mcp`;
@@ -296,14 +296,14 @@ describe('a session', () => {
     expect(heard).toEqual(['loud']);
   });
 
-  test('waits for an answer only so long', async () => {
+  it('waits for an answer only so long', async () => {
     const { url, sent } = await mailDoor({}, { APPROVAL_TIMEOUT_MS: '1000' });
     const { client } = await connect(url, () => new Promise(() => undefined));
     expect(await client.callTool(toAda)).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(/^approval_expired/) }] });
     expect(sent()).toBe(0);
   });
 
-  test('of a client that cancels a call ends it at once while it asks', async () => {
+  it('of a client that cancels a call ends it at once while it asks', async () => {
     const execute = `async (_, { ask, signal }) => {
       signal.addEventListener('abort', () => tell('cancelled'));
       await ask('Which city?');
@@ -323,7 +323,7 @@ describe('a session', () => {
     expect(await call).toBe('ended');
   });
 
-  test('closes the stream of a call that is cancelled, which then counts no longer', async () => {
+  it('closes the stream of a call that is cancelled, which then counts no longer', async () => {
     const { app, url } = await mailDoor({ status: 'sent' }, { TOOLWHARF_ADMIN_KEY: adminKey });
     const own = { authorization: `Bearer ${await keyOf(app, 'ada', { concurrent_runs: 1 })}` };
     const headers = { ...own, 'mcp-session-id': await openSession(url, own) };
@@ -339,7 +339,7 @@ describe('a session', () => {
     expect(await statusIn(url, headers['mcp-session-id'], own)).toBe(200);
   });
 
-  test('of a client that leaves ends the call that asks', async () => {
+  it('of a client that leaves ends the call that asks', async () => {
     const { url, sent } = await mailDoor();
     const asking = Promise.withResolvers<undefined>();
     const { client } = await connect(url, () => {
@@ -388,7 +388,7 @@ describe('a call that asked in its answer', () => {
     return { requestState: result?.requestState, inputResponses };
   }
 
-  test('runs once, however often the same answer comes', async () => {
+  it('runs once, however often the same answer comes', async () => {
     const { url, sent } = await mailDoor();
     const asked = await round(url);
     expect(asked.result).toMatchObject({ resultType: 'input_required', requestState: expect.any(String) });
@@ -398,7 +398,7 @@ describe('a call that asked in its answer', () => {
     expect(sent()).toBe(1);
   });
 
-  test('is gone on with by its own key alone, as the same function', async () => {
+  it('is gone on with by its own key alone, as the same function', async () => {
     const { app, url, sent } = await mailDoor({ status: 'sent' }, { TOOLWHARF_ADMIN_KEY: adminKey });
     const [own, other] = [await keyOf(app, 'ada'), await keyOf(app, 'bob')];
     const asked = await round(url, {}, { key: own });
@@ -410,7 +410,7 @@ describe('a call that asked in its answer', () => {
     expect(sent()).toBe(1);
   });
 
-  test('asks again what was not answered', async () => {
+  it('asks again what was not answered', async () => {
     const { url } = await mailDoor();
     const asked = await round(url);
     const again = await round(url, { requestState: asked.result?.requestState, inputResponses: { other: { action: 'accept' } } });
@@ -418,7 +418,7 @@ describe('a call that asked in its answer', () => {
     expect((await round(url, answerTo(again))).result).toMatchObject({ resultType: 'complete' });
   });
 
-  test('is dropped when its caller leaves too many such calls behind', async () => {
+  it('is dropped when its caller leaves too many such calls behind', async () => {
     const { url, sent } = await mailDoor();
     const first = await round(url);
     for (let asked = 0; asked < 16; asked += 1) await round(url);
@@ -426,14 +426,14 @@ describe('a call that asked in its answer', () => {
     expect(sent()).toBe(0);
   });
 
-  test('holds up no shutdown', async () => {
+  it('holds up no shutdown', async () => {
     const { app, url, sent } = await mailDoor({}, { DRAIN_TIMEOUT_MS: '60000' });
     expect((await round(url)).result).toMatchObject({ resultType: 'input_required' });
     await app.close();
     expect(sent()).toBe(0);
   });
 
-  test('is over when nobody has answered in time', async () => {
+  it('is over when nobody has answered in time', async () => {
     const { url, sent } = await mailDoor({}, { APPROVAL_TIMEOUT_MS: '1000' });
     const asked = await round(url);
     await new Promise((resolve) => setTimeout(resolve, 1_300));

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JsonValue } from '../../../src/shared/json.ts';
 import type { ToolFile, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { toMcpResult } from '../../../src/http/mcp/mcp-result.ts';
@@ -16,7 +16,7 @@ const note = { uri: 'file:///a.md', type: 'text/markdown', text: 'inside' };
 const resource = { type: 'resource', resource: { uri: 'file:///a.md', mimeType: 'text/markdown', text: 'inside' } };
 
 describe('a result for MCP clients', () => {
-  test.each<[name: string, value: JsonValue, rest: Partial<Result>, content: unknown[]]>([
+  it.each<[name: string, value: JsonValue, rest: Partial<Result>, content: unknown[]]>([
     ['text', 'hello\n', {}, [text('hello\n')]],
     ['nothing', '', {}, [text('')]],
     ['a file after its text', 'a chart', { files: [png] }, [text('a chart'), image]],

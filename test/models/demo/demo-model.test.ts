@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { ChatMessage, ModelEvent } from '../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
@@ -84,7 +84,7 @@ async function ask(messages: string | ChatMessage[], change: Partial<ModelReques
 const at = (timezone: string): [string, unknown] => ['format_time', { timezone }];
 
 describe('a question about time', () => {
-  test.each<[string, [string, unknown][]]>([
+  it.each<[string, [string, unknown][]]>([
     ['請告訴現在東京的時間', [at('Asia/Tokyo')]],
     ['请告诉我当前大阪的时间', [at('Asia/Tokyo')]],
     ['北京现在几点了？', [at('Asia/Shanghai')]],
@@ -129,7 +129,7 @@ describe('a question about time', () => {
     expect((await ask(question, { tools: timeSpecs })).calls).toEqual(calls);
   });
 
-  test.each([
+  it.each([
     'Tell me about Berlin',
     'What time is it in Xyzzyville?',
     'What is the time complexity of quicksort?',
@@ -141,7 +141,7 @@ describe('a question about time', () => {
     expect(text).toMatch(/demo model.*not a language model.*get_current_utc.*connect a model/u);
   });
 
-  test('of two sentences with values for different functions is answered by both', async () => {
+  it('of two sentences with values for different functions is answered by both', async () => {
     const parameters = { type: 'object', properties: { task: { type: 'string' } }, required: ['task'] };
     const addTask: ToolSpec = { name: 'add_task', description: 'Adds a task to the list', parameters };
     const tools = [...timeSpecs, addTask];
@@ -151,7 +151,7 @@ describe('a question about time', () => {
     expect((await ask('I am in Berlin. What time is it in Oslo?', { tools })).calls).toHaveLength(2);
   });
 
-  test('is answered by functions of other names and shapes', async () => {
+  it('is answered by functions of other names and shapes', async () => {
     const properties = { tz: { type: ['string', 'null'] } };
     const clock: ToolSpec = {
       name: 'worldClock',
@@ -179,7 +179,7 @@ describe('a question about time', () => {
     ]);
   });
 
-  test('gives one call at a time where only one is allowed', async () => {
+  it('gives one call at a time where only one is allowed', async () => {
     const { calls } = await ask('Time in Osaka and Berlin?', { tools: timeSpecs, parallelToolCalls: false });
     expect(calls).toEqual([at('Asia/Tokyo')]);
   });
@@ -206,7 +206,7 @@ const otherSpecs: ToolSpec[] = [
 );
 
 describe('a question about something else', () => {
-  test.each<[string, [string, unknown][]]>([
+  it.each<[string, [string, unknown][]]>([
     ['What is the weather in Paris in celsius?', [['get_weather', { city: 'Paris', unit: 'celsius' }]]],
     ['weather in Lower Slaughter?', [['get_weather', { city: 'Lower Slaughter' }]]],
     ['Search wikipedia for quantum entanglement, please.', [['search_wiki', { query: 'quantum entanglement' }]]],
@@ -225,7 +225,7 @@ describe('a question about something else', () => {
     expect((await ask(question, { tools: [...otherSpecs, ...timeSpecs] })).calls).toEqual(calls);
   });
 
-  test('is answered with a call whenever one is demanded', async () => {
+  it('is answered with a call whenever one is demanded', async () => {
     expect((await ask('hello', { tools: otherSpecs, toolChoice: 'required' })).calls).toHaveLength(1);
     const named = { type: 'function', function: { name: 'search_wiki' } };
     expect((await ask('Time in Oslo?', { tools: [...timeSpecs, ...otherSpecs], toolChoice: named })).calls).toEqual([
@@ -233,7 +233,7 @@ describe('a question about something else', () => {
     ]);
   });
 
-  test('is answered without a call where none is allowed', async () => {
+  it('is answered without a call where none is allowed', async () => {
     const { calls, text } = await ask('Time in Oslo?', { tools: timeSpecs, toolChoice: 'none' });
     expect(calls).toEqual([]);
     expect(text).not.toContain('format_time');
@@ -250,13 +250,13 @@ describe('a selection pass', () => {
       ])
     ).text;
 
-  test('is answered with the JSON object alone', async () => {
+  it('is answered with the JSON object alone', async () => {
     const query = 'Query: History:\nUSER: """What time is it in Oslo?"""\nASSISTANT: """12"""\nQuery: 请告诉我当前大阪的时间';
     expect(JSON.parse(await select(query))).toEqual({ tool_calls: [{ name: 'format_time', parameters: { timezone: 'Asia/Tokyo' } }] });
     expect(JSON.parse(await select('Query: History:\nQuery: Time in Oslo and Rome?'))).toMatchObject({ tool_calls: [{}, {}] });
   });
 
-  test('reads functions in either form, with brackets in their texts', async () => {
+  it('reads functions in either form, with brackets in their texts', async () => {
     const specs = timeSpecs.map(({ description, ...rest }) => ({
       type: 'function',
       function: { ...rest, description: `${description} ["]", '[\\\\` },
@@ -266,7 +266,7 @@ describe('a selection pass', () => {
     });
   });
 
-  test.each([
+  it.each([
     ['nothing fits', timeSpecs, 'tell me a joke'],
     ['nothing is offered', [], 'Time in Oslo?'],
     ['the offer cannot be read', '[{"name": "x"', 'Time in Oslo?'],
@@ -287,7 +287,7 @@ describe('results', () => {
     { role: 'assistant', content: null, toolCalls: [call('1', 'format_time', { timezone: 'Asia/Tokyo' }), call('2', 'slow', {})] },
   ];
 
-  test('are quoted, one sentence each, errors as errors', async () => {
+  it('are quoted, one sentence each, errors as errors', async () => {
     const { text, calls } = await ask(
       [
         ...asked,
@@ -302,13 +302,13 @@ describe('results', () => {
     );
   });
 
-  test('are found behind the question, where the model knows no tool role', async () => {
+  it('are found behind the question, where the model knows no tool role', async () => {
     const folded =
       'Time in Tokyo?\n\nTool `time/format_time` Output: {\n  "formatted_time": "12:00"\n}\n\nTool `x` Output: {"error":{"code":"a","message":"No."}}';
     expect((await ask(folded, {})).text).toBe('Demo model: time/format_time says formatted_time = 12:00. x failed: No.');
   });
 
-  test.each([
+  it.each([
     ['plain text', 'It is\nnoon.', 'It is noon.'],
     ['a number', '7', '7.'],
     ['null', 'null', 'null.'],
@@ -325,7 +325,7 @@ describe('results', () => {
     expect(text).toBe(`Demo model: f says ${said}`);
   });
 
-  test('of an earlier question are not quoted again', async () => {
+  it('of an earlier question are not quoted again', async () => {
     const answered: ChatMessage[] = [
       ...asked,
       { role: 'tool', toolCallId: '1', content: '1' },
@@ -334,7 +334,7 @@ describe('results', () => {
     expect((await ask([...answered, { role: 'user', content: 'Time in Oslo?' }], { tools: timeSpecs })).calls).toEqual([at('Europe/Oslo')]);
   });
 
-  test('are cut where they are long', async () => {
+  it('are cut where they are long', async () => {
     const { text } = await ask([
       { role: 'user', content: 'Go' },
       { role: 'tool', toolCallId: 'c', name: 'f', content: 'x'.repeat(100_000) },
@@ -344,13 +344,13 @@ describe('results', () => {
 });
 
 describe('the demo model', () => {
-  test('says what it is in the list and in its answer', async () => {
+  it('says what it is in the list and in its answer', async () => {
     expect(demoModel).toMatchObject({ id: 'demo', owner: 'demo', isLocal: true, capabilities: ['completion', 'tools'] });
     expect(demoModel.details).toMatchObject({ name: expect.stringContaining('not a language model') });
     expect((await ask('Hello')).text).toContain('not a language model');
   });
 
-  test('streams word by word, counts, and finishes once, the same each time', async () => {
+  it('streams word by word, counts, and finishes once, the same each time', async () => {
     const { events, text } = await ask('Hello');
     const words = events.filter((event) => event.type === 'text');
     expect(words).toHaveLength(text.split(' ').length);
@@ -361,7 +361,7 @@ describe('the demo model', () => {
     expect((await ask('Hello')).events).toEqual(events);
   });
 
-  test('gives calls ids of their own, so that conversations cannot be taken for one another', async () => {
+  it('gives calls ids of their own, so that conversations cannot be taken for one another', async () => {
     const other = createDemoBackend();
     const request = { model: 'demo', messages: [{ role: 'user' as const, content: 'Time in Oslo?' }], tools: timeSpecs, callerTools: [] };
     const ids = new Set<string>();
@@ -379,7 +379,7 @@ describe('the demo model', () => {
     expect(ids.size).toBe(2);
   });
 
-  test.each([
+  it.each([
     [
       'a title as JSON',
       '### Task:\nGenerate a title.\nJSON format: { "title": "your title" }\n<chat_history>\nUSER: What time is it in Osaka right now?\n',
@@ -392,7 +392,7 @@ describe('the demo model', () => {
     expect((await ask(question)).text).toBe(answer);
   });
 
-  test("throws the signal's reason, before and amid its answer", async () => {
+  it("throws the signal's reason, before and amid its answer", async () => {
     const leave = new AbortController();
     const words: string[] = [];
     const reading = (async () => {
@@ -419,7 +419,7 @@ describe('the demo model', () => {
     await expect(ask('Hello', { signal: leave.signal })).rejects.toThrow('gone');
   });
 
-  test('is not slowed down by hostile questions', async () => {
+  it('is not slowed down by hostile questions', async () => {
     const tools = Array.from({ length: 128 }, (_, index) => ({ ...otherSpecs[3], name: `send_email_${index}` }) as ToolSpec);
     const hostile = ['“', ' ', '@', 'A/B ', '12:30 ', '{', '2024-01-01 ', 'send '].map((piece) => `send email ${piece.repeat(20_000)} x`);
     // Work that grew with the square of the text would run into the time limit of the test.

@@ -1,5 +1,5 @@
 import { assert, integer, nat, option, property } from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import { chooseContextSize } from '../../../src/models/ollama/choose-context-size.ts';
 import { estimateTokens, textTokens } from '../../../src/shared/estimate-tokens.ts';
@@ -20,7 +20,7 @@ const blank: ContextSizeRequest = {
 const sized = (tokens: number): Partial<ContextSizeRequest> => ({ messages: [user('字'.repeat(tokens - 8))] });
 
 describe('the estimate of tokens', () => {
-  test.each([
+  it.each([
     ['English', 'The quick brown fox jumps over the lazy dog.', 10, 16],
     ['Chinese', '请告诉我当前大阪的时间', 7, 11],
     ['Japanese', 'いま大阪は何時ですか', 6, 10],
@@ -31,7 +31,7 @@ describe('the estimate of tokens', () => {
     expect(textTokens(text)).toBeLessThanOrEqual(most);
   });
 
-  test('counts functions, calls and images, and not the length of an image', () => {
+  it('counts functions, calls and images, and not the length of an image', () => {
     const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(100_000)}` } };
     const call = { id: '1', name: 'add', arguments: '{"a":1}' };
     expect(estimateTokens({ messages: [{ role: 'user', content: [image] }], tools: [] })).toBe(1_032);
@@ -43,7 +43,7 @@ describe('the estimate of tokens', () => {
 });
 
 describe('the context', () => {
-  test.each<[string, Partial<ContextSizeRequest>, number | undefined, boolean]>([
+  it.each<[string, Partial<ContextSizeRequest>, number | undefined, boolean]>([
     ['is left alone while everything fits', {}, undefined, false],
     ['is left alone up to the default, answer included', sized(4_096 - 1_024), undefined, false],
     ['is raised to the next power of two beyond it', sized(4_097 - 1_024), 8_192, false],
@@ -65,13 +65,13 @@ describe('the context', () => {
     expect(choice.warning !== undefined).toBe(isWarned);
   });
 
-  test('warns with numbers and a cure', () => {
+  it('warns with numbers and a cure', () => {
     const { warning } = chooseContextSize({ ...blank, ...sized(9_000), contextLength: 8_192 });
     expect(warning).toMatchObject({ type: 'warning', data: { code: 'context_too_small', needed: 9_256, num_ctx: 8_192 } });
     expect(warning?.data['message']).toContain('a model with a larger context');
   });
 
-  test('never exceeds a maximum by itself, and never warns of a request that fits', () => {
+  it('never exceeds a maximum by itself, and never warns of a request that fits', () => {
     assert(
       property(
         nat(60_000),

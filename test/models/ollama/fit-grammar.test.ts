@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { fitGrammar } from '../../../src/models/ollama/fit-grammar.ts';
@@ -41,19 +41,19 @@ const measured: [string, JsonObject, number][] = [
 ];
 
 describe('the size of a grammar', () => {
-  test.each(measured)('is not taken to be less than it is, nor much more: %s', (_name, schema, characters) => {
+  it.each(measured)('is not taken to be less than it is, nor much more: %s', (_name, schema, characters) => {
     expect(grammarSize(schema)).toBeGreaterThanOrEqual(characters);
     expect(grammarSize(schema)).toBeLessThan(1.6 * characters + 2_000);
   });
 });
 
 describe('a schema for Ollama', () => {
-  test('stays as it is where its grammar has room', () => {
+  it('stays as it is where its grammar has room', () => {
     const schema = selectionOf(5, optional);
     expect(fitGrammar(schema)).toBe(schema);
   });
 
-  test('loses its innermost parts first: of a selection the names stay', () => {
+  it('loses its innermost parts first: of a selection the names stay', () => {
     const body = objectOf({ page: { type: 'integer' }, body: { type: 'object' } });
     const list = (items: JsonObject) => objectOf({ list: { type: 'array', items } });
     expect(fitGrammar(selectionOf(12, nested))).toEqual(selectionOf(12, body));
@@ -61,12 +61,12 @@ describe('a schema for Ollama', () => {
     expect(fitGrammar(selectionOf(12, list(optional)))).toEqual(selectionOf(12, list({ type: 'object' })));
   });
 
-  test('has no choice between things that have become the same', () => {
+  it('has no choice between things that have become the same', () => {
     const calls = { type: 'array', items: { type: 'object' }, maxItems: 10 };
     expect(fitGrammar(selectionOf(400, optional))).toEqual(objectOf({ tool_calls: calls }, ['tool_calls']));
   });
 
-  test('is given up where nothing of it has room', () => {
+  it('is given up where nothing of it has room', () => {
     expect(fitGrammar({ anyOf: Array.from({ length: 2_000 }, (_, index) => ({ const: `choice ${index}` })) })).toBeUndefined();
   });
 });
@@ -75,7 +75,7 @@ describe('a schema with references', () => {
   const refTo = (name: string) => ({ $ref: `#/$defs/${name}` });
   const wide = objectOf(numbered(30, 'attribute', text));
 
-  test('counts what it refers to, once, and follows a circle no further', () => {
+  it('counts what it refers to, once, and follows a circle no further', () => {
     const plain = grammarSize({ ...objectOf({ a: text }), $defs: { wide } });
     const once = grammarSize({ ...objectOf({ a: refTo('wide') }), $defs: { wide } });
     const often = grammarSize({ ...objectOf(numbered(9, 'a', refTo('wide'))), $defs: { wide } });
@@ -85,7 +85,7 @@ describe('a schema with references', () => {
     expect(circle).toBeLessThan(plain + 500);
   });
 
-  test('loses its innermost parts first, and refers to nothing that is gone', () => {
+  it('loses its innermost parts first, and refers to nothing that is gone', () => {
     const inner = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`inner_${index}`, wide]));
     const node = objectOf({ next: refTo('node'), list: { type: 'array', items: refTo('node') } });
     const root = objectOf(
@@ -96,7 +96,7 @@ describe('a schema with references', () => {
     expect(grammarSize(fitted ?? {})).toBeLessThan(32_000);
   });
 
-  test.each([
+  it.each([
     ['a long chain', Array.from({ length: 3_000 }, (_, index) => [`n${index}`, objectOf({ next: refTo(`n${index + 1}`) })])],
     ['a long key', [['n0', { ...objectOf({ ['k'.repeat(200_000)]: text }), additionalProperties: true }]]],
     ['many keys', [['n0', objectOf(numbered(20_000, 'key', text))]]],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
@@ -7,7 +7,7 @@ import { toOllamaMessages, toOllamaTools } from '../../../src/models/ollama/olla
 const picture = 'data:image/png;charset=binary;base64,iVBORw0KGgo=';
 
 describe('messages for Ollama', () => {
-  test('carry calls with arguments as objects and results with the name of their function', () => {
+  it('carry calls with arguments as objects and results with the name of their function', () => {
     const messages: ChatMessage[] = [
       { role: 'developer', content: 'Be brief' },
       {
@@ -47,7 +47,7 @@ describe('messages for Ollama', () => {
     ]);
   });
 
-  test.each<[string, JsonObject]>([
+  it.each<[string, JsonObject]>([
     ['an object', { url: picture, detail: 'high' }],
     ['a string', picture as unknown as JsonObject],
   ])('carry images as base64, from %s', (_name, image) => {
@@ -58,7 +58,7 @@ describe('messages for Ollama', () => {
     expect(toOllamaMessages([{ role: 'user', content }])).toEqual([{ role: 'user', content: 'What is it?', images: ['iVBORw0KGgo='] }]);
   });
 
-  test.each<[string, { type: string } & JsonObject, RegExp]>([
+  it.each<[string, { type: string } & JsonObject, RegExp]>([
     ['an image by address', { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }, /data:image/u],
     ['an image without an address', { type: 'image_url' }, /image_url/u],
     ['an image that is no base64', { type: 'image_url', image_url: { url: 'data:image/svg+xml,<svg/>' } }, /base64/u],
@@ -75,11 +75,11 @@ describe('functions for Ollama', () => {
   const own = { type: 'function', function: { name: 'mine', description: 'x', strict: true } };
   const request = { tools: [spec], callerTools: [own, { type: 'web_search' }], toolChoice: undefined };
 
-  test("are the gateway's, then the caller's own ones, without hosted tools", () => {
+  it("are the gateway's, then the caller's own ones, without hosted tools", () => {
     expect(toOllamaTools(request)).toEqual([{ type: 'function', function: spec }, own]);
   });
 
-  test('follow tool_choice as far as Ollama can', () => {
+  it('follow tool_choice as far as Ollama can', () => {
     expect(toOllamaTools({ ...request, toolChoice: 'none' })).toEqual([]);
     expect(toOllamaTools({ ...request, toolChoice: { type: 'function', function: { name: 'mine' } } })).toEqual([own]);
     expect(toOllamaTools({ ...request, toolChoice: 'required' })).toHaveLength(2);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import { createOllama } from '../../../src/models/ollama/ollama.ts';
 import type { Ollama } from '../../../src/models/ollama/ollama.ts';
@@ -30,7 +30,7 @@ const capabilities = async () => Object.fromEntries((await list()).map((record) 
 const shows = () => server.requests.filter((request) => request.path === '/api/show').map((request) => request.body['model']);
 
 describe('the models of an Ollama', () => {
-  test('come with what they can do, their age and everything that was listed', async () => {
+  it('come with what they can do, their age and everything that was listed', async () => {
     const [first] = await list();
     expect(first).toMatchObject({
       id: 'llama3.2:latest',
@@ -43,7 +43,7 @@ describe('the models of an Ollama', () => {
     expect(await capabilities()).toEqual({ 'llama3.2:latest': ['completion', 'tools'], 'gemma:2b': ['completion'], 'old:7b': undefined });
   });
 
-  test('are asked about once for each digest', async () => {
+  it('are asked about once for each digest', async () => {
     await list();
     await list();
     expect(shows()).toEqual(['llama3.2:latest', 'gemma:2b', 'old:7b']);
@@ -52,14 +52,14 @@ describe('the models of an Ollama', () => {
     expect(shows()).toHaveLength(4);
   });
 
-  test('are listed without capabilities where those cannot be learned, and asked about again the next time', async () => {
+  it('are listed without capabilities where those cannot be learned, and asked about again the next time', async () => {
     server.onShow = (response, model) => model === 'gemma:2b' && response.writeHead(500).end('oops') !== undefined;
     expect(await capabilities()).toMatchObject({ 'llama3.2:latest': ['completion', 'tools'], 'gemma:2b': undefined });
     server.onShow = () => false;
     expect(await capabilities()).toMatchObject({ 'gemma:2b': ['completion'] });
   });
 
-  test('are asked about four at a time', async () => {
+  it('are asked about four at a time', async () => {
     server.models = Array.from({ length: 12 }, (_, index) => ({ name: `m${index}`, capabilities: ['completion'] }));
     let running = 0;
     let most = 0;
@@ -73,12 +73,12 @@ describe('the models of an Ollama', () => {
     expect(most).toBe(4);
   });
 
-  test('may be none', async () => {
+  it('may be none', async () => {
     server.models = [];
     expect(await list()).toEqual([]);
   });
 
-  test('cannot be listed when nothing answers, or when the asker leaves', async () => {
+  it('cannot be listed when nothing answers, or when the asker leaves', async () => {
     await expect(list(AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
     await server.close();
     await expect(list()).rejects.toMatchObject({ code: 'upstream_unreachable' });

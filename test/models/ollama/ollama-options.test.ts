@@ -1,11 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { toOllamaParameters } from '../../../src/models/ollama/ollama-options.ts';
 import type { ThinkingControl } from '../../../src/models/ollama/ollama-options.ts';
 
 describe('OpenAI parameters for Ollama', () => {
-  test.each<[string, JsonObject, JsonObject]>([
+  it.each<[string, JsonObject, JsonObject]>([
     [
       'sampling',
       { temperature: 0.2, top_p: 0.9, seed: 7, frequency_penalty: 1, presence_penalty: -1 },
@@ -37,7 +37,7 @@ describe('OpenAI parameters for Ollama', () => {
   });
 
   const schema = { type: 'object', properties: { a: { type: 'string' } } };
-  test.each<[string, JsonObject, object]>([
+  it.each<[string, JsonObject, object]>([
     ['JSON', { response_format: { type: 'json_object' } }, { format: 'json' }],
     ['a schema', { response_format: { type: 'json_schema', json_schema: { name: 'x', strict: true, schema } } }, { format: schema }],
     ['a schema that is missing', { response_format: { type: 'json_schema' } }, { format: 'json' }],
@@ -51,7 +51,7 @@ describe('OpenAI parameters for Ollama', () => {
     expect(toOllamaParameters(parameters, undefined)).toEqual({ options: {}, fields });
   });
 
-  test.each<[JsonObject, ThinkingControl | undefined, object]>([
+  it.each<[JsonObject, ThinkingControl | undefined, object]>([
     [{ reasoning_effort: 'high' }, 'levels', { think: 'high' }],
     [{ reasoning_effort: 'minimal' }, 'levels', { think: 'low' }],
     [{ think: 'medium' }, 'levels', { think: 'medium' }],
@@ -66,7 +66,7 @@ describe('OpenAI parameters for Ollama', () => {
     expect(toOllamaParameters(parameters, thinking).fields).toEqual(fields);
   });
 
-  test('ask for one answer only', () => {
+  it('ask for one answer only', () => {
     expect(toOllamaParameters({ n: 1 }, undefined).options).toEqual({});
     expect(() => toOllamaParameters({ n: 3 }, undefined)).toThrow(/Ollama.*"n"/u);
   });
@@ -80,14 +80,14 @@ describe('a schema that Ollama has no room for', () => {
   const formatOf = (schema: JsonObject): JsonObject =>
     toOllamaParameters({ response_format: { type: 'json_schema', json_schema: { schema } } }, undefined).fields.format as JsonObject;
 
-  test('is sent without its innermost parts', () => {
+  it('is sent without its innermost parts', () => {
     const nested = fields(12, fields(20, { type: 'string' }));
     expect(formatOf(nested)).toEqual(fields(12, { type: 'object' }));
     expect(toOllamaParameters({ format: nested }, undefined).fields.format).toEqual(fields(12, { type: 'object' }));
     expect(formatOf({ ...fields(12, { $ref: '#/$defs/one' }), $defs: { one: fields(400, { type: 'string' }) } })).toBeDefined();
   });
 
-  test.each(['response_format', 'format'])('is refused in %s where that does not suffice, with a cure', (param) => {
+  it.each(['response_format', 'format'])('is refused in %s where that does not suffice, with a cure', (param) => {
     const schema = fields(500, { type: 'string' });
     const parameters = param === 'format' ? { format: schema } : { response_format: { type: 'json_schema', json_schema: { schema } } };
     expect(() => toOllamaParameters(parameters, undefined)).toThrow(

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
@@ -61,7 +61,7 @@ async function faultOf(steps: AnswerStep[], change: Partial<ModelRequest> = {}):
 const addTool = { name: 'add', description: 'Adds', parameters: { type: 'object', properties: { a: { type: 'number' } } } };
 
 describe('a streamed answer', () => {
-  test('becomes text, usage and one finish', async () => {
+  it('becomes text, usage and one finish', async () => {
     expect(await ask()).toEqual([
       { type: 'text', text: 'Hello' },
       { type: 'text', text: ' there' },
@@ -71,7 +71,7 @@ describe('a streamed answer', () => {
     expect(server.chats()).toEqual([{ model: 'llama3.2:latest', messages: [{ role: 'user', content: 'Hello' }], stream: true }]);
   });
 
-  test('is the same for every cut of its bytes', async () => {
+  it('is the same for every cut of its bytes', async () => {
     const lines = [ollamaLine({ thinking: '考' }), ollamaLine({ content: '東京は' }), ollamaLine({ content: '🕐' }), ollamaEnd('length')];
     const bytes = new TextEncoder().encode(lines.map(({ line }) => `${JSON.stringify(line)}\r\n`).join('\n'));
     server.answers.push([...bytes].map((byte) => ({ bytes: Uint8Array.of(byte) })));
@@ -87,7 +87,7 @@ describe('a streamed answer', () => {
     ]);
   });
 
-  test('gives each call an id of its own, however the calls are spread over lines', async () => {
+  it('gives each call an id of its own, however the calls are spread over lines', async () => {
     const call = (name: string, more = {}) => ({ function: { index: 0, name, arguments: { a: 1 } }, ...more });
     server.answers.push([
       ollamaLine({ tool_calls: [call('add'), call('add', { id: 'call_9' })] }),
@@ -107,7 +107,7 @@ describe('a streamed answer', () => {
     expect(events.at(-1)).toEqual({ type: 'finish', reason: 'tool_calls' });
   });
 
-  test('finds a call in the last line, and leaves "length" as it is', async () => {
+  it('finds a call in the last line, and leaves "length" as it is', async () => {
     server.answers.push([
       ollamaLine({ tool_calls: [{ function: { name: 'add', arguments: {} } }] }, { done: true, done_reason: 'length' }),
     ]);
@@ -117,7 +117,7 @@ describe('a streamed answer', () => {
     ]);
   });
 
-  test('parts <think> tags from the text', async () => {
+  it('parts <think> tags from the text', async () => {
     server.answers.push([
       ollamaLine({ content: '<thi' }),
       ollamaLine({ content: 'nk>hm</think>' }),
@@ -129,12 +129,12 @@ describe('a streamed answer', () => {
     expect(events.filter((event) => event.type === 'text')).toEqual([{ type: 'text', text: 'Yes' }]);
   });
 
-  test('is streamed from Ollama for a caller who does not stream, so that its length is no time limit', async () => {
+  it('is streamed from Ollama for a caller who does not stream, so that its length is no time limit', async () => {
     expect((await ask({ stream: false })).at(-1)).toEqual({ type: 'finish', reason: 'stop' });
     expect(server.chats()[0]).toMatchObject({ stream: true });
   });
 
-  test('leaves its connection for the next request', async () => {
+  it('leaves its connection for the next request', async () => {
     for (let count = 0; count < 6; count++) {
       server.answers.push([ollamaLine({ content: 'Hi' }), ollamaEnd(), { wait: new Promise((resolve) => setTimeout(resolve, 15)) }]);
       await ask();
@@ -143,20 +143,20 @@ describe('a streamed answer', () => {
     expect(new Set(server.requests.map((request) => request.connection)).size).toBeLessThan(6);
   });
 
-  test('does not wait for a body that stays open after its last line', async () => {
+  it('does not wait for a body that stays open after its last line', async () => {
     server.answers.push([ollamaLine({ content: 'Hi' }), ollamaEnd(), { hang: true }]);
     expect((await ask()).at(-1)).toEqual({ type: 'finish', reason: 'stop' });
     expect(await server.requests[0]?.isLeft).toBe(true);
   });
 
-  test('counts a prompt that came from the cache as nothing', async () => {
+  it('counts a prompt that came from the cache as nothing', async () => {
     server.answers.push([ollamaEnd('stop', { prompt_eval_count: undefined })]);
     expect(await ask()).toContainEqual({ type: 'usage', usage: { prompt_tokens: 0, completion_tokens: 8, total_tokens: 8 } });
   });
 });
 
 describe('a request', () => {
-  test('carries tools, options and fields, and goes to the address with its path', async () => {
+  it('carries tools, options and fields, and goes to the address with its path', async () => {
     const format = { type: 'object', properties: {} };
     const parameters = { temperature: 0, max_tokens: 5, keep_alive: '10m', think: true, logit_bias: { 1: 2 } };
     await ask({
@@ -173,7 +173,7 @@ describe('a request', () => {
     expect(server.chats()[0]).not.toHaveProperty('logit_bias');
   });
 
-  test('holds as much of a schema as Ollama has room for, and says so', async () => {
+  it('holds as much of a schema as Ollama has room for, and says so', async () => {
     const fields = (count: number, child: JsonObject): JsonObject => ({
       type: 'object',
       properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`field_with_a_long_name_${index}`, child])),
@@ -187,7 +187,7 @@ describe('a request', () => {
     expect(server.chats()).toHaveLength(2);
   });
 
-  test.each([
+  it.each([
     ['a model with levels', { family: 'gptoss', capabilities: ['completion', 'thinking'] }, 'low'],
     ['a model with a switch', { family: 'qwen3', capabilities: ['completion', 'thinking'] }, true],
     ['a model that does not think', { capabilities: ['completion', 'tools'] }, undefined],
@@ -199,13 +199,13 @@ describe('a request', () => {
     expect(server.requests.map((request) => request.path)).toEqual(['/api/show', '/api/chat']);
   });
 
-  test('sends user and password of the address as a header, and nothing about this machine', async () => {
+  it('sends user and password of the address as a header, and nothing about this machine', async () => {
     await ask({}, connectionTo(server.url.replace('http://', 'http://me:p%20w@')));
     expect(server.requests[0]?.headers.authorization).toBe(`Basic ${btoa('me:p w')}`);
     expect(server.requests[0]?.headers['user-agent'] ?? '').not.toContain('Node.js');
   });
 
-  test('sends a configured key and headers', async () => {
+  it('sends a configured key and headers', async () => {
     await ask({}, { ...connectionTo(server.url), key: 'secret', headers: { 'X-Team': 'blue' } });
     expect(server.requests[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'x-team': 'blue' });
   });
@@ -215,7 +215,7 @@ describe('the context', () => {
   const long = { messages: [{ role: 'user' as const, content: 'word '.repeat(4_000) }] };
   const contexts = () => server.chats().map((body) => (body['options'] as { num_ctx?: number } | undefined)?.num_ctx);
 
-  test('is raised for a request that would be cut, kept while the model is loaded, and left to Ollama after that', async () => {
+  it('is raised for a request that would be cut, kept while the model is loaded, and left to Ollama after that', async () => {
     let time = 0;
     const backend = createOllama(connectionTo(server.url), door.send, () => time).backend;
     for (const [messages, at] of [
@@ -231,7 +231,7 @@ describe('the context', () => {
     expect(server.requests.filter((request) => request.path === '/api/show')).toHaveLength(1);
   });
 
-  test('is what the model is loaded with already, where that is enough: another value would load it again', async () => {
+  it('is what the model is loaded with already, where that is enough: another value would load it again', async () => {
     server.models = [{ name: 'llama3.2:latest', contextLength: 131_072, loadedContext: 16_384 }];
     await ask(long);
     server.models = [{ name: 'llama3.2:latest', contextLength: 131_072, loadedContext: 6_000 }];
@@ -239,7 +239,7 @@ describe('the context', () => {
     expect(contexts()).toEqual([16_384, 8_192]);
   });
 
-  test('is kept for as long as the server keeps the model, and asked about no more than once in five minutes', async () => {
+  it('is kept for as long as the server keeps the model, and asked about no more than once in five minutes', async () => {
     let time = 0;
     const backend = createOllama(connectionTo(server.url), door.send, () => time).backend;
     const chat = async (messages: ModelRequest['messages']) => Array.fromAsync(answerOf(backend, question({ messages })));
@@ -252,20 +252,20 @@ describe('the context', () => {
     expect(server.requests.filter((request) => request.path === '/api/ps')).toHaveLength(3);
   });
 
-  test('stays within what the model was trained for, with a warning', async () => {
+  it('stays within what the model was trained for, with a warning', async () => {
     server.models = [{ name: 'llama3.2:latest', contextLength: 5_000 }];
     const [first] = await ask(long);
     expect(first).toMatchObject({ type: 'run-event', event: { type: 'warning', data: { code: 'context_too_small', num_ctx: 5_000 } } });
     expect(contexts()).toEqual([5_000]);
   });
 
-  test('is never changed where the caller set it', async () => {
+  it('is never changed where the caller set it', async () => {
     const [first] = await ask({ ...long, parameters: { num_ctx: 2_048 } });
     expect(first).toMatchObject({ type: 'run-event', event: { data: { num_ctx: 2_048 } } });
     expect(contexts()).toEqual([2_048]);
   });
 
-  test('knows the default of the model itself', async () => {
+  it('knows the default of the model itself', async () => {
     server.models = [
       { name: 'llama3.2:latest', contextLength: 131_072, parameters: 'stop   "<|eot|>"\nnum_ctx                        16384' },
     ];
@@ -273,7 +273,7 @@ describe('the context', () => {
     expect(contexts()).toEqual([undefined]);
   });
 
-  test('is told of afterwards where the prompt filled it, which is what a cut one does', async () => {
+  it('is told of afterwards where the prompt filled it, which is what a cut one does', async () => {
     const full = (count: number) => [ollamaLine({ content: 'Hi' }), ollamaEnd('stop', { prompt_eval_count: count })];
     const told = { type: 'run-event', event: { type: 'warning', data: { code: 'context_too_small', num_ctx: 8_192 } } };
     server.answers.push(full(8_192), full(8_191), full(4_096), full(2_048));
@@ -284,7 +284,7 @@ describe('the context', () => {
     expect(warned.map((event) => event.type)).toEqual(['run-event', 'text', 'usage', 'finish']);
   });
 
-  test('is minded even when the server says nothing about the model', async () => {
+  it('is minded even when the server says nothing about the model', async () => {
     server.models = [];
     await ask(long);
     expect(contexts()).toEqual([8_192]);
@@ -294,7 +294,7 @@ describe('the context', () => {
 describe('a fault', () => {
   const error = (message: string, status = 400): AnswerStep[] => [{ status, body: JSON.stringify({ error: message }) }];
 
-  test.each<[string, AnswerStep[], { code: string; status: number; message?: RegExp }]>([
+  it.each<[string, AnswerStep[], { code: string; status: number; message?: RegExp }]>([
     ['no tools', error('registry.ollama.ai/library/gemma:2b does not support tools'), { code: 'tools_unsupported', status: 400 }],
     [
       'no such model',
@@ -325,7 +325,7 @@ describe('a fault', () => {
     expect(error.message).toMatch(expected.message ?? /./u);
   });
 
-  test.each<[string, AnswerStep[], string]>([
+  it.each<[string, AnswerStep[], string]>([
     ['an error line', [{ line: { error: 'an error was encountered while running the model' } }], 'upstream_error'],
     ['an end without "done"', [], 'upstream_incomplete'],
     ['a cut connection', [{ wait: new Promise((resolve) => setTimeout(resolve, 20)) }, { reset: true }], 'upstream_incomplete'],
@@ -339,7 +339,7 @@ describe('a fault', () => {
     expect(error.code).toBe(code);
   });
 
-  test('names a silent server and one that is not there', async () => {
+  it('names a silent server and one that is not there', async () => {
     server.answers.push([{ hang: true }]);
     const hurried = { ...connectionTo(server.url), firstByteTimeoutMs: 60 };
     await expect(ask({}, hurried)).rejects.toMatchObject({ code: 'upstream_timeout', status: 504 });
@@ -348,7 +348,7 @@ describe('a fault', () => {
     await expect(ask({}, connectionTo('http://127.0.0.1:9'))).rejects.toMatchObject({ code: 'upstream_unreachable' });
   });
 
-  test('is what an image would be to a model that cannot see: Ollama would drop it without a word', async () => {
+  it('is what an image would be to a model that cannot see: Ollama would drop it without a word', async () => {
     const image = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,AAAA' } };
     const shown = { role: 'user' as const, content: [{ type: 'text' as const, text: 'What is it?' }, image] };
     const refusal = { code: 'invalid_request', param: 'messages.0.content', message: /llama3\.2:latest.*vision/u };
@@ -362,14 +362,14 @@ describe('a fault', () => {
     expect(server.chats().map((body) => (body['messages'] as { images?: string[] }[])[0]?.images)).toEqual([['AAAA'], ['AAAA'], ['AAAA']]);
   });
 
-  test('refuses n above 1 without asking', async () => {
+  it('refuses n above 1 without asking', async () => {
     await expect(ask({ parameters: { n: 2 } })).rejects.toMatchObject({ code: 'invalid_request', param: 'n', message: /Ollama/u });
     expect(server.requests).toEqual([]);
   });
 });
 
 describe('leaving', () => {
-  test('by the signal throws its reason and closes the connection', async () => {
+  it('by the signal throws its reason and closes the connection', async () => {
     const leave = new AbortController();
     server.answers.push([ollamaLine({ content: 'Hi' }), { hang: true }]);
     const events: ModelEvent[] = [];
@@ -385,7 +385,7 @@ describe('leaving', () => {
     expect(await server.requests[0]?.isLeft).toBe(true);
   });
 
-  test('by the signal before the first byte throws its reason and closes the connection', async () => {
+  it('by the signal before the first byte throws its reason and closes the connection', async () => {
     const leave = new AbortController();
     server.answers.push([{ hang: true }]);
     const asked = ask({ signal: leave.signal });
@@ -395,7 +395,7 @@ describe('leaving', () => {
     expect(await server.requests[0]?.isLeft).toBe(true);
   });
 
-  test('by an error of the reader closes the connection, and rejects with it', async () => {
+  it('by an error of the reader closes the connection, and rejects with it', async () => {
     server.answers.push([ollamaLine({ content: 'Hi' }), { hang: true }]);
     const seen: ModelEvent[] = [];
     const answered = createOllama(connectionTo(server.url), door.send).backend.answer(question(), (events) => {
@@ -408,7 +408,7 @@ describe('leaving', () => {
   });
 });
 
-test('refuses an answer without a message', async () => {
+it('refuses an answer without a message', async () => {
   for (const line of [{ done: true }, { message: null, done: true }, { response: 'Hello', done: true }]) {
     const { error, events } = await faultOf([{ line }]);
     expect([error.code, events]).toEqual(['upstream_invalid_response', []]);

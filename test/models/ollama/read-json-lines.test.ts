@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { BackendClient } from '../../../src/models/backend-client.ts';
@@ -28,15 +28,15 @@ describe('lines of JSON', () => {
     { message: { content: 'x' }, done: true },
   ];
 
-  test.each([1, 2, 3, 5, 7, 16, Infinity])('come out whole, in pieces of %d bytes', (size) => {
+  it.each([1, 2, 3, 5, 7, 16, Infinity])('come out whole, in pieces of %d bytes', (size) => {
     expect(read(text, size)).toEqual({ lines, code: undefined });
   });
 
-  test('end with the one that says so; what follows is dropped', () => {
+  it('end with the one that says so; what follows is dropped', () => {
     expect(read(`${text}\n{"error":"late"}\nnonsense`, 9)).toEqual({ lines, code: undefined });
   });
 
-  test.each([
+  it.each([
     ['nothing', '', 'upstream_incomplete'],
     ['no end', '{"done":false}\n', 'upstream_incomplete'],
     ['half a line', '{"done":tr', 'upstream_invalid_response'],

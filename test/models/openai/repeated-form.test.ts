@@ -1,5 +1,5 @@
 import * as fc from 'fast-check';
-import { expect, test, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import { createOpenAiBackend } from '../../../src/models/openai/openai-compatible.ts';
 import { answerWith, askModel } from '../../_support/model-answers.ts';
@@ -63,7 +63,7 @@ const chunks = fc
   .tuple(fc.constantFrom(...forms), fc.array(fc.constantFrom(...literals), { maxLength: 12 }))
   .map(([form, texts]) => texts.map((text) => form(text)));
 
-test('chunks of a repeated form are read like all others, however they arrive', { timeout: 60_000 }, async () => {
+it('chunks of a repeated form are read like all others, however they arrive', { timeout: 60_000 }, async () => {
   const answers = fc.tuple(
     fc.array(chunks, { maxLength: 4 }).map((runs) => runs.flat()),
     fc.constantFrom([], ...wrong.map((literal) => [plainChunk(literal)])),
@@ -86,7 +86,7 @@ test('chunks of a repeated form are read like all others, however they arrive', 
   );
 });
 
-test.each([
+it.each([
   [
     'usage between two chunks of a form',
     [countedChunk('a'), countedChunk('b'), 'data: {"choices":[],"usage":{"prompt_tokens":3}}\n\n', countedChunk('c')],
@@ -97,14 +97,14 @@ test.each([
   expect(await readingOf(all)).toEqual(await readingOf(inSingleBytes(all)));
 });
 
-test('bytes that are no UTF-8 are replaced', async () => {
+it('bytes that are no UTF-8 are replaced', async () => {
   const before = Buffer.from('data: {"choices":[{"index":0,"delta":{"content":"');
   const after = Buffer.from('"}}]}\n\n');
   const texts = ['a', 'b', 'c'].map((text) => Buffer.concat([before, Buffer.from(text), Uint8Array.of(0xe2, 0x82, 0x20, 0xff), after]));
   expect(await readingOf([...texts, ...ending])).toContainEqual({ type: 'text', text: 'a\uFFFD \uFFFDb\uFFFD \uFFFDc\uFFFD \uFFFD' });
 });
 
-test('chunks that differ in their text alone are not parsed one by one', async () => {
+it('chunks that differ in their text alone are not parsed one by one', async () => {
   const texts = Array.from({ length: 500 }, (_, index) => plainChunk(`w${index} `));
   const parse = vi.spyOn(JSON, 'parse');
   await readingOf([...texts, ...ending]);

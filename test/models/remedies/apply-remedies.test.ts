@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { ModelEvent } from '../../../src/core/chat/chat.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
@@ -46,21 +46,21 @@ function start(remedy: Remedy, ...turns: ScriptStep[][]) {
   return { model, run, ask, sent: () => model.requests.map(({ parameters }) => parameters['temperature'] !== undefined) };
 }
 
-test('what helped is done at once from then on, and each run says so', async () => {
+it('what helped is done at once from then on, and each run says so', async () => {
   const { ask, sent } = start(cooling(), [refusal], says('a'), says('b'));
   expect(await ask()).toEqual(['run-event', 'text', 'finish']);
   expect(await ask()).toEqual(['run-event', 'text', 'finish']);
   expect(sent()).toEqual([true, false, false]);
 });
 
-test('what did not help is not remembered', async () => {
+it('what did not help is not remembered', async () => {
   const { ask, sent } = start(cooling(), [refusal], [refusal], says('b'));
   await expect(ask()).rejects.toBe(refusal);
   expect(await ask()).toEqual(['text', 'finish']);
   expect(sent()).toEqual([true, false, true]);
 });
 
-test('what the refusal does not point at is tried once, and done for the rest of the run alone', async () => {
+it('what the refusal does not point at is tried once, and done for the rest of the run alone', async () => {
   const { ask, run, sent } = start(cooling({}, 3), [refusal], says('a'), says('b'), [refusal], [refusal]);
   const origin = run();
   expect(await ask(origin)).toEqual(['run-event', 'text', 'finish']);
@@ -70,7 +70,7 @@ test('what the refusal does not point at is tried once, and done for the rest of
   expect(sent()).toEqual([true, false, false, true, false]);
 });
 
-test('nothing is repeated more often than its remedy allows, nor for another kind of failure', async () => {
+it('nothing is repeated more often than its remedy allows, nor for another kind of failure', async () => {
   const { ask, model } = start(cooling({ pointsAt: 'No temperature' }, 2), [refusal], [refusal], [refusal], [new Error('Broken.')]);
   await expect(ask()).rejects.toBe(refusal);
   expect(model.requests).toHaveLength(3);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Lesson, LessonRule } from '../../../src/core/models/lesson.ts';
 import { limits } from '../../../src/core/limits.ts';
 import type { ModelRequest, RequestOrigin } from '../../../src/core/models/model.ts';
@@ -55,7 +55,7 @@ const forCaller = { run: true, same: true, plain: false, other: false };
 const forEverybody = { run: true, same: true, plain: true, other: true };
 
 describe('a lesson that takes something away', () => {
-  test.each<[string, Taught]>([
+  it.each<[string, Taught]>([
     ['points at it, and the caller brought nothing', {}],
     ['is asked for with other samplings', { fields: { parameters: { temperature: 0, stop: ['x'], max_tokens: 5 } } }],
     ['may call whatever it likes', { fields: { toolChoice: 'auto', parallelToolCalls: true } }],
@@ -63,7 +63,7 @@ describe('a lesson that takes something away', () => {
     expect(reachOf(taught)).toEqual(forEverybody);
   });
 
-  test.each<[string, Taught]>([
+  it.each<[string, Taught]>([
     ['a function', { fields: { callerTools: [{ type: 'function', function: { name: 'mine' } }] } }],
     ['a tool of the provider', { fields: { callerTools: [{ type: 'web_search' }] } }],
     ['a format', { fields: { parameters: { response_format: { type: 'json_object' } } } }],
@@ -80,7 +80,7 @@ describe('a lesson that takes something away', () => {
     expect(reachOf(taught)).toEqual(forCaller);
   });
 
-  test.each<[string, Taught]>([
+  it.each<[string, Taught]>([
     ['does not say what it is about', { pointsAt: undefined }],
     ['may quote a message', { fields: { messages: [{ role: 'user', content: `Say: ${words}.` }] } }],
     ['may quote a parameter', { fields: { parameters: { stop: [words] } } }],
@@ -91,7 +91,7 @@ describe('a lesson that takes something away', () => {
     expect(reachOf(taught)).toEqual(forRun);
   });
 
-  test('may be quoted from the function itself, which it is about', () => {
+  it('may be quoted from the function itself, which it is about', () => {
     expect(reachOf({ fields: { tools: [{ ...search, description: words }] } })).toEqual(forEverybody);
   });
 });
@@ -102,24 +102,24 @@ function deep(levels: number): ToolSpec['parameters'] {
   return schema;
 }
 
-test('a lesson that loses nothing is for everybody, whoever teaches it and however', () => {
+it('a lesson that loses nothing is for everybody, whoever teaches it and however', () => {
   const fields = { messages: [{ role: 'user' as const, content: words }], parameters: { response_format: { type: 'json_object' } } };
   expect(reachOf({ fields, pointsAt: undefined, rule: 'lossless' })).toEqual(forEverybody);
 });
 
-test('a lesson about what a caller brought is theirs alone, even where nothing else could be the cause', () => {
+it('a lesson about what a caller brought is theirs alone, even where nothing else could be the cause', () => {
   expect(reachOf({ rule: 'own' })).toEqual({ ...forCaller, plain: true });
 });
 
 describe('what is remembered', () => {
-  test('is of one model of one backend', () => {
+  it('is of one model of one backend', () => {
     const memory = new RefusalMemory(() => 0);
     memory.of('llm', 'm').learn(lesson, { request: requestOf(runOf('ada')), pointsAt: words });
     const found = (backend: string, model: string): number => memory.of(backend, model).recall('function', requestOf(runOf('bob'))).length;
     expect([found('llm', 'm'), found('llm', 'n'), found('other', 'm')]).toEqual([1, 0, 0]);
   });
 
-  test('lasts an hour', () => {
+  it('lasts an hour', () => {
     let time = 0;
     const memory = new RefusalMemory(() => time);
     memory.of('llm', 'm').learn(lesson, { request: requestOf(runOf('ada')), pointsAt: words });
@@ -137,7 +137,7 @@ describe('what is remembered', () => {
     expect(isThere()).toEqual([false, false, false]);
   });
 
-  test.each<[string, (memory: RefusalMemory) => void, number]>([
+  it.each<[string, (memory: RefusalMemory) => void, number]>([
     ['its tool server', (memory) => memory.forgetServer('box'), 0],
     ['another tool server', (memory) => memory.forgetServer('cup'), 1],
     ['its backend', (memory) => memory.forgetBackend('llm'), 0],
@@ -152,14 +152,14 @@ describe('what is remembered', () => {
     expect([memory.remembered().length, memory.of('llm', 'm').recall('function', requestOf(runOf('bob'))).length]).toEqual([left, left]);
   });
 
-  test('is replaced by what the same subject taught later', () => {
+  it('is replaced by what the same subject taught later', () => {
     const memory = new RefusalMemory(() => 0);
     for (const change of ['simplified', 'left out'])
       memory.of('llm', 'm').learn({ ...lesson, change }, { request: requestOf(runOf('ada')), pointsAt: words });
     expect(memory.remembered().map(({ change }) => change)).toEqual(['left out']);
   });
 
-  test('is shown once in each run', () => {
+  it('is shown once in each run', () => {
     const lessons = new RefusalMemory(() => 0).of('llm', 'm');
     const [one, other] = [requestOf(runOf('ada')), requestOf(runOf('ada'))];
     expect([one, one, other].map((request) => lessons.isNewTo(lesson, request))).toEqual([true, false, true]);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { ModelBackend } from '../../../src/core/models/model.ts';
@@ -20,7 +20,7 @@ const spec = (strict?: boolean): ToolSpec => ({
   ...(strict !== undefined && { strict }),
 });
 
-test.each([
+it.each([
   ['plain', undefined, undefined],
   ['plain', true, true],
   ['plain', false, undefined],
@@ -35,7 +35,7 @@ test.each([
   expect(schema['additionalProperties'] === false).toBe(sent === true);
 });
 
-test('a backend that refuses the strict form gets the plain one [S2-9]', async () => {
+it('a backend that refuses the strict form gets the plain one [S2-9]', async () => {
   const sent: ToolSpec[][] = [];
   const backend: ModelBackend = generatedBy(async function* ({ tools }) {
     sent.push([...tools]);

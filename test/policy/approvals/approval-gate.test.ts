@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { definitionOf } from '../../../src/policy/approvals/remembered-approvals.ts';
 import type { ApprovalAnswer } from '../../../src/core/user-input/approval.ts';
 import type { RunSuspension } from '../../../src/core/runs/suspended-run.ts';
@@ -61,7 +61,7 @@ function resumedWith(answer: ApprovalAnswer, fields: { args?: JsonObject; defini
 }
 
 describe('who has to be asked', () => {
-  test.each<[string, Tool, RunContext, boolean]>([
+  it.each<[string, Tool, RunContext, boolean]>([
     ['a function that says nothing', toolNamed('look', 1), runContext(), false],
     ['one that says false', toolNamed('look', 1, { needsApproval: false }), runContext(), false],
     ['one that says true', guarded, runContext(), true],
@@ -83,14 +83,14 @@ describe('who has to be asked', () => {
     expect(decision).toMatchObject(isAsked ? { type: 'refused', code: 'approval_required' } : { type: 'approved' });
   });
 
-  test('a predicate that throws is no approval', async () => {
+  it('a predicate that throws is no approval', async () => {
     const broken = toolNamed('pay', 1, { needsApproval: () => Promise.reject(new Error('broken')) });
     await expect(decideOn(broken, inSession, { type: 'answered', data: { decision: 'approve' } })).rejects.toThrow('broken');
   });
 });
 
 describe('an answer over the socket', () => {
-  test.each<[JsonObject, ApprovalDecision]>([
+  it.each<[JsonObject, ApprovalDecision]>([
     [{ decision: 'approve' }, { type: 'approved' }],
     [
       { decision: 'approve', params: { amount: 1 } },
@@ -101,7 +101,7 @@ describe('an answer over the socket', () => {
     expect((await decideOn(guarded, inSession, { type: 'answered', data })).decision).toEqual(expected);
   });
 
-  test.each<[JsonObject]>([[{ decision: 'reject' }], [{ decision: 'Approve' }], [{ decision: true }], [{}], [{ approve: true }]])(
+  it.each<[JsonObject]>([[{ decision: 'reject' }], [{ decision: 'Approve' }], [{ decision: true }], [{}], [{ approve: true }]])(
     '%j does not',
     async (data) => {
       const { decision, told } = await decideOn(guarded, inSession, { type: 'answered', data });
@@ -113,7 +113,7 @@ describe('an answer over the socket', () => {
     },
   );
 
-  test.each<[JsonObject]>([[{ decision: 'approve', params: [1] }], [{ decision: 'approve', params: { amount: 'much' }, remember: true }]])(
+  it.each<[JsonObject]>([[{ decision: 'approve', params: [1] }], [{ decision: 'approve', params: { amount: 'much' }, remember: true }]])(
     '%j does not, however often it comes, and is not remembered',
     async (data) => {
       const { decision, told } = await decideOn(guarded, inSession, { type: 'answered', data });
@@ -122,7 +122,7 @@ describe('an answer over the socket', () => {
     },
   );
 
-  test.each<[ElicitationReply['type'], string]>([
+  it.each<[ElicitationReply['type'], string]>([
     ['unavailable', 'approval_required'],
     ['disconnected', 'approval_required'],
     ['expired', 'approval_expired'],
@@ -134,18 +134,18 @@ describe('an answer over the socket', () => {
 });
 
 describe('a decision of another request', () => {
-  test('is taken for the call that was shown', async () => {
+  it('is taken for the call that was shown', async () => {
     expect((await decideOn(guarded, resumedWith({ decision: 'approve' }))).decision).toMatchObject({ type: 'approved' });
     const { decision } = await decideOn(guarded, resumedWith({ decision: 'reject', message: 'No.' }));
     expect(decision).toMatchObject({ code: 'approval_rejected', message: expect.stringContaining('No.') });
   });
 
-  test('is none for a function that has changed', async () => {
+  it('is none for a function that has changed', async () => {
     const { decision } = await decideOn(guarded, resumedWith({ decision: 'approve' }, { definition: 'another' }));
     expect(decision).toMatchObject({ type: 'refused', code: 'definition_changed' });
   });
 
-  test('is none for other arguments: these are asked for anew', async () => {
+  it('is none for other arguments: these are asked for anew', async () => {
     const { decision } = await decideOn(guarded, resumedWith({ decision: 'approve' }, { args: { amount: 1 } }));
     expect(decision).toEqual({ type: 'waiting', definition: definitionOf(guarded) });
   });

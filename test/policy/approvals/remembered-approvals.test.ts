@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { NoteStore } from '../../../src/core/stores/note-store.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createRememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
@@ -9,7 +9,7 @@ const place = (fields: object = {}) => ({ callerId: 'ada', conversation: 'one', 
 const rememberedAt = (now: () => number, memory = memoryNotes()): RememberedApprovals =>
   createRememberedApprovals({ store: memory, now, onFault: () => undefined });
 
-test('a decision holds for its caller, chat and definition, until it is old or replaced', async () => {
+it('a decision holds for its caller, chat and definition, until it is old or replaced', async () => {
   let time = 0;
   const remembered = rememberedAt(() => time);
   await remembered.remember(place(), 'approve');
@@ -22,13 +22,13 @@ test('a decision holds for its caller, chat and definition, until it is old or r
   expect(await remembered.find(place())).toBeUndefined();
 });
 
-test('without a chat nothing is remembered', async () => {
+it('without a chat nothing is remembered', async () => {
   const remembered = rememberedAt(() => 0);
   await remembered.remember(place({ conversation: undefined }), 'approve');
   expect(await remembered.find(place({ conversation: undefined }))).toBeUndefined();
 });
 
-test('the oldest are forgotten beyond the limit', async () => {
+it('the oldest are forgotten beyond the limit', async () => {
   const notes = memoryNotes();
   // A thousandth of the limit, because filling the whole takes seconds.
   const memory: NoteStore = { ...notes, save: (note, bounds) => notes.save(note, { ...bounds, maxNotes: bounds.maxNotes / 1_000 }) };
@@ -39,7 +39,7 @@ test('the oldest are forgotten beyond the limit', async () => {
   expect(found).toEqual([undefined, 'approve']);
 });
 
-test('whatever else a memory holds decides nothing', async () => {
+it('whatever else a memory holds decides nothing', async () => {
   const remembered = rememberedAt(() => 0, { ...memoryNotes(), find: async () => 'approved' });
   expect(await remembered.find(place())).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, it } from 'vitest';
 
 import { closeAll, openDoor, startServer, textOf, type Peer, type TestDoor, type TestRequest } from './peers.ts';
 
@@ -39,7 +39,7 @@ async function openLine(connections: number): Promise<Line> {
   };
 }
 
-test('callers take turns for a connection, and so does the gateway, however many requests one of them has waiting', async () => {
+it('callers take turns for a connection, and so does the gateway, however many requests one of them has waiting', async () => {
   const { ask, release, arrived } = await openLine(1);
   const calls = Array.from({ length: 60 }, (_, index) => ask('key_a', `a${index}`));
   calls.push(ask('key_b', 'b0'), ask('key_b', 'b1'), ask(undefined, 'own'));
@@ -49,7 +49,7 @@ test('callers take turns for a connection, and so does the gateway, however many
   expect(arrived).toHaveLength(63);
 });
 
-test('the people of one key share its turns', async () => {
+it('the people of one key share its turns', async () => {
   const { ask, release, arrived } = await openLine(1);
   const calls = [ask('key_a/1', 'a0')];
   for (let person = 1; person <= 20; person += 1) calls.push(ask(`key_a/${person}`, `a${person}`));
@@ -59,7 +59,7 @@ test('the people of one key share its turns', async () => {
   expect(arrived.slice(0, 5)).toEqual(['a0', 'a1', 'b0', 'a2', 'b1']);
 });
 
-test('as many requests as there are connections run at once, and never more', async () => {
+it('as many requests as there are connections run at once, and never more', async () => {
   const { ask, isHeld, release, arrived, peer } = await openLine(3);
   const calls = Array.from({ length: 30 }, (_, index) => ask(`key_${index % 4}`, String(index)));
   await isHeld();
@@ -70,7 +70,7 @@ test('as many requests as there are connections run at once, and never more', as
   expect(peer.connections).toHaveLength(3);
 });
 
-test('a request that is aborted while it waits loses its place, and is never sent', async () => {
+it('a request that is aborted while it waits loses its place, and is never sent', async () => {
   const { ask, isHeld, release, arrived, peer } = await openLine(1);
   const leaving = new AbortController();
   const first = ask('key_a', 'a0');
@@ -85,7 +85,7 @@ test('a request that is aborted while it waits loses its place, and is never sen
   expect(peer.connections).toHaveLength(1);
 });
 
-test('a turn that comes as its request is aborted goes to the next one', async () => {
+it('a turn that comes as its request is aborted goes to the next one', async () => {
   const { ask, isHeld, release, arrived } = await openLine(1);
   const [holding, leaving] = [new AbortController(), new AbortController()];
   const first = ask('key_a', 'a0', { signal: holding.signal });
@@ -100,7 +100,7 @@ test('a turn that comes as its request is aborted goes to the next one', async (
   expect(arrived).toEqual(['a0', 'b0']);
 });
 
-test.each<{ how: string; end: (origin: string, door: TestDoor) => Promise<unknown> }>([
+it.each<{ how: string; end: (origin: string, door: TestDoor) => Promise<unknown> }>([
   { how: 'with its body read', end: async (origin, door) => textOf(await door.send({ url: origin })) },
   { how: 'with its body closed', end: async (origin, door) => (await door.send({ url: `${origin}/endless` })).body.close() },
   { how: 'with a server error', end: async (origin, door) => textOf(await door.send({ url: `${origin}/error` })) },
@@ -152,7 +152,7 @@ async function* failingBody(): AsyncGenerator<Uint8Array> {
   throw new Error('nothing more');
 }
 
-test('closing ends the requests that wait', async () => {
+it('closing ends the requests that wait', async () => {
   const { ask, isHeld, door } = await openLine(1);
   const first = ask('key_a', 'a0');
   await isHeld();

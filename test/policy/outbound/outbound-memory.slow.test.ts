@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 
 const megabyte = 1024 * 1024;
@@ -11,7 +11,7 @@ function usedMegabytes(): number {
   return process.memoryUsage().heapUsed / megabyte;
 }
 
-test('long addresses of calls are not kept', async () => {
+it('long addresses of calls are not kept', async () => {
   const { send, close } = createOutbound({ egress: { mode: 'public', allow: [] } });
   onTestFinished(close);
   // A port of another protocol on this machine: nothing is sent anywhere.

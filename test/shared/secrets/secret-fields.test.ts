@@ -1,16 +1,16 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
 import { redactUrl, secretsInUrl } from '../../../src/shared/secrets/secret-urls.ts';
 import { redactSecretFields, restoreSecretFields } from '../../../src/shared/secrets/secret-fields.ts';
 import { isSecretName } from '../../../src/shared/secrets/secret-names.ts';
 
-test.each(
+it.each(
   'token Token access_token refreshToken id-token githubtoken tokens client_secret clientSecret SECRET password dbPassword passwd pwd pass passphrase api_key apiKey X-Api-Key apikey keys private_key_pem authorization Proxy-Authorization cookie Set-Cookie credentials jwt signature sig token_value api_key2 oauth_client_info webhook_secret pin auth'.split(
     ' ',
   ),
 )('%s is the name of a secret', (name) => expect(isSecretName(name)).toBe(true));
 
-test.each(
+it.each(
   'token_url token_endpoint auth_type oauth client_id public_key key_id keyboard monkey author mapping description compass secretary access_grants needs_approval scopes name 2'.split(
     ' ',
   ),
@@ -80,29 +80,29 @@ const twice: JsonObject[] = [
 ];
 
 describe('a secret', () => {
-  test.each(twice)('is itself again beside its like: %j', (fields) => {
+  it.each(twice)('is itself again beside its like: %j', (fields) => {
     expect(restoreSecretFields(fields, redactSecretFields(fields))).toEqual(fields);
   });
 
-  test('goes with its entry when a list is put into another order or shortened', () => {
+  it('goes with its entry when a list is put into another order or shortened', () => {
     const mirrors = ['a', 'b', 'c'].map((host) => ({ url: `https://${host}.test`, token: `of ${host}` }));
     const [, second, third] = mirrors.map((entry) => ({ ...entry, token: null }));
     const sent = { mirrors: [third ?? null, second ?? null] };
     expect(restoreSecretFields({ mirrors }, sent)).toEqual({ mirrors: [mirrors[2], mirrors[1]] });
   });
 
-  test.each(pairs)('is hidden %s', (_how, fields, shown) => expect(redactSecretFields(fields)).toEqual(shown));
+  it.each(pairs)('is hidden %s', (_how, fields, shown) => expect(redactSecretFields(fields)).toEqual(shown));
 
-  test.each(pairs)('is back when what is shown is sent: %s', (_how, fields) => {
+  it.each(pairs)('is back when what is shown is sent: %s', (_how, fields) => {
     expect(restoreSecretFields(fields, redactSecretFields(fields))).toEqual(fields);
   });
 
-  test('keeps the same object where there is none', () => {
+  it('keeps the same object where there is none', () => {
     const fields = { a: [1, { b: 'c' }] };
     expect(redactSecretFields(fields)).toBe(fields);
   });
 
-  test('is kept where it is left out beside others, found by name in lists, replaced where another is given', () => {
+  it('is kept where it is left out beside others, found by name in lists, replaced where another is given', () => {
     const before = {
       client_secret: 'top',
       oauth: { id: 'i', client_secret: 's' },
@@ -140,7 +140,7 @@ describe('a secret', () => {
   });
 });
 
-test('an address of any length and form is masked in time that grows with it', () => {
+it('an address of any length and form is masked in time that grows with it', () => {
   expect(redactUrl('openapi.json?x=1&API%5FKEY=v')).toBe('openapi.json?x=1&API%5FKEY=[secret]');
   expect(redactUrl('?%E0%A4%A=1&token=v')).toBe('?%E0%A4%A=1&token=[secret]');
   expect(secretsInUrl('https://u:p@h/?key=v&a=b')).toEqual(['u:p', 'v']);

@@ -1,10 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createSecretMask } from '../../../src/shared/secrets/secret-mask.ts';
 
 const key = 'c4nary/"key+1';
 
 describe('a mask of secrets', () => {
-  test.each([
+  it.each([
     ['as it was sent', `Bearer ${key}`, `said Bearer ${key}!`],
     ['without its scheme', `Bearer ${key}`, `said ${key}!`],
     ['as in an address', key, `/x?key=${encodeURIComponent(key)}!`],
@@ -26,14 +26,14 @@ describe('a mask of secrets', () => {
     expect(createSecretMask(['something-else']).text(text)).toBe(text);
   });
 
-  test('hides names and values at every level, and leaves everything else the same object', () => {
+  it('hides names and values at every level, and leaves everything else the same object', () => {
     const { value } = createSecretMask(['correct-horse']);
     const clean = { a: [1, 'x', null, { b: true }] };
     expect(value(clean)).toBe(clean);
     expect(value({ clean, 'x-correct-horse': ['a correct-horse'] })).toEqual({ clean, 'x-[secret]': ['a [secret]'] });
   });
 
-  test('looks at a part that stands at many places once', () => {
+  it('looks at a part that stands at many places once', () => {
     let nested: Record<string, unknown> = { end: 'correct-horse' };
     for (let level = 0; level < 60; level += 1) nested = { left: nested, right: nested };
     let masked = createSecretMask(['correct-horse']).value(nested as never) as Record<string, never>;
@@ -41,7 +41,7 @@ describe('a mask of secrets', () => {
     expect(masked).toEqual({ end: '[secret]' });
   });
 
-  test('keeps the length of bytes, and finds it in the base64 of a data: URL', () => {
+  it('keeps the length of bytes, and finds it in the base64 of a data: URL', () => {
     const mask = createSecretMask(['correct-horse']);
     const bytes = Buffer.from([0, 1, ...Buffer.from('correct-horse'), 255, ...Buffer.from('correct-horse')]);
     const masked = Buffer.from(mask.bytes(bytes));
@@ -53,7 +53,7 @@ describe('a mask of secrets', () => {
     expect(mask.dataUrl('data:image/png;base64,AAEC')).toBe('data:image/png;base64,AAEC');
   });
 
-  test.each(['', 'a', 'ab', 'abc', '{"authorization":"Bearer '])('hides it in the base64 of more, behind "%s"', (before) => {
+  it.each(['', 'a', 'ab', 'abc', '{"authorization":"Bearer '])('hides it in the base64 of more, behind "%s"', (before) => {
     const secret = 'correct-horse-battery-staple?>';
     const { text: mask } = createSecretMask([secret]);
     for (const form of ['base64', 'base64url'] as const) {
@@ -63,7 +63,7 @@ describe('a mask of secrets', () => {
     }
   });
 
-  test('does not hide short words, nor the names of schemes', () => {
+  it('does not hide short words, nor the names of schemes', () => {
     const { text, isEmpty } = createSecretMask(['', 'key', 'Bearer abcdefgh', 'a=b']);
     expect(text('the key of a Bearer: a=b, Basic')).toBe('the key of a Bearer: a=b, Basic');
     expect(isEmpty).toBe(false);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { toolServerRecord } from '../records.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
@@ -10,7 +10,7 @@ const newFolder = temporaryFolders();
 /** `{name, value}` says at the top, too, what the value is. */
 const labelled = { header: 'x-api-key', value: 'CANARY-value' };
 
-test.each([
+it.each([
   ['under its own name', { token: 'CANARY-a' }],
   ['at the top', { ...labelled, token: 'CANARY-token' }],
   ['alone', labelled],

@@ -1,6 +1,6 @@
 import { copyFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import type { ConnectionOptions, DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
@@ -36,7 +36,7 @@ async function openFile(options: Partial<ConnectionOptions> = {}): Promise<{ fil
 }
 
 describe('writes that are queued in one turn of the event loop', () => {
-  test('are committed together, with one sync of the disk', async () => {
+  it('are committed together, with one sync of the disk', async () => {
     const { file, connection } = await openFile();
     await Promise.all(numbers(200).map((number) => connection.write(add(`n${number}`))));
     expect(commitsInLog(file)).toBe(1);
@@ -45,7 +45,7 @@ describe('writes that are queued in one turn of the event loop', () => {
     expect(await namesIn(connection)).toHaveLength(201);
   });
 
-  test('are each undone alone where they fail, and answer with their own value or error', async () => {
+  it('are each undone alone where they fail, and answer with their own value or error', async () => {
     const { file, connection } = await openFile();
     const wrong = new GatewayError('conflict', 'taken');
     const outcomes = await Promise.allSettled([
@@ -67,7 +67,7 @@ describe('writes that are queued in one turn of the event loop', () => {
     expect(commitsInLog(file)).toBe(1);
   });
 
-  test('resolve when they are on the disk, not before', async () => {
+  it('resolve when they are on the disk, not before', async () => {
     const { file, connection } = await openFile();
     const seen: number[] = [];
     const note = (): void => void seen.push(commitsInLog(file));
@@ -75,7 +75,7 @@ describe('writes that are queued in one turn of the event loop', () => {
     expect(seen).toEqual([1, 1]);
   });
 
-  test('fill a turn of the event loop and no more: the others wait for the next', async () => {
+  it('fill a turn of the event loop and no more: the others wait for the next', async () => {
     let time = 0;
     const connection = connect({ clock: () => (time += 3) });
     await connection.write(() => undefined);
@@ -86,7 +86,7 @@ describe('writes that are queued in one turn of the event loop', () => {
     expect(Math.max(...perTurn.map(Number))).toBeLessThan(4);
   });
 
-  test('do not all fail for one that does not fit into the file', async () => {
+  it('do not all fail for one that does not fit into the file', async () => {
     const file = join(newFolder(), 'toolwharf.db');
     await connect({ file }).write(() => undefined);
     const connection = connect({ file, maxBytes: statSync(file).size + 100_000 });
@@ -105,7 +105,7 @@ describe('writes that are queued in one turn of the event loop', () => {
 describe('more writes than wait for the disk', () => {
   const of = (callerId: string, characters = 0): { callerId: string; characters: number } => ({ callerId, characters });
 
-  test('are refused to the caller with the most, in words of their own, while others and the gateway itself can write', async () => {
+  it('are refused to the caller with the most, in words of their own, while others and the gateway itself can write', async () => {
     const connection = connect({ maxQueuedCharacters: 100_000 });
     const flood = numbers(300).map((number) => connection.write(add(`flood ${number}`), of('flooder')));
     const others = ['ada', 'bob/1', 'bob/2'].map((callerId) => connection.write(add(callerId), of(callerId, 5_000)));
@@ -122,7 +122,7 @@ describe('more writes than wait for the disk', () => {
     expect(outcomes.slice(0, 50).every(({ status }) => status === 'fulfilled')).toBe(true);
   });
 
-  test('of one key take turns with those of others, in the order of their calls', async () => {
+  it('of one key take turns with those of others, in the order of their calls', async () => {
     let time = 0;
     const connection = connect({ clock: () => (time += 10) });
     await connection.write(() => undefined);
@@ -136,7 +136,7 @@ describe('more writes than wait for the disk', () => {
 });
 
 describe('the write-ahead log', () => {
-  test('is moved into the file when nothing is written any more, and gone when the gateway has ended', async () => {
+  it('is moved into the file when nothing is written any more, and gone when the gateway has ended', async () => {
     const { file, connection } = await openFile();
     await connection.write(add('a'));
     expect(statSync(`${file}-wal`).size).toBeGreaterThan(0);
@@ -147,7 +147,7 @@ describe('the write-ahead log', () => {
     expect(await namesIn(connect({ file }))).toEqual(['a', 'b']);
   });
 
-  test('is not applied to another file that takes the place of its own', async () => {
+  it('is not applied to another file that takes the place of its own', async () => {
     const [{ file, connection }, other] = [await openFile(), await openFile()];
     await other.connection.write(add('other'));
     await other.connection.close();
@@ -164,7 +164,7 @@ describe('the write-ahead log', () => {
 });
 
 describe('a connection says that it cannot be written', () => {
-  test('when the file has reached the size that it may have, until there is room again', async () => {
+  it('when the file has reached the size that it may have, until there is room again', async () => {
     const file = join(newFolder(), 'toolwharf.db');
     await connect({ file }).write(() => undefined);
     const room = 6_000_000;
@@ -179,7 +179,7 @@ describe('a connection says that it cannot be written', () => {
     await connection.requireWritable();
   });
 
-  test('after a write has failed, until one does not fail any more, which it tries itself', async () => {
+  it('after a write has failed, until one does not fail any more, which it tries itself', async () => {
     const { file, connection } = await openFile();
     renameSync(file, `${file}.away`);
     await expect(connection.write(add('a'))).rejects.toMatchObject({ code: 'storage_unavailable' });

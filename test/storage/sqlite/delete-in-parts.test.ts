@@ -1,11 +1,11 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { LoggedRun } from '../../../src/core/runs/run-log.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { countTurns } from '../../_support/count-turns.ts';
 
 const anyRun: LoggedRun = { id: '', callerId: '', status: 'completed', model: 'model', created: 1, finished: 1, events: [] };
 
-test.each([
+it.each([
   { of: 'many', runs: 5_000, characters: 1 },
   { of: 'large', runs: 10, characters: 4 * 1024 * 1024 },
 ])('deletes $of rows of a key and its people some at a time, and nothing of others', async ({ runs: count, characters }) => {

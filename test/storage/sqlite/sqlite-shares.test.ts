@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import { createSqliteNotes } from '../../../src/storage/sqlite/sqlite-notes.ts';
@@ -31,7 +31,7 @@ function watched(connection: DatabaseConnection, statements: string[]): Database
   };
 }
 
-test('the shares of all callers are computed only for a store that is full', async () => {
+it('the shares of all callers are computed only for a store that is full', async () => {
   const connection = createDatabaseConnection({ file: ':memory:', now: Date.now });
   onTestFinished(() => connection.close());
   const statements: string[] = [];

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { KnownPerson, UsageCounts } from '../../../src/core/stores/usage-store.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { countTurns } from '../../_support/count-turns.ts';
@@ -7,7 +7,7 @@ const days = 30;
 const rowsOfDay = 10_000;
 const dayOf = (index: number): string => new Date(Date.UTC(2026, 0, 1 + index)).toISOString().slice(0, 10);
 
-test('reports and deletes what many people have used without holding up others', async () => {
+it('reports and deletes what many people have used without holding up others', async () => {
   const { usage, connection } = openStores({ file: ':memory:', secret: 'a secret of tests' });
   onTestFinished(() => connection.close());
   const counts = { keyId: 'key', model: 'model', tool: '', requests: 1, tokensIn: 1, tokensOut: 1, toolCalls: 0, failures: 0 };
@@ -31,7 +31,7 @@ test('reports and deletes what many people have used without holding up others',
   expect(await usage.report({ by: 'key', from: '0000-01-01', to: '9999-12-31', owner: undefined, limit: 10_000 })).toHaveLength(1);
 });
 
-test('finds people among many by id, name and address, the last to come first, without holding up others', async () => {
+it('finds people among many by id, name and address, the last to come first, without holding up others', async () => {
   const { usage, connection } = openStores({ file: ':memory:', secret: 'a secret of tests' });
   onTestFinished(() => connection.close());
   const count = 100_000;
@@ -53,7 +53,7 @@ test('finds people among many by id, name and address, the last to come first, w
   expect(turns()).toBeGreaterThan((5 * count) / 10_000);
 });
 
-test('goes through the many people of one day, and lists those far behind, without holding up others', async () => {
+it('goes through the many people of one day, and lists those far behind, without holding up others', async () => {
   const { usage, connection } = openStores({ file: ':memory:', secret: 'a secret of tests' });
   onTestFinished(() => connection.close());
   const count = 20_000;

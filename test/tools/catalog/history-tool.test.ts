@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { parseChatBody } from '../../../src/http/dialects/chat-completions/parse-chat-body.ts';
@@ -45,7 +45,7 @@ function resultIn(messages: readonly ChatMessage[] | undefined): JsonObject {
 const long = `${'Many words before it. '.repeat(20)}The blue kettle stands on the upper shelf.${' And many words after it.'.repeat(20)}`;
 
 describe('search_chats', () => {
-  test('gives a model short excerpts of the caller’s stored chats, in a later chat [S0-26]', async () => {
+  it('gives a model short excerpts of the caller’s stored chats, in a later chat [S0-26]', async () => {
     const { ask, model } = await openGateway({
       turns: [says(long), says('Bread.'), calls(['search_chats', { query: 'blue kettle' }]), says('On the upper shelf.')],
     });
@@ -59,7 +59,7 @@ describe('search_chats', () => {
     expect(excerpt.length).toBeLessThan(250);
   });
 
-  test('never finds another caller’s chats, an administrator’s included [S0-26]', async () => {
+  it('never finds another caller’s chats, an administrator’s included [S0-26]', async () => {
     const search = { query: 'kettle', limit: 20 };
     const { ask, model, makeKey } = await openGateway({
       turns: [
@@ -82,7 +82,7 @@ describe('search_chats', () => {
     expect(resultIn(model.requests.at(-1)?.messages)).toEqual({ chats: [] });
   });
 
-  test('is a default where chats are stored, and elsewhere not known', async () => {
+  it('is a default where chats are stored, and elsewhere not known', async () => {
     const storing = await openGateway({ turns: [says('a'), says('b'), says('c'), says('d')] });
     await storing.ask('Hi');
     await storing.ask('Hi', { tool_ids: [] });
@@ -102,7 +102,7 @@ describe('search_chats', () => {
     });
   });
 
-  test('is there for a limited key only when the key names it', async () => {
+  it('is there for a limited key only when the key names it', async () => {
     const { ask, makeKey, offered, send } = await openGateway({ turns: [says('a'), says('b')] });
     const without = await makeKey({ tools: [] });
     const named = await makeKey({ tools: ['function:search_chats'] });
@@ -113,7 +113,7 @@ describe('search_chats', () => {
     expect((await send('GET', '/api/tools', { key: without })).body).toMatchObject({ data: [] });
   });
 
-  test('is found beside functions of the process, which claim all entries of its kind', async () => {
+  it('is found beside functions of the process, which claim all entries of its kind', async () => {
     const history = createHistoryTool({ search: async () => [] });
     const others: ToolSource = {
       claims: (toolId) => toolId.startsWith('function:'),
@@ -146,7 +146,7 @@ describe('search_chats', () => {
     expect([...tools.keys()]).toEqual(['search_chats']);
   });
 
-  test('can be invoked on its own', async () => {
+  it('can be invoked on its own', async () => {
     const { ask, send } = await openGateway({ turns: [says('The kettle.')] });
     const { body } = await ask('Where?', { store: true });
     const invoked = await send('POST', '/api/tools/search_chats/invoke', { payload: { arguments: { query: 'kettles' } } });

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { createKeptLists } from '../../../src/tools/catalog/kept-lists.ts';
 import type { Candidate } from '../../../src/tools/catalog/tool-source.ts';
@@ -22,7 +22,7 @@ function listsWithClock() {
   return { clock, lists: createKeptLists(() => clock.time) };
 }
 
-test('the same candidates give the same list, to every caller who has them', () => {
+it('the same candidates give the same list, to every caller who has them', () => {
   const { lists } = listsWithClock();
   const [one, other] = [candidateOf('one'), candidateOf('other')];
   const list = lists.listOf([[one], [other]], 'key_a');
@@ -30,7 +30,7 @@ test('the same candidates give the same list, to every caller who has them', () 
   expect(lists.listOf([[one], [other]], 'key_b')).toBe(list);
 });
 
-test('a caller with other candidates gets another list, although they look the same', () => {
+it('a caller with other candidates gets another list, although they look the same', () => {
   const { lists } = listsWithClock();
   const shared = candidateOf('shared');
   const ofAda = lists.listOf([[shared], [candidateOf('mine', 'Of Ada')]], 'key/ada');
@@ -40,14 +40,14 @@ test('a caller with other candidates gets another list, although they look the s
   expect(lists.listOf([[shared]], 'key/eve').map(({ id }) => id)).toEqual(['s/shared']);
 });
 
-test('groups are part of a list, because they decide who keeps a name', () => {
+it('groups are part of a list, because they decide who keeps a name', () => {
   const { lists } = listsWithClock();
   const [one, other] = [candidateOf('same'), { ...candidateOf('same'), key: 'other', whenTaken: 's_same' }];
   expect(lists.listOf([[one], [other]], 'key_a').map(({ name }) => name)).toEqual(['same', 's_same']);
   expect(lists.listOf([[one, other]], 'key_a').map(({ name }) => name)).not.toEqual(['same', 's_same']);
 });
 
-test('a list is dropped when nobody has read it for a while, or its caller is deleted', () => {
+it('a list is dropped when nobody has read it for a while, or its caller is deleted', () => {
   const { clock, lists } = listsWithClock();
   const groups = [[candidateOf('one')]];
   const first = lists.listOf(groups, 'key_a/1');
@@ -64,7 +64,7 @@ test('a list is dropped when nobody has read it for a while, or its caller is de
   expect(lists.listOf(groups, 'key_a/1')).not.toBe(second);
 });
 
-test('a caller with many lists loses their own oldest one, and nobody else loses any', () => {
+it('a caller with many lists loses their own oldest one, and nobody else loses any', () => {
   const { lists } = listsWithClock();
   const victim = [[candidateOf('victim')]];
   const first = [[candidateOf('first')]];
@@ -74,7 +74,7 @@ test('a caller with many lists loses their own oldest one, and nobody else loses
   expect(lists.listOf(first, 'key_a/0')).not.toBe(oldest);
 });
 
-test('a list that is larger than all may be is kept until there is another one', () => {
+it('a list that is larger than all may be is kept until there is another one', () => {
   const { lists } = listsWithClock();
   const huge = [[candidateOf('huge', 'x'.repeat(limits.keptListsCharacters))]];
   const list = lists.listOf(huge, 'key_a');

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { metadataOf, secrets } from '../../_support/hand-made-authorization.ts';
 import { createOpenIdClient } from '../../../src/tools/credentials/oauth/openid-client.ts';
 import { revokeTokens } from '../../../src/tools/credentials/oauth/revoke-tokens.ts';
@@ -13,7 +13,7 @@ const unknownClient = (): Response =>
 const errorWith200 = (): Response => Response.json({ error: 'bad_refresh_token', error_description: secrets.refresh });
 
 describe('an error of the token endpoint', () => {
-  test('says that the client is unknown also beside a challenge, so that the gateway registers again', async () => {
+  it('says that the client is unknown also beside a challenge, so that the gateway registers again', async () => {
     let isKnown = false;
     const { peers, begin, complete } = await handMadeSetup({ token: (usual) => (isKnown ? usual : unknownClient()) });
     const { pending } = await begin();
@@ -23,7 +23,7 @@ describe('an error of the token endpoint', () => {
     expect(peers.seenBy('registration')).toHaveLength(2);
   });
 
-  test.each<[what: string, answer: () => Response]>([
+  it.each<[what: string, answer: () => Response]>([
     ['invalid_client beside a challenge', unknownClient],
     ['an error with HTTP 200', errorWith200],
     ['a scope that is not given any more', () => Response.json({ error: 'invalid_scope' }, { status: 400 })],
@@ -40,7 +40,7 @@ describe('an error of the token endpoint', () => {
     expect(await oauth.refresh(oauthRecord(peers.url), credential)).toBe('refused');
   });
 
-  test.each<[what: string, answer: () => Response]>([
+  it.each<[what: string, answer: () => Response]>([
     ['too many requests', () => Response.json({ error: 'invalid_request' }, { status: 429 })],
     ['it cannot at the moment', () => Response.json({ error: 'temporarily_unavailable' }, { status: 400 })],
     ['it has failed', () => Response.json({ error: 'server_error' }, { status: 400 })],
@@ -53,7 +53,7 @@ describe('an error of the token endpoint', () => {
     await expect(oauth.refresh(oauthRecord(peers.url), credential)).rejects.toMatchObject({ name: 'GatewayError' });
   });
 
-  test('in the browser’s answer is nobody’s word about the registration of all', async () => {
+  it('in the browser’s answer is nobody’s word about the registration of all', async () => {
     const { peers, begin, complete } = await handMadeSetup();
     const { pending } = await begin();
     await expect(complete(pending, { iss: peers.issuer, error: 'unauthorized_client' })).rejects.toMatchObject({ code: 'forbidden' });
@@ -63,7 +63,7 @@ describe('an error of the token endpoint', () => {
 });
 
 describe('the answer of a token endpoint', () => {
-  test('may have null for what it leaves open, as may that of a registration', async () => {
+  it('may have null for what it leaves open, as may that of a registration', async () => {
     const { begin, complete } = await handMadeSetup({
       registration: changed((json) => ({ ...json, client_secret: null, client_secret_expires_at: null })),
       token: changed((json) => ({ ...json, expires_in: null, refresh_token: null, scope: null, id_token: null })),
@@ -73,7 +73,7 @@ describe('the answer of a token endpoint', () => {
     expect([credential.expires, credential.refreshToken]).toEqual([undefined, undefined]);
   });
 
-  test.each<[said: string | number, seconds: number]>([
+  it.each<[said: string | number, seconds: number]>([
     ['3600', 3_600],
     [3_600.5, 3_600.5],
     [1e300, 10 * 365 * 24 * 60 * 60],
@@ -86,13 +86,13 @@ describe('the answer of a token endpoint', () => {
     expect(expires).toBeLessThanOrEqual(Date.now() + seconds * 1_000);
   });
 
-  test.each([-1, 'soon', {}, true])('is refused with no such time: %j', async (said) => {
+  it.each([-1, 'soon', {}, true])('is refused with no such time: %j', async (said) => {
     const { begin, complete } = await handMadeSetup({ token: changed((json) => ({ ...json, expires_in: said })) });
     await expect(complete((await begin()).pending)).rejects.toMatchObject({ code: 'upstream_invalid_response' });
   });
 });
 
-test('the id and secret of a client are sent as RFC 6749 wants it, and as most servers read it', async () => {
+it('the id and secret of a client are sent as RFC 6749 wants it, and as most servers read it', async () => {
   const fields = { oauth: { clientId: 'a-b_c.d:ö', clientSecret: 'x y+z%:~-._*' } };
   const { peers, begin, complete } = await handMadeSetup({}, { fields });
   await complete((await begin()).pending);
@@ -101,7 +101,7 @@ test('the id and secret of a client are sent as RFC 6749 wants it, and as most s
   expect(sent).toBe('a-b_c.d%3A%C3%B6:x+y%2Bz%25%3A%7E-._*');
 });
 
-test('an access token is revoked also where refresh tokens cannot be', async () => {
+it('an access token is revoked also where refresh tokens cannot be', async () => {
   const { peers, begin, complete } = await handMadeSetup({
     revocation: (usual, { params }) =>
       params['token_type_hint'] === 'refresh_token' ? Response.json({ error: 'unsupported_token_type' }, { status: 400 }) : usual,
@@ -110,7 +110,7 @@ test('an access token is revoked also where refresh tokens cannot be', async () 
   expect(peers.seenBy('revocation').map(({ params }) => params['token'])).toEqual([secrets.refresh, secrets.access]);
 });
 
-test('so is that of somebody who signs out of the console', async () => {
+it('so is that of somebody who signs out of the console', async () => {
   const revoked: unknown[] = [];
   const issuer: string = await serveFetch(async (request) => {
     if (request.method === 'GET') return Response.json(metadataOf(issuer));

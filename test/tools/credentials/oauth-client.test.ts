@@ -1,10 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { authorizationServer } from '../../_support/authorization-server.ts';
 import { protectedApi, protectedMcpServer } from '../../_support/protected-servers.ts';
 import { credentialOf, gatewayAddress, oauthClient, oauthRecord, redirectUri } from './oauth-fixture.ts';
 
 describe('signing in at an MCP server with a certified authorization server', () => {
-  test('registers, demands PKCE and the resource, and gives a token of the person for that server', async () => {
+  it('registers, demands PKCE and the resource, and gives a token of the person for that server', async () => {
     const authorization = await authorizationServer();
     const server = await protectedMcpServer(authorization);
     const oauth = oauthClient();
@@ -33,7 +33,7 @@ describe('signing in at an MCP server with a certified authorization server', ()
     expect(credential.refreshFrom).toBeLessThan(credential.expires ?? 0);
   });
 
-  test('refreshes with rotation, and knows a sign-in that was ended from a server that is down', async () => {
+  it('refreshes with rotation, and knows a sign-in that was ended from a server that is down', async () => {
     const authorization = await authorizationServer();
     const server = await protectedMcpServer(authorization);
     const oauth = oauthClient();
@@ -54,7 +54,7 @@ describe('signing in at an MCP server with a certified authorization server', ()
 });
 
 describe('signing in at an API', () => {
-  test.each(['oauth2', 'openIdConnect'] as const)('finds the authorization server by a scheme %s', async (scheme) => {
+  it.each(['oauth2', 'openIdConnect'] as const)('finds the authorization server by a scheme %s', async (scheme) => {
     const authorization = await authorizationServer();
     const api = await protectedApi(authorization, { scheme });
     const { readSignIn } = await import('../../../src/tools/openapi/load/read-sign-in.ts');
@@ -67,7 +67,7 @@ describe('signing in at an API', () => {
     expect(await authorization.verify(credential.accessToken)).toMatchObject({ subject: 'bob' });
   });
 
-  test('signs the gateway in as itself', async () => {
+  it('signs the gateway in as itself', async () => {
     const authorization = await authorizationServer({
       clients: [
         { client_id: 'gateway', client_secret: 'a secret', grant_types: ['client_credentials'], redirect_uris: [], response_types: [] },

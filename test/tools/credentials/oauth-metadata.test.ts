@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
 import { directSend } from '../../_support/direct-send.ts';
@@ -33,20 +33,20 @@ async function securePeers(
 }
 
 describe('a tool server with https', () => {
-  test('has people sign in', async () => {
+  it('has people sign in', async () => {
     const { send } = await securePeers({});
     const { authorizationUrl } = await oauthClient({ send }).begin(oauthRecord(`${tools}/mcp`), gatewayAddress, 'state');
     expect(authorizationUrl.startsWith(`${accounts}/authorize?`)).toBe(true);
   });
 
-  test('names its metadata at no address without it', async () => {
+  it('names its metadata at no address without it', async () => {
     const { peers, send, asked } = await securePeers({ resource: changed((json) => ({ ...json, resource: `${tools}/mcp` })) });
     peers.url = `${inClear(tools)}/mcp`;
     await expect(oauthClient({ send }).begin(oauthRecord(`${tools}/mcp`), gatewayAddress, 'state')).rejects.toThrow(/without https/);
     expect(asked).toEqual([tools]);
   });
 
-  test('leads to no authorization server whose metadata has none', async () => {
+  it('leads to no authorization server whose metadata has none', async () => {
     const { send, asked } = await securePeers({
       resource: changed((json) => ({ ...json, authorization_servers: [inClear(accounts)] })),
       metadata: changed((json) => ({ ...json, issuer: inClear(accounts) })),
@@ -55,7 +55,7 @@ describe('a tool server with https', () => {
     expect(asked).not.toContain(inClear(accounts));
   });
 
-  test('leads to no OpenID provider whose metadata has none', async () => {
+  it('leads to no OpenID provider whose metadata has none', async () => {
     const { send, asked } = await securePeers({});
     const url = `${inClear(accounts)}/.well-known/openid-configuration`;
     const oauth = oauthClient({ send, signInOf: async () => ({ type: 'openIdConnect', scopes: [], url }) });
@@ -68,7 +68,7 @@ describe('metadata of any kind', () => {
   const fields = Object.keys(metadataOf('')).filter((name) => name !== 'issuer');
   const values: JsonValue[] = [5, true, null, {}, [5, null], 'x'.repeat(100_000), Array<string>(10_000).fill('x'.repeat(50))];
 
-  test.each([...fields, 'scopes_supported', 'client_id_metadata_document_supported'])(
+  it.each([...fields, 'scopes_supported', 'client_id_metadata_document_supported'])(
     'lets a sign-in begin or be refused: %s',
     async (field) => {
       let value: JsonValue = null;
@@ -81,7 +81,7 @@ describe('metadata of any kind', () => {
     },
   );
 
-  test.each(['resource', 'authorization_servers', 'scopes_supported'])('of a resource likewise: %s', async (field) => {
+  it.each(['resource', 'authorization_servers', 'scopes_supported'])('of a resource likewise: %s', async (field) => {
     let value: JsonValue = null;
     const { begin } = await handMadeSetup({ resource: changed((json) => ({ ...json, [field]: value })) });
     for (value of values) {
@@ -91,13 +91,13 @@ describe('metadata of any kind', () => {
     }
   });
 
-  test.each(['?tenant=other', '#part'])('is not for a resource that the server’s address cannot be: %s', async (end) => {
+  it.each(['?tenant=other', '#part'])('is not for a resource that the server’s address cannot be: %s', async (end) => {
     const { begin } = await handMadeSetup({ resource: changed((json) => ({ ...json, resource: `${String(json['resource'])}${end}` })) });
     await expect(begin()).rejects.toThrow(/for the resource/);
   });
 });
 
-test.each([
+it.each([
   [3_000, true],
   [30_000, false],
 ])('a challenge with %i characters is read: %s', async (length, isRead) => {
@@ -119,7 +119,7 @@ describe('scopes', () => {
   const scopesIn = async (faults: Faults): Promise<string | null> =>
     new URL((await (await handMadeSetup(faults)).begin()).authorizationUrl).searchParams.get('scope');
 
-  test('are asked for as far as they are scopes, and not without end', async () => {
+  it('are asked for as far as they are scopes, and not without end', async () => {
     const offered = [
       'read',
       'a b',
@@ -133,13 +133,13 @@ describe('scopes', () => {
     expect(scope?.split(' ')).toEqual(['read', ...Array.from({ length: 99 }, (_, index) => `scope${index}`)]);
   });
 
-  test('are left to the server where none are known, also if it offers longer tokens', async () => {
+  it('are left to the server where none are known, also if it offers longer tokens', async () => {
     const metadata = changed((json) => ({ ...json, scopes_supported: ['read', 'offline_access'] }));
     expect(await scopesIn({ metadata, resource: changed(({ scopes_supported: _scopes, ...json }) => json) })).toBeNull();
     expect(await scopesIn({ metadata })).toBe('read offline_access');
   });
 
-  test('that were given are kept likewise', async () => {
+  it('that were given are kept likewise', async () => {
     const { begin, complete } = await handMadeSetup({
       token: changed((json) => ({ ...json, scope: Array.from({ length: 50_000 }, (_, index) => `scope${index}`).join(' ') })),
     });
@@ -148,7 +148,7 @@ describe('scopes', () => {
   });
 });
 
-test.each<[what: string, fields: JsonObject]>([
+it.each<[what: string, fields: JsonObject]>([
   ['an id without an end', { client_id: 'x'.repeat(100_000) }],
   ['an id of two lines', { client_id: 'a\nb' }],
   ['a secret without an end', { client_secret: 'x'.repeat(100_000) }],
@@ -158,7 +158,7 @@ test.each<[what: string, fields: JsonObject]>([
   await expect(begin()).rejects.toMatchObject({ code: 'upstream_invalid_response', message: expect.stringContaining('Registering') });
 });
 
-test('the page of one authorization server is not that of another, which would take its codes', async () => {
+it('the page of one authorization server is not that of another, which would take its codes', async () => {
   const honest = await handMadePeers();
   const { begin } = await handMadeSetup({
     metadata: changed((json) => ({ ...json, authorization_endpoint: `${honest.issuer}/authorize` })),
@@ -166,7 +166,7 @@ test('the page of one authorization server is not that of another, which would t
   await expect(begin()).rejects.toThrow(/not its token address/);
 });
 
-test('a server at which the gateway signs in as itself needs no PKCE', async () => {
+it('a server at which the gateway signs in as itself needs no PKCE', async () => {
   const fields = { oauth: { clientId: 'mine', clientSecret: 'secret', grant: 'client_credentials' as const } };
   const metadata = changed(({ code_challenge_methods_supported: _methods, ...json }) => json);
   const { peers, oauth } = await handMadeSetup({ metadata }, { fields });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { DocumentSignIn } from '../../../src/tools/openapi/load/read-sign-in.ts';
 import type { OAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import { handMadePeers, metadataOf, secrets, trap } from '../../_support/hand-made-authorization.ts';
@@ -16,7 +16,7 @@ const answer = (iss?: string): URLSearchParams =>
   new URLSearchParams({ code: secrets.code, state: 'state', ...(iss !== undefined && { iss }) });
 
 describe('the code of one authorization server', () => {
-  test('does not go to an API that sends people on to another server than it names', async () => {
+  it('does not go to an API that sends people on to another server than it names', async () => {
     const { url, seen } = await trap();
     const honest = await handMadePeers();
     const oauth = apiClient({ authorizeUrl: `${url}/sign-in`, tokenUrl: `${url}/tokens` });
@@ -29,7 +29,7 @@ describe('the code of one authorization server', () => {
     expect(seen).toEqual([expect.stringContaining('/tokens')]);
   });
 
-  test('goes to the server that says so of itself, wherever it takes codes', async () => {
+  it('goes to the server that says so of itself, wherever it takes codes', async () => {
     const elsewhere = await handMadePeers();
     const tokenUrl = `${elsewhere.issuer}/token`;
     const honest = await handMadePeers({ metadata: () => Response.json({ ...metadataOf(honest.issuer), token_endpoint: tokenUrl }) });
@@ -40,7 +40,7 @@ describe('the code of one authorization server', () => {
     await expect(oauth.complete(api(), pending, answer())).rejects.toThrow(/iss/);
   });
 
-  test('does not go where a document alone says, against the word of the server', async () => {
+  it('does not go where a document alone says, against the word of the server', async () => {
     const { url, seen } = await trap();
     const honest = await handMadePeers();
     const signIn = { authorizeUrl: `${honest.issuer}/authorize`, tokenUrl: `${url}/tokens` };
@@ -56,7 +56,7 @@ describe('the code of one authorization server', () => {
   });
 });
 
-test('a token is asked for no resource that a server has not named as its own', async () => {
+it('a token is asked for no resource that a server has not named as its own', async () => {
   const unnamed = await handMadePeers({ resource: () => Response.json({ authorization_servers: [unnamed.issuer] }) });
   await expect(oauthClient().begin(oauthRecord(unnamed.url), gatewayAddress, 'state')).rejects.toThrow(
     /the resource without a name instead of/,

@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { SendOutbound } from '../../../src/core/outbound.ts';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 import { revokeTokens } from '../../../src/tools/credentials/oauth/revoke-tokens.ts';
@@ -61,7 +61,7 @@ async function signInOver(hop: Hop, toolAddress: string): Promise<{ peers: HandM
 
 const hops = Object.keys(endpoints) as Hop[];
 
-test.each(hops.filter((hop) => hop !== 'revocation'))(
+it.each(hops.filter((hop) => hop !== 'revocation'))(
   'a server with a public address leads nowhere by a name that has a private one: %s',
   async (hop) => {
     const { peers, done } = await signInOver(hop, '93.184.215.14');
@@ -73,14 +73,14 @@ test.each(hops.filter((hop) => hop !== 'revocation'))(
   },
 );
 
-test('a server with a public address has nothing revoked by a name that has a private one, and that fails nobody', async () => {
+it('a server with a public address has nothing revoked by a name that has a private one, and that fails nobody', async () => {
   const { peers, done } = await signInOver('revocation', '93.184.215.14');
   await done;
   expect(peers.seenBy('token')).toHaveLength(1);
   expect(peers.seenBy('revocation')).toEqual([]);
 });
 
-test.each(hops)('a server with a private address may: %s', async (hop) => {
+it.each(hops)('a server with a private address may: %s', async (hop) => {
   const { peers, done } = await signInOver(hop, '127.0.0.1');
   await done;
   expect(peers.seenBy(hop).length).toBeGreaterThan(0);

@@ -1,6 +1,6 @@
 import { Client, StreamableHTTPClientTransport, UnauthorizedError } from '@modelcontextprotocol/client';
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { authorizationServer, passwordOf } from '../../_support/authorization-server.ts';
 import { handMadePeers } from '../../_support/hand-made-authorization.ts';
 import { protectedMcpServer } from '../../_support/protected-servers.ts';
@@ -33,7 +33,7 @@ function memoryProvider(): OAuthClientProvider & { kept: Record<string, unknown>
 }
 
 describe('the authorization server, the tool server and the browser of these tests', () => {
-  test('let the official client of MCP in, and end what was revoked', async () => {
+  it('let the official client of MCP in, and end what was revoked', async () => {
     const authorization = await authorizationServer();
     const server = await protectedMcpServer(authorization);
     const provider = memoryProvider();
@@ -67,7 +67,7 @@ describe('the authorization server, the tool server and the browser of these tes
     expect(new Set(authorization.grants('refresh_token').map(({ status }) => status))).toEqual(new Set([400]));
   });
 
-  test('let it in too where they are made by hand', async () => {
+  it('let it in too where they are made by hand', async () => {
     const peers = await handMadePeers();
     const provider = memoryProvider();
     const transport = (): StreamableHTTPClientTransport =>

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { createOAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
@@ -20,7 +20,7 @@ const setup = (faults?: Faults, publicUrl?: string, fields?: Parameters<typeof o
   handMadeSetup(faults, { send: door.send, publicUrl, fields });
 
 describe('beginning a sign-in', () => {
-  test('works where nothing is wrong, and the whole way', async () => {
+  it('works where nothing is wrong, and the whole way', async () => {
     const { peers, begin, complete } = await setup();
     const { pending, authorizationUrl } = await begin();
     expect(authorizationUrl.startsWith(`${peers.issuer}/authorize?`)).toBe(true);
@@ -33,7 +33,7 @@ describe('beginning a sign-in', () => {
     });
   });
 
-  test.each<[string, Faults, RegExp]>([
+  it.each<[string, Faults, RegExp]>([
     [
       'metadata for another resource',
       { resource: changed((json) => ({ ...json, resource: 'http://127.0.0.1:9/mcp' })) },
@@ -67,7 +67,7 @@ describe('beginning a sign-in', () => {
     expect(error.message).not.toContain('CANARY');
   });
 
-  test('follows no redirect, of metadata, registration or token', async () => {
+  it('follows no redirect, of metadata, registration or token', async () => {
     const there = await trap();
     const away = (): Response => new Response(null, { status: 307, headers: { location: `${there.url}/token` } });
     for (const part of ['resource', 'metadata', 'registration'] as const) {
@@ -79,7 +79,7 @@ describe('beginning a sign-in', () => {
     expect(there.seen).toEqual([]);
   });
 
-  test('from a public server leads nowhere private', async () => {
+  it('from a public server leads nowhere private', async () => {
     const there = await trap();
     const requests: string[] = [];
     const oauth = createOAuthClient({
@@ -101,7 +101,7 @@ describe('beginning a sign-in', () => {
     expect(there.seen).toEqual([]);
   });
 
-  test('registers once for all who begin together, and as one with other processes', async () => {
+  it('registers once for all who begin together, and as one with other processes', async () => {
     const { peers, begin, clients } = await setup();
     await Promise.all(Array.from({ length: 5 }, begin));
     await begin();
@@ -113,7 +113,7 @@ describe('beginning a sign-in', () => {
     expect(await clients.find({ issuer: peers.issuer, redirectUri })).toMatchObject({ id: 'client', secret: secrets.client });
   });
 
-  test('registers again when its registration has expired, or the server does not know it any more', async () => {
+  it('registers again when its registration has expired, or the server does not know it any more', async () => {
     let expires = 1;
     const registration = changed((json) => ({ ...json, client_secret_expires_at: expires }));
     let answers = 0;
@@ -129,7 +129,7 @@ describe('beginning a sign-in', () => {
     expect(peers.seenBy('registration')).toHaveLength(3);
   });
 
-  test('names itself by an address where the server takes one and PUBLIC_URL has https, and by client_id before all', async () => {
+  it('names itself by an address where the server takes one and PUBLIC_URL has https, and by client_id before all', async () => {
     const metadata = changed((json) => ({ ...json, client_id_metadata_document_supported: true }));
     const clientIn = async ({ begin }: HandMadeSetup): Promise<string | null> =>
       new URL((await begin()).authorizationUrl).searchParams.get('client_id');
@@ -143,7 +143,7 @@ describe('beginning a sign-in', () => {
 });
 
 describe('completing a sign-in', () => {
-  test.each<[string, Record<string, string>, string]>([
+  it.each<[string, Record<string, string>, string]>([
     ['the name of another server', { iss: 'https://evil.test' }, 'iss'],
     ['no name although that is announced', {}, 'iss'],
     ['a refusal', { error: 'access_denied', error_description: 'CANARY' }, '"access_denied"'],
@@ -157,7 +157,7 @@ describe('completing a sign-in', () => {
     expect(peers.seenBy('token')).toEqual([]);
   });
 
-  test.each<[string, () => Response]>([
+  it.each<[string, () => Response]>([
     [
       'an error that repeats what was sent',
       () => Response.json({ error: 'invalid_grant', error_description: secrets.code }, { status: 400 }),
@@ -179,7 +179,7 @@ describe('completing a sign-in', () => {
       expect(`${error.message} ${error.stack ?? ''}`).not.toContain(secret);
   });
 
-  test.each<[what: string, change: Parameters<typeof oauthRecord>[1]]>([
+  it.each<[what: string, change: Parameters<typeof oauthRecord>[1]]>([
     ['an address', { url: 'http://127.0.0.1:9/mcp' }],
     ['a kind of credential', { authType: 'bearer' }],
     ['a client', { oauth: { clientId: 'other' } }],
@@ -195,7 +195,7 @@ describe('completing a sign-in', () => {
     expect(await oauth.complete(oauthRecord(peers.url, { oauth: same }), pending, answer)).toMatchObject({ accessToken: secrets.access });
   });
 
-  test('ignores the word about who has signed in', async () => {
+  it('ignores the word about who has signed in', async () => {
     const token = changed((json) => ({ ...json, id_token: 'not.a.token' }));
     const { begin, complete } = await setup({ token });
     expect(await complete((await begin()).pending)).toMatchObject({ accessToken: secrets.access });
@@ -203,7 +203,7 @@ describe('completing a sign-in', () => {
 });
 
 describe('refreshing', () => {
-  test('asks with the secret that the operator has entered since', async () => {
+  it('asks with the secret that the operator has entered since', async () => {
     const settings = { clientId: 'mine', clientSecret: 'CANARY-old' };
     const { peers, oauth, begin, complete } = await setup({}, undefined, { oauth: settings });
     const credential = await complete((await begin()).pending);
@@ -213,7 +213,7 @@ describe('refreshing', () => {
     expect(sent).toEqual(['mine:CANARY-old', 'mine:CANARY-new']);
   });
 
-  test('forgets a registration that the server does not know any more, and the next sign-in registers', async () => {
+  it('forgets a registration that the server does not know any more, and the next sign-in registers', async () => {
     let isKnown = true;
     const token = (usual: Response): Response => (isKnown ? usual : Response.json({ error: 'invalid_client' }, { status: 401 }));
     const { peers, oauth, begin, complete } = await setup({ token });
@@ -224,7 +224,7 @@ describe('refreshing', () => {
     expect(peers.seenBy('registration')).toHaveLength(2);
   });
 
-  test.each([400, 429, 500, 503])('changes nothing when the server answers %d without saying why', async (status) => {
+  it.each([400, 429, 500, 503])('changes nothing when the server answers %d without saying why', async (status) => {
     let isFine = true;
     const token = (usual: Response): Response => (isFine ? usual : new Response('busy', { status }));
     const { peers, oauth, begin, complete } = await setup({ token });
@@ -235,7 +235,7 @@ describe('refreshing', () => {
 });
 
 describe('revoking', () => {
-  test('ends both tokens, and fails nobody', async () => {
+  it('ends both tokens, and fails nobody', async () => {
     let status = 200;
     const { peers, begin, complete } = await setup({ revocation: () => new Response(null, { status }) });
     const credential = await complete((await begin()).pending);

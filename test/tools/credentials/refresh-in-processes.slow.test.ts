@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { authorizationServer } from '../../_support/authorization-server.ts';
 import { protectedMcpServer } from '../../_support/protected-servers.ts';
@@ -12,7 +12,7 @@ import { credentialOf, oauthClient, oauthRecord } from './oauth-fixture.ts';
 const newFolder = temporaryFolders();
 const program = fileURLToPath(new URL('refresh-in-process.ts', import.meta.url));
 
-test('processes over one database refresh a token once for all who wait in each of them', async () => {
+it('processes over one database refresh a token once for all who wait in each of them', async () => {
   const authorization = await authorizationServer();
   const record = oauthRecord((await protectedMcpServer(authorization)).url);
   const file = join(newFolder(), 'toolwharf.db');

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { CredentialStore, OAuthCredential } from '../../../src/core/callers/credentials.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import { limits } from '../../../src/core/limits.ts';
@@ -73,7 +73,7 @@ const tokenOf = (accessToken: string, expires: number): OAuthCredential =>
 const tokensOf = (found: readonly (OAuthCredential | undefined)[]): unknown[] => found.map((credential) => credential?.accessToken);
 
 describe('tokens', () => {
-  test('are used as they are while they are good, and refreshed before they expire', async () => {
+  it('are used as they are while they are good, and refreshed before they expire', async () => {
     const { store, refresher, clock, refreshed } = world();
     await store.save(ada, 'mail', tokenOf('first', 100_000));
     const one = refresher();
@@ -83,7 +83,7 @@ describe('tokens', () => {
     expect(refreshed).toEqual(['refresh first']);
   });
 
-  test('are refreshed once for all who wait, in this process and in others', async () => {
+  it('are refreshed once for all who wait, in this process and in others', async () => {
     const seen = world();
     await seen.store.save(ada, 'mail', tokenOf('first', 100_000));
     seen.clock.time = 99_000;
@@ -98,7 +98,7 @@ describe('tokens', () => {
     expect(seen.refreshed).toEqual(['refresh first']);
   });
 
-  test('that the tool server refuses are refreshed once, and then count as missing', async () => {
+  it('that the tool server refuses are refreshed once, and then count as missing', async () => {
     const { store, refresher, refreshed, stored } = world();
     await store.save(ada, 'mail', tokenOf('first', 100_000));
     const one = refresher();
@@ -110,7 +110,7 @@ describe('tokens', () => {
     expect([refreshed.length, (await stored())?.ended]).toEqual([1, 'missing']);
   });
 
-  test('without a refresh token are used until they expire, and count as missing when they are refused', async () => {
+  it('without a refresh token are used until they expire, and count as missing when they are refused', async () => {
     const { store, refresher, clock, stored } = world();
     const one = refresher();
     await store.save(ada, 'mail', testSignIn('only', { expires: 100_000, refreshFrom: 70_000 }));
@@ -124,7 +124,7 @@ describe('tokens', () => {
     expect((await stored())?.ended).toBe('missing');
   });
 
-  test('whose refresh is refused have expired, and are not tried again', async () => {
+  it('whose refresh is refused have expired, and are not tried again', async () => {
     const seen = world();
     await seen.store.save(ada, 'mail', tokenOf('first', 100_000));
     seen.clock.time = 99_000;
@@ -134,7 +134,7 @@ describe('tokens', () => {
     expect([seen.refreshed.length, (await seen.stored())?.ended]).toEqual([1, 'expired']);
   });
 
-  test('stay as they are when the authorization server fails, and the next call tries again', async () => {
+  it('stay as they are when the authorization server fails, and the next call tries again', async () => {
     const seen = world();
     await seen.store.save(ada, 'mail', tokenOf('first', 100_000));
     const usual = seen.answer;
@@ -152,7 +152,7 @@ describe('tokens', () => {
     expect(tokensOf([await one.fresh(ada, record)])).toEqual(['first+']);
   });
 
-  test('are refreshed by another process when the one that began has died', async () => {
+  it('are refreshed by another process when the one that began has died', async () => {
     const { store, refresher, clock } = world();
     await store.save(ada, 'mail', tokenOf('first', 100_000));
     clock.time = 100_000;
@@ -163,7 +163,7 @@ describe('tokens', () => {
     expect(tokensOf([await waiting])).toEqual(['first+']);
   });
 
-  test('of a sign-in that was ended or replaced meanwhile are revoked, and nobody uses them', async () => {
+  it('of a sign-in that was ended or replaced meanwhile are revoked, and nobody uses them', async () => {
     const seen = world();
     await seen.store.save(ada, 'mail', tokenOf('first', 100_000));
     seen.clock.time = 100_000;
@@ -183,7 +183,7 @@ describe('tokens', () => {
 });
 
 describe('the token of the gateway itself', () => {
-  test('is requested once for all, again before it expires, once more when it is refused, and anew for a changed connection', async () => {
+  it('is requested once for all, again before it expires, once more when it is refused, and anew for a changed connection', async () => {
     let requests = 0;
     let time = 0;
     const tokens = createSharedTokens(
@@ -199,7 +199,7 @@ describe('the token of the gateway itself', () => {
     expect(await tokens.tokenFor({ ...shared, url: 'http://other.test' })).toBe('token 4');
   });
 
-  test('is tried again after a failure', async () => {
+  it('is tried again after a failure', async () => {
     let requests = 0;
     const tokens = createSharedTokens(
       {

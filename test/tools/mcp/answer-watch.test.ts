@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createAnswerWatch, requestIdIn } from '../../../src/tools/mcp/incoming-messages.ts';
 
 beforeEach(() => void vi.useFakeTimers());
@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers());
 const answerTo = (id: number) => ({ jsonrpc: '2.0' as const, id, result: {} });
 
 describe('a stream that should hold an answer', () => {
-  test.each([
+  it.each([
     ['held it', 1, false, false],
     ['held the answer to something else', 2, false, true],
     ['held nothing', undefined, false, true],
@@ -23,7 +23,7 @@ describe('a stream that should hold an answer', () => {
     expect(onLost).toHaveBeenCalledTimes(isLost ? 1 : 0);
   });
 
-  test('may end a moment before its answer is read', () => {
+  it('may end a moment before its answer is read', () => {
     const watch = createAnswerWatch();
     const onLost = vi.fn<() => void>();
     watch.begin(1, onLost)({ isResumable: false });
@@ -33,7 +33,7 @@ describe('a stream that should hold an answer', () => {
   });
 });
 
-test('the id of a request is found, and a notification has none', () => {
+it('the id of a request is found, and a notification has none', () => {
   expect(requestIdIn('{"jsonrpc":"2.0","id":0,"method":"ping"}')).toBe(0);
   expect(requestIdIn('{"jsonrpc":"2.0","method":"notifications/initialized"}')).toBeUndefined();
   expect(requestIdIn('[]')).toBeUndefined();

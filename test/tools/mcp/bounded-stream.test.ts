@@ -1,6 +1,6 @@
 import { ReadableStream } from 'node:stream/web';
 import * as fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { boundedStream } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 import type { Framing, StreamEnd } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 
@@ -17,12 +17,12 @@ async function read(texts: string[], framing: Framing = 'events'): Promise<{ tex
 }
 
 describe('a bounded stream', () => {
-  test('passes any number of events on', async () => {
+  it('passes any number of events on', async () => {
     const events = Array.from({ length: 50 }, () => 'data: 1\r\n\r\n');
     expect((await read(events)).text).toBe(events.join(''));
   });
 
-  test.each<[string, string[], Framing]>([
+  it.each<[string, string[], Framing]>([
     ['an event without end', ['data: 1\n', 'data: 2\n', 'data: 3\n'], 'events'],
     ['a line without end', ['data: 1234567890', '1234567890'], 'events'],
     ['a body that is no stream of events', ['1234567890\n\n', '1234567890'], 'body'],
@@ -31,7 +31,7 @@ describe('a bounded stream', () => {
     await expect(read(texts, framing)).rejects.toThrow('more than 20 bytes');
   });
 
-  test.each([
+  it.each([
     ['id: 1\ndata: 2\n\n', true],
     ['data: 2\nid: 1\n\n', true],
     ['data: id: 1\n\n', false],
@@ -42,7 +42,7 @@ describe('a bounded stream', () => {
     expect((await read(text.split(''))).end).toEqual({ isResumable });
   });
 
-  test.each<[string, string[], Framing]>([
+  it.each<[string, string[], Framing]>([
     ['an event of many values', ['data: [[],[],', '[],[],[]]\n\n'], 'events'],
     ['the same with more behind it', ['data: {"a":[1,2,3,4,5,6,7,8,9]}\n\ndata: 1\n\n'], 'events'],
     ['a body of many values', ['[[],[],[],', '[],[]]'], 'body'],
@@ -52,7 +52,7 @@ describe('a bounded stream', () => {
     await expect(all).rejects.toThrow('more than 8 values');
   });
 
-  test.each([
+  it.each([
     ['in several events', 'data: [1,2,3,4]\n\ndata: [1,2,3,4]\n\n'],
     ['in texts', String.raw`data: "[[[[,,,,\"[[[[,,,,"` + '\n\n'],
     ['behind a comment with half a quotation', ': it"s\ndata: [1,2]\n\n'],
@@ -61,13 +61,13 @@ describe('a bounded stream', () => {
     expect(Buffer.concat(all).toString()).toBe(text);
   });
 
-  test('lets any number of lines pass, each within the limits', async () => {
+  it('lets any number of lines pass, each within the limits', async () => {
     const lines = '[1,2,3,4]\n'.repeat(50);
     const all = await Array.fromAsync(boundedStream(pieces(lines), { framing: 'lines', maxBytes: 20, maxValues: 8 }));
     expect(Buffer.concat(all).toString()).toBe(lines);
   });
 
-  test('passes many events on in several turns of the event loop, and a few in one', async () => {
+  it('passes many events on in several turns of the event loop, and a few in one', async () => {
     const turnsFor = async (events: number): Promise<number> => {
       let turns = 0;
       const count = (): void => {
@@ -120,7 +120,7 @@ describe('a message nested too deep', () => {
     ),
   })).any;
 
-  test.each(sendings)(
+  it.each(sendings)(
     'is emptied below that depth, and nothing else of it changes, wherever chunks end: %s',
     async (framing, write, read) => {
       await fc.assert(
@@ -137,19 +137,19 @@ describe('a message nested too deep', () => {
     },
   );
 
-  test.each(sendings)('counts only what is passed on of it as values: %s', async (framing, write, read) => {
+  it.each(sendings)('counts only what is passed on of it as values: %s', async (framing, write, read) => {
     const text = write(`{"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`);
     const all = await Array.fromAsync(boundedStream(pieces(text), { framing, maxDepth: 3, maxValues: 8 }));
     expect(JSON.parse(read(Buffer.concat(all).toString()))).toEqual({ a: [[[]]] });
   });
 
-  test('does not count against the next one', async () => {
+  it('does not count against the next one', async () => {
     const lines = '[[[1],2],3]\n[[[[[\n[[[1],2],3]\n';
     const all = await Array.fromAsync(boundedStream(pieces(lines), { framing: 'lines', maxDepth: 2 }));
     expect(Buffer.concat(all).toString()).toBe('[[[],2],3]\n[[[\n[[[],2],3]\n');
   });
 
-  test('is not hidden by closing brackets that belong to no message', async () => {
+  it('is not hidden by closing brackets that belong to no message', async () => {
     const stream = `: }}}}}\ndata: [[[\n: ]]]]\nother: ]]]\ndata: [[1]]]]]\n\n`;
     const all = await Array.fromAsync(boundedStream(pieces(stream), { framing: 'events', maxDepth: 3 }));
     expect(JSON.parse(dataOf(Buffer.concat(all).toString()))).toEqual([[[[]]]]);

@@ -1,12 +1,12 @@
 import * as fc from 'fast-check';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { isWithheld } from '../../../src/tools/mcp/contents/contents-rules.ts';
 import { mcpRecord } from './mcp-fixture.ts';
 
 const isRead = (uri: string, functionFilter: string[]): boolean => !isWithheld('resources', uri, mcpRecord({ functionFilter }));
 
 describe('a blocked resource', () => {
-  test.each([
+  it.each([
     'file:///docs/secret.txt',
     'file:///docs/../docs/secret.txt',
     'file:///docs/./secret.txt',
@@ -42,7 +42,7 @@ describe('a blocked resource', () => {
     expect(isRead(uri, ['!file:///docs/secret.txt'])).toBe(false);
   });
 
-  test.each([
+  it.each([
     'file:///docs/public.txt',
     'file:///docs/secret.txt.bak',
     'file:///other/secret.txt',
@@ -55,7 +55,7 @@ describe('a blocked resource', () => {
     expect(isRead(uri, ['!file:///docs/secret.txt'])).toBe(true);
   });
 
-  test('is blocked however its characters are encoded, and wherever dots stand in its path', () => {
+  it('is blocked however its characters are encoded, and wherever dots stand in its path', () => {
     const spelled = fc
       .array(
         fc.constantFrom<(char: string) => string>(
@@ -78,7 +78,7 @@ describe('a blocked resource', () => {
     );
   });
 
-  test.each([
+  it.each([
     ['https://example.com/a', 'HTTPS://user@Example.com:443/b/../a?x=1', false],
     ['https://example.com/a', 'https://example.com:8443/a', true],
     ['https://example.com/a', 'https://example.org/a', true],
@@ -91,7 +91,7 @@ describe('a blocked resource', () => {
     expect(isRead(uri, [`!${blocked}`])).toBe(isLetThrough);
   });
 
-  test.each([
+  it.each([
     ['file:///private/{name}', 'file:///private/a', false],
     ['file:///private/{name}', 'file:///docs/../private/a', false],
     ['file:///private/{+path}', 'FILE:/private/a/b', false],
@@ -103,7 +103,7 @@ describe('a blocked resource', () => {
 });
 
 describe('an allowed template', () => {
-  test.each([
+  it.each([
     ['file:///docs/{name}', 'file:///docs/a.txt', true],
     ['file:///docs/{+path}', 'file:///docs/a/b.txt', true],
     ['file:///docs/{+path}', 'file:///docs/../etc/passwd', false],
@@ -114,7 +114,7 @@ describe('an allowed template', () => {
   });
 });
 
-test('names of prompts are compared exactly', () => {
+it('names of prompts are compared exactly', () => {
   const record = mcpRecord({ functionFilter: ['!Weekly/report'] });
   expect(isWithheld('prompts', 'Weekly/report', record)).toBe(true);
   expect(isWithheld('prompts', 'weekly/report', record)).toBe(false);
@@ -125,11 +125,11 @@ function encoded(char: string): string {
 }
 
 // A pattern for the end of a name begins anew at each dot, which takes minutes.
-test('a URI of many dots is read once', () => {
+it('a URI of many dots is read once', () => {
   expect(isRead(`file:///docs/${'.'.repeat(300_000)}x`, ['!file:///docs/secret.txt', '!file:///docs/{name}/x'])).toBe(true);
 });
 
-test('a URI is brought into its comparable form once for all rules, and each rule once for all URIs', () => {
+it('a URI is brought into its comparable form once for all rules, and each rule once for all URIs', () => {
   const normalize = vi.spyOn(String.prototype, 'normalize');
   const rules = Array.from({ length: 20 }, (_, index) => `!file:///docs/secret-${index}.txt`);
   for (let index = 0; index < 10; index += 1) expect(isRead(`file:///docs/${index}.txt`, rules)).toBe(true);

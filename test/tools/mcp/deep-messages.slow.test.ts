@@ -1,5 +1,5 @@
 import { ReadableStream } from 'node:stream/web';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';
@@ -189,20 +189,20 @@ const rows = (places: readonly Place[]): [string, Place][] => places.map((place)
 const done = (times: number): object[] => Array.from({ length: times }, () => ({ type: 'result', value: 'done' }));
 
 describe('what a server nests too deep ends nothing, and costs no other tool and no text of a result', () => {
-  test.each(rows(resultPlaces.filter(({ isOdd }) => isOdd !== true)))('%s', async (_name, place) => {
+  it.each(rows(resultPlaces.filter(({ isOdd }) => isOdd !== true)))('%s', async (_name, place) => {
     expect(await outcomesAt(place, [false, true])).toEqual(done(8));
   });
 
-  test.each(rows(resultPlaces.filter(({ isOdd }) => isOdd === true)))('%s, where nothing may be nested', async (_name, place) => {
+  it.each(rows(resultPlaces.filter(({ isOdd }) => isOdd === true)))('%s, where nothing may be nested', async (_name, place) => {
     // The message may be refused. What counts is that there is an end, and that no promise fails without a handler.
     expect(await outcomesAt(place, [false, true])).toHaveLength(8);
   });
 
-  test.each(rows(sentPlaces))('%s', async (_name, place) => {
+  it.each(rows(sentPlaces))('%s', async (_name, place) => {
     expect(await outcomesAt(place, [true])).toEqual(done(4));
   });
 
-  test('a tool whose definition was cut is left out, and the report says why', async () => {
+  it('a tool whose definition was cut is left out, and the report says why', async () => {
     const place: Place = { kind: 'result', method: 'tools/list', path: ['tools', 1, '_meta', 'x'] };
     const record = mcpRecord();
     const send = deepServer({ place, isStream: false, write: (message) => nest(message, 1_000, ['[', ']']) });

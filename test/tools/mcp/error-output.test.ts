@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { createErrorOutput } from '../../../src/tools/mcp/transports/bounded-stdio-transport.ts';
 import { maskOfEverythingSent } from '../../../src/tools/servers/secrets-to-mask.ts';
@@ -12,26 +12,26 @@ function linesOf(chunks: readonly string[], hide = asItIs): string[] {
   return output.lines(hide);
 }
 
-test('lines come as they were written, whatever pieces they came in', () => {
+it('lines come as they were written, whatever pieces they came in', () => {
   expect(linesOf(['first\nsec', 'ond\r\n\n  third  '])).toEqual(['first', 'second', 'third']);
 });
 
-test('nothing that a terminal obeys is left', () => {
+it('nothing that a terminal obeys is left', () => {
   expect(linesOf(['\u001B[31mred\u001B[0m \u0007bell\u0000 \u202Ereversed\rnext\tcolumn'])).toEqual(['red bell reversed', 'nextcolumn']);
 });
 
-test('the end is kept, of lines and of each line', () => {
+it('the end is kept, of lines and of each line', () => {
   const lines = linesOf(Array.from({ length: 2_000 }, (_, index) => `line ${index}\n`));
   expect(lines).toHaveLength(limits.mcpErrorOutputLines);
   expect(lines.at(-1)).toBe('line 1999');
   expect(linesOf(['x'.repeat(5_000)])).toEqual(['x'.repeat(limits.mcpErrorOutputLineCharacters)]);
 });
 
-test('a line without end is not shown, because its beginning is gone', () => {
+it('a line without end is not shown, because its beginning is gone', () => {
   expect(linesOf(['x'.repeat(limits.mcpErrorOutputBytes + 1)])).toEqual([]);
 });
 
-test.each([
+it.each([
   ['of its environment', { environment: { API_KEY: 'correct-horse-battery' } }, 'the key correct-horse-battery is refused'],
   ['of its environment, in colours', { environment: { API_KEY: 'correct-horse-battery' } }, 'correct-\u001B[1mhorse-battery'],
   ['of its arguments', { args: ['--token', 'correct-horse-battery'] }, 'started with --token correct-horse-battery'],

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import type { OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
 import type { Tool } from '../../../src/core/tools/tool.ts';
@@ -69,7 +69,7 @@ async function toolsOf(server: SessionServer): Promise<{ write: Tool; slow: Tool
 }
 
 describe('a call to a server that does not know the session any more', () => {
-  test.each<[form: string, refuse: SessionServer['refuse']]>([
+  it.each<[form: string, refuse: SessionServer['refuse']]>([
     ['404', () => jsonResponse({}, 404)],
     ['410', () => jsonResponse({}, 410)],
     ['401', () => jsonResponse({ error: 'unknown session' }, 401)],
@@ -90,7 +90,7 @@ describe('a call to a server that does not know the session any more', () => {
     expect(server.executed).toEqual(['write', 'write', 'write']);
   });
 
-  test('is sent once more where the server is still starting and says when to come again', async () => {
+  it('is sent once more where the server is still starting and says when to come again', async () => {
     const server = new SessionServer();
     const { write } = await toolsOf(server);
     server.restart();
@@ -99,7 +99,7 @@ describe('a call to a server that does not know the session any more', () => {
     expect(server.executed).toEqual(['write']);
   });
 
-  test.each<[reason: string, code: number, words: string]>([
+  it.each<[reason: string, code: number, words: string]>([
     ['about a session of its own', -32_602, 'Session not found: the browser was closed'],
     ['with another reason', -32_001, 'The request timed out'],
     ['about its own failure', -32_603, 'Unknown session'],
@@ -117,7 +117,7 @@ describe('a call to a server that does not know the session any more', () => {
 });
 
 describe('a connection that all calls of a server share', () => {
-  test('is replaced for the call that was refused, and ends when the calls that run on it have ended', async () => {
+  it('is replaced for the call that was refused, and ends when the calls that run on it have ended', async () => {
     const server = new SessionServer();
     const { write, slow } = await toolsOf(server);
     const [isRunning, mayEnd] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -136,7 +136,7 @@ describe('a connection that all calls of a server share', () => {
     expect([server.opened, server.executed]).toEqual([2, ['write', 'slow']]);
   });
 
-  test('stays while calls run on it, though the list of tools fails', async () => {
+  it('stays while calls run on it, though the list of tools fails', async () => {
     const [isRunning, mayEnd] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const peer = scriptedPeer([toolOf('slow')], async () => {
       isRunning.resolve();
@@ -164,7 +164,7 @@ describe('a connection that all calls of a server share', () => {
     expect(peer.connections).toBe(1);
   });
 
-  test('is opened anew by the first refresh after a restart of the server', async () => {
+  it('is opened anew by the first refresh after a restart of the server', async () => {
     const server = new SessionServer();
     const record = mcpRecord();
     const catalog = mcpCatalog({ send: server.send, records: [record] });
@@ -175,7 +175,7 @@ describe('a connection that all calls of a server share', () => {
   });
 });
 
-test('the list of a server is requested for nobody while a call of one caller is running', async () => {
+it('the list of a server is requested for nobody while a call of one caller is running', async () => {
   const server = new SessionServer();
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -195,7 +195,7 @@ test('the list of a server is requested for nobody while a call of one caller is
   expect(server.users.filter(([method]) => method === 'tools/list')).toHaveLength(2);
 });
 
-test('a call during which the server floods is ended, with its answer, and those of others go on', async () => {
+it('a call during which the server floods is ended, with its answer, and those of others go on', async () => {
   const server = new SessionServer();
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();

@@ -1,5 +1,5 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { boundedStream } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 import { MarkedNumbers } from '../../../src/tools/mcp/transports/marked-numbers.ts';
 import type { Framing } from '../../../src/tools/mcp/transports/bounded-stream.ts';
@@ -12,7 +12,7 @@ async function* inPieces(text: string, length: number): AsyncGenerator<Uint8Arra
 const message =
   '{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"ö \\"9007199254740993":[9007199254740993,"9007199254740993",1e400,5]},"progress":0.12345678901234567890}}';
 
-test.each<[Framing, string]>([
+it.each<[Framing, string]>([
   ['lines', `${message}\n`],
   ['body', message],
   ['events', `: 1234567890123456789\nid: 1234567890123456789\ndata: ${message}\r\n\n`],
@@ -29,14 +29,14 @@ test.each<[Framing, string]>([
   }
 });
 
-test('bytes in which no number loses digits are passed on as they came, however long the line is', async () => {
+it('bytes in which no number loses digits are passed on as they came, however long the line is', async () => {
   const text = `{"a":"9007199254740992","b":[12,123456789012345,1234567.5,1e21],"c":"${'x'.repeat(100)}"}\n`;
   const pieces = await Array.fromAsync(new MarkedNumbers().pass(inPieces(text, 20), { framing: 'lines' }));
   expect(pieces.length).toBeGreaterThan(5);
   expect(Buffer.concat(pieces).toString()).toBe(text);
 });
 
-test.each(['9007199254740993', '-0.12345678901234567890', '1e400', '1E-400', '12.5e+123', '0.1234567890123456'])(
+it.each(['9007199254740993', '-0.12345678901234567890', '1e400', '1E-400', '12.5e+123', '0.1234567890123456'])(
   'the stream notices %s wherever it is cut, and none within a text',
   async (number) => {
     const isNoticed = async (text: string, length: number): Promise<boolean> => {
@@ -52,7 +52,7 @@ test.each(['9007199254740993', '-0.12345678901234567890', '1e400', '1E-400', '12
   },
 );
 
-test('only numbers in the syntax of JSON are marked, and come back from a mark', async () => {
+it('only numbers in the syntax of JSON are marked, and come back from a mark', async () => {
   const numbers = new MarkedNumbers();
   const mark = async (text: string): Promise<string> =>
     Buffer.concat(await Array.fromAsync(numbers.pass(inPieces(text, 1_000), { framing: 'lines' }))).toString();
@@ -63,7 +63,7 @@ test('only numbers in the syntax of JSON are marked, and come back from a mark',
   expect(JSON.stringify(numbers.unmark({ default: forged, real: marked }))).toBe(`{"default":"${forged}","real":12345678901234567890}`);
 });
 
-test('the address of an endpoint stays as it is, although its id looks like a long number', async () => {
+it('the address of an endpoint stays as it is, although its id looks like a long number', async () => {
   const text = 'event: endpoint\ndata: /message?sessionId=7d1e4567-12345678901234567890-4e999\n\n';
   const pieces = await Array.fromAsync(new MarkedNumbers().pass(inPieces(text, 9), { framing: 'events' }));
   expect(Buffer.concat(pieces).toString()).toBe(text);

@@ -1,10 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
 import { scriptedPeer, textResult, toolOf } from './scripted-peer.ts';
 
 describe('tools of an MCP server', () => {
-  test('are offered like all others, under their own names', async () => {
+  it('are offered like all others, under their own names', async () => {
     const peer = scriptedPeer([toolOf('echo'), toolOf('what time?')]);
     const { tools, warnings } = await offerOf(mcpCatalog({ transports: peer.transports }));
     expect([...tools.keys()]).toEqual(['echo', 'what_time']);
@@ -12,7 +12,7 @@ describe('tools of an MCP server', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('carry the id of their server where another one has the same name', async () => {
+  it('carry the id of their server where another one has the same name', async () => {
     const peer = scriptedPeer([toolOf('echo')]);
     const records = [mcpRecord({ id: 'alpha' }), mcpRecord({ id: 'beta' })];
     const { tools } = await offerOf(mcpCatalog({ records, transports: peer.transports }));
@@ -22,20 +22,20 @@ describe('tools of an MCP server', () => {
     ]);
   });
 
-  test('are called by the name the server gave them, with what was asked for', async () => {
+  it('are called by the name the server gave them, with what was asked for', async () => {
     const peer = scriptedPeer([toolOf('what time?')], (name, args) => textResult(`${name} ${JSON.stringify(args)}`));
     const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'what_time');
     expect(await callTool(tool, { args: { city: 'Osaka' } })).toEqual({ type: 'result', value: 'what time? {"city":"Osaka"}' });
   });
 
-  test('share one connection over all chats', async () => {
+  it('share one connection over all chats', async () => {
     const peer = scriptedPeer([toolOf('echo')]);
     const catalog = mcpCatalog({ transports: peer.transports });
     for (const _chat of [1, 2, 3]) await callTool(await requireTool(catalog, 'echo'));
     expect(peer).toMatchObject({ connections: 1, calls: ['echo', 'echo', 'echo'] });
   });
 
-  test('are told apart by what the filters of the connection say', async () => {
+  it('are told apart by what the filters of the connection say', async () => {
     const peer = scriptedPeer([toolOf('read', { annotations: { readOnlyHint: true } }), toolOf('write')]);
     const records = [mcpRecord({ extra: { config: { read_only: true } } })];
     expect([...(await offerOf(mcpCatalog({ records, transports: peer.transports }))).tools.keys()]).toEqual(['read']);
@@ -43,7 +43,7 @@ describe('tools of an MCP server', () => {
     expect([...(await offerOf(mcpCatalog({ records: filtered, transports: peer.transports }))).tools.keys()]).toEqual(['write']);
   });
 
-  test('repeat nothing of the credential they were sent: in definitions, results, files, documents and words about progress', async () => {
+  it('repeat nothing of the credential they were sent: in definitions, results, files, documents and words about progress', async () => {
     const key = 'canary-key-0001';
     const png = Buffer.from(`\u0000\u00ff${key}`).toString('base64');
     const peer = scriptedPeer(
@@ -77,7 +77,7 @@ describe('tools of an MCP server', () => {
     expect([tool.spec.description, told]).toEqual(['uses [secret]', ['[secret]']]);
   });
 
-  test('report how far they are, and what they say of it', async () => {
+  it('report how far they are, and what they say of it', async () => {
     const peer = scriptedPeer([toolOf('slow')], async (_name, _args, { mcpReq }) => {
       const progressToken = mcpReq._meta?.progressToken ?? 'none';
       await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress: 1, total: 2, message: 'half' } });
@@ -92,7 +92,7 @@ describe('tools of an MCP server', () => {
     expect(told).toEqual([[1, 2], 'half']);
   });
 
-  test('are cancelled at the server when the call is', async () => {
+  it('are cancelled at the server when the call is', async () => {
     const begun = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
     const peer = scriptedPeer([toolOf('slow')], async (_name, _args, { mcpReq }) => {
@@ -109,7 +109,7 @@ describe('tools of an MCP server', () => {
     await ended.promise;
   });
 
-  test('tell their own errors under their own name', async () => {
+  it('tell their own errors under their own name', async () => {
     const peer = scriptedPeer([toolOf('fail')], () => ({ isError: true, content: [{ type: 'text', text: 'The disk is full' }] }));
     const tool = await requireTool(mcpCatalog({ transports: peer.transports }), 'fail');
     expect(await callTool(tool)).toEqual({
@@ -119,7 +119,7 @@ describe('tools of an MCP server', () => {
     });
   });
 
-  test('may not have the gateway ask a model', async () => {
+  it('may not have the gateway ask a model', async () => {
     let refusal: unknown;
     const peer = scriptedPeer([toolOf('sample')], async (_name, _args, { mcpReq }) => {
       refusal = await mcpReq
@@ -131,7 +131,7 @@ describe('tools of an MCP server', () => {
     expect(refusal).toBeInstanceOf(Error);
   });
 
-  test('whose results do not fit their own schema are errors', async () => {
+  it('whose results do not fit their own schema are errors', async () => {
     const outputSchema = { type: 'object' as const, properties: { degrees: { type: 'number' } }, required: ['degrees'] };
     let structuredContent: JsonObject = { degrees: 21 };
     const peer = scriptedPeer([toolOf('weather', { outputSchema })], () => ({ content: [], structuredContent }));
@@ -148,7 +148,7 @@ describe('what a server asks the user', () => {
     requestedSchema: { type: 'object' as const, properties: { city: { type: 'string' as const } } },
   };
 
-  test('goes to the session behind the call, under the name of the server', async () => {
+  it('goes to the session behind the call, under the name of the server', async () => {
     const peer = scriptedPeer([toolOf('ask')], async (_name, _args, { mcpReq }) =>
       textResult(JSON.stringify(await mcpReq.elicitInput(question))),
     );
@@ -160,7 +160,7 @@ describe('what a server asks the user', () => {
     expect(asked).toEqual([['The tool server "peer" asks', { message: 'Which city?', schema: question.requestedSchema }]]);
   });
 
-  test.each([
+  it.each([
     ['there is no session', {}, { city: 'Osaka' }, 'decline'],
     ['the user gives nothing', { sessionId: 'session-1' }, undefined, 'decline'],
   ])('is declined when %s', async (_name, run, value, action) => {
@@ -172,7 +172,7 @@ describe('what a server asks the user', () => {
     expect(outcome).toMatchObject({ value: action });
   });
 
-  test('is declined where calls of two callers are under way, because nobody may answer for the other', async () => {
+  it('is declined where calls of two callers are under way, because nobody may answer for the other', async () => {
     const both = Promise.withResolvers<void>();
     const peer = scriptedPeer([toolOf('ask')], async (_tool, _args, { mcpReq }) => {
       if (peer.calls.length === 2) both.resolve();
@@ -189,7 +189,7 @@ describe('what a server asks the user', () => {
     expect(outcomes[0]).toMatchObject({ value: 'decline' });
   });
 
-  test('is declined after a call of another caller was given up, which may be the one that it is about', async () => {
+  it('is declined after a call of another caller was given up, which may be the one that it is about', async () => {
     const [begun, given, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<string>()];
     const peer = scriptedPeer([toolOf('ask'), toolOf('wait')], async (name) => {
       if (name === 'wait') return textResult(await answered.promise);

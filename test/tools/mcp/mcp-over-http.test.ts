@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
@@ -66,14 +66,14 @@ async function callOn(onCall: Script): Promise<{ outcome: ToolOutcome; methods: 
 }
 
 describe('an MCP server over HTTP', () => {
-  test('of the new era is called without a session', async () => {
+  it('of the new era is called without a session', async () => {
     const peer = httpPeer([toolOf('echo')]);
     expect(await callTool(await echoOf(peer.send))).toEqual({ type: 'result', value: 'echo done' });
     const headers = peer.requests.map((request) => new Headers(request.headers).get('mcp-protocol-version'));
     expect(headers.at(-1)).toBe('2026-07-28');
   });
 
-  test('of the old era is called in its session', async () => {
+  it('of the old era is called in its session', async () => {
     const sessions: (string | null)[] = [];
     const { outcome, methods } = await callOn((_message, { headers }) => void sessions.push(new Headers(headers).get('mcp-session-id')));
     expect(outcome).toEqual({ type: 'result', value: 'done' });
@@ -81,7 +81,7 @@ describe('an MCP server over HTTP', () => {
     expect(sessions).toEqual(['session-1']);
   });
 
-  test.each<[name: string, record: Partial<ToolServerRecord>, header: string, value: string]>([
+  it.each<[name: string, record: Partial<ToolServerRecord>, header: string, value: string]>([
     ['bearer', { authType: 'bearer', key: 'top-secret' }, 'authorization', 'Bearer top-secret'],
     ['basic', { authType: 'basic', key: 'ada:top-secret' }, 'authorization', `Basic ${btoa('ada:top-secret')}`],
     ['header', { authType: 'header', authName: 'x-token', key: 'top-secret' }, 'x-token', 'top-secret'],
@@ -95,13 +95,13 @@ describe('an MCP server over HTTP', () => {
     expect(peer.requests.every(({ trust }) => trust.kind === 'configured' && trust.origin === 'http://peer.test')).toBe(true);
   });
 
-  test('gets a key in the query where it wants it there', async () => {
+  it('gets a key in the query where it wants it there', async () => {
     const peer = httpPeer([toolOf('echo')]);
     await echoOf(peer.send, { authType: 'query', authName: 'token', key: 'top-secret' });
     expect(new Set(peer.requests.map(({ url }) => url))).toEqual(new Set(['http://peer.test/mcp?token=top-secret']));
   });
 
-  test('that has forgotten the session is met anew, and the call is sent once more', async () => {
+  it('that has forgotten the session is met anew, and the call is sent once more', async () => {
     let count = 0;
     const { outcome, methods } = await callOn(() => ((count += 1) === 1 ? jsonResponse({ error: 'no such session' }, 404) : undefined));
     expect(outcome).toEqual({ type: 'result', value: 'done' });
@@ -109,7 +109,7 @@ describe('an MCP server over HTTP', () => {
     expect(methods.filter((method) => method === 'tools/call')).toHaveLength(2);
   });
 
-  test.each<[name: string, onCall: Script, code: string, state: string | undefined, calls: number]>([
+  it.each<[name: string, onCall: Script, code: string, state: string | undefined, calls: number]>([
     ['breaks off its answer', () => eventStream(': nothing\n\n'), 'outcome_unknown', 'outcome_unknown', 1],
     ['fails', () => jsonResponse({}, 500), 'outcome_unknown', 'outcome_unknown', 1],
     ['lets nobody in', () => jsonResponse({}, 403), 'mcp_unavailable', 'not_started', 1],
@@ -149,7 +149,7 @@ describe('an MCP server over HTTP', () => {
     expect(methods.filter((method) => method === 'tools/call')).toHaveLength(calls);
   });
 
-  test('that gives a result which is none has run the call, and what is wrong is told in few words', async () => {
+  it('that gives a result which is none has run the call, and what is wrong is told in few words', async () => {
     const picture = { type: 'image', data: '!', mimeType: 'image/png' };
     const content = [{ type: 'text', text: 'Paid.' }, ...Array.from({ length: 100 }, () => picture)];
     const { outcome, methods } = await callOn(({ id = 0 }) => jsonResponse({ jsonrpc: '2.0', id, result: { content } }));
@@ -162,13 +162,13 @@ describe('an MCP server over HTTP', () => {
     expect(methods.filter((method) => method === 'tools/call')).toHaveLength(1);
   });
 
-  test('that says the key again says it to nobody', async () => {
+  it('that says the key again says it to nobody', async () => {
     const onCall: Script = ({ id = 0 }) => jsonResponse({ jsonrpc: '2.0', id, error: { code: -32000, message: 'top-secret is wrong' } });
     const tool = await echoOf(legacyServer(onCall).send, { authType: 'bearer', key: 'top-secret' });
     expect(await callTool(tool)).toMatchObject({ message: expect.not.stringContaining('top-secret') });
   });
 
-  test('that gives the key back in a result gives it to nobody', async () => {
+  it('that gives the key back in a result gives it to nobody', async () => {
     const headers = { authorization: 'Bearer top-secret', note: 'top-secret, once more' };
     const peer = httpPeer([toolOf('echo')], () => ({
       content: [{ type: 'text', text: JSON.stringify(headers) }],
@@ -180,7 +180,7 @@ describe('an MCP server over HTTP', () => {
     expect(JSON.stringify(outcome)).toContain('[secret]');
   });
 
-  test('that lists pages without end is left out', async () => {
+  it('that lists pages without end is left out', async () => {
     let pages = 0;
     const server = legacyServer(() => undefined);
     const send: SendOutbound = async (request) => {
@@ -200,7 +200,7 @@ describe('an MCP server over HTTP', () => {
   });
 });
 
-test('an argument that a server requires and has a default for may be left out, and is sent', async () => {
+it('an argument that a server requires and has a default for may be left out, and is sent', async () => {
   const inputSchema = {
     type: 'object' as const,
     properties: { level: { type: 'string', enum: ['error', 'info'], default: 'info' }, text: { type: 'string' } },

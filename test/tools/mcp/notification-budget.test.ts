@@ -1,5 +1,5 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { CallScope } from '../../../src/tools/mcp/call-scope.ts';
 import { createNotificationBudget } from '../../../src/tools/mcp/incoming-messages.ts';
@@ -21,7 +21,7 @@ function budget() {
   return { clock, told, mayPass, passing };
 }
 
-test('notifications pass at once up to a number, and then at a rate; the rest is dropped with one word', () => {
+it('notifications pass at once up to a number, and then at a rate; the rest is dropped with one word', () => {
   const { clock, told, mayPass, passing } = budget();
   expect(passing(limits.mcpNotificationBurst)).toBe(limits.mcpNotificationBurst);
   expect(told).toEqual([]);
@@ -32,7 +32,7 @@ test('notifications pass at once up to a number, and then at a rate; the rest is
   expect([mayPass(answer), mayPass(question)]).toEqual([true, true]);
 });
 
-test('a server that floods without a pause is told of once, and one that was silent begins anew', () => {
+it('a server that floods without a pause is told of once, and one that was silent begins anew', () => {
   const { clock, told, passing } = budget();
   passing(limits.mcpNotificationBurst + limits.mcpDroppedNotifications + 5_000);
   expect(told).toEqual(['dropped', 'flood']);
@@ -64,7 +64,7 @@ function pipe() {
   return { told, begin, passing };
 }
 
-test('a call with too many notifications loses its own and is ended; those of other calls and of the server pass', async () => {
+it('a call with too many notifications loses its own and is ended; those of other calls and of the server pass', async () => {
   const { told, begin, passing } = pipe();
   await begin(1);
   await begin(2);
@@ -73,7 +73,7 @@ test('a call with too many notifications loses its own and is ended; those of ot
   expect(told).toEqual(['call 1']);
 });
 
-test('a call that goes on although it was ended, and a flood of no call, end the connection', async () => {
+it('a call that goes on although it was ended, and a flood of no call, end the connection', async () => {
   const { told, begin, passing } = pipe();
   await begin(1);
   passing(limits.mcpNotificationBurst + 10 * limits.mcpDroppedNotifications + 5_000, 1);

@@ -1,5 +1,5 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { mcpCatalog, offerOf } from './mcp-fixture.ts';
@@ -61,7 +61,7 @@ async function connectedServer(): Promise<Asking> {
   return server;
 }
 
-test('the connection to a server that asks without taking the answers is closed', async () => {
+it('the connection to a server that asks without taking the answers is closed', async () => {
   const server = await connectedServer();
   for (let id = 0; id < limits.mcpOpenQuestions; id += 1) await server.say({ id, method: 'ping' });
   expect(server).toMatchObject({ answers: limits.mcpOpenQuestions, isClosed: false });
@@ -69,7 +69,7 @@ test('the connection to a server that asks without taking the answers is closed'
   expect(server.isClosed).toBe(true);
 });
 
-test.each(['the same id', 'long ids', 'long questions'])('so is one that asks so with %s', async (kind) => {
+it.each(['the same id', 'long ids', 'long questions'])('so is one that asks so with %s', async (kind) => {
   const server = await connectedServer();
   const long = 'x'.repeat(limits.mcpMessageBytes / 8);
   for (let index = 0; index <= limits.mcpOpenQuestions && !server.isClosed; index += 1) {
@@ -80,7 +80,7 @@ test.each(['the same id', 'long ids', 'long questions'])('so is one that asks so
   expect(server.answers).toBeLessThanOrEqual(kind === 'the same id' ? limits.mcpOpenQuestions + 1 : 8);
 });
 
-test('a server that takes the answers may ask as often as it likes, and withdraw what it has asked', async () => {
+it('a server that takes the answers may ask as often as it likes, and withdraw what it has asked', async () => {
   const server = await connectedServer();
   server.takesAnswers = true;
   for (let id = 0; id < 2 * limits.mcpOpenQuestions; id += 1) {

@@ -1,5 +1,5 @@
 import { SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { explainMcpFailure } from '../../../src/tools/mcp/explain-mcp-failure.ts';
 import { testApp } from '../../_support/build-app.ts';
 import { respond, startUpstream } from '../../_support/upstream-server.ts';
@@ -16,7 +16,7 @@ async function reportOn(url: string): Promise<string> {
 
 const html = { 'content-type': 'text/html; charset=utf-8' };
 
-test.each([
+it.each([
   ['a web page', respond(200, '<html></html>', html), 'it answered with a web page (text/html)'],
   ['some text', respond(200, 'hello'), 'it answered with text/plain'],
   ['nothing', respond(200, '', { 'content-type': '' }), 'it answered without a content type'],
@@ -33,19 +33,19 @@ test.each([
   );
 });
 
-test('a machine that does not answer is told as that', async () => {
+it('a machine that does not answer is told as that', async () => {
   expect(await reportOn('http://127.0.0.1:9/mcp')).toBe(
     'Connecting to the MCP server failed: Nothing listens at http://127.0.0.1:9. Is it running, and is the port right?',
   );
 });
 
-test.each([401, 500])('a server that may well be one is told by its status alone: %i', async (status) => {
+it.each([401, 500])('a server that may well be one is told by its status alone: %i', async (status) => {
   const server = await startUpstream(() => respond(status, {}));
   onTestFinished(() => server.close());
   expect(await reportOn(`${server.origin}/mcp`)).toBe(`Connecting to the MCP server failed: it answered with the HTTP status ${status}`);
 });
 
-test('a server that stays silent is told by how long that was', () => {
+it('a server that stays silent is told by how long that was', () => {
   const late = new SdkError(SdkErrorCode.RequestTimeout, 'Version negotiation probe timed out after 5000ms', { timeout: 5_000 });
   expect(explainMcpFailure(late)).toEqual({ kind: 'timeout', message: 'it did not answer within 5 s' });
 });

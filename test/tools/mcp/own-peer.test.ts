@@ -1,9 +1,9 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { ownPeer } from '../../../src/tools/mcp/mcp-peer.ts';
 import { runContext } from '../../_support/tools.ts';
 import { mcpRecord } from './mcp-fixture.ts';
 
-test.each([undefined, ['x-tenant']])('results hide the latest token of a person, with the headers %j forwarded', (forwardedHeaders) => {
+it.each([undefined, ['x-tenant']])('results hide the latest token of a person, with the headers %j forwarded', (forwardedHeaders) => {
   let record = mcpRecord({ authType: 'bearer', key: 'CANARY-old', ...(forwardedHeaders && { forwardedHeaders }) });
   const peer = ownPeer(() => record);
   record = { ...record, key: 'CANARY-new' };

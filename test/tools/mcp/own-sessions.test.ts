@@ -1,4 +1,4 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { OwnToolServer } from '../../../src/tools/credentials/own-credentials.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
@@ -46,7 +46,7 @@ function countedSessions(): Counted {
 }
 
 describe("a person's own session with an MCP server", () => {
-  test('serves that person alone, for as long as key and connection are the same', () => {
+  it('serves that person alone, for as long as key and connection are the same', () => {
     const { sessions, retired } = countedSessions();
     const first = sessions.sessionOf(own('a'), 'key/ada');
     expect(sessions.sessionOf(own('a'), 'key/ada')).toBe(first);
@@ -61,7 +61,7 @@ describe("a person's own session with an MCP server", () => {
     expect(retired).toEqual(['a', 'b']);
   });
 
-  test('goes on with a new token of the same sign-in, and not with one of another', () => {
+  it('goes on with a new token of the same sign-in, and not with one of another', () => {
     const { sessions, retired } = countedSessions();
     const token = (key: string, signInId: string, fields: Partial<ToolServerRecord> = {}): OwnToolServer => ({
       ...own(key, fields),
@@ -77,7 +77,7 @@ describe("a person's own session with an MCP server", () => {
     expect(retired).toEqual(['b', 'b']);
   });
 
-  test('is dropped with the credential, and with the server', () => {
+  it('is dropped with the credential, and with the server', () => {
     const { sessions, retired } = countedSessions();
     sessions.sessionOf(own('a'), 'key/ada');
     sessions.sessionOf(own('b'), 'key/bob');
@@ -88,7 +88,7 @@ describe("a person's own session with an MCP server", () => {
     expect(retired).toEqual(['a', 'b']);
   });
 
-  test('is closed when nobody has used it for a while', () => {
+  it('is closed when nobody has used it for a while', () => {
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
     const { sessions, retired, clock } = countedSessions();
@@ -101,14 +101,14 @@ describe("a person's own session with an MCP server", () => {
     expect(retired).toEqual(['a']);
   });
 
-  test('makes room among the people of its own key when there are too many', () => {
+  it('makes room among the people of its own key when there are too many', () => {
     const { sessions, retired } = countedSessions();
     sessions.sessionOf(own('of another key'), 'key2/eve');
     for (let index = 0; index < limits.ownMcpSessions; index += 1) sessions.sessionOf(own(`${index}`), `key/${index}`);
     expect(retired).toEqual(['0']);
   });
 
-  test('reads its list once, again when the server says so, and after a failure a while later', async () => {
+  it('reads its list once, again when the server says so, and after a failure a while later', async () => {
     const { sessions, reads, clock, tellChange } = countedSessions();
     for (let times = 0; times < 3; times += 1) await sessions.list(own('a'), 'key/ada');
     expect(reads()).toBe(1);

@@ -1,5 +1,5 @@
 import type { CallToolResult, Tool as McpDefinition } from '@modelcontextprotocol/client';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { readToolResult } from '../../../src/tools/mcp/read-tool-result.ts';
 import { structuredFaults } from '../../../src/tools/mcp/mcp-tool.ts';
@@ -12,7 +12,7 @@ function read(content: Content, rest: Partial<CallToolResult> = {}): ReturnType<
 }
 
 describe('the result of an MCP tool', () => {
-  test.each<[name: string, content: Content, value: string]>([
+  it.each<[name: string, content: Content, value: string]>([
     ['nothing', [], 'Done, with an empty answer.'],
     ['a text', [{ type: 'text', text: 'hello' }], 'hello'],
     [
@@ -28,7 +28,7 @@ describe('the result of an MCP tool', () => {
     expect(read(content)).toEqual({ type: 'result', value });
   });
 
-  test.each<[name: string, content: Content, type: string, more: object]>([
+  it.each<[name: string, content: Content, type: string, more: object]>([
     ['an image', [{ type: 'image', data: 'AAAA', mimeType: 'image/png' }], 'image/png', {}],
     ['a sound', [{ type: 'audio', data: 'AAAA', mimeType: 'audio/wav' }], 'audio/wav', {}],
     [
@@ -47,7 +47,7 @@ describe('the result of an MCP tool', () => {
     });
   });
 
-  test('has the text of a document among the others, and says which part of it is the document', () => {
+  it('has the text of a document among the others, and says which part of it is the document', () => {
     const document = { uri: 'file:///a.md', mimeType: 'text/markdown', text: 'inside' };
     const blocks: Content = [
       { type: 'text', text: 'before' },
@@ -61,7 +61,7 @@ describe('the result of an MCP tool', () => {
     });
   });
 
-  test('keeps the order of texts and files', () => {
+  it('keeps the order of texts and files', () => {
     const outcome = read([
       { type: 'image', data: 'AAAA', mimeType: 'image/png' },
       { type: 'text', text: 'Figure 1' },
@@ -69,7 +69,7 @@ describe('the result of an MCP tool', () => {
     expect(outcome).toMatchObject({ value: expect.stringMatching(/image\/png.*\nFigure 1$/) });
   });
 
-  test.each<[string, Content]>([
+  it.each<[string, Content]>([
     ['no content', []],
     ['an empty text', [{ type: 'text', text: '' }]],
   ])('of %s is said in words, as an empty HTTP answer is', (_what, content) => {
@@ -77,11 +77,11 @@ describe('the result of an MCP tool', () => {
     expect(read(content, { structuredContent: { a: 1 } })).toEqual({ type: 'result', value: { a: 1 } });
   });
 
-  test('is the structure where there is one, without the same as text', () => {
+  it('is the structure where there is one, without the same as text', () => {
     expect(read([{ type: 'text', text: '{"a":1}' }], { structuredContent: { a: 1 } })).toEqual({ type: 'result', value: { a: 1 } });
   });
 
-  test('is cut where it is larger than anybody reads', () => {
+  it('is cut where it is larger than anybody reads', () => {
     const outcome = read([{ type: 'text', text: 'x'.repeat(limits.keptResultBytes + 1) }]);
     expect(outcome).toMatchObject({
       type: 'result',
@@ -90,7 +90,7 @@ describe('the result of an MCP tool', () => {
     });
   });
 
-  test('names its server in an error, so that it does not speak as the gateway', () => {
+  it('names its server in an error, so that it does not speak as the gateway', () => {
     const outcome = read([{ type: 'text', text: `SYSTEM: ${'x'.repeat(20_000)}` }], { isError: true });
     expect(outcome).toMatchObject({
       code: 'tool_error',
@@ -106,7 +106,7 @@ describe('the check of structured results', () => {
       caller: 'mcp:peer',
     });
 
-  test.each([
+  it.each([
     ['the type', { type: 'object', properties: { n: { type: 'number' } } }, { n: 1 }, []],
     ['another type', { type: 'object', properties: { n: { type: 'number' } } }, { n: 'x' }, ['n: must be number']],
     [
@@ -127,7 +127,7 @@ describe('the check of structured results', () => {
     expect(await faultsOf(schema, value)).toEqual(faults);
   });
 
-  test('gives up where it takes too long, and lets the result pass', async () => {
+  it('gives up where it takes too long, and lets the result pass', async () => {
     const events = watchWorkerJobs();
     const node = { $ref: '#/$defs/node' };
     const branch = (name: string) => ({ properties: { a: node }, required: [name] });

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Opening } from '../../../src/tools/servers/open-registered-server.ts';
 import { createOpeningMarks, findSkippedServers, skippedMs } from '../../../src/tools/servers/opening-marks.ts';
 import type { OpeningMarks } from '../../../src/tools/servers/opening-marks.ts';
@@ -42,7 +42,7 @@ async function openWith(marks: OpeningMarks, record: ReturnType<typeof recordOf>
 }
 
 describe('the marks of servers that are being opened', () => {
-  test('are on the disk before a server is opened, and a single unclean end has no consequence', async () => {
+  it('are on the disk before a server is opened, and a single unclean end has no consequence', async () => {
     const machineOfTest = machine();
     expect(await machineOfTest.endDuring(a, b)).toEqual(['a', 'b']);
     const marks = machineOfTest.start();
@@ -50,7 +50,7 @@ describe('the marks of servers that are being opened', () => {
     expect(await openWith(marks, a)).toBe('opened');
   });
 
-  test('make suspects of those that were opened at two unclean ends, which are opened one by one and last', async () => {
+  it('make suspects of those that were opened at two unclean ends, which are opened one by one and last', async () => {
     const machineOfTest = machine();
     await machineOfTest.endDuring(a, b, c);
     await machineOfTest.endDuring(a, b);
@@ -72,7 +72,7 @@ describe('the marks of servers that are being opened', () => {
     expect(order).toEqual(['begin c', 'end c', 'begin a', 'end a', 'begin b', 'end b']);
   });
 
-  test('skip the one that ends the gateway again, and only that one, for an hour', async () => {
+  it('skip the one that ends the gateway again, and only that one, for an hour', async () => {
     const machineOfTest = machine();
     await machineOfTest.endDuring(a, b);
     await machineOfTest.endDuring(a, b);
@@ -91,7 +91,7 @@ describe('the marks of servers that are being opened', () => {
     await later.close();
   });
 
-  test('try a skipped one when an administrator asks, and skip it again if that ends the gateway', async () => {
+  it('try a skipped one when an administrator asks, and skip it again if that ends the gateway', async () => {
     const machineOfTest = machine();
     for (const _time of [1, 2, 3]) await machineOfTest.endDuring(a);
     const marks = machineOfTest.start();
@@ -102,7 +102,7 @@ describe('the marks of servers that are being opened', () => {
     expect(await openWith(machineOfTest.start(), a)).toBe(undefined);
   });
 
-  test('take a server at another address for another one', async () => {
+  it('take a server at another address for another one', async () => {
     const machineOfTest = machine();
     for (const _time of [1, 2, 3]) await machineOfTest.endDuring(a);
     const marks = machineOfTest.start();
@@ -110,7 +110,7 @@ describe('the marks of servers that are being opened', () => {
     expect(await openWith(marks, toolServerRecord({ id: 'a', url: 'http://elsewhere.test' }))).toBe('opened');
   });
 
-  test('are gone after a clean end, and while no server is being opened', async () => {
+  it('are gone after a clean end, and while no server is being opened', async () => {
     const machineOfTest = machine();
     await machineOfTest.endDuring(a);
     const marks = machineOfTest.start();
@@ -121,7 +121,7 @@ describe('the marks of servers that are being opened', () => {
     expect(await machineOfTest.start().suspectsAmong([a])).toEqual(new Set());
   });
 
-  test('keep no server from being opened where the database cannot be read or written', async () => {
+  it('keep no server from being opened where the database cannot be read or written', async () => {
     const broken = async (): Promise<never> => Promise.reject(new Error('locked'));
     const marks = createOpeningMarks({ facts: { readFact: broken, writeFact: broken }, now: () => 0, settleMs: 0 });
     expect(await openWith(marks, a)).toBe('opened');

@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RecordedRequest } from '../../../src/core/tools/recorded-request.ts';
 import { createSecretMask } from '../../../src/shared/secrets/secret-mask.ts';
 import { recordingSend } from '../../../src/tools/servers/record-requests.ts';
 import { jsonResponse } from '../scripted-send.ts';
 
-test('a token that was renewed while the request was under way is hidden like the one before', async () => {
+it('a token that was renewed while the request was under way is hidden like the one before', async () => {
   let token = 'CANARY-old';
   const requests: RecordedRequest[] = [];
   const recording = {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RequestMcpServer } from '../../../src/core/chat/chat.ts';
 import { OutboundError } from '../../../src/core/errors.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
@@ -9,7 +9,7 @@ function desk(fields: Partial<RequestMcpServer> = {}): RequestMcpServer {
   return { label: 'desk', url: 'http://desk.test/mcp', headers: {}, approval: { never: {} }, param: 'tools.0', ...fields };
 }
 
-test('the tools of a server are listed for an answer that shows them, and why there are none', async () => {
+it('the tools of a server are listed for an answer that shows them, and why there are none', async () => {
   const { send } = httpPeer([toolOf('weather'), toolOf('pay')]);
   const catalog = mcpCatalog({
     records: [],
@@ -27,7 +27,7 @@ test('the tools of a server are listed for an answer that shows them, and why th
   expect(await catalog.offerFor(chatRequest({ mcpServers }), runContext())).not.toHaveProperty('lists');
 });
 
-test('a tool whose definition changes between its offer and its call is not called', async () => {
+it('a tool whose definition changes between its offer and its call is not called', async () => {
   const peer = scriptedPeer([toolOf('weather')]);
   const catalog = mcpCatalog({ records: [], transports: peer.transports });
   const { tools } = await catalog.offerFor(chatRequest({ mcpServers: [desk()] }), runContext());

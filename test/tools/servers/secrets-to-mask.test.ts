@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { createSecretMask } from '../../../src/shared/secrets/secret-mask.ts';
 import { maskOfCredentials, sessionSecrets } from '../../../src/tools/servers/secrets-to-mask.ts';
@@ -6,11 +6,11 @@ import { maskOfCredentials, sessionSecrets } from '../../../src/tools/servers/se
 const { text } = createSecretMask(sessionSecrets(true));
 const head = 'eyJhbGciOiJFZERTQSIs';
 
-test('a session token is hidden, also behind an escape', () => {
+it('a session token is hidden, also behind an escape', () => {
   expect(text(`Bearer%20${head}abc.claims-1.signature_2 and`)).toBe('Bearer%20[secret] and');
 });
 
-test.each([head.repeat(200_000), `${head.repeat(25)}.${'a'.repeat(8_000)}`.repeat(480)])(
+it.each([head.repeat(200_000), `${head.repeat(25)}.${'a'.repeat(8_000)}`.repeat(480)])(
   'a text of many beginnings of one is read once',
   (hostile) => {
     // Work that grew with the square of the text would run into the time limit of the test.
@@ -25,7 +25,7 @@ describe('of the headers that a connection adds, results show', () => {
     return (text: string) => mask.text(text);
   };
 
-  test.each<[what: string, headers: Record<string, string>, config?: JsonObject]>([
+  it.each<[what: string, headers: Record<string, string>, config?: JsonObject]>([
     ['a short value', { 'x-internal': 'fifteen-letters' }],
     ['a media type', { 'x-content-type': 'application/vnd.example+json', accept: 'application/vnd.example+json' }],
     ['a version', { 'x-api-version': '2026-11-28T00:00:00Z' }],
@@ -37,7 +37,7 @@ describe('of the headers that a connection adds, results show', () => {
     expect(shownBy(headers, config)(text)).toBe(text);
   });
 
-  test.each<[what: string, headers: Record<string, string>, config?: JsonObject]>([
+  it.each<[what: string, headers: Record<string, string>, config?: JsonObject]>([
     ['a long value of any name', { 'x-internal': long }],
     ['one behind a scheme', { 'x-internal': `Token ${long}` }],
     ['what stands beside an id of the run', { 'x-internal': `${long} {{USER_ID}}` }],
@@ -47,13 +47,13 @@ describe('of the headers that a connection adds, results show', () => {
     expect(shownBy(headers, config)(`a ${encodeURIComponent(btoa(long))} b`)).not.toContain(btoa(long).slice(0, 10));
   });
 
-  test('the words of a long value', () => {
+  it('the words of a long value', () => {
     const shown = shownBy({ 'x-note': 'The accounting department of Example' });
     expect(shown('accounting, department')).toBe('accounting, department');
     expect(shown('[The accounting department of Example]')).toBe('[[secret]]');
   });
 
-  test('what the caller sent, unless it is named like a credential', () => {
+  it('what the caller sent, unless it is named like a credential', () => {
     const shown = shownBy({}, {}, { 'x-mail': 'ada.lovelace@example.org', 'x-token': 'token-of-ada' });
     expect(shown('ada.lovelace@example.org token-of-ada')).toBe('ada.lovelace@example.org [secret]');
   });

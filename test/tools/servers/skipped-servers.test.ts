@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { examineToolServers } from '../../../src/app/doctor/examine-tool-servers.ts';
 import { createOpeningMarks, findSkippedServers, skippedMs } from '../../../src/tools/servers/opening-marks.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
@@ -6,7 +6,7 @@ import { mcpCatalog, mcpRecord, offerOf } from '../mcp/mcp-fixture.ts';
 import { scriptedPeer, toolOf } from '../mcp/scripted-peer.ts';
 import { scriptedSend } from '../scripted-send.ts';
 
-test('a server that ended the gateway three times while it was opened is skipped, reported, and opened by a refresh', async () => {
+it('a server that ended the gateway three times while it was opened is skipped, reported, and opened by a refresh', async () => {
   const record = mcpRecord();
   const registry = memoryRegistry([record]);
   for (const _end of [1, 2, 3]) {

@@ -13,7 +13,7 @@ const lineFeed = 0x0a;
  * The SDK's stdio transport with the limits that HTTP servers have: a line with more bytes or values than a message may have ends the process before
  * the line is parsed, and a burst of messages is read over several turns of the event loop.
  * Starting, environment, quoting, writing and ending stay the SDK's. The SDK offers no hook in front of its parser, so this uses its private fields,
- * by the names in its declarations; `test/slow/mcp-stdio-limits.test.ts` fails if a new version works differently.
+ * by the names in its declarations; `test/gateway/mcp/mcp-stdio-limits.slow.test.ts` fails if a new version works differently.
  */
 export class BoundedStdioTransport extends StdioClientTransport {
   static {

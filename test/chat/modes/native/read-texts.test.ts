@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ChatRequest } from '../../../../src/core/chat/chat.ts';
 import type { Tool } from '../../../../src/core/tools/tool.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
@@ -49,7 +49,7 @@ describe('a call in the text of an answer stays text, with a warning, where the 
     ['a value that is no text', city({ default: { name: 'send_mail', arguments: args } })],
     ['a value within a value', city({ examples: [{ steps: [{ arguments: args, name: 'send_mail' }] }] })],
   ];
-  test.each(places)('%s', async (_where, definition) => {
+  it.each(places)('%s', async (_where, definition) => {
     const answer = `My tools are:\n- weather: ${marked}\n- send_mail`;
     const { executed, text, warnings } = await run(answer, [weather(definition), mail]);
     expect([executed, text]).toEqual([[], answer]);
@@ -78,30 +78,30 @@ describe('a call in the text of an answer stays text, with a warning, where the 
     ['bare, and repeated as the whole answer', `Weather. ${json}`, json],
     ['after functools', `functools[${json}]`, `functools[${json}]`],
   ];
-  test.each(spellings)('there %s', async (_how, defined, said) => {
+  it.each(spellings)('there %s', async (_how, defined, said) => {
     for (const definition of [{ description: defined }, city({ enum: [defined] })])
       expect((await run(said, [weather(definition), mail])).executed).toEqual([]);
   });
 
-  test('and the definition is of a function of the caller', async () => {
+  it('and the definition is of a function of the caller', async () => {
     const parameters: JsonObject = { type: 'object', properties: {} };
     const wire = { type: 'function', function: { name: 'weather', description: marked, parameters } };
     const { executed, text } = await run(marked, [mail], { callerFunctions: [{ name: 'weather', wire }] });
     expect([executed, text]).toEqual([[], marked]);
   });
 
-  test('and the call is of a function of the caller', async () => {
+  it('and the call is of a function of the caller', async () => {
     const wire = { type: 'function', function: { name: 'send_mail', description: '', parameters: mail.spec.parameters } };
     const { text } = await run(marked, [weather({ description: marked })], { callerFunctions: [{ name: 'send_mail', wire }] });
     expect(text).toBe(marked);
   });
 
-  test('and a helper repeats the definition', async () => {
+  it('and a helper repeats the definition', async () => {
     const helper = { ...weather({ description: marked, kind: 'function' }), isHelper: true as const };
     expect((await run(marked, [helper, mail])).executed).toEqual([]);
   });
 
-  test('and the definitions are so many that they are searched in a thread at once', async () => {
+  it('and the definitions are so many that they are searched in a thread at once', async () => {
     const many = weather({ description: marked, ...city({ enum: Array.from({ length: 20_000 }, (_, index) => `city number ${index}`) }) });
     const { executed, warnings } = await run(marked, [many, mail]);
     expect([executed, warnings]).toMatchObject([[], [{ code: 'call_not_rescued' }]]);
@@ -119,25 +119,25 @@ describe('a call in the text of an answer runs', () => {
     ],
     ['when another server shows it with other arguments', [weather({ description: marked.replace('eve', 'bob') }), mail]],
   ];
-  test.each(runs)('%s', async (_when, tools) => {
+  it.each(runs)('%s', async (_when, tools) => {
     expect((await run(marked, tools)).executed).toEqual([['send_mail', args]]);
   });
 
-  test('when it has no arguments, and another server names its function alone', async () => {
+  it('when it has no arguments, and another server names its function alone', async () => {
     const now = toolNamed('get_time', 'noon', { server: 'clock' });
     const words = 'After get_time, or instead of get_time: get_time\nreturns the time.';
     const { executed } = await run('<tool_call>{"name": "get_time", "arguments": {}}</tool_call>', [weather({ description: words }), now]);
     expect(executed).toEqual([['get_time', {}]]);
   });
 
-  test('when it is native, whatever definitions show', async () => {
+  it('when it is native, whatever definitions show', async () => {
     const model = new ScriptedModel(calls(['send_mail', args]), says('Done.'));
     const found = { models: finderOf({ model }), tools: offering(weather({ description: marked }), mail) };
     const events = await collect(answerIn(chatRequest({ mode: 'native' }), runContext(), found));
     expect(eventsOf(events, 'tool.call')).toMatchObject([{ tool: 'send_mail', args }]);
   });
 
-  test('and nothing is searched where no other definition names its function', async () => {
+  it('and nothing is searched where no other definition names its function', async () => {
     const aside = watchWorkAside();
     expect((await run(marked, [weather({}), mail])).executed).toHaveLength(1);
     await run('It rains.', [weather({ description: marked }), mail]);

@@ -1,4 +1,4 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ChatEvent, ChatMessage, ChatRequest } from '../../../../src/core/chat/chat.ts';
 import type { ModelBackend } from '../../../../src/core/models/model.ts';
 import { limits } from '../../../../src/core/limits.ts';
@@ -30,7 +30,7 @@ async function run(turns: ScriptStep[][], request: Partial<ChatRequest> = {}): P
 }
 
 describe('a call in the text of a native answer', () => {
-  test.each([
+  it.each([
     ['between unmistakable marks', marked],
     ['behind other text', `Let me look.\n${marked}`],
     ['as the whole message', json],
@@ -43,7 +43,7 @@ describe('a call in the text of a native answer', () => {
     expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: 'tool', content: 'noon' });
   });
 
-  test.each([
+  it.each([
     ['bare JSON beside other text', `The call would be ${json} here.`],
     ['a fence within an explanation', `Do it so:\n\`\`\`json\n${json}\n\`\`\`\nThat is all.`],
     ['a name that is not offered exactly', json.replace('get_time', 'get_tim')],
@@ -54,14 +54,14 @@ describe('a call in the text of a native answer', () => {
     expect(shown).toBe(text);
   });
 
-  test('with marks and an unknown name stays text, and the run says so', async () => {
+  it('with marks and an unknown name stays text, and the run says so', async () => {
     const { executed, text, events } = await run([says(marked.replace('get_time', 'Get-Time'))]);
     expect(executed).toEqual([]);
     expect(text).toContain('Get-Time');
     expect(eventsOf(events, 'warning')).toMatchObject([{ code: 'call_not_rescued' }]);
   });
 
-  test('with marks and damaged arguments does not run, and the model is told', async () => {
+  it('with marks and damaged arguments does not run, and the model is told', async () => {
     const damaged = '<tool_call>\n{"name": "get_time", "arguments": {"zone": }}\n</tool_call>';
     const { events, text, model } = await run([says(damaged), calls(['get_time', { zone: 'UTC' }]), says('It is noon.')]);
     expect(eventsOf(events, 'tool.result')).toMatchObject([{ error: { code: 'args_not_json' } }, { response: 'noon' }]);
@@ -87,12 +87,12 @@ describe('a call in the text of a native answer', () => {
       ],
     ],
   ];
-  test.each(quoting)('does not run when it repeats what %s said', async (_who, messages) => {
+  it.each(quoting)('does not run when it repeats what %s said', async (_who, messages) => {
     const { executed } = await run([says(marked)], { messages });
     expect(executed).toEqual([]);
   });
 
-  test('does not run where the request forbids calls or wants a form of the answer', async () => {
+  it('does not run where the request forbids calls or wants a form of the answer', async () => {
     for (const request of [{ toolChoice: 'none' }, { parameters: { response_format: { type: 'json_object' } } }]) {
       const { executed, text } = await run([says(json)], request);
       expect(executed).toEqual([]);
@@ -101,13 +101,13 @@ describe('a call in the text of a native answer', () => {
     expect((await run([says(json), says('Noon.')], { parameters: { response_format: { type: 'text' } } })).executed).toHaveLength(1);
   });
 
-  test('does not run when it turns out to have been a thought', async () => {
+  it('does not run when it turns out to have been a thought', async () => {
     const { executed, text } = await run([says(`${marked}\nNo, I know it.\n</think>\nIt is noon.`)]);
     expect(executed).toEqual([]);
     expect(text).toContain('It is noon.');
   });
 
-  test('does not run when the answer was cut', async () => {
+  it('does not run when the answer was cut', async () => {
     const { executed } = await run([
       [
         { type: 'text', text: marked },
@@ -117,12 +117,12 @@ describe('a call in the text of a native answer', () => {
     expect(executed).toEqual([]);
   });
 
-  test('runs once when the server gives it in both ways', async () => {
+  it('runs once when the server gives it in both ways', async () => {
     const both: ScriptStep[] = [{ type: 'text', text: marked }, ...calls(['get_time', { zone: 'UTC' }])];
     expect((await run([both, says('Noon.')])).executed).toEqual([{ zone: 'UTC' }]);
   });
 
-  test('is compared with the native calls in one reading of each, and beyond a round stays text', async () => {
+  it('is compared with the native calls in one reading of each, and beyond a round stays text', async () => {
     const count = 300;
     const leaked = Array.from({ length: count }, (_, index) => `<tool_call>${json.replace('UTC', `leaked-${index}`)}</tool_call>`);
     const native = calls(...Array.from({ length: count }, (_, index): [string, unknown] => ['get_time', { zone: `native-${index}` }]));
@@ -144,7 +144,7 @@ describe('a call in the text of a native answer', () => {
     }
   });
 
-  test('reads arguments that need to be fitted, as for any call', async () => {
+  it('reads arguments that need to be fitted, as for any call', async () => {
     const { events } = await run([says(json.replace('"UTC"', '7')), says('Noon.')]);
     expect(eventsOf(events, 'tool.call')).toMatchObject([{ args: { zone: 7 }, repairs: ['zone: 7 read as "7"'] }]);
   });
@@ -154,7 +154,7 @@ describe('a call in the text of an answer to a long conversation', () => {
   const long = 'some "words" of a page. '.repeat(20_000);
   const conversation = (...texts: string[]): ChatMessage[] => texts.map((content) => ({ role: 'user', content }));
 
-  test.each([
+  it.each([
     ['push', says(marked)],
     ['the end', [{ type: 'text', text: json }] satisfies ScriptStep[]],
   ])('is looked for aside, and runs when it does not stand there (found at %s)', async (_when, answer) => {
@@ -164,7 +164,7 @@ describe('a call in the text of an answer to a long conversation', () => {
     expect(aside.filter((name) => name === 'compactTexts')).toHaveLength(1);
   });
 
-  test('stays text when it stands there in another spelling', async () => {
+  it('stays text when it stands there in another spelling', async () => {
     const aside = watchWorkAside();
     const quoted = marked.replaceAll('"', String.raw`\u0022`).replaceAll('<', '&lt;');
     const text = `It says ${marked} and more.`;
@@ -173,7 +173,7 @@ describe('a call in the text of an answer to a long conversation', () => {
     expect(aside).toContain('compactTexts');
   });
 
-  test('has a turn of the event loop of its own, so that many of them are not looked for at once', async () => {
+  it('has a turn of the event loop of its own, so that many of them are not looked for at once', async () => {
     const count = 40;
     const leaked = Array.from({ length: count }, (_, index) => `<tool_call>${json.replace('UTC', `z${index}`)}</tool_call>`).join('\n');
     const backend = recoverLeakedCalls({ backend: new ScriptedModel(says(leaked)), newCallId: () => 'c', caller: { id: 'ada' } });
@@ -183,7 +183,7 @@ describe('a call in the text of an answer to a long conversation', () => {
     expect(turns()).toBeGreaterThanOrEqual(count - 1);
   });
 
-  test('is the only reason to look: an answer without one, or to a short conversation, costs nothing', async () => {
+  it('is the only reason to look: an answer without one, or to a short conversation, costs nothing', async () => {
     const aside = watchWorkAside();
     await run([says(`Some data: {"a": 1} and \`${json}\`.`)], { messages: conversation(long, 'When?') });
     await run([says(marked), says('Noon.')], { messages: conversation('When?') });
@@ -191,7 +191,7 @@ describe('a call in the text of an answer to a long conversation', () => {
   });
 });
 
-test('a long damaged call is repaired aside, and runs', async () => {
+it('a long damaged call is repaired aside, and runs', async () => {
   const aside = watchWorkAside();
   const zone = 'x'.repeat(20_000);
   const { executed, text } = await run([says(`Wait.\n${marked.replace('UTC"', `${zone}",`)}`), says('Noon.')]);
@@ -201,7 +201,7 @@ test('a long damaged call is repaired aside, and runs', async () => {
 });
 
 describe('the way of a native answer', () => {
-  test('shows text as it comes', async () => {
+  it('shows text as it comes', async () => {
     const pieces = ['It ', 'is < 12', ' o’clock.'];
     const model = new ScriptedModel([...pieces.map((text) => ({ type: 'text' as const, text })), { type: 'finish', reason: 'stop' }]);
     const backend = recoverLeakedCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
@@ -209,7 +209,7 @@ describe('the way of a native answer', () => {
     expect(events.slice(0, -1)).toEqual(pieces.map((text) => ({ type: 'text', text })));
   });
 
-  test('is the backend’s own where no function is offered', async () => {
+  it('is the backend’s own where no function is offered', async () => {
     const readers: unknown[] = [];
     const model: ModelBackend = { answer: async (_request, emit) => void readers.push(emit) };
     const backend = recoverLeakedCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });

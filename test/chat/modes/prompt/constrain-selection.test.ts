@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { selectionForm } from '../../../../src/chat/modes/prompt/constrain-selection.ts';
 import { narrowParameters, toStrict } from '../../../../src/chat/modes/prompt/narrow-schema.ts';
 import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
@@ -26,17 +26,17 @@ describe('parameters in the words that grammars have in common', () => {
     ['objects are closed', objectWith({ b: { type: 'string' } }, { required: ['b', 'gone'] }), closed({ b: { type: 'string' } }, ['b'])],
     ['open objects stay open', objectWith({}, { additionalProperties: true }), { ...closed({}), additionalProperties: true }],
   ];
-  test.each(table)('%s', (_rule, schema, expected) => {
+  it.each(table)('%s', (_rule, schema, expected) => {
     const parameters = { ...objectWith({ a: schema }), $defs: { zone: { enum: ['UTC'] } } };
     expect(narrowParameters(parameters)).toEqual(closed({ a: expected }));
   });
 
-  test('of a function without any are an empty object', () => {
+  it('of a function without any are an empty object', () => {
     for (const parameters of [{}, { type: 'object' }, { type: 'string' }]) expect(narrowParameters(parameters)['type']).toBe('object');
     expect(narrowParameters({ type: 'object' })).toEqual(closed({}));
   });
 
-  test('end where a schema refers to itself, is deep, wide or long', () => {
+  it('end where a schema refers to itself, is deep, wide or long', () => {
     const tree = { $defs: { node: objectWith({ next: { $ref: '#/$defs/node' } }) }, ...objectWith({ a: { $ref: '#/$defs/node' } }) };
     expect(JSON.stringify(narrowParameters(tree)).length).toBeLessThan(2_000);
     const circle = { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, ...objectWith({ x: { $ref: '#/$defs/a' } }) };
@@ -51,7 +51,7 @@ describe('parameters in the words that grammars have in common', () => {
 });
 
 describe('the same as OpenAI enforces it', () => {
-  test('has every property required, and null for what may be left out', () => {
+  it('has every property required, and null for what may be left out', () => {
     const parameters = objectWith(
       { a: { type: 'string' }, b: { enum: ['x'] }, c: { type: 'array', items: { type: 'integer' } } },
       { required: ['a'] },
@@ -68,7 +68,7 @@ describe('the same as OpenAI enforces it', () => {
     );
   });
 
-  test.each([
+  it.each([
     ['parts of no type', objectWith({ a: {} })],
     ['maps', objectWith({ a: { type: 'object', additionalProperties: true } })],
     ['optional properties that know null', objectWith({ a: { type: ['string', 'null'] } })],
@@ -89,7 +89,7 @@ describe('the form of a selection', () => {
   ];
   const accepts = (schema: JsonObject, ...calls: JsonValue[]): boolean => new Ajv2020().compile(schema)({ tool_calls: calls });
 
-  test('allows calls of the offered functions, none, and nothing else', () => {
+  it('allows calls of the offered functions, none, and nothing else', () => {
     const { schema, strictSchema = {} } = selectionForm(specs, { minCalls: 0, maxCalls: 2 });
     const time = { name: 'get_time', parameters: {} };
     expect(accepts(schema)).toBe(true);
@@ -101,16 +101,16 @@ describe('the form of a selection', () => {
     expect(accepts(strictSchema, { name: 'get_weather', parameters: { city: 'Rome' } })).toBe(false);
   });
 
-  test('demands a call where one is demanded', () => {
+  it('demands a call where one is demanded', () => {
     expect(accepts(selectionForm(specs, { minCalls: 1, maxCalls: 2 }).schema)).toBe(false);
   });
 
-  test('is not enforced to the letter when one function cannot be', () => {
+  it('is not enforced to the letter when one function cannot be', () => {
     const map = { name: 'map', description: '', parameters: objectWith({ a: {} }) };
     expect(selectionForm([...specs, map], { minCalls: 0, maxCalls: 2 }).strictSchema).toBeUndefined();
   });
 
-  test('leaves arguments open when they are too much for a grammar', () => {
+  it('leaves arguments open when they are too much for a grammar', () => {
     const properties = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`${'p'.repeat(100)}${index}`, { type: 'string' }]));
     const large = ['a', 'b', 'c'].map((name) => ({ name, description: '', parameters: objectWith(properties) }));
     const { schema } = selectionForm(large, { minCalls: 0, maxCalls: 2 });

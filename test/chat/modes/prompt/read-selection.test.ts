@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { readSelection } from '../../../../src/chat/modes/prompt/read-selection.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { trustSchema } from '../../../../src/validation/trusted-schemas.ts';
@@ -9,7 +9,7 @@ const tools = [{ name: 'use', description: '', parameters }];
 const run = { caller: { id: 'local' } };
 const callOf = (text: string): string => JSON.stringify({ tool_calls: [{ name: 'use', parameters: { text } }] });
 
-test('a short answer is read in place, a long one in a thread, with the same calls', async () => {
+it('a short answer is read in place, a long one in a thread, with the same calls', async () => {
   const events = watchWorkerJobs();
   expect((await readSelection(callOf('short'), tools, { isCut: false, run })).entries).toMatchObject([{ args: { text: 'short' } }]);
   expect(begunJobs(events)).toBe(0);
@@ -18,7 +18,7 @@ test('a short answer is read in place, a long one in a thread, with the same cal
   expect(begunJobs(events)).toBe(1);
 });
 
-test('a short answer with much to repair is read in a thread, with all of its calls', async () => {
+it('a short answer with much to repair is read in a thread, with all of its calls', async () => {
   const events = watchWorkerJobs();
   // The arguments are damaged, and so is the call that holds them as a string.
   const texts = ['a', 'b'].map((letter) => letter.repeat(3_000));
@@ -29,7 +29,7 @@ test('a short answer with much to repair is read in a thread, with all of its ca
   expect(begunJobs(events)).toBe(1);
 });
 
-test('what a call is compared with goes to a thread where it is long, and what it quotes is still no call', async () => {
+it('what a call is compared with goes to a thread where it is long, and what it quotes is still no call', async () => {
   const events = watchWorkerJobs();
   const quoted = '{"name": "use", "parameters": {"text": "x"}}';
   const earlierTexts = ['words '.repeat(50_000), `What does ${quoted} do?`];
@@ -38,7 +38,7 @@ test('what a call is compared with goes to a thread where it is long, and what i
   expect(begunJobs(events)).toBe(1);
 });
 
-test('of thousands of calls only so many are kept as a round may have', async () => {
+it('of thousands of calls only so many are kept as a round may have', async () => {
   const read = await readSelection('no_such_function(a=1)\n\n'.repeat(10_000), tools, { isCut: false, run });
   expect(read.dropped.length).toBeLessThanOrEqual(3 * limits.callsPerRound + 1);
 });

@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { inlineToolResults } from '../../../../src/chat/results/inline-tool-results.ts';
 import { defaultSelectionTemplate, selectionMessages } from '../../../../src/chat/modes/prompt/selection-prompt.ts';
 import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
 
 const spec = { name: 'f', description: 'Says {{TOOLS}}', parameters: { type: 'object', properties: {}, required: [] } };
 
-test('the selection prompt holds all specs, flat, in the template of Open WebUI', () => {
+it('the selection prompt holds all specs, flat, in the template of Open WebUI', () => {
   const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [spec], { template: defaultSelectionTemplate }) ?? [];
   const text = String(system?.content);
   expect(text.startsWith(`Available Tools: [{"type":"function","name":"f","description":"Says {{TOOLS}}"`)).toBe(true);
@@ -13,12 +13,12 @@ test('the selection prompt holds all specs, flat, in the template of Open WebUI'
   expect(text).toContain('{"name": "toolName1", "parameters": {"key1": "value1"}}');
 });
 
-test('a placeholder in a description is not expanded again', () => {
+it('a placeholder in a description is not expanded again', () => {
   const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [spec], { template: 'Tools: {{TOOLS}} or {{OTHER}}' }) ?? [];
   expect(system?.content).toBe(`Tools: ${JSON.stringify([{ type: 'function', ...spec }])} or {{OTHER}}`);
 });
 
-test.each([
+it.each([
   ['Gives the weather.', 'Gives the weather.'],
   ['Gives the weather. Use it when somebody asks for rain.', 'Gives the weather.'],
   ['Gives the weather of a city\nor a country.\n\nArgs:\n  city: its name', 'Gives the weather of a city or a country.'],
@@ -32,7 +32,7 @@ test.each([
   expect(system?.content).toBe(JSON.stringify([{ name: 'f', description: summary }]));
 });
 
-test('the history holds at most three earlier messages, oldest first, without system messages, and the query once', () => {
+it('the history holds at most three earlier messages, oldest first, without system messages, and the query once', () => {
   const messages: ChatMessage[] = [
     { role: 'system', content: 'Secret rules' },
     { role: 'user', content: 'one' },
@@ -51,11 +51,11 @@ test('the history holds at most three earlier messages, oldest first, without sy
   expect(user?.content).toBe('Query: History:\nASSISTANT: """two"""\nUSER: """three"""\nASSISTANT: """four"""\nQuery: and now?');
 });
 
-test('without a user message there is nothing to choose for', () => {
+it('without a user message there is nothing to choose for', () => {
   expect(selectionMessages([{ role: 'system', content: 'Rules' }], [spec], { template: defaultSelectionTemplate })).toBeUndefined();
 });
 
-test('results are appended to the last user message, each set off by a blank line, under the name of their source', () => {
+it('results are appended to the last user message, each set off by a blank line, under the name of their source', () => {
   const folded = inlineToolResults([
     { role: 'user', content: 'Hi' },
     {
@@ -72,7 +72,7 @@ test('results are appended to the last user message, each set off by a blank lin
   expect(folded).toEqual([{ role: 'user', content: 'Hi\n\nTool `time/f` Output: {\n  "a": 1\n}\n\nTool `g` Output: plain' }]);
 });
 
-test('images stay where they are when a result is appended', () => {
+it('images stay where they are when a result is appended', () => {
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
   const folded = inlineToolResults([
     { role: 'user', content: [{ type: 'text', text: 'Hi' }, image] },

@@ -1,11 +1,11 @@
 import { OpenAI } from 'openai';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
 import { fromLegacyFunctions } from '../../../../src/http/dialects/chat-completions/legacy-functions.ts';
 import { listen } from '../../../_support/build-app.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
-import { documentOf, gatewayOf, serverOf } from '../../../requirements/gateway.ts';
-import { askPlainly, bankGateway, decide } from '../../approval-fixture.ts';
+import { documentOf, gatewayOf, serverOf } from '../../../gateway/gateway.ts';
+import { askPlainly, bankGateway, decide } from '../../../gateway/approvals/approval-fixture.ts';
 
 const none = { type: 'object', properties: {} };
 const clocks = serverOf('clock', documentOf({ get_time: none }));
@@ -27,7 +27,7 @@ const oldCall = (name: string, more: JsonObject = {}): JsonObject => ({
 });
 const oldResult = (name: string, content: JsonValue): JsonObject => ({ role: 'function', name, content });
 
-test.each<[string, JsonObject[], JsonObject[]]>([
+it.each<[string, JsonObject[], JsonObject[]]>([
   [
     'a call with its result',
     [question, oldCall('a'), oldResult('a', '1')],
@@ -56,13 +56,13 @@ test.each<[string, JsonObject[], JsonObject[]]>([
   expect(fromLegacyFunctions({ messages })).toEqual({ body: { messages: modern }, isLegacy: false });
 });
 
-test('a body in the present form is left as it is', () => {
+it('a body in the present form is left as it is', () => {
   const body = { messages: [{ ...question, function_call: null }], functions: null, function_call: null, tools: [] };
   expect(fromLegacyFunctions(body).body).toBe(body);
 });
 
 describe('through the door', () => {
-  test.each<[string, JsonObject, string]>([
+  it.each<[string, JsonObject, string]>([
     ['functions beside tools', { functions: [openPage], tools: [{ type: 'function', function: openPage }] }, 'functions'],
     ['a function without a name', { functions: [{}] }, 'functions.0'],
     ['functions that are no list', { functions: {} }, 'functions'],
@@ -76,7 +76,7 @@ describe('through the door', () => {
     expect([seen.status, (JSON.parse(seen.raw) as { error: JsonObject }).error['param']]).toEqual([400, param]);
   });
 
-  test.each([true, false])('the SDK works with functions of its own beside the gateway’s, streaming: %s', async (stream) => {
+  it.each([true, false])('the SDK works with functions of its own beside the gateway’s, streaming: %s', async (stream) => {
     const turns = [calls(['get_time', {}]), calls(['open_page', {}]), says('It is noon, and the page is open.')];
     await using gateway = await gatewayOf({ turns, servers: [clocks], answers });
     const client = new OpenAI({ baseURL: `${await listen(gateway.app)}/v1`, apiKey: 'any', maxRetries: 0 });
@@ -104,7 +104,7 @@ describe('through the door', () => {
     expect(gateway.sent).toHaveLength(1);
   });
 
-  test('a function may be demanded, and of several calls the first is handed over', async () => {
+  it('a function may be demanded, and of several calls the first is handed over', async () => {
     await using gateway = await gatewayOf({ turns: [calls(['open_page', { a: 1 }], ['open_page', { a: 2 }])], servers: [clocks] });
     const seen = await gateway.ask({ functions: [openPage], function_call: { name: 'open_page' } });
     expect(gateway.model.requests[0]?.toolChoice).toEqual({ type: 'function', function: { name: 'open_page' } });
@@ -113,7 +113,7 @@ describe('through the door', () => {
     expect(seen.raw).toContain(String.raw`"arguments":"{\"a\":1}"`);
   });
 
-  test('what the gateway has done stands beside the one call that is handed over, and is put back when it is answered', async () => {
+  it('what the gateway has done stands beside the one call that is handed over, and is put back when it is answered', async () => {
     const turns = [calls(['get_time', {}], ['open_page', { a: 1 }], ['open_page', { a: 2 }]), says('Open.')];
     await using gateway = await gatewayOf({ turns, servers: [clocks], answers });
     const seen = await gateway.ask({ functions: [openPage] });
@@ -126,14 +126,14 @@ describe('through the door', () => {
     expect(results.map((result) => result.role === 'tool' && result.name)).toEqual(['get_time', 'open_page']);
   });
 
-  test('a history in that form without its parameters is answered in the present one', async () => {
+  it('a history in that form without its parameters is answered in the present one', async () => {
     const messages = [question, oldCall('open_page'), oldResult('open_page', 'open'), question];
     await using gateway = await gatewayOf({ turns: [calls(['open_page', {}])], servers: [] });
     const seen = await gateway.ask({ messages, tools: [{ type: 'function', function: openPage }] });
     expect([seen.status, seen.finish, seen.calls.length]).toEqual([200, ['tool_calls'], 1]);
   });
 
-  test('the form stays when a run goes on after an approval', async () => {
+  it('the form stays when a run goes on after an approval', async () => {
     await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }]), calls(['open_page', {}])] });
     const asked = await askPlainly(gateway, { functions: [openPage] });
     const answer = (await decide(gateway, asked)).json<{ choices: JsonObject[] }>();

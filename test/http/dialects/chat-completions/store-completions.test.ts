@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { WaitingRun } from '../../../../src/core/runs/suspended-run.ts';
 import type { ChatEvent, ChatRequest } from '../../../../src/core/chat/chat.ts';
 import type { StoredChat } from '../../../../src/core/stores/chat-store.ts';
@@ -55,7 +55,7 @@ async function read(stream: StartedRun['stream']): Promise<ChatEvent[]> {
   return all;
 }
 
-test('an answer is stored with the second that it shows', async () => {
+it('an answer is stored with the second that it shows', async () => {
   const { start, saved } = starterOf(hello);
   const { created, stream } = start(requestOf());
   expect(await read(stream)).toEqual(hello);
@@ -65,14 +65,14 @@ test('an answer is stored with the second that it shows', async () => {
   ]);
 });
 
-test('a model that searches stored chats finds no link to the page of an approval', async () => {
+it('a model that searches stored chats finds no link to the page of an approval', async () => {
   const link = `http://127.0.0.1:8080/approvals/r0.${'x'.repeat(43)}`;
   const { start, saved } = starterOf([{ type: 'text', text: `See ${link}` }, finish]);
   await read(start(requestOf({ messages: [{ role: 'user', content: `What is ${link}?` }] })).stream);
   expect(saved).toMatchObject([{ texts: { question: 'What is [link]?', answer: 'See [link]' } }]);
 });
 
-test('a request without store, and every one where nothing is stored, has the run’s own stream', () => {
+it('a request without store, and every one where nothing is stored, has the run’s own stream', () => {
   const { store: _store, ...plain } = requestOf();
   const storing = starterOf(hello);
   expect(storing.start(plain).stream).toBe(storing.begun[0]);
@@ -82,13 +82,13 @@ test('a request without store, and every one where nothing is stored, has the ru
 
 const approval = { type: 'approval', approval: { run_id: 'r1', calls: [], token: 't' } } as unknown as ChatEvent;
 
-test('an answer that waits for an approval is not stored, because of its tokens', async () => {
+it('an answer that waits for an approval is not stored, because of its tokens', async () => {
   const { start, saved } = starterOf([approval, ...hello]);
   await read(start(requestOf()).stream);
   expect(saved).toEqual([]);
 });
 
-test('an answer that goes on after an approval is stored for the one who asked, whoever has decided', async () => {
+it('an answer that goes on after an approval is stored for the one who asked, whoever has decided', async () => {
   const { starter, saved, controller } = starterOf(hello);
   const waiting = { id: 'r1', callerId: 'bob', request: requestOf({ store: { metadata: { a: '1' } } }) } as unknown as WaitingRun;
   const { stream } = await starter.resume(waiting, [], { caller, controller });
@@ -96,7 +96,7 @@ test('an answer that goes on after an approval is stored for the one who asked, 
   expect(saved).toMatchObject([{ id: 'chatcmpl-r1', callerId: 'bob', metadata: { a: '1' }, texts: { answer: 'Hello.' } }]);
 });
 
-test('an answer that was cut off, or whose run was ended, is not stored', async () => {
+it('an answer that was cut off, or whose run was ended, is not stored', async () => {
   const left = starterOf(hello);
   const stopping = left.start(requestOf()).stream(() => {
     throw new StopReading();
@@ -107,7 +107,7 @@ test('an answer that was cut off, or whose run was ended, is not stored', async 
   expect([left.saved, ended.saved]).toEqual([[], []]);
 });
 
-test('an answer that is too large is passed on whole and not stored, which it says', async () => {
+it('an answer that is too large is passed on whole and not stored, which it says', async () => {
   const half: ChatEvent = { type: 'text', text: 'x'.repeat(limits.storedChatCharacters / 2 + 1) };
   const { start, saved, warnings } = starterOf([half, half, finish]);
   const data = { code: 'not_stored', message: expect.stringContaining('larger than') };
@@ -116,7 +116,7 @@ test('an answer that is too large is passed on whole and not stored, which it sa
   expect(warnings).toEqual([expect.stringContaining('larger than')]);
 });
 
-test('a shutdown waits for what is being stored', async () => {
+it('a shutdown waits for what is being stored', async () => {
   const gate = Promise.withResolvers<void>();
   const { start, starter, saved } = starterOf(hello, { mayStore: gate.promise });
   const end = read(start(requestOf()).stream);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { messageFormat } from '../../../../src/http/dialects/messages/message-answer.ts';
@@ -81,11 +81,11 @@ const answers: Record<string, ChatEvent[]> = {
   nothing: [],
 };
 
-test.each(Object.entries(answers))('%s is the same, streamed and not', (_name, events) => {
+it.each(Object.entries(answers))('%s is the same, streamed and not', (_name, events) => {
   expect(built(stream(events))).toEqual(collect(events));
 });
 
-test('blocks have the shapes of Anthropic', () => {
+it('blocks have the shapes of Anthropic', () => {
   expect(collect(answers['thinking, text and calls'] ?? [])['content']).toEqual([
     { type: 'thinking', thinking: 'Hm.', signature: expect.stringMatching(/^[\w+/]{20,}=*$/) },
     { type: 'text', text: 'So.', citations: null },
@@ -105,7 +105,7 @@ test('blocks have the shapes of Anthropic', () => {
   expect(shown['content']).toEqual([{ type: 'text', text: 'Look.Done.', citations: null }]);
 });
 
-test('the tokens of a cache are counted apart', () => {
+it('the tokens of a cache are counted apart', () => {
   const { usage, sources, warnings } = collect(answers['sources, warnings and what it took'] ?? []);
   expect(usage).toMatchObject({ input_tokens: 26, cache_read_input_tokens: 4, output_tokens: 5 });
   expect([sources, warnings]).toMatchObject([[{ source: { name: 's' } }], [{ code: 'c' }]]);
@@ -113,7 +113,7 @@ test('the tokens of a cache are counted apart', () => {
 
 describe('an answer ends with the reason', () => {
   const stopped = (field: string, value: string | number): ChatEvent => ({ type: 'extra', level: 'choice', fields: { [field]: value } });
-  test.each<[string, ChatEvent[], string | null]>([
+  it.each<[string, ChatEvent[], string | null]>([
     ['end_turn', [finish('stop')], null],
     ['max_tokens', [finish('length')], null],
     ['tool_use', [finish('tool_calls')], null],
@@ -127,13 +127,13 @@ describe('an answer ends with the reason', () => {
     expect(message).toMatchObject({ stop_reason: reason, stop_sequence: sequence });
   });
 
-  test('refusal, with its words as the text', () => {
+  it('refusal, with its words as the text', () => {
     const message = collect([{ type: 'extra', level: 'delta', fields: { refusal: 'I will not.' } }, finish('stop')]);
     expect(message).toMatchObject({ stop_reason: 'refusal', content: [{ type: 'text', text: 'I will not.' }] });
   });
 });
 
-test('a stream is kept alive by a comment and a ping, and fails by an error event', () => {
+it('a stream is kept alive by a comment and a ping, and fails by an error event', () => {
   const encoder = messageFormat(everything).stream(head);
   expect(encoder.keepAlive()).toBe(': keep-alive\nevent: ping\ndata: {"type":"ping"}\n\n');
   const failure = encoder.failure(new GatewayError('overloaded', 'Too much.'));
@@ -146,7 +146,7 @@ test('a stream is kept alive by a comment and a ping, and fails by an error even
   });
 });
 
-test.each([
+it.each([
   ['The maximum context length is 10 tokens.', 'prompt is too long: The maximum context length is 10 tokens.'],
   ['prompt is too long: 11 tokens > 10 maximum', 'prompt is too long: 11 tokens > 10 maximum'],
 ])('a conversation that is too long is told in the words that clients look for: %s', (message, told) => {

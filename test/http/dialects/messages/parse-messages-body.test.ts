@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { parseMessagesBody } from '../../../../src/http/dialects/messages/parse-messages-body.ts';
 import { sealThought, signThinking } from '../../../../src/http/dialects/messages/thinking-signature.ts';
@@ -27,7 +27,7 @@ function faultOf(body: JsonObject): { param: string | null; message: string } {
 const png = { type: 'base64', media_type: 'image/png', data: 'AAAA' };
 
 describe('messages', () => {
-  test('system text comes as text, as blocks, and as messages', () => {
+  it('system text comes as text, as blocks, and as messages', () => {
     const system = [
       { type: 'text', text: 'x-anthropic-billing-header: cc_version=2.1;' },
       { type: 'text', text: 'One.', cache_control: { type: 'ephemeral' } },
@@ -40,7 +40,7 @@ describe('messages', () => {
     });
   });
 
-  test('images and documents become parts', () => {
+  it('images and documents become parts', () => {
     const content = [
       { type: 'text', text: 'Look.' },
       { type: 'image', source: png },
@@ -67,7 +67,7 @@ describe('messages', () => {
     ]);
   });
 
-  test('results follow their calls, with failures as the gateway tells them, and images behind', () => {
+  it('results follow their calls, with failures as the gateway tells them, and images behind', () => {
     const use = (id: string) => ({ type: 'tool_use', id, name: 'f', input: { a: 1 } });
     const results = [
       { type: 'tool_result', tool_use_id: 'a', content: 'Fine' },
@@ -98,7 +98,7 @@ describe('messages', () => {
     ]);
   });
 
-  test('calls of the gateway become rounds', () => {
+  it('calls of the gateway become rounds', () => {
     const executed = (id: string) => [
       { type: 'mcp_tool_use', id, name: 'f', server_name: 's', input: {} },
       { type: 'mcp_tool_result', tool_use_id: id, is_error: false, content: [{ type: 'text', text: id }] },
@@ -115,7 +115,7 @@ describe('messages', () => {
     ]);
   });
 
-  test('reasoning goes back with calls, and only to the model that wrote it', () => {
+  it('reasoning goes back with calls, and only to the model that wrote it', () => {
     const use = { type: 'tool_use', id: 'a', name: 'f', input: {} };
     const turn = (...blocks: JsonObject[]) => read({ role: 'user', content: 'Hi' }, { role: 'assistant', content: blocks })[1];
     const thinking = (model: string, field?: string) => ({ type: 'thinking', thinking: 'Hm.', signature: signThinking(model, field) });
@@ -141,7 +141,7 @@ describe('messages', () => {
     });
   });
 
-  test('what cannot be read is refused in the question and named in the history', () => {
+  it('what cannot be read is refused in the question and named in the history', () => {
     const pdf = { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' } };
     const asked = { role: 'user', content: [pdf] };
     expect(faultOf({ messages: [asked] })).toMatchObject({ param: 'messages.0.content.0.source.type' });
@@ -158,7 +158,7 @@ describe('tools', () => {
   const own = { name: 'f', description: 'Does f', input_schema: { type: 'object' }, cache_control: { type: 'ephemeral' }, strict: true };
   const search = { type: 'web_search_20250305', name: 'web_search' };
 
-  test('those of the caller are offered, those of Anthropic left out with a warning', () => {
+  it('those of the caller are offered, those of Anthropic left out with a warning', () => {
     const { request } = parse({ tools: [own, search, { ...own, name: 'g', type: 'custom' }] });
     expect(request.callerFunctions.map(({ name }) => name)).toEqual(['f', 'g']);
     expect(request.callerFunctions[0]?.wire).toEqual({
@@ -168,7 +168,7 @@ describe('tools', () => {
     expect(request.warnings).toMatchObject([{ code: 'tool_left_out', message: expect.stringContaining('web_search_20250305') }]);
   });
 
-  test.each([
+  it.each([
     [{ type: 'auto' }, 'auto', undefined],
     [{ type: 'any', disable_parallel_tool_use: true }, 'required', false],
     [{ type: 'tool', name: 'f' }, { type: 'function', function: { name: 'f' } }, undefined],
@@ -178,7 +178,7 @@ describe('tools', () => {
     expect([request.toolChoice, request.parallelToolCalls]).toEqual([expected, parallel]);
   });
 
-  test('a choice that demands a tool of Anthropic is refused', () => {
+  it('a choice that demands a tool of Anthropic is refused', () => {
     expect(faultOf({ tools: [search], tool_choice: { type: 'tool', name: 'web_search' } })).toMatchObject({ param: 'tool_choice' });
   });
 });
@@ -189,7 +189,7 @@ describe('MCP servers', () => {
   const serversOf = (server: JsonObject, ...tools: JsonObject[]) =>
     parse({ mcp_servers: [{ ...desk, ...server }], tools }).request.mcpServers;
 
-  test('come with their token, and wait for no approval', () => {
+  it('come with their token, and wait for no approval', () => {
     expect(serversOf({})).toEqual([
       {
         label: 'desk',
@@ -204,7 +204,7 @@ describe('MCP servers', () => {
     expect(serversOf({ tool_configuration: { enabled: false } })).toBeUndefined();
   });
 
-  test.each<[JsonObject, JsonObject[], JsonObject]>([
+  it.each<[JsonObject, JsonObject[], JsonObject]>([
     [{ tool_configuration: { allowed_tools: ['a'] } }, [], { names: ['a'] }],
     [{}, [set], {}],
     [{}, [{ ...set, configs: { a: { enabled: false }, b: { defer_loading: true } } }], { exceptNames: ['a'] }],
@@ -220,7 +220,7 @@ describe('MCP servers', () => {
     expect(parse({ mcp_servers: [desk], tools }).request.warnings).toBeUndefined();
   });
 
-  test.each<[JsonObject, string]>([
+  it.each<[JsonObject, string]>([
     [{ mcp_servers: [{ name: 'desk' }] }, 'mcp_servers.0.url'],
     [{ mcp_servers: [{ ...desk, url: 'file:///x' }] }, 'mcp_servers.0.url'],
     [{ mcp_servers: [desk, desk] }, 'mcp_servers.1'],
@@ -232,7 +232,7 @@ describe('MCP servers', () => {
 });
 
 describe('parameters', () => {
-  test('only what backends know reaches them', () => {
+  it('only what backends know reaches them', () => {
     const schema = { type: 'object', properties: {} };
     const { request } = parse({
       temperature: 0,
@@ -264,7 +264,7 @@ describe('parameters', () => {
     expect(request.toolIds).toEqual(['server:shop']);
   });
 
-  test.each([
+  it.each([
     [{ type: 'enabled', budget_tokens: 4_000 }, 'low', true],
     [{ type: 'enabled', budget_tokens: 10_000 }, 'medium', true],
     [{ type: 'enabled', budget_tokens: 32_000 }, 'high', true],
@@ -277,12 +277,12 @@ describe('parameters', () => {
     expect([request.parameters['reasoning_effort'], options['showsThinking']]).toEqual([effort, isShown]);
   });
 
-  test('disabled thinking is switched off where there is a switch', () => {
+  it('disabled thinking is switched off where there is a switch', () => {
     const { parameters } = parse({ thinking: { type: 'disabled' } }).request;
     expect(parameters).toEqual({ max_tokens: 10, derived_parameters: ['max_tokens'], think: false, for_ollama_only: ['think'] });
   });
 
-  test.each([
+  it.each([
     ['context-1m-2025-08-07, mcp-client-2025-04-04', true],
     ['context-1m-2025-08-07', false],
   ])('calls of the gateway are shown to clients of MCP: %s', (beta, isShown) => {
@@ -290,7 +290,7 @@ describe('parameters', () => {
   });
 });
 
-test.each<[JsonObject, string]>([
+it.each<[JsonObject, string]>([
   [{ model: '' }, 'model'],
   [{ max_tokens: null }, 'max_tokens'],
   [{ max_tokens: 0 }, 'max_tokens'],

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { ollamaFormat } from '../../../../src/http/dialects/ollama/ollama-wire.ts';
@@ -16,7 +16,7 @@ function lineOf(text: string): JsonObject {
   return JSON.parse(text) as JsonObject;
 }
 
-test('what keeps a connection alive is a line that says nothing', () => {
+it('what keeps a connection alive is a line that says nothing', () => {
   const at = { model: 'a "model"', created_at: '1970-01-01T00:00:01.000Z' };
   const chat = ollamaFormat('chat', {}, clockOf(1_000)).stream(head);
   expect(lineOf(chat.keepAlive())).toEqual({ ...at, message: { role: 'assistant', content: '' }, done: false });
@@ -24,7 +24,7 @@ test('what keeps a connection alive is a line that says nothing', () => {
   expect(lineOf(generate.keepAlive())).toEqual({ ...at, response: '', done: false });
 });
 
-test('durations are nanoseconds: to the first output, from it to the end, and in all', () => {
+it('durations are nanoseconds: to the first output, from it to the end, and in all', () => {
   const encoder = ollamaFormat('generate', {}, clockOf(0, 200, 200, 500)).stream(head);
   const text: ChatEvent = { type: 'text', text: 'Hi "there"\n' };
   expect(lineOf(encoder.encode(text))).toMatchObject({ response: 'Hi "there"\n', done: false });
@@ -42,7 +42,7 @@ test('durations are nanoseconds: to the first output, from it to the end, and in
   });
 });
 
-test('an answer without any output still has durations that can be divided by', () => {
+it('an answer without any output still has durations that can be divided by', () => {
   expect(ollamaFormat('chat', {}, clockOf(7)).collect(head).body()).toMatchObject({
     total_duration: 1,
     prompt_eval_duration: 1,
@@ -50,7 +50,7 @@ test('an answer without any output still has durations that can be divided by', 
   });
 });
 
-test('the calls of a turn are one line of a stream, because LiteLLM takes those of several lines for one call', () => {
+it('the calls of a turn are one line of a stream, because LiteLLM takes those of several lines for one call', () => {
   const encoder = ollamaFormat('chat', {}).stream(head);
   const calls = ['a', 'b'].map((id) => encoder.encode({ type: 'tool-call', call: { id, name: 'f', arguments: '{}' } }));
   expect(calls).toEqual(['', '']);
@@ -61,7 +61,7 @@ test('the calls of a turn are one line of a stream, because LiteLLM takes those 
   expect(more).toEqual(['']);
 });
 
-test('arguments that are no object are left out', () => {
+it('arguments that are no object are left out', () => {
   const collector = ollamaFormat('chat', {}).collect(head);
   for (const args of ['{"a":', '[1]', '['.repeat(10_000)])
     collector.add({ type: 'tool-call', call: { id: args.slice(0, 3), name: 'f', arguments: args } });
@@ -69,7 +69,7 @@ test('arguments that are no object are left out', () => {
   expect(message.tool_calls.map(({ function: called }) => called)).toEqual([0, 1, 2].map((index) => ({ index, name: 'f', arguments: {} })));
 });
 
-test('the probabilities of tokens have the place that Ollama gives them', () => {
+it('the probabilities of tokens have the place that Ollama gives them', () => {
   const content = [{ token: 'Hi', logprob: -0.1, top_logprobs: [] }];
   const event: ChatEvent = { type: 'extra', level: 'choice', fields: { logprobs: { content } } };
   expect(lineOf(ollamaFormat('chat', {}).stream(head).encode(event))).toMatchObject({ logprobs: content, done: false });
@@ -78,7 +78,7 @@ test('the probabilities of tokens have the place that Ollama gives them', () => 
   expect(collector.body()).toMatchObject({ logprobs: content });
 });
 
-test.each(['chat', 'generate'] as const)('the words with which a model declines are the text of %s', (kind) => {
+it.each(['chat', 'generate'] as const)('the words with which a model declines are the text of %s', (kind) => {
   const event: ChatEvent = { type: 'extra', level: 'delta', fields: { refusal: 'I will not.' } };
   const answer = kind === 'chat' ? { message: { role: 'assistant', content: 'I will not.' } } : { response: 'I will not.' };
   expect(lineOf(ollamaFormat(kind, {}).stream(head).encode(event))).toMatchObject({ ...answer, done: false });
@@ -88,7 +88,7 @@ test.each(['chat', 'generate'] as const)('the words with which a model declines 
   expect(collector.body()).toMatchObject({ ...answer, done: true });
 });
 
-test('a failure is a line with the error, and what has run before it', () => {
+it('a failure is a line with the error, and what has run before it', () => {
   const error = new GatewayError('upstream_error', 'It broke.', { progress: { run_id: 'r' } });
   expect(lineOf(ollamaFormat('chat', {}).stream(head).failure(error))).toEqual({ error: 'It broke.', run_id: 'r' });
 });

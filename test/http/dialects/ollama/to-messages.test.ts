@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
 import { parseOllamaChat } from '../../../../src/http/dialects/ollama/ollama-chat.ts';
 
@@ -16,7 +16,7 @@ function idsOf(message: ChatMessage | undefined): string[] {
   return message?.role === 'assistant' ? message.toolCalls.map(({ id }) => id) : [];
 }
 
-test('calls have the same ids again, whatever the time in the system prompt is, and others after other words', () => {
+it('calls have the same ids again, whatever the time in the system prompt is, and others after other words', () => {
   const idAfter = (system: string, text: string, args: object): string[] =>
     idsOf(
       messagesOf(
@@ -30,14 +30,14 @@ test('calls have the same ids again, whatever the time in the system prompt is, 
   expect(idAfter('', 'Add!', { a: 1 })).not.toEqual(idAfter('', 'Sum!', { a: 1 }));
 });
 
-test('roles are read in any case, and content may be missing', () => {
+it('roles are read in any case, and content may be missing', () => {
   expect(messagesOf({ role: 'User', content: 'Hi' }, { role: 'assistant' })).toEqual([
     { role: 'user', content: 'Hi' },
     { role: 'assistant', content: '', toolCalls: [] },
   ]);
 });
 
-test('images become parts, with the type that their first bytes tell', () => {
+it('images become parts, with the type that their first bytes tell', () => {
   const [message] = messagesOf({ role: 'user', content: 'What is it?', images: ['/9j/AAA', 'iVBORw0', 'data:image/webp;base64,UklGR'] });
   expect(message?.content).toEqual([
     { type: 'text', text: 'What is it?' },
@@ -47,7 +47,7 @@ test('images become parts, with the type that their first bytes tell', () => {
   ]);
 });
 
-test('results find their calls by id', () => {
+it('results find their calls by id', () => {
   const [calls, first, second] = messagesOf(
     { role: 'assistant', tool_calls: [call('add', { a: 1 }, 'one'), call('add', { a: 2 }, 'two')] },
     { role: 'tool', content: '2', tool_call_id: 'two' },
@@ -57,7 +57,7 @@ test('results find their calls by id', () => {
   expect(second).toEqual({ role: 'tool', toolCallId: idsOf(calls)[0], content: '1', name: 'add' });
 });
 
-test('results find their calls by name where the calls have no ids, also when two have the same name', () => {
+it('results find their calls by name where the calls have no ids, also when two have the same name', () => {
   const [calls, ...results] = messagesOf(
     { role: 'assistant', tool_calls: [call('add', { a: 1 }), call('time', {}), call('add', { a: 2 })] },
     { role: 'tool', content: 'noon', tool_name: 'time' },
@@ -76,7 +76,7 @@ test('results find their calls by name where the calls have no ids, also when tw
   expect(results.flatMap(idsOf)).toEqual([two, one, three]);
 });
 
-test('results without id and name belong to the calls in their order, and one too many to none', () => {
+it('results without id and name belong to the calls in their order, and one too many to none', () => {
   const [calls, ...results] = messagesOf(
     { role: 'assistant', tool_calls: [call('add', {}), call('time', {})] },
     { role: 'tool', content: '1' },
@@ -90,7 +90,7 @@ test('results without id and name belong to the calls in their order, and one to
   ]);
 });
 
-test('a result of another name takes no call away', () => {
+it('a result of another name takes no call away', () => {
   const [calls, stray, result] = messagesOf(
     { role: 'assistant', tool_calls: [call('add', {})] },
     { role: 'tool', content: '?', tool_name: 'other' },
@@ -100,12 +100,12 @@ test('a result of another name takes no call away', () => {
   expect(result).toMatchObject({ toolCallId: idsOf(calls)[0], name: 'add' });
 });
 
-test('thinking goes back with the message that it belongs to', () => {
+it('thinking goes back with the message that it belongs to', () => {
   const [message] = messagesOf({ role: 'assistant', content: '', thinking: 'Hm', tool_calls: [call('add', {})] });
   expect(message).toMatchObject({ extra: { thinking: 'Hm' } });
 });
 
-test.each([
+it.each([
   [{ model: 'm', messages: [{ role: 'robot', content: '' }] }, 'messages.0.role'],
   [{ model: 'm', messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages.0.content'],
   [

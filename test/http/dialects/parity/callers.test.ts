@@ -1,10 +1,10 @@
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { listen } from '../../../_support/build-app.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
-import { gatewayOf, sharedGateway } from '../../../requirements/gateway.ts';
-import type { Gateway } from '../../../requirements/gateway.ts';
+import { gatewayOf, sharedGateway } from '../../../gateway/gateway.ts';
+import type { Gateway } from '../../../gateway/gateway.ts';
 import type { DialectClient } from './chat.ts';
 import { servedClients } from './clients.ts';
 import { servers, toolAnswers } from './scenarios.ts';
@@ -44,19 +44,19 @@ async function keyWith({ app }: Gateway, fields: JsonObject): Promise<string> {
 }
 
 describe.each(servedClients.map((client) => [client.name, client] as const))('through %s', (_name, client) => {
-  test('a request without a key is refused in its own error body', async () => {
+  it('a request without a key is refused in its own error body', async () => {
     const gateway = await shared.with();
     expect(await send(gateway, client)).toMatchObject({ status: 401, error: expect.stringContaining('No API key was sent') });
   });
 
-  test('a key may use the models alone that it names', async () => {
+  it('a key may use the models alone that it names', async () => {
     const gateway = await shared.with(says('Hello.'));
     const key = await keyWith(gateway, { models: ['another'] });
     expect(await send(gateway, client, key)).toMatchObject({ status: 403, error: expect.stringContaining('may not use') });
     expect(gateway.model.requests).toEqual([]);
   });
 
-  test('the limits of a key hold', async () => {
+  it('the limits of a key hold', async () => {
     const gateway = await shared.with(says('One.'), says('Two.'));
     const key = await keyWith(gateway, { limits: { requests_per_minute: 1 } });
     expect((await send(gateway, client, key)).status).toBe(200);
@@ -65,7 +65,7 @@ describe.each(servedClients.map((client) => [client.name, client] as const))('th
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   });
 
-  test('a run is in the log, under the id in the header', async () => {
+  it('a run is in the log, under the id in the header', async () => {
     const gateway = await shared.with(says('Hello.'));
     const { headers } = await send(gateway, client, adminKey);
     const run = await gateway.app.server.inject({
@@ -75,7 +75,7 @@ describe.each(servedClients.map((client) => [client.name, client] as const))('th
     expect(run.json()).toMatchObject({ status: 'completed', model: 'model' });
   });
 
-  test.each([true, false])('a client that leaves ends the request to the model (stream: %s)', async (stream) => {
+  it.each([true, false])('a client that leaves ends the request to the model (stream: %s)', async (stream) => {
     const gateway = await gatewayWithKeys([{ type: 'text', text: 'So' }, new Promise(() => undefined)]);
     const origin = await listen(gateway.app);
     const leaving = new AbortController();
@@ -92,7 +92,7 @@ describe.each(servedClients.map((client) => [client.name, client] as const))('th
     await waitFor(() => expect(gateway.model.requests[0]?.signal.aborted).toBe(true));
   });
 
-  test('a client that leaves ends the calls of its chat', async () => {
+  it('a client that leaves ends the calls of its chat', async () => {
     const gateway = await gatewayOf({ turns: [calls(['slow', { city: 'Rome' }])], servers, answers: toolAnswers });
     onTestFinished(() => gateway[Symbol.asyncDispose]());
     const origin = await listen(gateway.app);

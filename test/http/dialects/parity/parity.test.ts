@@ -1,11 +1,11 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import type { LightMyRequestResponse } from 'fastify';
 import { textOf } from '../../../../src/core/chat/chat.ts';
 import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { dialects } from '../../../../src/http/dialects/dialects.ts';
-import { gatewayOf, sharedGateway } from '../../../requirements/gateway.ts';
-import type { Gateway } from '../../../requirements/gateway.ts';
+import { gatewayOf, sharedGateway } from '../../../gateway/gateway.ts';
+import type { Gateway } from '../../../gateway/gateway.ts';
 import { nothing } from './chat.ts';
 import type { Answer, DialectClient } from './chat.ts';
 import { demandedMaxTokens, dialectClients, servedClients } from './clients.ts';
@@ -135,7 +135,7 @@ const [model] = dialectClients as [DialectClient];
 describe.each(Object.entries(scenarios))('%s', (_name, scenario) => {
   let expected: JsonObject | undefined;
 
-  test('gives what it should', async () => {
+  it('gives what it should', async () => {
     const { answers, sent } = await play(scenario, model, false);
     const { error = '', calls, ...rest } = scenario.answer;
     const wanted = calls?.map((call) => ({ ...call, id: expect.any(String) as unknown }));
@@ -148,7 +148,7 @@ describe.each(Object.entries(scenarios))('%s', (_name, scenario) => {
   for (const client of servedClients) {
     for (const stream of [false, true]) {
       if (client === model && !stream) continue;
-      test(`is the same through ${client.name}, ${stream ? 'as a stream' : 'in one piece'}`, async () => {
+      it(`is the same through ${client.name}, ${stream ? 'as a stream' : 'in one piece'}`, async () => {
         expected ??= comparable(await play(scenario, model, false), scenario);
         expect(comparable(await play(scenario, client, stream), scenario)).toEqual(expected);
       });
@@ -156,7 +156,7 @@ describe.each(Object.entries(scenarios))('%s', (_name, scenario) => {
   }
 });
 
-test('every dialect with functions takes part', () => {
+it('every dialect with functions takes part', () => {
   const withFunctions = dialects.filter(({ name }) => name !== 'ollama-generate' && name !== 'completions');
   const clientsOf = withFunctions.map(({ paths }) => dialectClients.filter(({ path }) => paths.includes(path)).length);
   expect(clientsOf).toEqual(withFunctions.map(() => 1));

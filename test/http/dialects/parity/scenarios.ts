@@ -4,7 +4,7 @@ import type { ToolServerRecord } from '../../../../src/core/stores/registry.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
 import type { ScriptedAnswer } from '../../../tools/scripted-send.ts';
-import { answerOf, documentOf, selects, serverOf } from '../../../requirements/gateway.ts';
+import { answerOf, documentOf, selects, serverOf } from '../../../gateway/gateway.ts';
 import type { Answer, Call, Chat } from './chat.ts';
 
 /** One chat, perhaps of several requests, and what must come of it in every dialect. */

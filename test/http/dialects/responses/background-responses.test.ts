@@ -1,12 +1,12 @@
 import type { OpenAI } from 'openai';
 import type { Response, ResponseCreateParams, ResponseStreamEvent } from 'openai/resources/responses/responses';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { memoryStores } from '../../../_support/memory-stores.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
-import { call } from '../../approval-fixture.ts';
+import { call } from '../../../gateway/approvals/approval-fixture.ts';
 import { adminKey, openOffice } from './stored-fixture.ts';
 
 /** A turn that says a word, and the rest when it is let. */
@@ -36,7 +36,7 @@ const textOf = (events: readonly ResponseStreamEvent[]): string =>
   events.map((event) => (event.type === 'response.output_text.delta' ? event.delta : '')).join('');
 
 describe('a response in the background', () => {
-  test('is answered at once, goes on by itself, and is polled', async () => {
+  it('is answered at once, goes on by itself, and is polled', async () => {
     const { turn, finish } = slowTurn();
     const { client } = await openOffice({ turns: [turn] });
     const begun = await client.responses.create(question);
@@ -48,7 +48,7 @@ describe('a response in the background', () => {
     expect((await client.responses.inputItems.list(begun.id)).data).toHaveLength(1);
   });
 
-  test('is built on once it is complete, not before', async () => {
+  it('is built on once it is complete, not before', async () => {
     const { turn, finish } = slowTurn();
     const { client } = await openOffice({ turns: [turn, says('Blue.')] });
     const { id } = await client.responses.create(question);
@@ -63,7 +63,7 @@ describe('a response in the background', () => {
     expect((await client.responses.create(next)).output_text).toBe('Blue.');
   });
 
-  test('runs functions, and waits for approvals', async () => {
+  it('runs functions, and waits for approvals', async () => {
     const { client } = await openOffice({ turns: [calls(['look', { account: 'a' }]), calls(['pay', { amount: 5 }]), says('Paid.')] });
     const { id } = await client.responses.create(question);
     const response = await ended(client, id);
@@ -74,7 +74,7 @@ describe('a response in the background', () => {
     expect((await ended(client, next.id)).output_text).toBe('Paid.');
   });
 
-  test('that fails says so', async () => {
+  it('that fails says so', async () => {
     const { client } = await openOffice({ turns: [[{ type: 'text', text: 'On' }, new Error('broken')]] });
     const { id } = await client.responses.create(question);
     const response = await ended(client, id);
@@ -87,7 +87,7 @@ describe('a response in the background', () => {
     });
   });
 
-  test.each<[what: string, fields: JsonObject, refusal: JsonObject]>([
+  it.each<[what: string, fields: JsonObject, refusal: JsonObject]>([
     ['an unknown model', { model: 'nope' }, { status: 404, code: 'model_not_found' }],
     ['an unknown tool', { tool_ids: ['server:nope'] }, { status: 400, param: 'tool_ids' }],
     [
@@ -111,7 +111,7 @@ describe('a response in the background', () => {
     await ended(clientOf(key), (await clientOf(key).responses.create(question)).id);
   });
 
-  test('counts against the limits of its key while it runs', async () => {
+  it('counts against the limits of its key while it runs', async () => {
     const { turn, finish } = slowTurn();
     const { newKey, clientOf } = await openOffice({ turns: [turn, says('Next.')] });
     const { key } = await newKey({ limits: { concurrent_runs: 1 } });
@@ -123,7 +123,7 @@ describe('a response in the background', () => {
     expect((await client.responses.create({ model: 'model', input: 'And?' })).output_text).toBe('Next.');
   });
 
-  test('is one of so many at most', async () => {
+  it('is one of so many at most', async () => {
     const gate = Promise.withResolvers<void>();
     const turn = (): ScriptStep[] => [gate.promise, ...says('Done.')];
     const { client } = await openOffice({ turns: Array.from({ length: limits.backgroundResponsesPerCaller + 1 }, turn) });
@@ -137,7 +137,7 @@ describe('a response in the background', () => {
     await expect.poll(async () => (await client.responses.create(question).catch(() => undefined))?.status).toBe('in_progress');
   });
 
-  test('needs a store', async () => {
+  it('needs a store', async () => {
     const { client } = await openOffice({ turns: [says('a')] });
     await expect(client.responses.create({ ...question, store: false })).rejects.toMatchObject({
       status: 400,
@@ -148,7 +148,7 @@ describe('a response in the background', () => {
 });
 
 describe('cancelling', () => {
-  test('ends a response in the background, however often, with what it has said', async () => {
+  it('ends a response in the background, however often, with what it has said', async () => {
     const { turn } = slowTurn();
     const { client, gateway } = await openOffice({ turns: [turn] });
     const { id } = await client.responses.create(question);
@@ -162,7 +162,7 @@ describe('cancelling', () => {
     await expect.poll(async () => (await runs())[0]?.status).toBe('cancelled');
   });
 
-  test('leaves what has ended as it is, and others than those in the background', async () => {
+  it('leaves what has ended as it is, and others than those in the background', async () => {
     const { client, ask } = await openOffice({ turns: [says('One.'), says('Two.')] });
     const { id } = await client.responses.create(question);
     await ended(client, id);
@@ -175,7 +175,7 @@ describe('cancelling', () => {
     await expect(client.responses.cancel('resp_never')).rejects.toMatchObject({ status: 404 });
   });
 
-  test('of the run cancels the response, and deleting it too', async () => {
+  it('of the run cancels the response, and deleting it too', async () => {
     const { client, gateway } = await openOffice({ turns: [slowTurn().turn, slowTurn().turn] });
     const { data: first, response } = await client.responses.create(question).withResponse();
     const runId = response.headers.get('x-toolwharf-run-id');
@@ -187,7 +187,7 @@ describe('cancelling', () => {
     await expect(client.responses.retrieve(second.id)).rejects.toMatchObject({ status: 404 });
   });
 
-  test('of a key’s responses is what its deletion does, and nothing is left', async () => {
+  it('of a key’s responses is what its deletion does, and nothing is left', async () => {
     const { responses } = memoryStores();
     const { turn } = slowTurn();
     const { newKey, clientOf, gateway } = await openOffice({ turns: [turn], responses });
@@ -203,7 +203,7 @@ describe('cancelling', () => {
 
 describe('a stream in the background', () => {
   // A reader who waits for something new gets the headers at once.
-  test('outlives its client, who reads on where it stopped', { timeout: limits.headersDelayMs }, async () => {
+  it('outlives its client, who reads on where it stopped', { timeout: limits.headersDelayMs }, async () => {
     const { turn, finish } = slowTurn();
     const { client } = await openOffice({ turns: [turn] });
     const seen: ResponseStreamEvent[] = [];
@@ -228,7 +228,7 @@ describe('a stream in the background', () => {
     expect(await eventsOf(await client.responses.retrieve(id, { stream: true }))).toEqual(all);
   });
 
-  test('has several readers', async () => {
+  it('has several readers', async () => {
     const { turn, finish } = slowTurn();
     const { client } = await openOffice({ turns: [turn] });
     const first = await client.responses.create({ ...question, stream: true });
@@ -241,7 +241,7 @@ describe('a stream in the background', () => {
     expect([one, two]).toEqual([own, own]);
   });
 
-  test('that is cancelled ends with the response', async () => {
+  it('that is cancelled ends with the response', async () => {
     const { client } = await openOffice({ turns: [slowTurn().turn] });
     const stream = await client.responses.create({ ...question, stream: true });
     const seen: ResponseStreamEvent[] = [];
@@ -252,7 +252,7 @@ describe('a stream in the background', () => {
     expect(seen.at(-1)).toMatchObject({ type: 'response.failed', response: { status: 'cancelled' } });
   });
 
-  test('is there for what was requested as one alone; of others there is the end', async () => {
+  it('is there for what was requested as one alone; of others there is the end', async () => {
     const { turn, finish } = slowTurn();
     const { client } = await openOffice({ turns: [turn] });
     const { id } = await client.responses.create(question);
@@ -266,7 +266,7 @@ describe('a stream in the background', () => {
 });
 
 describe('when the gateway stops', () => {
-  test('it waits for responses in the background, and ends those that take too long', async () => {
+  it('it waits for responses in the background, and ends those that take too long', async () => {
     const { responses } = memoryStores();
     const quick = slowTurn();
     const { gateway, newKey, clientOf } = await openOffice({ turns: [quick.turn, slowTurn().turn], responses });
@@ -284,7 +284,7 @@ describe('when the gateway stops', () => {
     });
   });
 
-  test('at once, what was running has failed after the restart, and says so', async () => {
+  it('at once, what was running has failed after the restart, and says so', async () => {
     const { responses } = memoryStores();
     const office = await openOffice({ turns: [slowTurn().turn], responses });
     const { id } = await office.client.responses.create(question);

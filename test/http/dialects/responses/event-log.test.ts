@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { EventLog } from '../../../../src/http/dialects/responses/stored/event-log.ts';
 import { FairMap } from '../../../../src/shared/fair-map.ts';
 
@@ -27,14 +27,14 @@ async function read(log: EventLog, after: number, signal = new AbortController()
   return text;
 }
 
-test('a reader gets the events after the one that it has, also in the middle of a piece', async () => {
+it('a reader gets the events after the one that it has, also in the middle of a piece', async () => {
   const log = logIn(roomFor(1_000));
   log.end();
   const all = [0, 1, 2, 3].map(event);
   for (const after of [-1, 0, 1, 2, 3, 9]) expect(await read(log, after)).toBe(all.slice(after + 1).join(''));
 });
 
-test('a reader waits for what is still to come, until the end or its leave', async () => {
+it('a reader waits for what is still to come, until the end or its leave', async () => {
   const log = logIn(roomFor(1_000));
   const reader = read(log, 2);
   const gone = new AbortController();
@@ -46,7 +46,7 @@ test('a reader waits for what is still to come, until the end or its leave', asy
   expect(await reader).toBe(event(3) + event(4));
 });
 
-test('a slow reader gets one piece after the other', async () => {
+it('a slow reader gets one piece after the other', async () => {
   const log = logIn(roomFor(1_000));
   log.end();
   const steps: string[] = [];
@@ -64,7 +64,7 @@ test('a slow reader gets one piece after the other', async () => {
   expect(steps).toEqual([event(0), event(1) + event(2), event(3)]);
 });
 
-test('whoever has the most loses the oldest events, and the last ones are there', async () => {
+it('whoever has the most loses the oldest events, and the last ones are there', async () => {
   const memory = roomFor(8 * event(0).length);
   const [ada, eve] = [logIn(memory), logIn(memory, 'eve')];
   for (const number of [4, 5, 6, 7]) eve.append(event(number));
@@ -72,7 +72,7 @@ test('whoever has the most loses the oldest events, and the last ones are there'
   expect([await read(ada, -1), await read(eve, -1)]).toEqual([[0, 1, 2, 3].map(event).join(''), [4, 5, 6, 7].map(event).join('')]);
 });
 
-test('a log that is forgotten leaves nothing', () => {
+it('a log that is forgotten leaves nothing', () => {
   const memory = roomFor(1_000);
   logIn(memory).forget();
   expect([...memory]).toEqual([]);

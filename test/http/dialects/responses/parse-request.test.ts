@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { GatewayError } from '../../../../src/core/errors.ts';
 import { parseResponseRequest } from '../../../../src/http/dialects/responses/parse-request.ts';
 import { writeReasoning } from '../../../../src/http/dialects/responses/kept-reasoning.ts';
@@ -21,7 +21,7 @@ const question = { role: 'user', content: 'Hi!' };
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 describe('the fields of a request', () => {
-  test('become parameters of chat completions', () => {
+  it('become parameters of chat completions', () => {
     const { request } = parse({
       instructions: 'Be brief.',
       max_output_tokens: 5,
@@ -53,7 +53,7 @@ describe('the fields of a request', () => {
     });
   });
 
-  test.each<[string, JsonObject]>([
+  it.each<[string, JsonObject]>([
     ['input', { input: 5 }],
     ['input', { input: [] }],
     ['input', { input: [{ role: 'user', content: [{ type: 'hologram' }] }] }],
@@ -84,14 +84,14 @@ describe('the fields of a request', () => {
     expect(refusalOf(body)).toMatchObject({ code: 'invalid_request', param });
   });
 
-  test('that are missing are not said to be empty', () => {
+  it('that are missing are not said to be empty', () => {
     expect(refusalOf({ input: null }).message).toBe('input: is missing; it must be text or a list of items');
     expect(refusalOf({ input: [] }).message).toBe('input: must not be empty');
   });
 });
 
 describe('the items of a conversation', () => {
-  test('become messages, calls and results', () => {
+  it('become messages, calls and results', () => {
     const messages = messagesOf([
       { type: 'message', role: 'developer', content: [{ type: 'input_text', text: 'Be brief.' }] },
       {
@@ -144,7 +144,7 @@ describe('the items of a conversation', () => {
     ]);
   });
 
-  test('that begin with several system prompts have one', () => {
+  it('that begin with several system prompts have one', () => {
     const input = [
       { role: 'developer', content: 'Be kind.' },
       { role: 'system', content: [{ type: 'input_text', text: 'Be quick.' }] },
@@ -156,7 +156,7 @@ describe('the items of a conversation', () => {
     ]);
   });
 
-  test('of unknown types are left out, and so are unknown parts', () => {
+  it('of unknown types are left out, and so are unknown parts', () => {
     const unknown = ['web_search_call', 'local_shell_call', 'local_shell_call_output', 'compaction', 'tomorrow', 'reasoning'];
     const items = unknown.map((type) => ({ type, id: 'x', call_id: 'y', action: {} }));
     expect(
@@ -173,7 +173,7 @@ describe('the items of a conversation', () => {
     ).toEqual([question]);
   });
 
-  test('of which only unknown parts are left have none: backends refuse empty lists', () => {
+  it('of which only unknown parts are left have none: backends refuse empty lists', () => {
     const unknown = [{ type: 'hologram', data: 1 }];
     const call = { type: 'function_call', call_id: 'c1', name: 'a', arguments: '{}' };
     const result = { type: 'function_call_output', call_id: 'c1', output: unknown };
@@ -185,13 +185,13 @@ describe('the items of a conversation', () => {
     ]);
   });
 
-  test('may be references to what a conversation can do without', () => {
+  it('may be references to what a conversation can do without', () => {
     const call = { type: 'function_call', call_id: 'c1', name: 'a', arguments: '{}' };
     const references = ['rs_1', 'mcp_1', 'msg_1'].map((id) => ({ type: 'item_reference', id }));
     expect(messagesOf([question, ...references, call, { type: 'function_call_output', call_id: 'c1', output: 'b' }])).toHaveLength(3);
   });
 
-  test('bring tools', () => {
+  it('bring tools', () => {
     const item = { type: 'additional_tools', role: 'developer', tools: [{ type: 'function', name: 'late' }] };
     expect(parse({ input: [question, item] }).request.callerFunctions.map(({ name }) => name)).toEqual(['late']);
   });
@@ -203,7 +203,7 @@ describe('a search for tools', () => {
   const call = { type: 'tool_search_call', call_id: 'c1', execution: 'client', status: 'completed', arguments: { query: 'bells' } };
   const output = { type: 'tool_search_output', call_id: 'c1', execution: 'client', status: 'completed', tools: [found] };
 
-  test('is told to the model, and what it has found is offered, each function once', () => {
+  it('is told to the model, and what it has found is offered, each function once', () => {
     const { request } = parse({ input: [question, call, output, { ...call, call_id: 'c2' }, { ...output, call_id: 'c2' }] });
     expect(request.messages.slice(0, 3)).toEqual([
       question,
@@ -213,7 +213,7 @@ describe('a search for tools', () => {
     expect(request.callerFunctions.map(({ name }) => name)).toEqual(['desk__ring']);
   });
 
-  test('of OpenAI is left out, but for what it has found', () => {
+  it('of OpenAI is left out, but for what it has found', () => {
     const { request } = parse({ input: [question, { ...call, call_id: null }, { ...output, call_id: null }] });
     expect(request.messages).toEqual([question]);
     expect(request.callerFunctions).toHaveLength(1);
@@ -221,12 +221,12 @@ describe('a search for tools', () => {
 });
 
 describe('the tools of a request', () => {
-  test('are told of in a hundred warnings at most, however many lists there are', () => {
+  it('are told of in a hundred warnings at most, however many lists there are', () => {
     const lists = Array.from({ length: 500 }, () => ({ type: 'additional_tools', tools: [{ type: 'web_search' }] }));
     expect(parse({ input: [question, ...lists] }).request.warnings).toHaveLength(100);
   });
 
-  test('of other types are left out with a warning', () => {
+  it('of other types are left out with a warning', () => {
     const types = ['local_shell', 'web_search', 'tool_search', 'image_generation'];
     const { request } = parse({ tools: [...types.map((type) => ({ type })), { type: 'function', name: 'a', parameters: null }] });
     expect(request.callerFunctions).toEqual([{ name: 'a', wire: { type: 'function', function: { name: 'a' } } }]);
@@ -236,7 +236,7 @@ describe('the tools of a request', () => {
     );
   });
 
-  test('are chosen in the words of chat completions', () => {
+  it('are chosen in the words of chat completions', () => {
     const chosen = (choice: JsonObject): unknown => parse({ tool_choice: choice }).request.toolChoice;
     expect(chosen({ type: 'function', name: 'ring', namespace: 'desk' })).toEqual({ type: 'function', function: { name: 'desk__ring' } });
     expect(chosen({ type: 'custom', name: 'patch' })).toEqual({ type: 'function', function: { name: 'patch' } });
@@ -254,7 +254,7 @@ describe('the tools of a request', () => {
     });
   });
 
-  test('are told again without credentials', () => {
+  it('are told again without credentials', () => {
     const entry = {
       type: 'mcp',
       server_label: 'a',

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import type { StoredResponse } from '../../../../src/core/stores/response-store.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { withinBounds } from '../../../../src/http/dialects/responses/stored/store-answers.ts';
@@ -13,7 +13,7 @@ const responseWith = (text: string): StoredResponse => ({
   response: { id: 'resp_1' },
 });
 
-test('what is certainly too large to be stored is not serialized to find out', () => {
+it('what is certainly too large to be stored is not serialized to find out', () => {
   const stringify = vi.spyOn(JSON, 'stringify');
   onTestFinished(() => stringify.mockRestore());
   expect(withinBounds(responseWith('a'.repeat(limits.storedResponseCharacters / 2)))).toBeUndefined();

@@ -3,8 +3,8 @@ import type { Response, ResponseCreateParamsNonStreaming } from 'openai/resource
 import { onTestFinished } from 'vitest';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { listen } from '../../../_support/build-app.ts';
-import { bankGateway, call } from '../../approval-fixture.ts';
-import type { Gateway, GatewayOptions } from '../../../requirements/gateway.ts';
+import { bankGateway, call } from '../../../gateway/approvals/approval-fixture.ts';
+import type { Gateway, GatewayOptions } from '../../../gateway/gateway.ts';
 
 export const adminKey = 'sk-tw-fixed-administrator';
 

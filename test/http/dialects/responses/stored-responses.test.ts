@@ -1,15 +1,15 @@
 import { NotFoundError } from 'openai';
 import type { Response } from 'openai/resources/responses/responses';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { memoryStores } from '../../../_support/memory-stores.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
-import { call, decide, pathsSent } from '../../approval-fixture.ts';
-import type { Asked } from '../../approval-fixture.ts';
+import { call, decide, pathsSent } from '../../../gateway/approvals/approval-fixture.ts';
+import type { Asked } from '../../../gateway/approvals/approval-fixture.ts';
 import { adminKey, openOffice } from './stored-fixture.ts';
 
 describe('a stored response', () => {
-  test('is read back as it was answered, streamed or not', async () => {
+  it('is read back as it was answered, streamed or not', async () => {
     const { client, ask } = await openOffice({ turns: [says('On the shelf.'), says('In the sink.')] });
     const answer = await ask({ metadata: { topic: 'kitchen' }, instructions: 'Be short.' });
     expect(answer).toMatchObject({ store: true, background: false, status: 'completed', output_text: 'On the shelf.' });
@@ -22,7 +22,7 @@ describe('a stored response', () => {
     expect(read.output.map(({ id }) => id)).toEqual(streamed.output.map(({ id }) => id));
   });
 
-  test('is there before the end of its stream is told', async () => {
+  it('is there before the end of its stream is told', async () => {
     const { client } = await openOffice({ turns: [says('On the shelf.')] });
     const stream = await client.responses.create({ model: 'model', input: 'Where?', stream: true });
     let found: string | undefined;
@@ -31,7 +31,7 @@ describe('a stored response', () => {
     expect(found).toBe('On the shelf.');
   });
 
-  test('is not stored when it is not to be, and fails', async () => {
+  it('is not stored when it is not to be, and fails', async () => {
     const { client, ask, gateway } = await openOffice({ turns: [says('a'), [new Error('broken')]] });
     const answer = await ask({ store: false });
     expect(answer).toMatchObject({ store: false });
@@ -41,13 +41,13 @@ describe('a stored response', () => {
     expect(failed?.status).toBe('failed');
   });
 
-  test('needs a wish that can be read: what is not to be stored must not be', async () => {
+  it('needs a wish that can be read: what is not to be stored must not be', async () => {
     const { ask } = await openOffice({ turns: [says('a')] });
     await expect(ask({ store: 'false' as unknown as boolean })).rejects.toMatchObject({ status: 400, param: 'store' });
     await expect(ask({ store: 'true' as unknown as boolean, background: true })).rejects.toMatchObject({ status: 400, param: 'store' });
   });
 
-  test('is deleted once, and then not there', async () => {
+  it('is deleted once, and then not there', async () => {
     const { client, ask, gateway } = await openOffice({ turns: [says('a')] });
     const { id } = await ask();
     const remove = () => call(gateway, `DELETE /v1/responses/${id}`, { key: adminKey });
@@ -61,7 +61,7 @@ describe('a stored response', () => {
     });
   });
 
-  test('is its caller’s alone, and goes with the key', async () => {
+  it('is its caller’s alone, and goes with the key', async () => {
     const { responses } = memoryStores();
     const { newKey, clientOf, client, gateway } = await openOffice({ turns: [says('a'), says('b'), says('c')], responses });
     const [ada, eve] = [await newKey({ name: 'ada' }), await newKey({ name: 'eve' })];
@@ -90,7 +90,7 @@ describe('a stored response', () => {
     await expect.poll(() => responses.find(ada.id, answer.id)).toBeUndefined();
   });
 
-  test('has nothing of the credentials in its request', async () => {
+  it('has nothing of the credentials in its request', async () => {
     const { client, ask } = await openOffice({ turns: [says('a')] });
     const tools = [
       {
@@ -117,7 +117,7 @@ describe('a stored response', () => {
     expect(items.data).toHaveLength(1);
   });
 
-  test('is stored without its images when it is too large, and not at all when its words are', async () => {
+  it('is stored without its images when it is too large, and not at all when its words are', async () => {
     const { client, ask, gateway } = await openOffice({
       environment: { BODY_LIMIT_BYTES: '20000000' },
       turns: [says('A kettle.'), says('Long.')],
@@ -142,7 +142,7 @@ describe('a stored response', () => {
 });
 
 describe('without STORE_CHATS', () => {
-  test('responses are answered and not kept, and what would need them is refused', async () => {
+  it('responses are answered and not kept, and what would need them is refused', async () => {
     const { client, ask } = await openOffice({ environment: { STORE_CHATS: 'false' }, turns: [says('a')] });
     const answer = await ask({ store: true });
     expect(answer).toMatchObject({ store: false });
@@ -155,7 +155,7 @@ describe('without STORE_CHATS', () => {
 });
 
 describe('input items', () => {
-  test('are the whole conversation, the newest first, page by page', async () => {
+  it('are the whole conversation, the newest first, page by page', async () => {
     const { client, ask } = await openOffice({ turns: [says('One.'), says('Two.')] });
     const first = await ask({ input: 'First?' });
     const second = await ask({ input: [{ role: 'user', content: 'Second?' }], previous_response_id: first.id });
@@ -183,7 +183,7 @@ describe('input items', () => {
 });
 
 describe('previous_response_id', () => {
-  test('puts the conversation before the input, without its instructions, and each executed call once', async () => {
+  it('puts the conversation before the input, without its instructions, and each executed call once', async () => {
     const { ask, gateway, lastAsked } = await openOffice({
       turns: [calls(['look', { account: 'a' }]), says('Seven.'), says('Still seven.'), says('As I said.')],
     });
@@ -205,7 +205,7 @@ describe('previous_response_id', () => {
     expect(pathsSent(gateway)).toEqual(['/look']);
   });
 
-  test('takes results of the caller’s own functions, beside calls of the gateway', async () => {
+  it('takes results of the caller’s own functions, beside calls of the gateway', async () => {
     const own = { type: 'function' as const, name: 'mine', parameters: { type: 'object', properties: {} }, strict: false };
     const turn = calls(['look', { account: 'a' }], ['mine', {}]);
     const { ask, gateway } = await openOffice({ turns: [turn, says('Done.'), says('Again.')] });
@@ -225,7 +225,7 @@ describe('previous_response_id', () => {
     expect(pathsSent(gateway)).toEqual(['/look']);
   });
 
-  test('forks a conversation, and keeps nothing of a response that is not to be stored', async () => {
+  it('forks a conversation, and keeps nothing of a response that is not to be stored', async () => {
     const { ask, lastAsked } = await openOffice({ turns: [says('One.'), says('Two.'), says('Three.'), says('Four.')] });
     const first = await ask({ input: 'First?' });
     const second = await ask({ input: 'Second?', previous_response_id: first.id, store: false });
@@ -238,7 +238,7 @@ describe('previous_response_id', () => {
     ]);
   });
 
-  test('names what is gone, and the cure', async () => {
+  it('names what is gone, and the cure', async () => {
     const { ask, client } = await openOffice({ turns: [says('One.'), says('Two.')] });
     const first = await ask();
     const second = await ask({ previous_response_id: first.id });
@@ -251,7 +251,7 @@ describe('previous_response_id', () => {
     await expect(ask({ previous_response_id: 'resp_never' })).rejects.toMatchObject({ code: 'previous_response_not_found' });
   });
 
-  test('leads to a conversation of limited size, with an error that names the cure', async () => {
+  it('leads to a conversation of limited size, with an error that names the cure', async () => {
     const half = 'x'.repeat(limits.responseHistoryCharacters / 2);
     const { ask } = await openOffice({ turns: [says('One.'), says('Two.')] });
     const first = await ask({ input: half });
@@ -263,7 +263,7 @@ describe('previous_response_id', () => {
     });
   });
 
-  test('leaves errors about the input where they were sent', async () => {
+  it('leaves errors about the input where they were sent', async () => {
     const { ask } = await openOffice({ turns: [says('One.')] });
     const first = await ask();
     const input = [
@@ -279,7 +279,7 @@ describe('previous_response_id', () => {
 });
 
 describe('item references', () => {
-  test('stand for stored items, also of several responses', async () => {
+  it('stand for stored items, also of several responses', async () => {
     const { ask, lastAsked } = await openOffice({ turns: [says('One.'), says('Two.'), says('Three.')] });
     const first = await ask({ input: 'First?' });
     const second = await ask({ input: 'Second?' });
@@ -297,7 +297,7 @@ describe('item references', () => {
     expect(third.status).toBe('completed');
   });
 
-  test('to what previous_response_id brings already are there once', async () => {
+  it('to what previous_response_id brings already are there once', async () => {
     const { ask, lastAsked } = await openOffice({ turns: [says('One.'), says('Two.')] });
     const first = await ask({ input: 'First?' });
     const [said] = first.output;
@@ -312,7 +312,7 @@ describe('item references', () => {
 });
 
 describe('a response that waits for approvals', () => {
-  test('is built on with what came of them, whoever decided', async () => {
+  it('is built on with what came of them, whoever decided', async () => {
     const turns = [
       calls(['look', { account: 'a' }]),
       calls(['pay', { amount: 5 }]),
@@ -337,7 +337,7 @@ describe('a response that waits for approvals', () => {
     expect(pathsSent(gateway)).toEqual(['/look', '/pay']);
   });
 
-  test('is continued by the decision alone, and what else was sent is no part of the conversation', async () => {
+  it('is continued by the decision alone, and what else was sent is no part of the conversation', async () => {
     const { ask, client, lastAsked } = await openOffice({ turns: [calls(['pay', { amount: 5 }]), says('Paid.'), says('Blue.')] });
     const first = await ask({ input: 'Pay 5.' });
     const decision = { type: 'mcp_approval_response' as const, approval_request_id: first.output[0]?.id ?? '', approve: true };
@@ -360,7 +360,7 @@ describe('a response that waits for approvals', () => {
     expect(lastAsked().map((message) => (message as [string])[0])).toEqual(['user', 'assistant', 'tool', 'assistant', 'user']);
   });
 
-  test('is stored, and continued by a decision on it', async () => {
+  it('is stored, and continued by a decision on it', async () => {
     const { ask, client, gateway, lastAsked } = await openOffice({ turns: [calls(['pay', { amount: 5 }]), says('Paid.'), says('Again?')] });
     const first = await ask({ input: 'Pay 5.' });
     expect(first.output.map(({ type }) => type)).toEqual(['mcp_approval_request']);

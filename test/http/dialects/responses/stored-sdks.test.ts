@@ -2,17 +2,17 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { Agent, OpenAIProvider, Runner, tool as agentTool } from '@openai/agents';
 import { generateText, stepCountIs, tool } from 'ai';
 import type { ModelMessage } from 'ai';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { calls, says } from '../../../_support/scripted-model.ts';
-import { pathsSent } from '../../approval-fixture.ts';
+import { pathsSent } from '../../../gateway/approvals/approval-fixture.ts';
 import { adminKey, openOffice } from './stored-fixture.ts';
 
 const city = z.object({ city: z.string() });
 const aiTools = { weather: tool({ description: 'Weather', inputSchema: city, execute: async () => 'Sunny' }) };
 const round = () => calls(['look', { account: 'a' }], ['weather', { city: 'Rome' }]);
 
-test('the AI SDK in its default refers to stored items, and each call is there once', async () => {
+it('the AI SDK in its default refers to stored items, and each call is there once', async () => {
   const { gateway, url } = await openOffice({ turns: [round(), says('Seven, in the sun.'), says('As I said.')] });
   const model = createOpenAI({ baseURL: `${url}/v1`, apiKey: adminKey })('model');
   const asked: ModelMessage[] = [{ role: 'user', content: 'How much?' }];
@@ -27,7 +27,7 @@ test('the AI SDK in its default refers to stored items, and each call is there o
   expect(pathsSent(gateway)).toEqual(['/look']);
 });
 
-test('the AI SDK goes on with a response', async () => {
+it('the AI SDK goes on with a response', async () => {
   const { url, lastAsked } = await openOffice({ turns: [says('Seven.'), says('As I said.')] });
   const model = createOpenAI({ baseURL: `${url}/v1`, apiKey: adminKey })('model');
   const first = await generateText({ model, prompt: 'How much?' });
@@ -40,7 +40,7 @@ test('the AI SDK goes on with a response', async () => {
   ]);
 });
 
-test.each([false, true])('the Agents SDK goes on with a response, in a run and after it (stream: %s)', async (stream) => {
+it.each([false, true])('the Agents SDK goes on with a response, in a run and after it (stream: %s)', async (stream) => {
   const { gateway, url } = await openOffice({ turns: [round(), says('Seven, in the sun.'), says('As I said.')] });
   const weather = agentTool({ name: 'weather', description: 'Weather', parameters: city, execute: async () => 'Sunny' });
   const agent = new Agent({ name: 'Guide', instructions: 'Help.', model: 'model', tools: [weather] });

@@ -1,10 +1,10 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
-import { gatewayOf } from '../../../requirements/gateway.ts';
-import type { Gateway } from '../../../requirements/gateway.ts';
+import { gatewayOf } from '../../../gateway/gateway.ts';
+import type { Gateway } from '../../../gateway/gateway.ts';
 import { dataOf } from '../parity/chat.ts';
 import { servers, toolAnswers } from '../parity/scenarios.ts';
 import { faultsIn } from './check-events.ts';
@@ -27,7 +27,7 @@ async function streamOf({ app }: Gateway, body: JsonObject): Promise<{ events: J
 
 const wordTool = { type: 'function', name: 'look_up', parameters: { type: 'object', properties: { word: { type: 'string' } } } };
 
-test('a text comes in OpenAI’s events', async () => {
+it('a text comes in OpenAI’s events', async () => {
   const gateway = await gatewayWith([{ type: 'text', text: 'Hel' }, ...says('lo.')]);
   const { types, response, events } = await streamOf(gateway, { instructions: 'Be brief.', metadata: { a: 'b' }, temperature: 0.5 });
   expect(types).toEqual([
@@ -60,7 +60,7 @@ test('a text comes in OpenAI’s events', async () => {
   expect(events[0]).toMatchObject({ response: { id: response['id'], status: 'in_progress', output: [] } });
 });
 
-test('reasoning is a summary before the text', async () => {
+it('reasoning is a summary before the text', async () => {
   const gateway = await gatewayWith([{ type: 'reasoning', text: 'Two and ' }, { type: 'reasoning', text: 'two.' }, ...says('Four.')]);
   const { types, response } = await streamOf(gateway, {});
   expect(types.slice(2, 8)).toEqual([
@@ -77,7 +77,7 @@ test('reasoning is a summary before the text', async () => {
   ]);
 });
 
-test('calls of the gateway are mcp_call items that are open together', async () => {
+it('calls of the gateway are mcp_call items that are open together', async () => {
   const turn: ScriptStep[] = [
     { type: 'text', text: 'Let me look.' },
     ...calls(['weather', { city: 'Rome' }], ['broken', { city: 'Rome' }]),
@@ -103,7 +103,7 @@ test('calls of the gateway are mcp_call items that are open together', async () 
   expect(response['sources']).toMatchObject([{ source: { name: 'TOOL:town/weather' } }]);
 });
 
-test('calls of the caller come with their names, namespaces and free texts', async () => {
+it('calls of the caller come with their names, namespaces and free texts', async () => {
   const gateway = await gatewayWith(
     calls(['look_up', { word: 'toll' }], ['desk__ring', { times: 2 }], ['patch', { input: '*** Begin' }], ['desk__note', 'no JSON']),
   );
@@ -131,7 +131,7 @@ test('calls of the caller come with their names, namespaces and free texts', asy
   expect(offered?.[3]?.['description']).toContain('start: "***"');
 });
 
-test('a search for tools that the client executes is a call of its own', async () => {
+it('a search for tools that the client executes is a call of its own', async () => {
   const gateway = await gatewayWith(calls(['tool_search', { query: 'bells' }], ['tool_search', 'no JSON']));
   const parameters = { type: 'object', properties: { query: { type: 'string' } } };
   const tools = [{ type: 'tool_search', execution: 'client', description: 'Finds tools', parameters }];
@@ -145,13 +145,13 @@ test('a search for tools that the client executes is a call of its own', async (
   ]);
 });
 
-test('a refusal is a part of its own', async () => {
+it('a refusal is a part of its own', async () => {
   const refusal: ScriptStep = { type: 'extra', level: 'delta', fields: { refusal: 'I will not.' } };
   const { response } = await streamOf(await gatewayWith([refusal, { type: 'finish', reason: 'stop' }]), {});
   expect(response['output']).toMatchObject([{ type: 'message', content: [{ type: 'refusal', refusal: 'I will not.' }] }]);
 });
 
-test('an answer that is cut is incomplete', async () => {
+it('an answer that is cut is incomplete', async () => {
   const gateway = await gatewayWith([
     { type: 'text', text: 'Once' },
     { type: 'finish', reason: 'length' },
@@ -165,14 +165,14 @@ test('an answer that is cut is incomplete', async () => {
   });
 });
 
-test('a conversation that has grown too long for the model fails the response with the code on which agents shorten it', async () => {
+it('a conversation that has grown too long for the model fails the response with the code on which agents shorten it', async () => {
   const fault = new GatewayError('context_length_exceeded', 'Too long.');
   const gateway = await gatewayWith(calls(['weather', { city: 'Rome' }]), [fault]);
   const { response } = await streamOf(gateway, { tool_ids: ['server:town'] });
   expect(response).toMatchObject({ status: 'failed', error: { code: 'context_length_exceeded', message: 'Too long.' } });
 });
 
-test('a fault amid the answer fails the response', async () => {
+it('a fault amid the answer fails the response', async () => {
   const fault = new GatewayError('upstream_incomplete', 'The backend went away.');
   const gateway = await gatewayWith(calls(['weather', { city: 'Rome' }]), [{ type: 'text', text: 'Sun' }, fault]);
   const { types, response } = await streamOf(gateway, { tool_ids: ['server:town'] });
@@ -188,7 +188,7 @@ test('a fault amid the answer fails the response', async () => {
   });
 });
 
-test('a call that waits is a request for approval, without words about it', async () => {
+it('a call that waits is a request for approval, without words about it', async () => {
   const gateway = await gatewayWith([{ type: 'text', text: 'I will pay.' }, ...calls(['pay', { amount: 5 }])]);
   const { response } = await streamOf(gateway, { tool_ids: ['server:bank'] });
   expect(response).toMatchObject({
@@ -201,14 +201,14 @@ test('a call that waits is a request for approval, without words about it', asyn
   });
 });
 
-test('max_tool_calls counts the calls of the gateway, and then the model answers without tools', async () => {
+it('max_tool_calls counts the calls of the gateway, and then the model answers without tools', async () => {
   const gateway = await gatewayWith(calls(['weather', { city: 'Rome' }], ['time', { city: 'Rome' }]), says('Sunny.'));
   const { response } = await streamOf(gateway, { tool_ids: ['server:town'], max_tool_calls: 1 });
   expect(response['output']).toMatchObject([{ status: 'completed' }, { status: 'failed' }, { type: 'message' }]);
   expect(gateway.model.requests.map(({ tools }) => tools.length)).toEqual([4, 0]);
 });
 
-test('the check of the events finds what is wrong', () => {
+it('the check of the events finds what is wrong', () => {
   const added = { type: 'response.output_item.added', sequence_number: 1, output_index: 0, item: { type: 'message', text: '' } };
   const frames = [{ type: 'response.made', sequence_number: 0 }, added].map(
     (event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`,

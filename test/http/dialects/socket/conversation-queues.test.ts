@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { createConversationQueues } from '../../../../src/http/dialects/socket/conversation-queues.ts';
 import type { QueuedChat } from '../../../../src/http/dialects/socket/conversation-queues.ts';
 
@@ -10,7 +10,7 @@ const queued = (count: number, controllers = Array.from({ length: count }, () =>
   };
 };
 
-test('a chat begins when all before it have ended, whatever ended first', async () => {
+it('a chat begins when all before it have ended, whatever ended first', async () => {
   const { chats } = queued(3);
   const begun: number[] = [];
   const waiting = chats.map((chat, index) => chat.toBegin().then(() => begun.push(index)));
@@ -23,7 +23,7 @@ test('a chat begins when all before it have ended, whatever ended first', async 
   expect(begun).toEqual([0, 1, 2]);
 });
 
-test('waiting ends when the chat is cancelled; an interruption cancels those before it alone', async () => {
+it('waiting ends when the chat is cancelled; an interruption cancels those before it alone', async () => {
   const { chats, controllers } = queued(3);
   const waiting = chats[1].toBegin();
   chats[1].interrupt(new Error('interrupted'));
@@ -32,7 +32,7 @@ test('waiting ends when the chat is cancelled; an interruption cancels those bef
   await expect(waiting).rejects.toThrow('cancelled');
 });
 
-test('a chat is replaced by a later one that brings the conversation along, also after that one has ended', () => {
+it('a chat is replaced by a later one that brings the conversation along, also after that one has ended', () => {
   const { chats } = queued(2);
   chats[0].replace();
   expect([chats[0].isReplaced, chats[1].isReplaced]).toEqual([false, false]);

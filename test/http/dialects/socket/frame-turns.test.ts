@@ -1,12 +1,12 @@
 import { connect } from 'node:net';
-import { expect, onTestFinished, test } from 'vitest';
-import { openDoor } from '../../socket-fixture.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { openDoor } from '../../../gateway/requests/socket-fixture.ts';
 import { waitFor } from '../../../_support/wait-for.ts';
 
 /** A ping of a client, without a payload: 0x80 final, 0x9 ping; 0x80 masked, with a mask of zeros. */
 const ping = Buffer.from([0x89, 0x80, 0, 0, 0, 0]);
 
-test('small frames that arrive together are read in as many turns of the event loop', async () => {
+it('small frames that arrive together are read in as many turns of the event loop', async () => {
   const door = await openDoor({ isOpen: true });
   const { port } = new URL(door.url);
   const socket = connect(Number(port), '127.0.0.1');

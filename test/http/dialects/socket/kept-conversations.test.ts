@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { createKeptConversations } from '../../../../src/http/dialects/socket/kept-conversations.ts';
@@ -37,7 +37,7 @@ function turn(question: string, result = 'done'): ChatMessage[] {
 }
 const conversation = (messages: ChatMessage[], isHandedOver = false) => ({ model: 'model', messages, isHandedOver });
 
-test('is found by its caller and id, and for nobody and nothing else', async () => {
+it('is found by its caller and id, and for nobody and nothing else', async () => {
   const kept = keptConversations();
   await kept.save(ada, conversation(turn('a')));
   expect(await kept.find(ada, 'model')).toEqual(turn('a'));
@@ -45,7 +45,7 @@ test('is found by its caller and id, and for nobody and nothing else', async () 
     expect(await kept.find({ ...ada, ...other }, 'model')).toEqual([]);
 });
 
-test('is forgotten a day after its last message, and with its caller', async () => {
+it('is forgotten a day after its last message, and with its caller', async () => {
   let time = 0;
   const store = memoryNotes();
   const kept = keptConversations({ now: () => time, store });
@@ -60,7 +60,7 @@ test('is forgotten a day after its last message, and with its caller', async () 
   expect(await kept.find(ada, 'model')).toEqual([]);
 });
 
-test('beyond its bounds loses its oldest turns as a whole, and never its system prompt', async () => {
+it('beyond its bounds loses its oldest turns as a whole, and never its system prompt', async () => {
   const kept = keptConversations();
   const large = 'x'.repeat(limits.conversationCharacters / 4);
   const turns = ['a', 'b', 'c', 'd', 'e'].map((question) => turn(question, large));
@@ -73,7 +73,7 @@ test('beyond its bounds loses its oldest turns as a whole, and never its system 
   expect(await kept.find(ada, 'model')).toEqual(many);
 });
 
-test('of many messages is kept by looking at each a few times', async () => {
+it('of many messages is kept by looking at each a few times', async () => {
   const kept = keptConversations();
   const messages = Array.from({ length: 10 * limits.conversationMessages }, () => said('user', ''));
   const { counted, reads } = countReads(messages);
@@ -82,7 +82,7 @@ test('of many messages is kept by looking at each a few times', async () => {
   expect(await kept.find(ada, 'model')).toHaveLength(limits.conversationMessages);
 });
 
-test('of a single turn that is too large, results are shortened', async () => {
+it('of a single turn that is too large, results are shortened', async () => {
   const kept = keptConversations();
   await kept.save(ada, conversation([...turn('before'), ...turn('now', 'x'.repeat(limits.conversationCharacters))]));
   const found = await kept.find(ada, 'model');
@@ -90,7 +90,7 @@ test('of a single turn that is too large, results are shortened', async () => {
   expect(found[2]?.content).toMatch(/^x+\n\n\[The rest is not kept\.\]$/);
 });
 
-test('keeps fields of a backend only until its turn is over, and gives them to no other model', async () => {
+it('keeps fields of a backend only until its turn is over, and gives them to no other model', async () => {
   const kept = keptConversations();
   const thought: ChatMessage = {
     role: 'assistant',
@@ -106,7 +106,7 @@ test('keeps fields of a backend only until its turn is over, and gives them to n
   expect((await kept.find(ada, 'model'))[1]).not.toHaveProperty('extra');
 });
 
-test('is kept in memory while the store cannot be written, and only there', async () => {
+it('is kept in memory while the store cannot be written, and only there', async () => {
   const store = memoryNotes();
   let isBroken = true;
   const faults: unknown[] = [];

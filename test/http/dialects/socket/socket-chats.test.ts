@@ -5,8 +5,8 @@ import type { JsonObject } from '../../../../src/shared/json.ts';
 import { createInProcessBus } from '../../../../src/relay/bus.ts';
 import { connectFakeBrowser } from '../../../_support/fake-browser.ts';
 import type { FakeBrowser, FakeBrowserOptions } from '../../../_support/fake-browser.ts';
-import { ada, openDoor } from '../../socket-fixture.ts';
-import type { Script } from '../../socket-fixture.ts';
+import { ada, openDoor } from '../../../gateway/requests/socket-fixture.ts';
+import type { Script } from '../../../gateway/requests/socket-fixture.ts';
 
 const browsers: FakeBrowser[] = [];
 async function connectBrowser(options: FakeBrowserOptions): Promise<FakeBrowser> {

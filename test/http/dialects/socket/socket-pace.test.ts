@@ -1,11 +1,11 @@
 import { EventEmitter } from 'node:events';
 import type { WebSocket } from '@fastify/websocket';
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { createByteBudget } from '../../../../src/http/dialects/socket/byte-budget.ts';
 import { paceSocket } from '../../../../src/http/dialects/socket/socket-pace.ts';
 
-test('bytes may be used at once up to a sum, and come back with time', () => {
+it('bytes may be used at once up to a sum, and come back with time', () => {
   let now = 0;
   const budget = createByteBudget({ perSecond: 1_000, burst: 2_000 }, () => now);
   expect([budget.take(1_500), budget.take(500), budget.take(100)]).toEqual([0, 0, 100]);
@@ -32,7 +32,7 @@ function paced() {
   return { socket, pace, failures };
 }
 
-test('a socket that sends more bytes than it may is not read until they are earned', () => {
+it('a socket that sends more bytes than it may is not read until they are earned', () => {
   const { socket, pace, failures } = paced();
   for (let frame = 0; frame < 4; frame += 1) pace.countFrame(limits.socketFrameBytes);
   expect(socket.isPaused).toBe(false);
@@ -43,7 +43,7 @@ test('a socket that sends more bytes than it may is not read until they are earn
   expect(failures).toEqual([]);
 });
 
-test.each(['ping', 'pong'])('a flood of %s frames ends a socket like one of messages', (type) => {
+it.each(['ping', 'pong'])('a flood of %s frames ends a socket like one of messages', (type) => {
   const { socket, failures } = paced();
   for (let frame = 0; frame < limits.socketFramesPerSecond; frame += 1) socket.emit(type, Buffer.alloc(0));
   expect(failures).toEqual([]);
@@ -51,7 +51,7 @@ test.each(['ping', 'pong'])('a flood of %s frames ends a socket like one of mess
   expect(failures).toEqual([1008]);
 });
 
-test('sockets of one caller share what the caller may send', () => {
+it('sockets of one caller share what the caller may send', () => {
   const ofCaller = createByteBudget({ perSecond: 1_000, burst: 1_000 }, () => 0);
   const [first, second] = [paced(), paced()];
   first.pace.countFrame(1_000, ofCaller);
@@ -60,7 +60,7 @@ test('sockets of one caller share what the caller may send', () => {
   expect(second.socket.isPaused).toBe(true);
 });
 
-test('it stays unread while anybody holds it', () => {
+it('it stays unread while anybody holds it', () => {
   const { socket, pace } = paced();
   pace.hold();
   pace.countFrame(limits.socketBurstBytes + 1);

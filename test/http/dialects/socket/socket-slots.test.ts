@@ -1,8 +1,8 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { createSocketSlots } from '../../../../src/http/dialects/socket/socket-slots.ts';
 
-test('a caller who comes and goes gets no more sockets than others', () => {
+it('a caller who comes and goes gets no more sockets than others', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const slots = createSocketSlots();
@@ -18,7 +18,7 @@ test('a caller who comes and goes gets no more sockets than others', () => {
   expect(slots.take('ada')).toBeUndefined();
 });
 
-test('a key gets no more sockets by having more people', () => {
+it('a key gets no more sockets by having more people', () => {
   const slots = createSocketSlots();
   for (let count = 0; count < limits.socketsPerKey; count += 1) expect(slots.take(`key_1/${count}`)).toBeDefined();
   expect(slots.take('key_1/another')).toBeUndefined();

@@ -1,7 +1,7 @@
 import { expectTypeOf } from 'expect-type';
 import { defineTool, defineToolset, handoff, noReply, ToolError, withFiles } from 'toolwharf';
 import type { FunctionContext, FunctionTool, JsonObject, JsonValue, ToolDefinition, Toolset } from 'toolwharf';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 
 const sound = { name: 'f', description: 'Does it', parameters: z.object({}), execute: () => 1 };
@@ -10,7 +10,7 @@ const define = (fields: object): FunctionTool => defineTool({ ...sound, ...field
 describe('a definition that is an instance of a class', () => {
   const calledBy = (tool: FunctionTool): unknown => tool.options.execute({}, {} as FunctionContext);
 
-  test('has its inherited and private members, whatever other fields it has [S0-9]', async () => {
+  it('has its inherited and private members, whatever other fields it has [S0-9]', async () => {
     abstract class Query {
       description = 'Asks the database';
       parameters = { type: 'object' as const, properties: {} };
@@ -54,7 +54,7 @@ describe('a definition that is an instance of a class', () => {
     expect([set.id, set.tools, set.setup?.()]).toEqual(['database', [tool], 'open']);
   });
 
-  test('is told what is wrong with it', () => {
+  it('is told what is wrong with it', () => {
     class Nameless {
       description = 'Does it';
       parameters = z.object({});
@@ -63,7 +63,7 @@ describe('a definition that is an instance of a class', () => {
     expect(() => defineTool(new Nameless() as unknown as ToolDefinition)).toThrow(/^defineTool without a name: name is missing/);
   });
 
-  test('and a plain object may use `this` as well', () => {
+  it('and a plain object may use `this` as well', () => {
     const definition = {
       ...sound,
       execute(this: { description: string }) {
@@ -75,7 +75,7 @@ describe('a definition that is an instance of a class', () => {
 });
 
 describe('a definition that cannot work', () => {
-  test.each<[string, object, RegExp]>([
+  it.each<[string, object, RegExp]>([
     ['no name', { name: undefined }, /^defineTool without a name: name is missing; give it one/],
     ['an illegal name', { name: 'get weather' }, /^defineTool "get weather": name must consist of/],
     ['a name too long', { name: 'x'.repeat(65) }, /name must consist of 1 to 64/],
@@ -126,7 +126,7 @@ describe('a definition that cannot work', () => {
     expect(() => define(fields)).toThrow(expected);
   });
 
-  test('names itself and the cure [S2-3]', () => {
+  it('names itself and the cure [S2-3]', () => {
     expect(() => define({ name: undefined })).toThrow('defineTool without a name: name is missing; give it one, such as "get_weather".');
     expect(() => define({ name: '1st' })).toThrow(/^defineTool "1st": name must consist of 1 to 64 letters/);
     expect(() => define({ parameters: z.array(z.string()) })).toThrow(
@@ -134,13 +134,13 @@ describe('a definition that cannot work', () => {
     );
   });
 
-  test('is one that is no object [S2-3]', () => {
+  it('is one that is no object [S2-3]', () => {
     expect(() => defineTool(undefined as unknown as ToolDefinition)).toThrow(/^defineTool without a name: pass an object/);
   });
 });
 
 describe('the schema of a definition', () => {
-  test('holds what zod says of a single parameter, and requires neither what is optional nor what has a default [S0-6]', () => {
+  it('holds what zod says of a single parameter, and requires neither what is optional nor what has a default [S0-6]', () => {
     const parameters = z.object({
       city: z.string().describe('English name'),
       days: z.int().min(1).max(9).default(3),
@@ -157,7 +157,7 @@ describe('the schema of a definition', () => {
     });
   });
 
-  test('is JSON Schema as it was written, whatever becomes of the original [S0-8, S3-13]', () => {
+  it('is JSON Schema as it was written, whatever becomes of the original [S0-8, S3-13]', () => {
     const parameters = { type: 'object', properties: { a: { type: 'string', pattern: '^x', 'x-own': 1 } }, additionalProperties: false };
     const { parameters: schema } = define({ parameters });
     parameters.properties.a.pattern = 'changed';
@@ -168,7 +168,7 @@ describe('the schema of a definition', () => {
     });
   });
 
-  test.each<[string, object, JsonObject, unknown]>([
+  it.each<[string, object, JsonObject, unknown]>([
     [
       'zod',
       { parameters: z.object({ n: z.number().default(3), at: z.string().transform((text) => text.length) }) },
@@ -191,7 +191,7 @@ describe('the schema of a definition', () => {
     expect(await define(fields).readArguments(args)).toEqual({ type: 'read', value: expected });
   });
 
-  test.each<[name: string, parameters: JsonObject | z.ZodType, schema: JsonObject]>([
+  it.each<[name: string, parameters: JsonObject | z.ZodType, schema: JsonObject]>([
     ['nothing at all', {}, { type: 'object', properties: {} }],
     ['properties without a type', { properties: { a: {} } }, { type: 'object', properties: { a: {} } }],
     [
@@ -222,7 +222,7 @@ describe('the schema of a definition', () => {
     expect(define({ parameters }).parameters).toEqual(schema);
   });
 
-  test('makes a date of a text, and checks a format by zod', async () => {
+  it('makes a date of a text, and checks a format by zod', async () => {
     const { readArguments } = define({ parameters: z.object({ at: z.coerce.date(), mail: z.email().optional() }) });
     expect(await readArguments({ at: '2020-01-01' })).toEqual({ type: 'read', value: { at: new Date('2020-01-01') } });
     expect(await readArguments({ at: '2020-01-01', mail: 'nobody' })).toMatchObject({
@@ -231,19 +231,19 @@ describe('the schema of a definition', () => {
     });
   });
 
-  test('refuses by zod what JSON Schema cannot say', async () => {
+  it('refuses by zod what JSON Schema cannot say', async () => {
     const parameters = z.object({ n: z.number() }).refine(({ n }) => n !== 13, { path: ['n'], message: 'is unlucky' });
     expect(await define({ parameters }).readArguments({ n: 13 })).toEqual({ type: 'invalid', message: 'n: is unlucky' });
   });
 });
 
 describe('a toolset', () => {
-  test('with the same name twice is an error at its definition [S3-3]', () => {
+  it('with the same name twice is an error at its definition [S3-3]', () => {
     const twice = (): unknown => defineToolset({ id: 's', tools: [define({ name: 'a' }), define({ name: 'b' }), define({ name: 'a' })] });
     expect(twice).toThrow('defineToolset "s": two functions are named "a"; rename one of them.');
   });
 
-  test.each<[string, object, RegExp]>([
+  it.each<[string, object, RegExp]>([
     ['an id that is none', { id: 'My Set', tools: [] }, /^defineToolset "My Set": id must consist of/],
     ['no functions', { id: 's', tools: [{}] }, /tools must be a list of functions that defineTool returned/],
     ['a close that is none', { id: 's', tools: [], close: 1 }, /close must be a function/],
@@ -253,7 +253,7 @@ describe('a toolset', () => {
   });
 });
 
-test('the types say what execute gets and what things are', () => {
+it('the types say what execute gets and what things are', () => {
   defineTool({
     ...sound,
     parameters: z.object({ city: z.string(), days: z.number().default(3), at: z.string().transform(Number) }),

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { abort, changeMessages } from '../../../../src/tools/functions/define/hook-answers.ts';
 import { handoff, noReply, toOutcome, withFiles } from '../../../../src/tools/functions/define/return-values.ts';
@@ -7,7 +7,7 @@ const bytes = Buffer.from('AAAA', 'base64');
 const png = { type: 'image/png', data: bytes };
 
 describe('what a function returns', () => {
-  test.each<[name: string, returned: unknown, value: unknown]>([
+  it.each<[name: string, returned: unknown, value: unknown]>([
     ['nothing', undefined, null],
     ['no number', Number.NaN, null],
     ['a date', new Date(0), '1970-01-01T00:00:00.000Z'],
@@ -26,7 +26,7 @@ describe('what a function returns', () => {
     expect(toOutcome(returned)).toEqual({ type: 'result', value });
   });
 
-  test.each<[name: string, returned: unknown, message: RegExp]>([
+  it.each<[name: string, returned: unknown, message: RegExp]>([
     ['a map', new Map([[1, 2]]), /type Map, of which JSON keeps nothing; return its content/],
     ['a set', new Set([1]), /type Set, of which/],
     ['an answer that was not read', new Response('x'), /type Response, .*return await response\.text\(\) or \.json\(\)/],
@@ -49,7 +49,7 @@ describe('what a function returns', () => {
 describe('files beside a result', () => {
   const file = { type: 'image/png', url: 'data:image/png;base64,AAAA', sizeBytes: 3 };
 
-  test.each<[name: string, returned: unknown, outcome: object]>([
+  it.each<[name: string, returned: unknown, outcome: object]>([
     ['bytes', withFiles('a chart', [png]), { value: 'a chart', files: [file] }],
     ['several calls', withFiles(withFiles(1, [png]), [{ ...png, name: 'b.png' }]), { value: 1, files: [file, { ...file, name: 'b.png' }] }],
     [
@@ -76,7 +76,7 @@ describe('files beside a result', () => {
     expect(structuredClone(toOutcome(returned))).toEqual(toOutcome(returned));
   });
 
-  test.each<[name: string, files: unknown, message: RegExp]>([
+  it.each<[name: string, files: unknown, message: RegExp]>([
     ['no list', png, /pass a list, as in withFiles/],
     ['no media type', [{ type: 'png', data: bytes }], /type must be a media type/],
     ['data of another kind', [{ type: 'image/png', data: { base64: 'AAAA' } }], /data must be bytes .* or text; decode base64/],
@@ -87,12 +87,12 @@ describe('files beside a result', () => {
 });
 
 describe('what a hook returns', () => {
-  test('has words for an abort without any', () => {
+  it('has words for an abort without any', () => {
     expect(abort('no')).toMatchObject({ message: 'no' });
     expect(abort(undefined as never)).toMatchObject({ message: 'A hook ended the run.' });
   });
 
-  test('is refused with the cure where it is no list of messages', () => {
+  it('is refused with the cure where it is no list of messages', () => {
     expect(() => changeMessages('x' as never)).toThrow(/changeMessages expects a list of messages/);
   });
 });

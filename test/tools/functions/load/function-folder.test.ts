@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { RunEnd } from '../../../../src/runs/active-runs.ts';
 import { createFunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
 import { createFunctionFolder } from '../../../../src/tools/functions/load/function-folder.ts';
@@ -9,7 +9,7 @@ import { chatRequest, runContext, toolMap } from '../../../_support/tools.ts';
 import { watchWorkAside } from '../../../_support/work-aside.ts';
 import { functionModule, importNatively, toolsFolder } from '../../../_support/tools-folder.ts';
 import type { ToolsFolder } from '../../../_support/tools-folder.ts';
-import { listen } from '../../../requirements/function-gateway.ts';
+import { listen } from '../../../gateway/functions/function-gateway.ts';
 
 interface Opened {
   disk: ToolsFolder;
@@ -52,7 +52,7 @@ function runner({ disk, folder }: Opened) {
 
 const answering = (value: string): string => functionModule('f', { execute: `() => '${value}'` });
 
-test('what is new, changed or gone is on offer without a restart, and what is unchanged is the same function', async () => {
+it('what is new, changed or gone is on offer without a restart, and what is unchanged is the same function', async () => {
   await using opened = openFolder({
     'a.js': answering('one'),
     'b.ts': `const x: number = 1;\n${functionModule('g', { execute: '() => x' })}`,
@@ -74,7 +74,7 @@ test('what is new, changed or gone is on offer without a restart, and what is un
   expect(opened.told('error')).toEqual([]);
 });
 
-test('a broken file keeps the old version and says once what is wrong', async () => {
+it('a broken file keeps the old version and says once what is wrong', async () => {
   await using opened = openFolder({ 'a.js': answering('old') });
   const run = runner(opened);
   expect(await (await run())()).toBe('old');
@@ -88,13 +88,13 @@ test('a broken file keeps the old version and says once what is wrong', async ()
   expect(await (await run())()).toBe('mended');
 });
 
-test('what is wrong in a file that a module imports is told with that file', async () => {
+it('what is wrong in a file that a module imports is told with that file', async () => {
   await using opened = openFolder({ 'a.ts': `import './_lib.ts';\n${answering('x')}`, '_lib.ts': 'const a: number = 1;\nconst b = ;\n' });
   await opened.folder.reload();
   expect(opened.told('error')).toEqual([expect.stringMatching(/^\/a\.ts: \/_lib\.ts:2: Expression expected/)]);
 });
 
-test.each([
+it.each([
   ['throws at its top level', 'throw new Error("no database");', /^\/a\.js: no database$/],
   [
     'offers nothing',
@@ -110,7 +110,7 @@ test.each([
   expect(opened.told('error')).toEqual([expect.stringMatching(expected)]);
 });
 
-test('a change in what a module imports from below the folder is a change of the module', async () => {
+it('a change in what a module imports from below the folder is a change of the module', async () => {
   const importing = `import { word } from './lib/word.js';\n${functionModule('f', { execute: '() => word' })}`;
   await using opened = openFolder({ 'a.js': importing, 'lib/word.js': `export const word = 'one';` });
   const run = runner(opened);
@@ -120,7 +120,7 @@ test('a change in what a module imports from below the folder is a change of the
   expect(await (await run())()).toBe('twenty');
 });
 
-test('the id stays over updates, and of two with one name the last wins [S3-2]', async () => {
+it('the id stays over updates, and of two with one name the last wins [S3-2]', async () => {
   await using opened = openFolder({ 'a.js': answering('a'), 'b.js': answering('b') });
   const run = runner(opened);
   expect([await opened.names(), await (await run())()]).toEqual([['function:f'], 'b']);
@@ -136,7 +136,7 @@ const toolset = (word: string, setup = ''): string => `
   export default defineToolset({ id: 'set', tools: [tool],
     setup: () => { ${setup} globalThis.tell('${word} opens') }, close: () => globalThis.tell('${word} closes') });`;
 
-test('a toolset is set up before it is offered, and closed when it was replaced and the last run that has it ends [S3-14]', async () => {
+it('a toolset is set up before it is offered, and closed when it was replaced and the last run that has it ends [S3-14]', async () => {
   using listening = listen();
   await using opened = openFolder({ 'a.js': toolset('one') });
   const end = new RunEnd();
@@ -153,7 +153,7 @@ test('a toolset is set up before it is offered, and closed when it was replaced 
   expect(listening.heard.at(-1)).toBe('two2 closes');
 });
 
-test('a toolset whose setup fails leaves the one before it in place, and is tried again', async () => {
+it('a toolset whose setup fails leaves the one before it in place, and is tried again', async () => {
   using listening = listen();
   await using opened = openFolder({ 'a.js': toolset('one') });
   const run = runner(opened);
@@ -170,7 +170,7 @@ test('a toolset whose setup fails leaves the one before it in place, and is trie
   expect(listening.heard).toEqual(['one opens', 'two opens', 'one closes']);
 });
 
-test('a toolset whose setup takes its time holds up nobody, and joins the others when it is done', async () => {
+it('a toolset whose setup takes its time holds up nobody, and joins the others when it is done', async () => {
   using listening = listen();
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -193,7 +193,7 @@ test('a toolset whose setup takes its time holds up nobody, and joins the others
   expect(listening.heard).toEqual(['one opens']);
 });
 
-test('the folder itself tells that a file was changed', async () => {
+it('the folder itself tells that a file was changed', async () => {
   await using opened = openFolder({ 'a.js': answering('old') });
   await opened.folder.registry();
   opened.folder.watch();
@@ -202,7 +202,7 @@ test('the folder itself tells that a file was changed', async () => {
   expect(await (await runner(opened)())()).toBe('renewed');
 });
 
-test('a folder that cannot be read is told, and what was loaded stays', async () => {
+it('a folder that cannot be read is told, and what was loaded stays', async () => {
   await using opened = openFolder({ 'a.js': answering('x') });
   await opened.folder.registry();
   opened.disk[Symbol.dispose]();
@@ -230,7 +230,7 @@ function openGated(disk: ToolsFolder, told: string[] = []) {
 
 const stillLoading = '/a.js: it is still loading after 2 s and is offered once it is done; do less at its top level';
 
-test('a module that takes its time holds up the others for two seconds, and joins them when it is done', async () => {
+it('a module that takes its time holds up the others for two seconds, and joins them when it is done', async () => {
   using disk = toolsFolder({ 'a.js': answering('a'), 'b.js': functionModule('g') });
   const told: string[] = [];
   const { folder, loads } = openGated(disk, told);
@@ -252,7 +252,7 @@ test('a module that takes its time holds up the others for two seconds, and join
   await folder.close();
 });
 
-test('a module that does not come to an end is given up, and holds up nothing again until it is changed', async () => {
+it('a module that does not come to an end is given up, and holds up nothing again until it is changed', async () => {
   using disk = toolsFolder({ 'a.js': 'await new Promise(() => {});' });
   const told: string[] = [];
   const { folder, loads } = openGated(disk, told);
@@ -281,7 +281,7 @@ test('a module that does not come to an end is given up, and holds up nothing ag
   await folder.close();
 });
 
-test('those who ask amid a look share the next one', async () => {
+it('those who ask amid a look share the next one', async () => {
   using disk = toolsFolder({ 'a.js': 'broken(' });
   const { folder, loads } = openGated(disk);
   const first = folder.reload();
@@ -296,7 +296,7 @@ test('those who ask amid a look share the next one', async () => {
   await folder.close();
 });
 
-test('arguments of its functions are checked on the main thread from the first call on', async () => {
+it('arguments of its functions are checked on the main thread from the first call on', async () => {
   const jobs = watchWorkAside();
   await using opened = openFolder({ 'add.js': functionModule('add') });
   const { disk, folder } = opened;

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { runRound } from '../../../../src/chat/tool-calls/run-round.ts';
 import { defineTool } from '../../../../src/tools/functions/define/define-tool.ts';
 import { createFunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
@@ -39,7 +39,7 @@ function round(execute: Execute, options: Partial<ToolDefinition> = {}) {
   return { events, cancel: () => cancel() };
 }
 
-test('status and progress show while the function runs, and resolve only when that was delivered [S3-7]', async () => {
+it('status and progress show while the function runs, and resolve only when that was delivered [S3-7]', async () => {
   const said: string[] = [];
   const { events } = round(async (_, { status, progress }) => {
     await status('asks the weather');
@@ -61,7 +61,7 @@ test('status and progress show while the function runs, and resolve only when th
   expect(await next()).toMatchObject({ event: { type: 'tool.result', data: { response: 2 } }, said: ['status', 'progress'] });
 });
 
-test('a long call can be cancelled: its signal aborts, and it settles without waiting for the function [S0-20, S3-8]', async () => {
+it('a long call can be cancelled: its signal aborts, and it settles without waiting for the function [S0-20, S3-8]', async () => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<AbortSignal>();
   const { events, cancel } = round(async (_, { signal }) => {
     begin(signal);
@@ -75,7 +75,7 @@ test('a long call can be cancelled: its signal aborts, and it settles without wa
   expect(signal.aborted).toBe(true);
 });
 
-test('what happens inside critical is not interrupted: a cancellation waits until it is done [S3-9]', async () => {
+it('what happens inside critical is not interrupted: a cancellation waits until it is done [S3-9]', async () => {
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const { promise: paid, resolve: pay } = Promise.withResolvers<void>();
   const { events, cancel } = round(async (_, { critical, signal }) => {
@@ -94,7 +94,7 @@ test('what happens inside critical is not interrupted: a cancellation waits unti
   expect((await result).value).toMatchObject({ event: { data: { response: { wasAborted: false } } } });
 });
 
-test('what is set after the call was ended is not kept', async () => {
+it('what is set after the call was ended is not kept', async () => {
   const states = createFunctionStates();
   const abort = new AbortController();
   const execute: Execute = (_, { state }) => {
@@ -108,13 +108,13 @@ test('what is set after the call was ended is not kept', async () => {
   expect((await states.open(run)).get('n')).toBeUndefined();
 });
 
-test('nobody can be asked where there is no runtime', async () => {
+it('nobody can be asked where there is no runtime', async () => {
   const tool = functionTool((_, { confirm }) => confirm('Sure?'));
   const run = runContext();
   await expect(tool.run({ callId: 'c', args: {}, run, signal: run.signal, timeoutMs: 1 })).rejects.toThrow('client_unavailable');
 });
 
-test.each<[unknown, unknown]>([
+it.each<[unknown, unknown]>([
   [undefined, null],
   [{ at: new Date(0), skip: undefined }, { at: '1970-01-01T00:00:00.000Z' }],
   ['text', 'text'],
@@ -128,7 +128,7 @@ test.each<[unknown, unknown]>([
   });
 });
 
-test('a result that JSON cannot hold is an error of the function', async () => {
+it('a result that JSON cannot hold is an error of the function', async () => {
   const run = runContext();
   const circle: Record<string, unknown> = {};
   circle['self'] = circle;
@@ -139,7 +139,7 @@ test('a result that JSON cannot hold is an error of the function', async () => {
   }
 });
 
-test('what chats remember is bounded: the ones that were not used for the longest time go first', async () => {
+it('what chats remember is bounded: the ones that were not used for the longest time go first', async () => {
   const states = createFunctionStates();
   const stateOf = (chatId: string) => states.open(runContext({ chatId }));
   const big = 'x'.repeat(limits.stateCharacters - 10);

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { NoteStore } from '../../../../src/core/stores/note-store.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
@@ -12,7 +12,7 @@ const statesOver = (store: NoteStore, now = (): number => 0): FunctionStates =>
   createFunctionStates({ store, now, onFault: (error) => void faults.push(error) });
 const inChat = (chatId: string | undefined = 'c') => runContext({ chatId });
 
-test('what functions remember of a chat outlives the process, in any form of JSON, key by key', async () => {
+it('what functions remember of a chat outlives the process, in any form of JSON, key by key', async () => {
   const memory = memoryNotes();
   const before = await statesOver(memory).open(inChat());
   before.set('n', 1);
@@ -26,7 +26,7 @@ test('what functions remember of a chat outlives the process, in any form of JSO
   expect((await statesOver(memory).open(inChat('other'))).snapshot()).toEqual({});
 });
 
-test('what is not committed is not kept, and neither is the state of a run without a chat', async () => {
+it('what is not committed is not kept, and neither is the state of a run without a chat', async () => {
   const memory = memoryNotes();
   const state = await statesOver(memory).open(inChat());
   state.set('n', 1);
@@ -38,7 +38,7 @@ test('what is not committed is not kept, and neither is the state of a run witho
   expect((await statesOver(memory).open(alone)).get('n')).toBeUndefined();
 });
 
-test('calls that begin at the same time lose nothing of each other', async () => {
+it('calls that begin at the same time lose nothing of each other', async () => {
   const memory = memoryNotes();
   const states = statesOver(memory);
   const [one, two] = await Promise.all([states.open(inChat()), states.open(inChat())]);
@@ -48,7 +48,7 @@ test('calls that begin at the same time lose nothing of each other', async () =>
   expect((await statesOver(memory).open(inChat())).snapshot()).toEqual({ one: 1, two: 2 });
 });
 
-test('a call whose chat was given up in memory meanwhile changes what is stored, and takes nothing away', async () => {
+it('a call whose chat was given up in memory meanwhile changes what is stored, and takes nothing away', async () => {
   const memory = memoryNotes();
   const states = statesOver(memory);
   const save = async (chatId: string, key: string, value: string): Promise<void> => {
@@ -66,7 +66,7 @@ test('a call whose chat was given up in memory meanwhile changes what is stored,
   expect((await statesOver(memory).open(inChat('c'))).snapshot()).toEqual({ before: 'x', after: 'y' });
 });
 
-test('is forgotten when it was not written for long', async () => {
+it('is forgotten when it was not written for long', async () => {
   const memory = memoryNotes();
   const state = await statesOver(memory).open(inChat());
   state.set('n', 1);
@@ -75,7 +75,7 @@ test('is forgotten when it was not written for long', async () => {
   expect((await statesOver(memory, () => limits.stateMs).open(inChat())).get('n')).toBeUndefined();
 });
 
-test('a memory that fails costs the memory, and no call', async () => {
+it('a memory that fails costs the memory, and no call', async () => {
   const fault = async (): Promise<never> => {
     throw new GatewayError('storage_unavailable', 'The disk is full.');
   };
