@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ModelEvent } from '../core/chat/chat.ts';
-import { limits } from '../core/limits.ts';
 import type { OutboundBody } from '../core/outbound.ts';
 import { runSteps } from '../shared/emit.ts';
 import type { Emit } from '../shared/emit.ts';
+
+/** Bytes of a stream that are read in one turn of the event loop: a hundred chunks. */
+export const upstreamSliceBytes = 16 * 1024;
 
 /** Parses the bytes of a streamed answer to events. */
 export interface AnswerStream {
@@ -38,7 +40,7 @@ export async function emitAnswer(stream: AnswerStream, { body, emit }: { body: O
   };
   try {
     const { failure } = await body.readEach((piece) =>
-      piece.byteLength <= limits.upstreamSliceBytes ? read(piece) : runSteps(readSlices(piece, read)),
+      piece.byteLength <= upstreamSliceBytes ? read(piece) : runSteps(readSlices(piece, read)),
     );
     if (stream.isDone) return;
     const slow = emit(stream.end(failure));
@@ -54,8 +56,8 @@ function* readSlices(
   piece: Uint8Array,
   read: (slice: Uint8Array) => Promise<void> | undefined,
 ): Generator<Promise<void> | undefined, void> {
-  for (let start = 0; start < piece.byteLength; start += limits.upstreamSliceBytes) {
+  for (let start = 0; start < piece.byteLength; start += upstreamSliceBytes) {
     if (start > 0) yield nextTurn();
-    yield read(piece.subarray(start, start + limits.upstreamSliceBytes));
+    yield read(piece.subarray(start, start + upstreamSliceBytes));
   }
 }

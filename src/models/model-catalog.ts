@@ -9,6 +9,9 @@ import { RefusalMemory } from './remedies/lesson-memory.ts';
 import { waitUnlessAborted } from '../shared/wait-for.ts';
 import { ollamaPullHint } from './ollama/ollama-models.ts';
 
+/** How long a model list is cached. */
+export const modelListTtlMs = 30_000;
+
 /** A backend and how its models are listed. */
 export interface CatalogBackend {
   /** For operators and error messages: `ollama`, `openai-2`, `demo`. */
@@ -95,7 +98,7 @@ export function createModelCatalog({ backends, now, memory = new RefusalMemory(n
   }));
 
   const ageOf = (state: ListState): number => now() - state.listedAt;
-  const isDue = (state: ListState): boolean => ageOf(state) >= (state.fault === undefined ? limits.modelListTtlMs : failureTtlMs);
+  const isDue = (state: ListState): boolean => ageOf(state) >= (state.fault === undefined ? modelListTtlMs : failureTtlMs);
 
   function refresh(state: ListState): Promise<void> {
     const hadFailed = state.fault !== undefined;

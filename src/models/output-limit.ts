@@ -1,5 +1,7 @@
 import { GatewayError } from '../core/errors.ts';
-import { limits } from '../core/limits.ts';
+
+/** All of one streamed answer; images as data URIs fit. */
+export const upstreamAnswerBytes = 64 * 1024 * 1024;
 
 const megabyte = 1024 * 1024;
 
@@ -13,7 +15,7 @@ export class OutputLimit {
   #characters = 0;
 
   /** `max` is in characters. A text has at most as many characters as bytes, so the byte limit of a whole answer serves for a stream too. */
-  constructor(backendName: string, max: number = limits.upstreamAnswerBytes) {
+  constructor(backendName: string, max: number = upstreamAnswerBytes) {
     this.#backendName = backendName;
     this.#max = max;
   }

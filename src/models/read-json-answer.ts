@@ -8,6 +8,11 @@ import type { SecretMask } from '../shared/secrets/secret-mask.ts';
 import { parseJsonAside } from '../workers/parse-json.ts';
 import { parseExactly } from '../shared/parse-exactly.ts';
 
+/** A whole JSON answer that is not streamed. */
+const upstreamJsonBytes = 16 * 1024 * 1024;
+/** Values in it: a list of seven hundred models with all their details, or two thousand tokens with their probabilities. */
+const upstreamAnswerValues = 50_000;
+
 /** Stateless, because it is called without `stream`. */
 const decoder = new TextDecoder();
 
@@ -16,8 +21,8 @@ const decoder = new TextDecoder();
  * loop can handle at once. The gateway's secrets are redacted. @throws GatewayError `upstream_invalid_response`
  */
 export async function readJsonAnswer(response: OutboundResponse, name: string, mask: SecretMask): Promise<JsonValue> {
-  const { bytes, isTruncated } = await readBytes(response.body, limits.upstreamJsonBytes);
-  if (isTruncated) throw invalid(name, `sends more than ${limits.upstreamJsonBytes} bytes`);
+  const { bytes, isTruncated } = await readBytes(response.body, upstreamJsonBytes);
+  if (isTruncated) throw invalid(name, `sends more than ${upstreamJsonBytes} bytes`);
   if (bytes.byteLength <= limits.inPlaceCharacters) {
     const text = decoder.decode(bytes);
     // Fast path: most answers contain no secret.
@@ -27,7 +32,7 @@ export async function readJsonAnswer(response: OutboundResponse, name: string, m
   const task = {
     source: bytes,
     maxDepth: limits.bodyDepth,
-    maxValues: limits.upstreamAnswerValues,
+    maxValues: upstreamAnswerValues,
     maxFieldNames: limits.bodyFieldNames,
     maxNumbers: limits.bodyNumbers,
     prototypes: 'remove',
@@ -47,7 +52,7 @@ export async function readJsonAnswer(response: OutboundResponse, name: string, m
     case 'too_much':
       throw invalid(
         name,
-        `sends JSON of too many ${parsed.of} (at most ${{ values: limits.upstreamAnswerValues, 'field names': limits.bodyFieldNames, numbers: limits.bodyNumbers }[parsed.of]})`,
+        `sends JSON of too many ${parsed.of} (at most ${{ values: upstreamAnswerValues, 'field names': limits.bodyFieldNames, numbers: limits.bodyNumbers }[parsed.of]})`,
       );
   }
 }

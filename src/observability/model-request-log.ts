@@ -1,10 +1,12 @@
 import type { Usage } from '../core/chat/chat.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { limits } from '../core/limits.ts';
 import type { AnswerLog, ModelRequestLog } from '../core/models/model-request-log.ts';
 import type { RunEvent } from '../core/runs/run-event.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 import type { PromptAnswer, PromptRecorder } from './prompt-log.ts';
+
+/** One text within a logged event: enough to follow the run. The model reads the whole text. */
+export const loggedTextCharacters = 4_000;
 
 /** What one of these events counts, besides its names and its words. */
 const plainCharacters = 200;
@@ -61,7 +63,7 @@ export function createModelRequestLog({ add, now, earlier, prompts }: ModelReque
         if (reasoning > 0) data['reasoning_characters'] = reasoning;
         if (usage !== undefined) data['usage'] = countsIn(usage);
         if (how === 'stopped') data['stopped'] = true;
-        const message = typeof how === 'object' ? how.message.slice(0, limits.loggedTextCharacters) : '';
+        const message = typeof how === 'object' ? how.message.slice(0, loggedTextCharacters) : '';
         if (typeof how === 'object') data['error'] = { code: how.code, message };
         add({ type: 'model.response', data }, plainCharacters + message.length);
         prompt?.end(withoutUndefined({ finish_reason: data['finish_reason'], stopped: data['stopped'], error: data['error'] }));

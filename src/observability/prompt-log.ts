@@ -1,5 +1,4 @@
 import type { ChatEvent, ChatMessage, ToolCall } from '../core/chat/chat.ts';
-import { limits } from '../core/limits.ts';
 import type { SentPrompt } from '../core/models/model-request-log.ts';
 import type { NoteStore } from '../core/stores/note-store.ts';
 import type { LoggedRun } from '../core/runs/run-log.ts';
@@ -8,7 +7,23 @@ import { withoutUndefined } from '../shared/without-undefined.ts';
 import { maskSecretsOfLong } from './remove-secrets.ts';
 import { shortenValues } from './shorten-values.ts';
 
-const bounds = { textCharacters: limits.recordedTextCharacters, characters: limits.recordedPromptCharacters };
+/** How long a run can be read after its end (`GET /api/runs`). */
+export const runLogMs = 24 * 60 * 60 * 1000;
+
+/** All recorded prompts, encrypted: an eighth of the largest database. */
+export const recordedPrompts = 20_000;
+
+/** One text of a prompt or answer: fifty pages. */
+export const recordedTextCharacters = 100_000;
+/** One prompt, and one answer: a context of a hundred thousand tokens. More would hold up the gateway while it is encrypted. */
+export const recordedPromptCharacters = 400_000;
+/** All prompts and answers of one run, which are read together; later ones are left out. */
+export const recordedRunCharacters = 4 * 1024 * 1024;
+export const recordedPromptsCharacters = 128 * 1024 * 1024;
+/** Recorded prompts of one caller in memory while the store is slow; beyond it they are left out. */
+const unsavedPromptsCharacters = 4 * 1024 * 1024;
+
+const bounds = { textCharacters: recordedTextCharacters, characters: recordedPromptCharacters };
 
 export interface PromptLogOptions {
   /** Prompts of a run are notes of this store, which encrypts them. */
@@ -57,14 +72,14 @@ export function createPromptLog({ store, isRecording, now, logger }: PromptLogOp
 
   function keep(id: string, callerId: string, value: string): void {
     const held = (unsaved.get(callerId) ?? 0) + value.length;
-    if (held > limits.unsavedPromptsCharacters) return reportFault(new Error('The store is too slow.'));
+    if (held > unsavedPromptsCharacters) return reportFault(new Error('The store is too slow.'));
     unsaved.set(callerId, held);
     writing = writing
       .then(async () => {
         const time = now();
         const masked = await maskSecretsOfLong(value);
-        const note = { id, callerId, value: masked, expires: time + limits.runLogMs };
-        await store.save(note, { time, maxNotes: limits.recordedPrompts, maxCharacters: limits.recordedPromptsCharacters });
+        const note = { id, callerId, value: masked, expires: time + runLogMs };
+        await store.save(note, { time, maxNotes: recordedPrompts, maxCharacters: recordedPromptsCharacters });
         isFaulty = false;
       })
       .catch(reportFault)
@@ -78,7 +93,7 @@ export function createPromptLog({ store, isRecording, now, logger }: PromptLogOp
   return {
     begin({ id: runId, callerId }, onFull) {
       if (!isRecording) return undefined;
-      let room: number = limits.recordedRunCharacters;
+      let room: number = recordedRunCharacters;
       const described = new Set<string>();
       return {
         begin(number, sent) {
@@ -197,7 +212,7 @@ function collectText(): { add: (piece: string) => void; whole: () => string | un
   let left = 0;
   return {
     add(piece) {
-      const room = limits.recordedTextCharacters - text.length;
+      const room = recordedTextCharacters - text.length;
       text += piece.slice(0, room);
       left += Math.max(0, piece.length - room);
     },

@@ -1,13 +1,21 @@
-import { limits } from '../core/limits.ts';
 import { isOnPage, newestFirst } from '../core/runs/run-log.ts';
 import type { LoggedRun, RunLog, RunRecorder, RunStore } from '../core/runs/run-log.ts';
 import { addUsage } from '../core/chat/usage.ts';
 import { chooseLosses, sharesOf } from '../shared/fair-shares.ts';
 import { SlotTable } from '../shared/slot-table.ts';
 import { createModelRequestLog } from './model-request-log.ts';
+import { runLogMs } from './prompt-log.ts';
 import type { PromptLog } from './prompt-log.ts';
 import { createRunRecord } from './run-record.ts';
 import type { RunRecord } from './run-record.ts';
+
+/** Seven a minute for a day. Beyond it the oldest are deleted, because the log must never crowd out what is registered. */
+export const loggedRuns = 10_000;
+/** Runs in memory while the store cannot be written. */
+export const unsavedRunsLimit = 5_000;
+
+/** Size of all logged runs, mostly tool results: an eighth of the largest database. */
+export const loggedRunsCharacters = 128 * 1024 * 1024;
 
 /** Runs of one second are written together; a crash loses at most the last second. */
 const saveDelayMs = 1_000;
@@ -19,7 +27,7 @@ const runsPerSave = 2_000;
 const pruneIntervalMs = 10 * 60 * 1000;
 /** After this many saved runs, old ones are deleted earlier. */
 const savesPerPrune = 2_500;
-/** The fraction of `limits.unsavedRuns` that remains when some have to be dropped. */
+/** The fraction of `unsavedRunsLimit` that remains when some have to be dropped. */
 const leftWhenFull = 0.95;
 
 export interface RunLogOptions {
@@ -76,7 +84,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
   function touch(entry: Entry): void {
     if (isCurrent(entry)) setUnsaved(entry, true);
     // They accumulate only while the store fails; then the caller with the most loses the oldest.
-    if (unsavedCount > limits.unsavedRuns) dropSome();
+    if (unsavedCount > unsavedRunsLimit) dropSome();
     schedule();
   }
 
@@ -98,7 +106,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
       ended.map(({ run }) => run),
       () => 0,
     );
-    const left = Math.max(0, Math.floor(limits.unsavedRuns * leftWhenFull) - (unsavedCount - ended.length));
+    const left = Math.max(0, Math.floor(unsavedRunsLimit * leftWhenFull) - (unsavedCount - ended.length));
     for (const { id } of chooseLosses(shares, { entries: left, characters: Infinity })) {
       const entry = byId.get(id);
       if (entry === undefined) continue;
@@ -122,7 +130,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
     savedSincePrune += due.length;
     if (savedSincePrune < savesPerPrune && now() - prunedAt < pruneIntervalMs) return;
     await prompts?.prune();
-    await store.prune({ since: now() - limits.runLogMs, maxRuns: limits.loggedRuns, maxCharacters: limits.loggedRunsCharacters });
+    await store.prune({ since: now() - runLogMs, maxRuns: loggedRuns, maxCharacters: loggedRunsCharacters });
     prunedAt = now();
     savedSincePrune = 0;
   }
@@ -162,7 +170,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
   /** A flush that is already running may miss the latest changes, so another one follows it. */
   const flush = (): Promise<void> => (saving === undefined ? startFlush() : saving.then(startFlush));
 
-  const isExpired = ({ finished }: LoggedRun): boolean => finished !== undefined && finished < now() - limits.runLogMs;
+  const isExpired = ({ finished }: LoggedRun): boolean => finished !== undefined && finished < now() - runLogMs;
 
   function recorderOf(record: RunRecord): RunRecorder {
     const { run } = record;
@@ -233,7 +241,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
       await recover();
       // Read before the store, so that a run that is saved meanwhile is in at least one of the two.
       const known = new Map(entries.values().map(({ run }) => [run.id, run]));
-      const { runs, next } = await store.list({ ...page, since: now() - limits.runLogMs });
+      const { runs, next } = await store.list({ ...page, since: now() - runLogMs });
       const unsaved = [...known.values()].filter((run) => isOnPage(run, page) && (next === undefined || newestFirst(run, next) <= 0));
       const found = [...runs.filter(({ id }) => !known.has(id)), ...unsaved].toSorted(newestFirst);
       const shown = found.slice(0, page.limit);

@@ -1,9 +1,17 @@
-import { limits } from '../core/limits.ts';
 import type { LoggedEvent, LoggedRun, RunEnding } from '../core/runs/run-log.ts';
 import type { RunEvent } from '../core/runs/run-event.ts';
 import type { RunStatus } from '../core/runs/run.ts';
 import { emptyWork, noteWork } from './run-work.ts';
 import { shortenValues } from './shorten-values.ts';
+import { loggedTextCharacters } from './model-request-log.ts';
+
+/** One logged event, however many texts it has. */
+export const loggedEventCharacters = 16_000;
+/** The events of one logged run: all rounds of an ordinary answer. */
+export const loggedRunCharacters = 128 * 1024;
+export const loggedRunEvents = 1_000;
+/** Progress events are many and say little; they must not displace results. */
+export const loggedProgressEvents = 100;
 
 /** The log of one active run. */
 export interface RunRecord {
@@ -14,7 +22,7 @@ export interface RunRecord {
   end(ending: RunEnding, time: number): void;
 }
 
-const eventBounds = { textCharacters: limits.loggedTextCharacters, characters: limits.loggedEventCharacters };
+const eventBounds = { textCharacters: loggedTextCharacters, characters: loggedEventCharacters };
 const statuses: readonly string[] = ['running', 'waiting', 'completed', 'failed', 'cancelled'] satisfies RunStatus[];
 
 /**
@@ -36,7 +44,7 @@ export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { 
   function hasRoom(event: LoggedEvent, size: number): boolean {
     if (event.type === 'run.end') return true;
     if (isFull) return false;
-    if (characters + size <= limits.loggedRunCharacters && run.events.length < limits.loggedRunEvents) return true;
+    if (characters + size <= loggedRunCharacters && run.events.length < loggedRunEvents) return true;
     isFull = true;
     const message = 'This run has more events than the log keeps. Further events are left out, except its end.';
     run.events.push({ type: 'warning', time: event.time, data: { code: 'events_left_out', message } });
@@ -49,7 +57,7 @@ export function createRunRecord(start: Omit<LoggedRun, 'status' | 'events'> & { 
     if (type === 'run.end' && data['status'] === 'waiting') return;
     if (type === 'run.start' && start.events !== undefined) return;
     noteWork(work, { type, data }, time);
-    if (type === 'tool.progress' && ++progressEvents > limits.loggedProgressEvents) return;
+    if (type === 'tool.progress' && ++progressEvents > loggedProgressEvents) return;
     const shortened = shortenValues(data, eventBounds);
     keep({ type, time, data: shortened.data }, shortened.characters);
   }

@@ -8,6 +8,14 @@ import type { OidcCallers } from '../core/callers/oidc.ts';
 import { digestOf, newSecret, stateCookieName, stateIn } from '../shared/secrets/browser-secrets.ts';
 import { withoutUndefined } from '../shared/without-undefined.ts';
 
+/** Browsers in which somebody is signed in; whoever has the most loses the oldest. */
+export const logins = 10_000;
+
+/** A token of the console is refreshed this long before it ends, or at half of its life: later than that its page asks for a new one. */
+const loginRefreshAheadMs = 60_000;
+/** Size of all of them, encrypted: three tokens of some thousand characters for each. */
+const loginsCharacters = 64 * 1024 * 1024;
+
 /** Beneath the address at which people reach the gateway. The provider leads back to it after signing in, and after signing out. */
 export const loginRedirectPath = '/login/callback';
 
@@ -44,7 +52,7 @@ interface StoredLogin {
 const maxUsedStates = 10_000;
 
 export function createLogins({ audience, issuer, client, callers, store, cipher, now }: LoginsOptions): Logins {
-  const bounds = { maxNotes: limits.logins, maxCharacters: limits.loginsCharacters };
+  const bounds = { maxNotes: logins, maxCharacters: loginsCharacters };
   const used = new LRUCache<string, true>({ max: maxUsedStates });
   /** What goes on, by id: two tabs that ask at once would use a refresh token twice, which ends the whole sign-in at many providers. */
   const refreshing = new Map<string, Promise<LoginToken | undefined>>();
@@ -72,7 +80,7 @@ export function createLogins({ audience, issuer, client, callers, store, cipher,
 
   async function save(id: string, caller: Caller, kept: Pick<StoredLogin, 'tokens' | 'end'>): Promise<LoginToken> {
     const { expiresAt: expires = kept.end } = caller;
-    const refreshFrom = expires - Math.min(limits.loginRefreshAheadMs, (expires - now()) / 2);
+    const refreshFrom = expires - Math.min(loginRefreshAheadMs, (expires - now()) / 2);
     const end = kept.tokens.refreshToken === undefined ? Math.min(kept.end, expires) : kept.end;
     const value: StoredLogin = { callerId: caller.id, tokens: kept.tokens, refreshFrom, end };
     await store.save({ id, callerId: caller.id, value: JSON.stringify(value), expires: end }, { ...bounds, time: now() });

@@ -4,6 +4,12 @@ import { limits } from '../core/limits.ts';
 import { keyIdOf, personCallerId } from '../core/callers/people.ts';
 import type { RateLimiter } from '../core/callers/rate-limit.ts';
 
+/**
+ * Lists of functions that one caller may read within sixty seconds (`GET /api/tools`, `GET /api/tools/openapi.json`, `tools/list`). Agents read one for
+ * each conversation. A read of 500 functions takes a millisecond or two, or thirty when the list has changed.
+ */
+export const readsPerMinute = 600;
+
 const windowMs = 60_000;
 const dayMs = 24 * 60 * 60 * 1_000;
 /** Keys that are remembered, and people of one key; beyond it the least recently active ones are dropped. */
@@ -138,7 +144,7 @@ export function createRateLimiter({ now, elapsed, tokensToday = () => 0 }: RateL
     },
 
     admitRead(caller) {
-      const allowed = limits.readsPerMinute;
+      const allowed = readsPerMinute;
       const { reads } = countOf(caller.id);
       requireTime(
         reads,

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache';
 
 import type { ElicitationRequest } from '../core/user-input/elicitation.ts';
-import { limits } from '../core/limits.ts';
 import type { JsonObject } from '../shared/json.ts';
 import type { Reply } from './bus-messages.ts';
+
+/** Elicitations that one session may have open; more is a tool in a loop. */
+export const elicitationsPerSession = 64;
 
 /** How many ids are remembered: a bus may deliver twice or out of order, and a tool must not run twice because of that. */
 const rememberedIds = 1_000;
@@ -66,7 +68,7 @@ export function createOpenRequests(now: () => number, onExpired: (request: OpenR
     add(request) {
       const { id, type, timeoutMs } = request;
       if (usedIds.has(id) || open.has(id)) return false;
-      if (type !== 'execute:tool' && open.size - countCalls() >= limits.elicitationsPerSession) return false;
+      if (type !== 'execute:tool' && open.size - countCalls() >= elicitationsPerSession) return false;
       usedIds.set(id, true);
       const timer = setTimeout(() => {
         open.delete(id);

@@ -7,10 +7,12 @@ import type { DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../c
 import type { Caller } from '../core/callers/caller.ts';
 import { GatewayError, invalidField, shownId } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
-import { limits } from '../core/limits.ts';
 import type { RunLog } from '../core/runs/run-log.ts';
 import { objectionTo } from '../chat/tool-calls/prepare-tool-call.ts';
 import type { ActiveRuns } from './active-runs.ts';
+
+/** How long a decision waits for the end of the answer that requested it. */
+export const approvalHandoverMs = 5_000;
 
 export interface ApprovalDecisionsOptions {
   store: WaitingRunStore;
@@ -85,7 +87,7 @@ export function createApprovalDecisions({ store, tokens, remembered, log, runs }
       // The log checks at its first read which runs are suspended: it has to see this one before it is closed. And it has to be readable before the token is used up.
       await log.find(runId);
       // The client receives the token shortly before the answer that contains it has ended.
-      if (!(await runs.whenOver(runId, limits.approvalHandoverMs)))
+      if (!(await runs.whenOver(runId, approvalHandoverMs)))
         throw new GatewayError('conflict', 'The answer that requests this approval has not ended yet. Read it to its end, then decide.');
       const effect = await store.decide({ id: runId, waitId: run.waitId, callId }, answer);
       if (effect.type === 'closed') throw alreadyDecided();

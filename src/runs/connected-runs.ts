@@ -4,13 +4,13 @@ import type { Caller } from '../core/callers/caller.ts';
 import { serversOf } from '../core/user-input/connect.ts';
 import type { OwnCredentials } from '../core/callers/credentials.ts';
 import { GatewayError, shownId } from '../core/errors.ts';
-import { limits } from '../core/limits.ts';
 import type { RunContext } from '../core/runs/run.ts';
 import type { RunLog } from '../core/runs/run-log.ts';
 import type { DecidedCall, WaitingRun, WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import type { ApprovalDecisionsOptions } from './approval-decisions.ts';
 import type { ResumeWhenConnected } from './followed-runs.ts';
+import { approvalHandoverMs } from './approval-decisions.ts';
 
 export interface ConnectedRunsOptions {
   store: Pick<WaitingRunStore, 'find' | 'close'>;
@@ -65,7 +65,7 @@ export function createConnectedRuns({ store, tokens, credentials, log, runs, onF
     runs.requireReady(caller, run.request);
     // The log checks at its first read which runs are suspended: it has to see this one before it is closed.
     await log.find(run.id);
-    if (!(await runs.whenOver(run.id, limits.approvalHandoverMs)))
+    if (!(await runs.whenOver(run.id, approvalHandoverMs)))
       throw new GatewayError('conflict', 'The answer with this token has not ended yet. Read it to its end, then resume the run.');
     if (!(await store.close(run.id, run.waitId))) throw resumedBefore();
     const { again } = run;

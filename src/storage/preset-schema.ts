@@ -8,6 +8,9 @@ import { modeNames } from '../core/chat/mode-names.ts';
 import type { PresetRecord } from '../core/models/preset.ts';
 import { filledFields, invalidAt, parseRecord } from './parse-record.ts';
 
+/** Presets that one preset may hand over to; their names are in a function's schema. */
+const subAgentsLimit = 32;
+
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, 'must consist of at most 64 letters, digits and . _ : -');
 const toolId = z.string().min(1).max(256);
 
@@ -18,7 +21,7 @@ export const presetSchema = z.strictObject({
   base_model: z.string().min(1).max(256),
   system: z.string().max(limits.presetSystemCharacters).nullish(),
   tools: z.array(toolId).max(1_000).nullish(),
-  sub_agents: z.array(id).max(limits.subAgents).nullish(),
+  sub_agents: z.array(id).max(subAgentsLimit).nullish(),
   params: z.custom<JsonObject>(isParams, `must be an object, nested at most ${limits.jsonDepth} levels deep`).nullish(),
   function_calling: z.string().max(64).nullish(),
   max_tool_rounds: z.number().int().positive().max(limits.maxToolRounds).nullish(),

@@ -1,7 +1,6 @@
 import { GatewayError, unknownId } from '../core/errors.ts';
 import type { JsonObject } from '../shared/json.ts';
 import { copyJson, isJsonObject } from '../shared/json.ts';
-import { limits } from '../core/limits.ts';
 import type { PresetFinder, PresetRecord } from '../core/models/preset.ts';
 import type { Registry } from '../core/stores/registry.ts';
 import { deepFreeze } from '../shared/deep-freeze.ts';
@@ -9,6 +8,9 @@ import { whenThere } from '../shared/maybe-promise.ts';
 import type { MaybePromise } from '../shared/maybe-promise.ts';
 import { parsePreset, parseStoredPreset, toPresetWire } from './preset-schema.ts';
 import { parseExactly } from '../shared/parse-exactly.ts';
+
+/** Stored presets, which are always read together. */
+const presetsLimit = 500;
 
 /** Every change is durable when its promise resolves. */
 export interface PresetStore extends PresetFinder {
@@ -103,8 +105,8 @@ export function createPresetStore({ registry, fixed, now, cacheMs = 0 }: PresetS
         const preset = parsePreset(value, { origin: 'database', createdAt: now() });
         if (isFixed(preset.id) || presets.some(({ id }) => id === preset.id))
           throw new GatewayError('conflict', `There is a preset "${preset.id}" already. Change it, or choose another id.`, { param: 'id' });
-        if (presets.length >= limits.presets)
-          throw new GatewayError('conflict', `There are ${limits.presets} presets already. Delete one first.`);
+        if (presets.length >= presetsLimit)
+          throw new GatewayError('conflict', `There are ${presetsLimit} presets already. Delete one first.`);
         await save([...presets, preset]);
         return preset;
       }),

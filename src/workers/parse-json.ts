@@ -1,8 +1,10 @@
-import { limits } from '../core/limits.ts';
 import type { parseJsonJob, ParsedJson, ParseTask } from './parse-json-job.ts';
 import { attachExactNumbers } from './exact-numbers.ts';
 import { runAside } from './run-aside.ts';
 import { jobOf } from './worker-pool.ts';
+
+/** Parsing a body in a worker: many times longer than the largest takes. */
+const parseTimeoutMs = 10_000;
 
 export type { ParsedJson, ParseTask, TooMuch } from './parse-json-job.ts';
 
@@ -17,7 +19,7 @@ export async function parseJsonAside(
   task: ParseTask,
   { caller, signal }: { caller: string; signal?: AbortSignal | undefined },
 ): Promise<ParsedJson> {
-  const parsed = await runAside({ job, data: task, transfer: buffersOf(task.source), caller, signal, timeoutMs: limits.parseTimeoutMs });
+  const parsed = await runAside({ job, data: task, transfer: buffersOf(task.source), caller, signal, timeoutMs: parseTimeoutMs });
   if (parsed.type !== 'value' || parsed.numbers === undefined) return parsed;
   return { type: 'value', value: attachExactNumbers(parsed.value, parsed.numbers) };
 }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createResultCache } from '../../src/chat/results/result-cache.ts';
+import { createResultCache, cachedResultsLimit } from '../../src/chat/results/result-cache.ts';
 import type { Caller } from '../../src/core/callers/caller.ts';
 import type { NoteStore, NoteKind } from '../../src/core/stores/note-store.ts';
 import type { ChatStore } from '../../src/core/stores/chat-store.ts';
@@ -8,26 +8,25 @@ import type { ResponseStore } from '../../src/core/stores/response-store.ts';
 import type { SignInStore } from '../../src/core/stores/sign-in-store.ts';
 import type { WaitingRunStore } from '../../src/core/runs/suspended-run.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { limits } from '../../src/core/limits.ts';
 import type { Lesson } from '../../src/core/models/lesson.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
 import type { RunStore } from '../../src/core/runs/run-log.ts';
 import { createMcpLogLevels } from '../../src/http/mcp/mcp-log-levels.ts';
 import { createOwnedEntries } from '../../src/http/mcp/owned-entries.ts';
-import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
-import { createRunLog } from '../../src/observability/run-log.ts';
+import { RefusalMemory, rememberedLessons } from '../../src/models/remedies/lesson-memory.ts';
+import { createRunLog, loggedRuns, unsavedRunsLimit } from '../../src/observability/run-log.ts';
 import { createRateLimiter } from '../../src/policy/rate-limits.ts';
 import { createDatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
 import type { DatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
 import { memoryChats, memoryRuns } from '../_support/memory-stores.ts';
 import { migrate } from '../../src/storage/sqlite/migrations.ts';
 import { createSqliteNotes } from '../../src/storage/sqlite/sqlite-notes.ts';
-import { createSqliteChats } from '../../src/storage/sqlite/sqlite-chats.ts';
-import { createSqliteResponses } from '../../src/storage/sqlite/sqlite-responses.ts';
+import { createSqliteChats, storedChatsCharacters } from '../../src/storage/sqlite/sqlite-chats.ts';
+import { createSqliteResponses, storedResponsesCharacters } from '../../src/storage/sqlite/sqlite-responses.ts';
 import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
 import { createSqliteSignIns } from '../../src/storage/sqlite/sqlite-sign-ins.ts';
 import { createSqliteWaitingRuns } from '../../src/storage/sqlite/sqlite-waiting-runs.ts';
-import { createFunctionStates } from '../../src/tools/functions/run/function-state.ts';
+import { createFunctionStates, stateChats } from '../../src/tools/functions/run/function-state.ts';
 import { backendOf, listen } from '../_support/build-app.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { connectFakeBrowser } from '../_support/fake-browser.ts';
@@ -44,6 +43,16 @@ import { keptRun } from '../storage/run-store-contract.ts';
 import { testSignIn } from '../storage/sign-in-store-contract.ts';
 import { waitingRun } from '../storage/waiting-run-contract.ts';
 import type { Gateway, GatewayOptions } from '../gateway/gateway.ts';
+import { continuationsLimit } from '../../src/chat/suspend/continuations.ts';
+import { chatConfigs } from '../../src/chat/loop/chat-configs.ts';
+import { mcpSessions } from '../../src/http/mcp/mcp-sessions.ts';
+import { conversationsLimit } from '../../src/http/dialects/socket/kept-conversations.ts';
+import { recordedPrompts } from '../../src/observability/prompt-log.ts';
+import { waitingRunCharacters, waitingRunsCharacters } from '../../src/chat/suspend/run-suspensions.ts';
+import { rememberedApprovals } from '../../src/policy/approvals/remembered-approvals.ts';
+import { transcriptsLimit } from '../../src/chat/suspend/run-transcripts.ts';
+import { signInsLimit } from '../../src/tools/credentials/sign-ins.ts';
+import { logins } from '../../src/policy/logins.ts';
 
 /**
  * Callers against stores. First table: one caller fills a store, and nobody else loses anything. Second table: nobody reads, changes, decides or
@@ -70,7 +79,8 @@ interface OpenedStore {
 interface StoreRow {
   store: string;
   /** The constant that bounds it; `one a caller`: nobody can hold more. */
-  limit: keyof typeof limits | 'one a caller';
+  /** Nothing where there is one entry for each caller. */
+  limit: number | undefined;
   /** Its table, where it is in SQLite. */
   table?: string;
   open(): OpenedStore;
@@ -81,7 +91,7 @@ const idOf = (owner: string, number: number): string => `${owner}-${number}`;
 const callerOf = (id: string): Caller => ({ id, role: 'user', isOpen: false });
 
 function waitingRuns(store: WaitingRunStore): OpenedStore {
-  const bounds = { maxRunCharacters: limits.waitingRunCharacters, maxOfCaller: 1_000, maxCharacters: few * 2_000 };
+  const bounds = { maxRunCharacters: waitingRunCharacters, maxOfCaller: 1_000, maxCharacters: few * 2_000 };
   return {
     count: 2 * few,
     isRefusing: true,
@@ -140,7 +150,7 @@ function continuations(): OpenedStore {
   const callsOf = (owner: string, number: number) => [{ id: idOf(owner, number), name: 'theirs', arguments: '{}' }];
   const turn = (owner: string, number: number) => ({ role: 'assistant' as const, content: null, toolCalls: callsOf(owner, number) });
   return {
-    count: limits.continuations + 10,
+    count: continuationsLimit + 10,
     put: (owner, number) =>
       kept.save(callerOf(owner), callsOf(owner, number), [turn(owner, number), { role: 'tool', toolCallId: 'g', content: 'done' }]),
     has: async (owner, number) => (await kept.restore(callerOf(owner), [turn(owner, number)])).length > 1,
@@ -151,7 +161,7 @@ function functionState(): OpenedStore {
   const states = createFunctionStates();
   const open = (owner: string, number: number) => states.open(runContext({ caller: callerOf(owner), chatId: String(number) }));
   return {
-    count: limits.stateChats + 10,
+    count: stateChats + 10,
     async put(owner, number) {
       const state = await open(owner, number);
       state.set('seen', true);
@@ -165,7 +175,7 @@ function cachedResults(): OpenedStore {
   const cache = createResultCache(() => 0);
   const tool = toolNamed('look', 1, { cacheTtlMs: 1_000 });
   return {
-    count: limits.cachedResults + 10,
+    count: cachedResultsLimit + 10,
     put: (owner, number) => cache.save({ caller: callerOf(owner), tool, args: { number }, value: number }),
     has: (owner, number) => cache.find(callerOf(owner), tool, { number }) !== undefined,
   };
@@ -176,7 +186,7 @@ function unsavedRuns(): OpenedStore {
   const log = createRunLog({ store, now: Date.now, logger: { error: () => undefined } });
   onTestFinished(() => log.close());
   return {
-    count: limits.unsavedRuns + 10,
+    count: unsavedRunsLimit + 10,
     put: (callerId, number) =>
       log.begin({ id: idOf(callerId, number), callerId, model: 'model', mode: undefined }).end({ status: 'completed' }),
     has: async (owner, number) => (await log.find(idOf(owner, number))) !== undefined,
@@ -223,7 +233,7 @@ function lessons(): OpenedStore {
   });
   const requestOf = (callerId: string) => askModel({ origin: { callerId, sourceOf: () => ({ server: 'box', isOwn: false }) } });
   return {
-    count: limits.rememberedLessons + 10,
+    count: rememberedLessons + 10,
     put: (owner, number) =>
       memory.of('llm', 'm').learn(lessonAbout(idOf(owner, number)), { request: requestOf(owner), pointsAt: 'function', rule: 'own' }),
     has: (owner, number) =>
@@ -234,75 +244,72 @@ function lessons(): OpenedStore {
   };
 }
 
-const kinds: [NoteKind, string, keyof typeof limits][] = [
-  ['approval', 'remembered decisions', 'rememberedApprovals'],
-  ['state', 'state of functions', 'stateChats'],
-  ['config', 'changes of chats', 'chatConfigs'],
-  ['continuation', 'turns that go on', 'continuations'],
-  ['prompt', 'recorded prompts', 'recordedPrompts'],
-  ['transcript', 'what suspended runs did', 'transcripts'],
-  ['conversation', 'conversations over sockets', 'conversations'],
-  ['login', 'logins', 'logins'],
+const kinds: [NoteKind, string, number][] = [
+  ['approval', 'remembered decisions', rememberedApprovals],
+  ['state', 'state of functions', stateChats],
+  ['config', 'changes of chats', chatConfigs],
+  ['continuation', 'turns that go on', continuationsLimit],
+  ['prompt', 'recorded prompts', recordedPrompts],
+  ['transcript', 'what suspended runs did', transcriptsLimit],
+  ['conversation', 'conversations over sockets', conversationsLimit],
+  ['login', 'logins', logins],
 ];
 const rows: StoreRow[] = [
   {
     store: 'runs that wait',
-    limit: 'waitingRunsCharacters',
+    limit: waitingRunsCharacters,
     table: 'waiting_runs',
     open: () => waitingRuns(createSqliteWaitingRuns(connect(), 'secret')),
   },
-  { store: 'the log of runs', limit: 'loggedRuns', table: 'runs', open: () => runs(createSqliteRuns(connect())) },
-  { store: 'runs that cannot be written', limit: 'unsavedRuns', open: unsavedRuns },
+  { store: 'the log of runs', limit: loggedRuns, table: 'runs', open: () => runs(createSqliteRuns(connect())) },
+  { store: 'runs that cannot be written', limit: unsavedRunsLimit, open: unsavedRuns },
   ...kinds.map(([kind, store, limit]): StoreRow => ({
     store,
     limit,
     table: 'chat_memory',
     open: () => notes(createSqliteNotes(connect(), 'secret', kind)),
   })),
-  { store: 'turns that go on, in memory', limit: 'continuations', open: continuations },
-  { store: 'state of functions, in memory', limit: 'stateChats', open: functionState },
-  { store: 'results of functions', limit: 'cachedResults', open: cachedResults },
+  { store: 'turns that go on, in memory', limit: continuationsLimit, open: continuations },
+  { store: 'state of functions, in memory', limit: stateChats, open: functionState },
+  { store: 'results of functions', limit: cachedResultsLimit, open: cachedResults },
   {
     store: 'stored chats',
-    limit: 'storedChatsCharacters',
+    limit: storedChatsCharacters,
     table: 'chats',
     open: () => chats(createSqliteChats(connect(), { now: () => 2_000, bounds: chatBounds })),
   },
   {
     store: 'stored responses',
-    limit: 'storedResponsesCharacters',
+    limit: storedResponsesCharacters,
     table: 'responses',
     open: () => responses(createSqliteResponses(connect(), { secret: 'secret', now: () => 2_000, bounds: responseBounds })),
   },
   {
     store: 'links to connect',
-    limit: 'signIns',
+    limit: signInsLimit,
     table: 'sign_ins',
     open: () => signIns(createSqliteSignIns(connect(), 'secret')),
   },
-  { store: 'what refusals of backends taught', limit: 'rememberedLessons', open: lessons },
-  { store: 'counts of requests', limit: 'one a caller', open: requestCounts },
-  { store: 'levels of logs', limit: 'one a caller', open: logLevels },
-  { store: 'sessions and waiting calls of MCP clients', limit: 'mcpSessions', open: leftByMcpClients },
+  { store: 'what refusals of backends taught', limit: rememberedLessons, open: lessons },
+  { store: 'counts of requests', limit: undefined, open: requestCounts },
+  { store: 'levels of logs', limit: undefined, open: logLevels },
+  { store: 'sessions and waiting calls of MCP clients', limit: mcpSessions, open: leftByMcpClients },
 ];
 
 describe('one caller who fills', () => {
-  it.each(rows.map((row): [string, StoreRow] => [`${row.store} (${row.limit})`, row]))(
-    '%s takes nothing from another',
-    async (_name, row) => {
-      const store = row.open();
-      await store.put('ada', 0);
-      for (let number = 0; number < store.count; number += 1) await store.put('eve', number);
-      await store.settle?.();
-      expect(await store.has('ada', 0)).toBe(true);
-      if (row.limit === 'one a caller') return;
-      // It was full: otherwise this would show nothing.
-      expect(await store.has('eve', store.isRefusing === true ? store.count - 1 : 0)).toBe(false);
-      await store.put('bob', 0);
-      await store.settle?.();
-      expect([await store.has('ada', 0), await store.has('bob', 0)]).toEqual([true, true]);
-    },
-  );
+  it.each(rows.map((row): [string, StoreRow] => [row.store, row]))('%s takes nothing from another', async (_name, row) => {
+    const store = row.open();
+    await store.put('ada', 0);
+    for (let number = 0; number < store.count; number += 1) await store.put('eve', number);
+    await store.settle?.();
+    expect(await store.has('ada', 0)).toBe(true);
+    if (row.limit === undefined) return;
+    // It was full: otherwise this would show nothing.
+    expect(await store.has('eve', store.isRefusing === true ? store.count - 1 : 0)).toBe(false);
+    await store.put('bob', 0);
+    await store.settle?.();
+    expect([await store.has('ada', 0), await store.has('bob', 0)]).toEqual([true, true]);
+  });
 
   it('any table of the database that has an owner is among them', () => {
     const database = new DatabaseSync(':memory:');

@@ -3,6 +3,7 @@ import { limits } from '../../src/core/limits.ts';
 import { calls, says, ScriptedModel } from '../_support/scripted-model.ts';
 import { collect, eventsOf, textOfEvents, toolNamed } from '../_support/tools.ts';
 import { callSettings, loop, numbered, resultsBefore } from './loop-fixture.ts';
+import { reasksInARow, toolPhaseMs } from '../../src/chat/loop/round-budget.ts';
 
 it('the very same call runs twice, the third time it is answered with an explanation, and other arguments still run [S1-26]', async () => {
   const seen: unknown[] = [];
@@ -75,7 +76,7 @@ it('a model that keeps repeating one call is stopped with an answer, long before
   const turns = Array.from({ length: 5 }, () => calls(['look', {}]));
   const model = new ScriptedModel(...turns, says('That is it.'));
   const events = await collect(loop(model, [toolNamed('look', 1)], { maxRounds: 100 }));
-  expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'reasks', value: limits.reasksInARow }]);
+  expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'reasks', value: reasksInARow }]);
   expect(model.requests.at(-1)?.tools).toEqual([]);
   expect(textOfEvents(events)).toBe('That is it.');
 });
@@ -144,12 +145,12 @@ it('calls beyond those of one run are refused, and the answer comes without tool
 it('when the time for calls is over, the answer comes without tools', async () => {
   let time = 0;
   const slow = toolNamed('add', () => {
-    time += limits.toolPhaseMs;
+    time += toolPhaseMs;
     return { type: 'result', value: 'ok' };
   });
   const model = new ScriptedModel(calls(['add', {}]), says('Done.'));
   const events = await collect(loop(model, [slow], { settings: callSettings({ now: () => time }) }));
-  expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'tool_phase_ms', value: limits.toolPhaseMs }]);
+  expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'tool_phase_ms', value: toolPhaseMs }]);
   expect(model.requests[1]?.tools).toEqual([]);
 });
 

@@ -8,6 +8,39 @@ import type { RequestPurpose } from '../../src/core/models/model-request-log.ts'
 import type { EventType } from '../../src/core/runs/run-event.ts';
 import type { ToolErrorCode } from '../../src/core/tools/tool.ts';
 import { routeRoles } from '../../src/http/auth/route-roles.ts';
+import { arrivingBodiesPerCaller, bodyPaceBytes, bodyPaceMs } from '../../src/http/body/body-pace.ts';
+import { chatFields } from '../../src/http/dialects/requests/parse-fields.ts';
+import { variablesLimit } from '../../src/http/dialects/requests/gateway-fields.ts';
+import { readsPerMinute } from '../../src/policy/rate-limits.ts';
+import { offeredFunctions, offeredTokens, chosenFunctions } from '../../src/tools/catalog/offer-tools.ts';
+import { selectedAtOnce, selectedAtOnceCharacters } from '../../src/chat/modes/prompt/select-calls.ts';
+import { continuationsCharacters, continuationsLimit } from '../../src/chat/suspend/continuations.ts';
+import { stateLastingCharacters, stateChats } from '../../src/tools/functions/run/function-state.ts';
+import { chatConfigsCharacters, chatConfigs } from '../../src/chat/loop/chat-configs.ts';
+import { chatsPerSession } from '../../src/http/dialects/socket/socket-chats.ts';
+import { socketFramesPerSecond } from '../../src/http/dialects/socket/socket-pace.ts';
+import {
+  conversationMs,
+  conversationMessages,
+  conversationCharacters,
+  conversationsCharacters,
+  conversationsLimit,
+} from '../../src/http/dialects/socket/kept-conversations.ts';
+import { runLogMs } from '../../src/observability/prompt-log.ts';
+import { loggedRunsCharacters, loggedRuns } from '../../src/observability/run-log.ts';
+import {
+  recordedTextCharacters,
+  recordedPromptCharacters,
+  recordedRunCharacters,
+  recordedPromptsCharacters,
+  recordedPrompts,
+} from '../../src/observability/prompt-log.ts';
+import { approvalTokenMs, waitingRunsPerCaller, waitingRunsCharacters } from '../../src/chat/suspend/run-suspensions.ts';
+import { rememberedApprovalMs, rememberedApprovals } from '../../src/policy/approvals/remembered-approvals.ts';
+import { transcriptMs, transcriptsCharacters, transcriptsLimit } from '../../src/chat/suspend/run-transcripts.ts';
+import { storedChatsPerCaller, storedChatMs } from '../../src/storage/sqlite/sqlite-chats.ts';
+import { metadataEntries } from '../../src/http/dialects/chat-completions/store-completions.ts';
+import { functionTokens } from '../../src/tools/catalog/cut-spec.ts';
 
 const pageNames = [
   'api',
@@ -220,38 +253,38 @@ it.each<[(typeof pageNames)[number], string[]]>([
     [
       `${thousands(limits.bodyValues)} values`,
       `${thousands(limits.bodyFieldNames)} different field names`,
-      `${limits.bodyPaceBytes / 1000} kB in every ${limits.bodyPaceMs / 1000} s`,
-      `${limits.arrivingBodiesPerCaller} for one caller`,
-      `${limits.chatFields} fields, ${thousands(limits.messages)} messages, ${limits.toolsPerRequest} functions`,
-      `${limits.toolServersPerRequest} servers in \`tool_servers\` with ${thousands(limits.requestFunctions)} functions together, ${limits.mcpServersPerRequest} MCP servers in \`tools\`, ${thousands(limits.variables)} \`variables\``,
+      `${bodyPaceBytes / 1000} kB in every ${bodyPaceMs / 1000} s`,
+      `${arrivingBodiesPerCaller} for one caller`,
+      `${chatFields} fields, ${thousands(limits.messages)} messages, ${limits.toolsPerRequest} functions`,
+      `${limits.toolServersPerRequest} servers in \`tool_servers\` with ${thousands(limits.requestFunctions)} functions together, ${limits.mcpServersPerRequest} MCP servers in \`tools\`, ${thousands(variablesLimit)} \`variables\``,
       `| nesting | ${limits.jsonDepth} levels |`,
       `at most ${limits.maxToolRounds}.`,
       `comment every ${limits.keepAliveMs / 1000} seconds`,
-      `stored for ${days(limits.storedChatMs)} days`,
-      `at most ${limits.metadataEntries} short texts`,
-      `at most ${thousands(limits.storedChatsPerCaller)}.`,
-      `may read ${limits.readsPerMinute} lists of functions a minute`,
+      `stored for ${days(storedChatMs)} days`,
+      `at most ${metadataEntries} short texts`,
+      `at most ${thousands(storedChatsPerCaller)}.`,
+      `may read ${readsPerMinute} lists of functions a minute`,
     ],
   ],
-  ['approvals', [`for ${limits.approvalTokenMs / 3_600_000} hours`]],
+  ['approvals', [`for ${approvalTokenMs / 3_600_000} hours`]],
   [
     'browser-tools',
     [
-      `${limits.socketsPerCaller} sockets for a caller, ${thousands(limits.socketsPerKey)} for a key with all its people, ${limits.chatsPerSession} chats at a time for a session`,
-      `${limits.socketMessagesPerMinute} chats a minute for a caller, ${limits.socketFramesPerSecond} frames a second`,
+      `${limits.socketsPerCaller} sockets for a caller, ${thousands(limits.socketsPerKey)} for a key with all its people, ${chatsPerSession} chats at a time for a session`,
+      `${limits.socketMessagesPerMinute} chats a minute for a caller, ${socketFramesPerSecond} frames a second`,
       `${limits.socketFrameBytes / 1024 ** 2} MiB for a frame`,
       `Within ${limits.sessionGraceMs / 1000}\nseconds`,
-      `until ${limits.conversationMs / 3_600_000} hours after its last message. Beyond ${thousands(limits.conversationMessages)} messages or ${limits.conversationCharacters / 1024 ** 2} MB`,
+      `until ${conversationMs / 3_600_000} hours after its last message. Beyond ${thousands(conversationMessages)} messages or ${conversationCharacters / 1024 ** 2} MB`,
     ],
   ],
   ['functions-and-hooks', [`at most ${limits.stateKeys} keys and ${limits.stateCharacters / 1024} kB`]],
-  ['modes', [`more than ${limits.selectedAtOnce} functions, or more than ${thousands(limits.selectedAtOnceCharacters)} characters`]],
+  ['modes', [`more than ${selectedAtOnce} functions, or more than ${thousands(selectedAtOnceCharacters)} characters`]],
   [
     'openapi-tools',
     [
-      `more than ${limits.offeredFunctions} or more than ${thousands(limits.offeredTokens)} tokens`,
-      `at most ${limits.chosenFunctions} and named ones first`,
-      `more than ${thousands(limits.functionTokens)} tokens is cut`,
+      `more than ${offeredFunctions} or more than ${thousands(offeredTokens)} tokens`,
+      `at most ${chosenFunctions} and named ones first`,
+      `more than ${thousands(functionTokens)} tokens is cut`,
       `${thousands(limits.resultValues)} values`,
       `${limits.documentBytes / 1024 ** 2} MiB, ${thousands(limits.operations)} operations, ${limits.documentTimeoutMs / 1000} s to arrive`,
       `${limits.argumentsBytes / 1024} KiB a call`,
@@ -261,24 +294,24 @@ it.each<[(typeof pageNames)[number], string[]]>([
   [
     'operations',
     [
-      `${limits.runLogMs / 3_600_000} hours, ${thousands(limits.loggedRuns)} runs, ${megabytes(limits.loggedRunsCharacters)} |`,
-      `${thousands(limits.recordedPrompts)}, ${megabytes(limits.recordedPromptsCharacters)} |`,
-      `${limits.waitingRunsPerCaller} a caller, ${megabytes(limits.waitingRunsCharacters)} |`,
-      `${thousands(limits.stateChats)} chats, ${megabytes(limits.stateLastingCharacters)} |`,
-      `${thousands(limits.chatConfigs)} chats, ${megabytes(limits.chatConfigsCharacters)} |`,
-      `${limits.rememberedApprovalMs / 3_600_000} hours, ${thousands(limits.rememberedApprovals)} |`,
-      `last message, ${thousands(limits.conversations)}, ${megabytes(limits.conversationsCharacters)} |`,
-      `${days(limits.transcriptMs)} days, ${thousands(limits.transcripts)}, ${megabytes(limits.transcriptsCharacters)} |`,
-      `an hour, ${thousands(limits.continuations)}, ${megabytes(limits.continuationsCharacters)} |`,
+      `${runLogMs / 3_600_000} hours, ${thousands(loggedRuns)} runs, ${megabytes(loggedRunsCharacters)} |`,
+      `${thousands(recordedPrompts)}, ${megabytes(recordedPromptsCharacters)} |`,
+      `${waitingRunsPerCaller} a caller, ${megabytes(waitingRunsCharacters)} |`,
+      `${thousands(stateChats)} chats, ${megabytes(stateLastingCharacters)} |`,
+      `${thousands(chatConfigs)} chats, ${megabytes(chatConfigsCharacters)} |`,
+      `${rememberedApprovalMs / 3_600_000} hours, ${thousands(rememberedApprovals)} |`,
+      `last message, ${thousands(conversationsLimit)}, ${megabytes(conversationsCharacters)} |`,
+      `${days(transcriptMs)} days, ${thousands(transcriptsLimit)}, ${megabytes(transcriptsCharacters)} |`,
+      `an hour, ${thousands(continuationsLimit)}, ${megabytes(continuationsCharacters)} |`,
     ],
   ],
   [
     'runs-and-events',
     [
-      `read for ${limits.runLogMs / 3_600_000} hours`,
-      `beyond ${thousands(limits.recordedTextCharacters)} characters and a prompt or answer beyond ${thousands(limits.recordedPromptCharacters)} are truncated`,
-      `beyond ${limits.recordedRunCharacters / 1024 ** 2} MB for a run`,
-      `${limits.recordedPromptsCharacters / 1024 ** 2} MB at most`,
+      `read for ${runLogMs / 3_600_000} hours`,
+      `beyond ${thousands(recordedTextCharacters)} characters and a prompt or answer beyond ${thousands(recordedPromptCharacters)} are truncated`,
+      `beyond ${recordedRunCharacters / 1024 ** 2} MB for a run`,
+      `${recordedPromptsCharacters / 1024 ** 2} MB at most`,
     ],
   ],
 ])('docs/%s.md states limits as they are', (name, statements) => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
-import { limits } from '../../src/core/limits.ts';
-import { emitAnswer } from '../../src/models/answer-stream.ts';
+import { emitAnswer, upstreamSliceBytes } from '../../src/models/answer-stream.ts';
 import type { AnswerStream } from '../../src/models/answer-stream.ts';
 import type { Emit } from '../../src/shared/emit.ts';
 import { outboundBody } from '../_support/outbound-body.ts';
@@ -89,7 +88,7 @@ describe('a streamed answer', () => {
       next = setImmediate(count);
     };
     let next = setImmediate(count);
-    const { batches } = await read(bodyOf('a'.repeat(4 * limits.upstreamSliceBytes)));
+    const { batches } = await read(bodyOf('a'.repeat(4 * upstreamSliceBytes)));
     clearImmediate(next);
     expect(batches).toHaveLength(5);
     expect(turns).toBeGreaterThanOrEqual(3);

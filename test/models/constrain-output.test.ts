@@ -3,9 +3,8 @@ import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
 import type { ModelRequest, OutputForm } from '../../src/core/models/model.ts';
-import { limits } from '../../src/core/limits.ts';
 import { constrainOutput, ollamaForms, openAiForms, toOllamaFormat, toResponseFormat } from '../../src/models/constrain-output.ts';
-import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
+import { RefusalMemory, lessonMemoryMs, rememberedLessons } from '../../src/models/remedies/lesson-memory.ts';
 import { createOllama } from '../../src/models/ollama/ollama.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { directSend } from '../_support/direct-send.ts';
@@ -74,7 +73,7 @@ describe('a form of the answer', () => {
   });
 
   it('is tried again after an hour', async () => {
-    const times = [{ at: 1 }, { at: limits.lessonMemoryMs }, { at: limits.lessonMemoryMs + 2 }];
+    const times = [{ at: 1 }, { at: lessonMemoryMs }, { at: lessonMemoryMs + 2 }];
     expect((await run([[refusal], says('a'), says('b'), says('c')], times)).forms).toEqual([
       'json_schema',
       'json_object',
@@ -84,7 +83,7 @@ describe('a form of the answer', () => {
   });
 
   it('is forgotten for the model that was learned first when there are too many', async () => {
-    const learned = Array.from({ length: limits.rememberedLessons + 1 }, (_, index) => ({ model: `m${index}` }));
+    const learned = Array.from({ length: rememberedLessons + 1 }, (_, index) => ({ model: `m${index}` }));
     const turns = [...learned.flatMap(() => [[refusal], says('a')]), says('b'), says('c')];
     const { forms } = await run(turns, [...learned, { model: 'm1' }, { model: 'm0' }]);
     expect(forms.slice(-2)).toEqual(['json_object', 'json_schema']);

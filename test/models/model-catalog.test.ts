@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
 import { askModel } from '../_support/model-answers.ts';
-import { limits } from '../../src/core/limits.ts';
 import type { ModelBackend, ModelRecord } from '../../src/core/models/model.ts';
-import { createModelCatalog } from '../../src/models/model-catalog.ts';
+import { createModelCatalog, modelListTtlMs } from '../../src/models/model-catalog.ts';
 import type { CatalogBackend } from '../../src/models/model-catalog.ts';
 import { generatedBy } from '../_support/scripted-model.ts';
 
@@ -253,14 +252,14 @@ describe('a model', () => {
     const lesson = { kind: 'tools', subject: '', change: 'left out', content: '', warning } as const;
     await catalog.list(signal);
     memory.of('one', 'a').learn(lesson, { request: askModel(), pointsAt: 'does not support tools' });
-    time += limits.modelListTtlMs;
+    time += modelListTtlMs;
     await catalog.list(signal);
     expect(memory.remembered()).toHaveLength(1);
     backend.fault = new Error('away');
-    time += limits.modelListTtlMs;
+    time += modelListTtlMs;
     await catalog.list(signal);
     backend.fault = undefined;
-    time += limits.modelListTtlMs;
+    time += modelListTtlMs;
     await catalog.list(signal);
     expect(memory.remembered()).toEqual([]);
   });

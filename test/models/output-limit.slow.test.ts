@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { GatewayError } from '../../src/core/errors.ts';
-import { limits } from '../../src/core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../src/core/models/model.ts';
 import type { SendOutbound } from '../../src/core/outbound.ts';
-import { OutputLimit } from '../../src/models/output-limit.ts';
+import { OutputLimit, upstreamAnswerBytes } from '../../src/models/output-limit.ts';
 import { createOllama } from '../../src/models/ollama/ollama.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { askModel } from '../_support/model-answers.ts';
@@ -15,7 +14,7 @@ const connection = { baseUrl: 'http://backend.test/v1', key: undefined, firstByt
 const megabyte = 1_000_000;
 const large = 'x '.repeat(megabyte / 2);
 /** Far beyond the limit, but not endless: a test without the limit has to end. */
-const repetitions = Math.ceil((limits.upstreamAnswerBytes / megabyte) * 1.5);
+const repetitions = Math.ceil((upstreamAnswerBytes / megabyte) * 1.5);
 
 interface Outcome {
   pieces: number;
@@ -67,7 +66,7 @@ function expectEnd({ pieces, error, isLeft }: Outcome): void {
   expect(error).toBeInstanceOf(GatewayError);
   expect(error).toMatchObject({ code: 'upstream_invalid_response', status: 502 });
   expect(String(error)).toContain('"lab" sent more than 64 MB in one answer');
-  expect(pieces).toBe(Math.floor(limits.upstreamAnswerBytes / megabyte));
+  expect(pieces).toBe(Math.floor(upstreamAnswerBytes / megabyte));
   expect(isLeft).toBe(true);
 }
 

@@ -2,13 +2,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { limits } from '../../src/core/limits.ts';
 import type { LoggedRun, RunFilter, RunRecorder, RunStore } from '../../src/core/runs/run-log.ts';
 import type { EventType } from '../../src/core/runs/run-event.ts';
-import { createRunLog } from '../../src/observability/run-log.ts';
+import { runLogMs } from '../../src/observability/prompt-log.ts';
+import { createRunLog, unsavedRunsLimit } from '../../src/observability/run-log.ts';
 import type { WritingRunLog } from '../../src/observability/run-log.ts';
 import { memoryRuns } from '../_support/memory-stores.ts';
 import { waitFor } from '../_support/wait-for.ts';
+import { loggedEventCharacters, loggedRunCharacters, loggedRunEvents, loggedProgressEvents } from '../../src/observability/run-record.ts';
+import { loggedTextCharacters } from '../../src/observability/model-request-log.ts';
 
 const sent = { model: 'm', messages: [], tools: [], callerTools: [], toolChoice: undefined, parameters: {} };
 const page = { callerId: undefined, limit: 100, after: undefined };
@@ -148,16 +150,16 @@ describe('saving', () => {
   it('that stays refused keeps no more than a number of ended runs, the latest', async () => {
     const { log, begin } = openDesk({ ...memoryRuns(), save: () => Promise.reject(new Error('full')) });
     begin('running');
-    for (let index = 0; index <= limits.unsavedRuns; index += 1) begin(`run-${index}`).end({ status: 'completed' });
+    for (let index = 0; index <= unsavedRunsLimit; index += 1) begin(`run-${index}`).end({ status: 'completed' });
     expect(await log.find('run-1')).toBeUndefined();
-    expect(await log.find(`run-${limits.unsavedRuns}`)).toBeDefined();
+    expect(await log.find(`run-${unsavedRunsLimit}`)).toBeDefined();
     expect(await log.find('running')).toBeDefined();
   });
 
   it('that stays refused keeps what others have done while one caller fills it', async () => {
     const { log, begin } = openDesk({ ...memoryRuns(), save: () => Promise.reject(new Error('full')) });
     log.begin({ id: 'of bob', callerId: 'bob', model: 'model', mode: undefined }).end({ status: 'completed' });
-    for (let index = 0; index <= limits.unsavedRuns; index += 1) begin(`run-${index}`).end({ status: 'completed' });
+    for (let index = 0; index <= unsavedRunsLimit; index += 1) begin(`run-${index}`).end({ status: 'completed' });
     expect(await log.find('run-1')).toBeUndefined();
     expect(await log.find('of bob')).toBeDefined();
   });
@@ -279,7 +281,7 @@ describe('reading', () => {
     const { log, begin, store } = openDesk();
     begin('a').end({ status: 'completed' });
     await log.flush();
-    vi.setSystemTime(Date.now() + limits.runLogMs);
+    vi.setSystemTime(Date.now() + runLogMs);
     expect(await log.find('a')).toBeDefined();
     vi.setSystemTime(Date.now() + 1);
     expect(await log.find('a')).toBeUndefined();
@@ -330,9 +332,9 @@ describe('what is written down', () => {
   });
 
   it('has long texts cut with a mark, in whatever depth', async () => {
-    const long = 'x'.repeat(limits.loggedTextCharacters + 7);
+    const long = 'x'.repeat(loggedTextCharacters + 7);
     const run = await recorded(event('tool.result', { id: '1', response: { list: [{ long }] } }));
-    const text = `${'x'.repeat(limits.loggedTextCharacters)}… [7 more characters]`;
+    const text = `${'x'.repeat(loggedTextCharacters)}… [7 more characters]`;
     expect(run.events[0]?.data).toEqual({ id: '1', response: { list: [{ long: text }] } });
   });
 
@@ -343,7 +345,7 @@ describe('what is written down', () => {
     for (let depth = 0; depth < 1_000; depth += 1) nested = { nested };
     for (const response of [list, object, nested]) {
       const run = await recorded(event('tool.result', { id: '1', response }));
-      expect(JSON.stringify(run.events[0]).length).toBeLessThan(3 * limits.loggedEventCharacters);
+      expect(JSON.stringify(run.events[0]).length).toBeLessThan(3 * loggedEventCharacters);
       expect(JSON.stringify(run.events[0])).toMatch(/\[\d+ more\]|\[deeper\]/);
     }
   });
@@ -358,21 +360,21 @@ describe('what is written down', () => {
   });
 
   it('has an end also when its events are too many or too large', async () => {
-    const many = Array.from({ length: limits.loggedRunEvents + 50 }, () => event('warning', { code: 'c' }));
+    const many = Array.from({ length: loggedRunEvents + 50 }, () => event('warning', { code: 'c' }));
     const large = Array.from({ length: 50 }, () => event('warning', { a: 'x'.repeat(4_000), b: 'y'.repeat(4_000) }));
     for (const events of [many, large]) {
       const run = await recorded(...events);
       expect(run.events.slice(-2)).toMatchObject([{ type: 'warning', data: { code: 'events_left_out' } }, end]);
       expect(run.events.filter(({ data }) => data['code'] === 'events_left_out')).toHaveLength(1);
-      expect(run.events.length).toBeLessThanOrEqual(limits.loggedRunEvents + 2);
-      expect(JSON.stringify(run.events).length).toBeLessThan(1.5 * limits.loggedRunCharacters);
+      expect(run.events.length).toBeLessThanOrEqual(loggedRunEvents + 2);
+      expect(JSON.stringify(run.events).length).toBeLessThan(1.5 * loggedRunCharacters);
     }
   });
 
   it('has results after any number of reports of progress', async () => {
     const progress = Array.from({ length: 10_000 }, () => event('tool.progress', { id: '1', text: 'x'.repeat(1_000) }));
     const run = await recorded(...progress, event('tool.result', { id: '1', response: 1 }));
-    expect(run.events.filter(({ type }) => type === 'tool.progress')).toHaveLength(limits.loggedProgressEvents);
+    expect(run.events.filter(({ type }) => type === 'tool.progress')).toHaveLength(loggedProgressEvents);
     expect(run.events.at(-2)).toMatchObject({ type: 'tool.result' });
   });
 
@@ -381,13 +383,13 @@ describe('what is written down', () => {
     const recorder = begin('a');
     const { modelRequests } = recorder;
     modelRequests?.begin({ purpose: 'round' }, sent).end({ code: 'upstream_invalid_response', message: 'x'.repeat(1_000_000) });
-    for (let count = 0; count < limits.loggedRunEvents; count += 1) modelRequests?.begin({ purpose: 'round' }, sent).end();
+    for (let count = 0; count < loggedRunEvents; count += 1) modelRequests?.begin({ purpose: 'round' }, sent).end();
     recorder.end({ status: 'failed', error: end.data.error });
     const run = await log.find('a');
     expect(run?.events[1]).toMatchObject({ type: 'model.response', data: { error: { code: 'upstream_invalid_response' } } });
-    expect(JSON.stringify(run?.events[1]).length).toBeLessThan(2 * limits.loggedTextCharacters);
+    expect(JSON.stringify(run?.events[1]).length).toBeLessThan(2 * loggedTextCharacters);
     expect(run?.events.slice(-2)).toMatchObject([{ type: 'warning', data: { code: 'events_left_out' } }, end]);
-    expect(JSON.stringify(run?.events).length).toBeLessThan(1.5 * limits.loggedRunCharacters);
+    expect(JSON.stringify(run?.events).length).toBeLessThan(1.5 * loggedRunCharacters);
     await log.close();
   });
 

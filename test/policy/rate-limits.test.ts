@@ -3,7 +3,7 @@ import type { Caller } from '../../src/core/callers/caller.ts';
 import { GatewayError } from '../../src/core/errors.ts';
 import { limits } from '../../src/core/limits.ts';
 import type { CallerLimits } from '../../src/core/callers/caller.ts';
-import { createRateLimiter } from '../../src/policy/rate-limits.ts';
+import { createRateLimiter, readsPerMinute } from '../../src/policy/rate-limits.ts';
 
 function callerOf(held?: CallerLimits, id = 'ada'): Caller {
   return { id, role: 'user', isOpen: false, ...(held !== undefined && { limits: held }) };
@@ -103,7 +103,7 @@ it('a clock that is set back locks nobody out, and one that is set ahead lets no
   const limiter = createRateLimiter({ now: () => clock.time, elapsed: () => clock.elapsed });
   const caller = callerOf({ requestsPerMinute: 1 });
   const requests = [() => limiter.admit(caller), () => limiter.admitRead(caller), () => limiter.admitMessage(caller)];
-  const allowed = [1, limits.readsPerMinute, limits.socketMessagesPerMinute];
+  const allowed = [1, readsPerMinute, limits.socketMessagesPerMinute];
   for (const [index, request] of requests.entries()) for (let count = 0; count < (allowed[index] ?? 0); count += 1) request();
   clock.time += 5 * 60 * 60 * 1_000;
   for (const request of requests) expect(request).toThrow(refusal('60'));
@@ -114,7 +114,7 @@ it('a clock that is set back locks nobody out, and one that is set ahead lets no
 
 it('reads of lists have a limit of their own, which says how to stay below it', () => {
   const { clock, limiter } = counter();
-  for (let index = 0; index < limits.readsPerMinute; index += 1) limiter.admitRead(callerOf());
+  for (let index = 0; index < readsPerMinute; index += 1) limiter.admitRead(callerOf());
   expect(() => limiter.admitRead(callerOf())).toThrow(refusal('60'));
   expect(() => limiter.admitRead(callerOf())).toThrow(/read the list once and keep it/i);
   limiter.admitRead(callerOf(undefined, 'bob'));

@@ -2,12 +2,12 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { SendElicitation } from '../../src/core/user-input/send-elicitation.ts';
 import type { RunSuspension } from '../../src/core/runs/suspended-run.ts';
 import type { JsonObject } from '../../src/shared/json.ts';
-import { limits } from '../../src/core/limits.ts';
 import { createInProcessBus } from '../../src/relay/bus.ts';
 import type { BrowserRelay } from '../../src/relay/browser-relay.ts';
 import { ada, bob, idOf, invocation, recordingSocket, startRelay } from './relay-fixture.ts';
 import type { InvocationOptions, RecordingSocket } from './relay-fixture.ts';
 import { waitUntil } from '../_support/wait-for.ts';
+import { elicitationsPerSession } from '../../src/relay/open-requests.ts';
 
 const open: BrowserRelay[] = [];
 afterEach(async () => {
@@ -124,9 +124,9 @@ describe.each([
 
 it('a session holds so many questions and no more', async () => {
   const { socket, ask } = await openRelays(false);
-  const replies = Array.from({ length: limits.elicitationsPerSession }, () => ask());
+  const replies = Array.from({ length: elicitationsPerSession }, () => ask());
   expect(await ask()).toEqual({ type: 'unavailable' });
-  expect(socket.dataOf('input')).toHaveLength(limits.elicitationsPerSession);
+  expect(socket.dataOf('input')).toHaveLength(elicitationsPerSession);
   await Promise.all(open.splice(0).map((relay) => relay.close()));
   await Promise.all(replies);
 });

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { ChatBounds, ChatPage, ChatStore, StoredChat } from '../../src/core/stores/chat-store.ts';
-import { limits } from '../../src/core/limits.ts';
+import { chatPageCharacters } from '../../src/storage/sqlite/sqlite-chats.ts';
 
 export function storedChat(chat: Partial<StoredChat> & { question?: string; answer?: string } = {}): StoredChat {
   const { question = 'How tall is it?', answer = 'Tall.', ...fields } = chat;
@@ -105,7 +105,7 @@ export function describeChatStore(name: string, createStore: CreateStore): void 
     });
 
     it('fill a page as far as its size goes, and always one', async () => {
-      const large = 'x'.repeat(limits.chatPageCharacters / 2);
+      const large = 'x'.repeat(chatPageCharacters / 2);
       for (const id of ['a', 'b', 'c']) await store.save(storedChat({ id, completion: { id, large } }));
       expect(await store.list('ada', firstPage)).toMatchObject({ hasMore: true, chats: [{ id: 'a' }] });
       expect(await store.list('ada', { ...firstPage, after: { id: 'b', created: 1_000 } })).toMatchObject({

@@ -5,6 +5,9 @@ import { ConfigError } from './config-error.ts';
 import { readSection } from './config-file.ts';
 import type { ConfigFile } from './config-file.ts';
 
+/** Default time limit of a hook; every chat waits for it. */
+const hookMs = 5_000;
+
 /** Modules with the operator's code. Paths are absolute here, and relative to the file in the file. */
 export interface ModuleSettings {
   readonly toolsDir: string | undefined;
@@ -47,7 +50,7 @@ const hookSchema = z
       on_failure: z.enum(['ignore', 'abort']).optional(),
     }),
   ])
-  .transform(({ module, timeout_ms: timeoutMs = limits.hookMs, on_failure: onFailure }) => ({ module, timeoutMs, onFailure }));
+  .transform(({ module, timeout_ms: timeoutMs = hookMs, on_failure: onFailure }) => ({ module, timeoutMs, onFailure }));
 
 /** The sections `tools_dir`, `toolsets` and `hooks`. @throws ConfigError */
 export function readModuleSections(file: ConfigFile | undefined): ModuleSettings {

@@ -2,12 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AssistantMessage, FinishReason, ModelEvent } from '../../core/chat/chat.ts';
 import { textOf } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import type { ModelBackend } from '../../core/models/model.ts';
 import type { HookedPurpose } from '../../core/runs/hooks.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { RunHooks } from './run-hooks.ts';
+
+/** Size of an answer that is buffered until `afterModel` has checked it. */
+const heldAnswerCharacters = 4 * 1024 * 1024;
 
 export interface HookedRun {
   hooks: RunHooks | undefined;
@@ -56,10 +58,10 @@ class WithheldAnswer {
     choice.events.push(event);
     if (event.type === 'finish') choice.reason = event.reason;
     this.#characters += sizeOf(event);
-    if (this.#characters <= limits.heldAnswerCharacters) return true;
+    if (this.#characters <= heldAnswerCharacters) return true;
     throw new GatewayError(
       'hook_failed',
-      `The answer is longer than ${limits.heldAnswerCharacters} characters, the most that an afterModel hook can process.`,
+      `The answer is longer than ${heldAnswerCharacters} characters, the most that an afterModel hook can process.`,
     );
   }
 }

@@ -1,10 +1,12 @@
 import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat/chat.ts';
 import type { GatewayError } from '../../core/errors.ts';
 import { invalidField } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
+
+/** Nesting of presets that call each other as tools. */
+export const presetDepth = 4;
 
 /** A request after its presets have been applied. */
 export interface PresetRequest {
@@ -28,7 +30,7 @@ export function applyPresets(request: ChatRequest, book: PresetFinder): MaybePro
 function presetsOf(model: string, book: PresetFinder, upper: PresetRecord[] = []): MaybePromise<PresetRecord[]> {
   return whenThere(book.find(model), (preset) => {
     if (preset === undefined) return upper;
-    if (upper.includes(preset) || upper.length >= limits.presetDepth) throw circular([...upper, preset]);
+    if (upper.includes(preset) || upper.length >= presetDepth) throw circular([...upper, preset]);
     return presetsOf(preset.baseModel, book, [...upper, preset]);
   });
 }

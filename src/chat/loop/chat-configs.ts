@@ -1,8 +1,15 @@
 import { hash } from 'node:crypto';
 import type { ChatConfig, ChatConfigs, ConfiguredChat } from '../../core/chat/chat-config.ts';
-import { limits } from '../../core/limits.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
+
+/** Chats whose tools, instructions or preset functions and hand-offs have changed; beyond it the oldest changes are deleted, and these chats go on as their requests say. */
+export const chatConfigs = 10_000;
+
+/** Size of all of them, encrypted. */
+export const chatConfigsCharacters = 32 * 1024 * 1024;
+/** How long such a change is stored: as long as state. */
+const chatConfigMs = 30 * 24 * 60 * 60 * 1000;
 
 export interface ChatConfigsOptions {
   store: NoteStore;
@@ -11,7 +18,7 @@ export interface ChatConfigsOptions {
   onFault: (error: unknown) => void;
 }
 
-const bounds = { maxNotes: limits.chatConfigs, maxCharacters: limits.chatConfigsCharacters };
+const bounds = { maxNotes: chatConfigs, maxCharacters: chatConfigsCharacters };
 
 export function createChatConfigs({ store, now, onFault }: ChatConfigsOptions): ChatConfigs {
   /** Whether any chat was ever changed: most gateways have none, and need not look for one in every request. */
@@ -37,7 +44,7 @@ export function createChatConfigs({ store, now, onFault }: ChatConfigsOptions): 
       try {
         if (config === undefined) return await store.delete(idOf(chat));
         isUsed = true;
-        const note = { id: idOf(chat), callerId: chat.callerId, value: JSON.stringify(config), expires: now() + limits.chatConfigMs };
+        const note = { id: idOf(chat), callerId: chat.callerId, value: JSON.stringify(config), expires: now() + chatConfigMs };
         await store.save(note, { ...bounds, time: now() });
       } catch (error) {
         onFault(error);

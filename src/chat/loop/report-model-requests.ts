@@ -4,9 +4,11 @@ import { GatewayError } from '../../core/errors.ts';
 import { StopReading } from '../../shared/emit.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { limits } from '../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 import type { AnswerFault, ModelRequestLog } from '../../core/models/model-request-log.ts';
+
+/** Names of functions logged with one model request; the start of the run has all that were on offer then. */
+export const loggedFunctionNames = 32;
 
 /** The most characters of a logged name: clients may send names of any length. */
 const nameCharacters = 200;
@@ -72,7 +74,7 @@ function describeModelRequest(request: ModelRequest, { mode, preset }: Requester
   if (purpose?.maxRounds !== undefined) data['max_rounds'] = purpose.maxRounds;
   const names = purpose?.functions ?? namesIn(request);
   data['functions'] = names.length;
-  if (names.length > 0) data['names'] = names.slice(0, limits.loggedFunctionNames).map((name) => name.slice(0, nameCharacters));
+  if (names.length > 0) data['names'] = names.slice(0, loggedFunctionNames).map((name) => name.slice(0, nameCharacters));
   const choice = purpose?.toolChoice ?? request.toolChoice;
   if (choice !== undefined) data['tool_choice'] = choiceIn(choice);
   if (request.output !== undefined) data['structured'] = true;

@@ -1,6 +1,11 @@
 import { limits } from '../../core/limits.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
+/** Consecutive rounds in which no call could run. They do not count as rounds, so they have their own limit. */
+export const reasksInARow = 2;
+/** After this time no further round starts: no client waits longer. */
+export const toolPhaseMs = 30 * 60 * 1000;
+
 /** The limit that prevents another round of tool calls. */
 export interface ReachedLimit {
   limit: 'tool_rounds' | 'lookups' | 'reasks' | 'calls_per_run' | 'tool_phase_ms';
@@ -45,9 +50,9 @@ export function createRoundBudget({ maxRounds, maxLookups, maxCalls, now }: Budg
     reached() {
       if (rounds >= maxRounds) return { limit: 'tool_rounds', value: maxRounds };
       if (maxLookups !== undefined && lookups >= maxLookups) return { limit: 'lookups', value: maxLookups };
-      if (reasks > limits.reasksInARow) return { limit: 'reasks', value: limits.reasksInARow };
+      if (reasks > reasksInARow) return { limit: 'reasks', value: reasksInARow };
       if (calls >= callsPerRun) return { limit: 'calls_per_run', value: callsPerRun };
-      if (now() - started >= limits.toolPhaseMs) return { limit: 'tool_phase_ms', value: limits.toolPhaseMs };
+      if (now() - started >= toolPhaseMs) return { limit: 'tool_phase_ms', value: toolPhaseMs };
       return undefined;
     },
     callsPerRun,

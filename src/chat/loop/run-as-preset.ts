@@ -4,7 +4,6 @@ import type { ChatConfigs, ConfigChange } from '../../core/chat/chat-config.ts';
 import type { ChatEvent, ChatRequest } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
-import { limits } from '../../core/limits.ts';
 import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -14,6 +13,9 @@ import { applyPresets } from './apply-preset.ts';
 import { changesOf, configUpdate, createRunConfig } from './run-config.ts';
 import { requireModel } from './require-model.ts';
 import type { Handoff } from './run-chat.ts';
+
+/** Hand-offs within one run, to stop presets that hand over in circles. */
+const handoffsLimit = 8;
 
 /** What presets need besides a chat with a model. */
 export type PresetServices = ChatServices & { presets: PresetFinder; configs: ChatConfigs };
@@ -60,10 +62,10 @@ export async function runAsPreset(
     const handoff = await answerChat(applied.request, { run: acting, services, change }, withStart(start, speak));
     if (handoff === undefined) return;
     speak = handoff.separator.separate(speak);
-    if (handoffs >= limits.handoffs) {
+    if (handoffs >= handoffsLimit) {
       await speak([
-        { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: limits.handoffs } } },
-        { type: 'text', text: `The conversation was handed over ${limits.handoffs} times without an answer.` },
+        { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: handoffsLimit } } },
+        { type: 'text', text: `The conversation was handed over ${handoffsLimit} times without an answer.` },
         { type: 'finish', reason: 'stop' },
         { type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status: 'completed' } } },
       ]);

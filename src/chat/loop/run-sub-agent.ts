@@ -1,7 +1,6 @@
 import { idWithin } from '../suspend/nested-call-ids.ts';
 import type { ChatEvent, ChatRequest, Usage } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import { plainRequest } from '../../core/chat/plain-request.ts';
 import { refusalAsText } from '../../core/chat/refusal.ts';
 import type { PresetRecord } from '../../core/models/preset.ts';
@@ -15,6 +14,7 @@ import type { PresetServices } from './run-as-preset.ts';
 import type { Emit } from '../../shared/emit.ts';
 import { asSentence } from '../../shared/as-sentence.ts';
 import { nestedSuspension } from '../suspend/nested-suspension.ts';
+import { presetDepth } from './apply-preset.ts';
 
 /** The interval of the progress events that show the user that the preset is at work. */
 const heartbeatMs = 1_000;
@@ -76,7 +76,7 @@ function requestTo({ id }: PresetRecord, { args }: ToolInvocation): ChatRequest 
 }
 
 function refusalOf({ id }: PresetRecord, path: readonly string[]): ToolOutcome | undefined {
-  if (!path.includes(id) && path.length < limits.presetDepth) return undefined;
+  if (!path.includes(id) && path.length < presetDepth) return undefined;
   const reason = path.includes(id) ? 'is at work in this call already' : 'would be one too many within another';
   return {
     type: 'error',

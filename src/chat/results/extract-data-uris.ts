@@ -1,7 +1,9 @@
-import { limits } from '../../core/limits.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { ToolFile } from '../../core/tools/tool.ts';
+
+/** Files that are taken out of one result; further ones stay in its text. A client shows each of them. */
+export const resultFiles = 1_000;
 
 /** Media type, parameters, and whether the rest is base64 (RFC 2397). */
 const dataAddress = /^data:(?<type>[a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64})?(?:;[a-z0-9._-]{1,64}=[^;,]{0,128}){0,8}(?<base64>;base64)?,/i;
@@ -28,7 +30,7 @@ function without(value: JsonValue, files: ToolFile[]): JsonValue {
 }
 
 function withoutFile(text: string, files: ToolFile[]): string {
-  if (text[4] !== ':' || files.length >= limits.resultFiles) return text;
+  if (text[4] !== ':' || files.length >= resultFiles) return text;
   const found = dataAddress.exec(text.slice(0, 2_048));
   if (found === null) return text;
   const { type = 'text/plain', base64 } = found.groups ?? {};

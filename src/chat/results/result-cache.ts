@@ -1,10 +1,16 @@
 import type { Caller } from '../../core/callers/caller.ts';
 import { copyJson } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { limits } from '../../core/limits.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 import { FairMap } from '../../shared/fair-map.ts';
 import { canonicalJson } from '../tool-calls/canonical-json.ts';
+
+/** Results of functions with `cacheTtlMs`, over all callers. */
+export const cachedResultsLimit = 1_000;
+
+const cachedResultsCharacters = 16 * 1024 * 1024;
+/** Results of calls with longer arguments are not cached. */
+const cacheKeyCharacters = 4_096;
 
 /** Caches results of functions that allow it (`cacheTtlMs`), by caller, function and arguments. Failures are never cached. */
 export interface ResultCache {
@@ -21,7 +27,7 @@ interface Kept {
 
 /** In memory, with a share for each caller, from which the least recently used entry is evicted first. */
 export function createResultCache(now: () => number): ResultCache {
-  const bounds = { entries: limits.cachedResults, characters: limits.cachedResultsCharacters };
+  const bounds = { entries: cachedResultsLimit, characters: cachedResultsCharacters };
   const kept = new FairMap<Kept>(bounds);
 
   return {
@@ -48,5 +54,5 @@ export function createResultCache(now: () => number): ResultCache {
 /** The caller is part of the key, so that no caller gets another one's result. */
 function keyOf(caller: Caller, tool: Tool, args: JsonObject): string | undefined {
   const key = JSON.stringify([caller.id, tool.kind, tool.server, tool.label, canonicalJson(args)]);
-  return key.length > limits.cacheKeyCharacters ? undefined : key;
+  return key.length > cacheKeyCharacters ? undefined : key;
 }

@@ -1,5 +1,8 @@
-import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/stores/result-store.ts';
+
+/** Truncated results that one run stores for `read_result`. */
+export const keptResultsCharacters = 8 * 1024 * 1024;
+export const keptResults = 64;
 
 /** Stores results in memory for one run; no other run can read them. */
 export function createResultStore(known: readonly string[] = []): ResultStore {
@@ -8,7 +11,7 @@ export function createResultStore(known: readonly string[] = []): ResultStore {
   const store: ResultStore & { isEmpty: boolean } = {
     isEmpty: kept.size === 0,
     add(text) {
-      if (kept.size >= limits.keptResults || characters + text.length > limits.keptResultsCharacters) return undefined;
+      if (kept.size >= keptResults || characters + text.length > keptResultsCharacters) return undefined;
       characters += text.length;
       // Short, so that models copy it without mistakes. It need not be secret, because it is only valid within this run.
       const reference = `result_${kept.size + 1}`;

@@ -1,6 +1,9 @@
 import { limits } from '../../core/limits.ts';
 import type { ResultStore } from '../../core/stores/result-store.ts';
 
+/** Part of a result that a model of unknown context size reads at once: about 25,000 tokens. It reads the rest with `read_result`. */
+export const modelResultBytes = 100_000;
+
 /** The part of a result that the model gets at first. */
 export interface TruncatedResult {
   text: string;
@@ -28,7 +31,7 @@ const minShareBytes = 1_000;
 
 /** The bytes that one result may take in a context of this size. */
 export function resultShareBytes(contextTokens: number | undefined): number {
-  if (contextTokens === undefined) return limits.modelResultBytes;
+  if (contextTokens === undefined) return modelResultBytes;
   return Math.min(Math.max(Math.floor(contextTokens * contextShare * bytesPerToken), minShareBytes), limits.toolResultBytes);
 }
 

@@ -6,9 +6,17 @@ import { appendKept } from './append-kept.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat/chat.ts';
-import { limits } from '../../core/limits.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
+
+/** How long results of calls made alongside a caller's own functions are kept for the caller's next request. */
+export const continuationsLimit = 1_000;
+
+/** How long results of calls made alongside a caller's own functions are kept for the caller's next request. */
+export const continuationMs = 60 * 60 * 1000;
+export const continuationsCharacters = 64 * 1024 * 1024;
+/** Turns with calls, from the end of a history, for which stored results are looked up; a chat has fewer in an hour. */
+export const continuationsPerRequest = 256;
 
 /** Stores the gateway's calls and results of runs that ended with calls of the caller's functions. */
 export interface Continuations {
@@ -64,8 +72,8 @@ export function createContinuations({ store, fallback, now, newCallId, onFault }
 
   async function save(caller: Caller, turn: KeptTurn): Promise<void> {
     const time = now();
-    const note = { id: idOf(caller, turn.calls), callerId: caller.id, value: JSON.stringify(turn), expires: time + limits.continuationMs };
-    const bounds = { time, maxNotes: limits.continuations, maxCharacters: limits.continuationsCharacters };
+    const note = { id: idOf(caller, turn.calls), callerId: caller.id, value: JSON.stringify(turn), expires: time + continuationMs };
+    const bounds = { time, maxNotes: continuationsLimit, maxCharacters: continuationsCharacters };
     // If the gateway ran no calls in this turn, the model can safely repeat it, so it is not worth a database write.
     if (!turn.messages.some(({ role }) => role === 'tool')) return fallback.save(note, bounds);
     try {
@@ -112,7 +120,7 @@ export function createContinuations({ store, fallback, now, newCallId, onFault }
 
     restore(caller, messages) {
       const turns = messages.filter((message) => message.role === 'assistant' && message.toolCalls.length > 0);
-      return turns.length === 0 ? messages : restoreTurns(caller, messages, new Set(turns.slice(-limits.continuationsPerRequest)));
+      return turns.length === 0 ? messages : restoreTurns(caller, messages, new Set(turns.slice(-continuationsPerRequest)));
     },
   };
 }

@@ -4,7 +4,6 @@ import type { InnerRun, WaitingCall } from '../../core/runs/suspended-run.ts';
 import type { ChatMessage, Source, ToolCall } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { limits } from '../../core/limits.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { Turn } from '../loop/request-model.ts';
 import type { GuardedCall } from '../tool-calls/duplicate-call-guard.ts';
@@ -12,6 +11,9 @@ import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import type { BudgetUse } from '../loop/round-budget.ts';
 import type { InnerCall, ToolRound } from '../tool-calls/run-round.ts';
+
+/** The id of a waiting call is part of the URL of its decision; some backends put kilobytes of signatures into call ids. */
+const waitingCallIdCharacters = 256;
 
 /** The state of the loop of a suspended run. Plain data, so that it outlives the process. */
 export interface LoopCheckpoint extends LoopState {
@@ -128,7 +130,7 @@ export function toConnectingCalls(results: readonly ToolCallResult[]): Connectin
 export function toWaitingCalls(results: readonly ToolCallResult[]): WaitingCall[] {
   const used = new Set<string>();
   function unique(wanted: string): string {
-    const short = wanted.slice(0, limits.waitingCallIdCharacters).toWellFormed();
+    const short = wanted.slice(0, waitingCallIdCharacters).toWellFormed();
     let id = short;
     for (let number = 2; used.has(id); number += 1) id = `${short}-${number}`;
     used.add(id);

@@ -5,11 +5,22 @@ import { serversOf } from '../../core/user-input/connect.ts';
 import type { ConnectingCall, MakeConnectLink, PendingConnect } from '../../core/user-input/connect.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { limits } from '../../core/limits.ts';
 import type { ChatMessage } from '../../core/chat/chat.ts';
 import type { RunTranscripts } from './run-transcripts.ts';
 import { createResumedRun } from './resumed-run.ts';
 import type { TrackedRun } from './resumed-run.ts';
+
+/** A suspended run, as JSON: the largest body with the results that a run may store. */
+export const waitingRunCharacters = 24 * 1024 * 1024;
+/** All suspended runs together, encrypted: a quarter of the largest database. */
+export const waitingRunsCharacters = 256 * 1024 * 1024;
+
+/** How long an approval token is valid and its run waits: a day, so that a decision can be made the next morning. */
+export const approvalTokenMs = 24 * 60 * 60 * 1000;
+/** Suspended runs of one caller; nobody decides more of them. */
+export const waitingRunsPerCaller = 200;
+/** With this many waiting runs, a run that failed after its decisions is not stored for a retry: retries must not crowd out decisions. */
+export const retriedRunsPerCaller = 100;
 
 export interface ApprovalTokenSigner {
   /** `expires`: milliseconds since 1970. */
@@ -55,10 +66,10 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
 
     async function keepWaiting(wait: Pick<WaitingRun, 'calls' | 'connect' | 'decided' | 'loop'>): Promise<WaitingRun> {
       const { id, model, sources, transcript } = run;
-      const expires = options.now() + limits.approvalTokenMs;
+      const expires = options.now() + approvalTokenMs;
       const progress = { request, sources: [...sources], transcript: [...transcript] };
       const waiting: WaitingRun = { id, callerId: run.caller.id, waitId: options.newId(), expires, model, ...progress, ...wait };
-      await keep(waiting, limits.waitingRunsPerCaller, options);
+      await keep(waiting, waitingRunsPerCaller, options);
       suspension.isSuspended = true;
       isAnswered = true;
       return waiting;
@@ -119,7 +130,7 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
         // Keeps the same tokens and their expiry.
         const waiting: WaitingRun = { ...waited, request, sources, loop, transcript: [...run.transcript], again: { decided, left } };
         try {
-          await keep(waiting, limits.retriedRunsPerCaller, options);
+          await keep(waiting, retriedRunsPerCaller, options);
         } catch (error) {
           if (error instanceof GatewayError) return false;
           throw error;
@@ -147,7 +158,7 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
 /** @throws GatewayError `overloaded` if the store is full */
 async function keep(run: WaitingRun, maxOfCaller: number, { store, flushLog, onGivenUp, now }: RunSuspensionsOptions): Promise<void> {
   await store.prune(now());
-  const { waitingRunCharacters: maxRunCharacters, waitingRunsCharacters: maxCharacters } = limits;
+  const [maxRunCharacters, maxCharacters] = [waitingRunCharacters, waitingRunsCharacters];
   const kept = await store.save(run, { maxRunCharacters, maxOfCaller, maxCharacters });
   if (kept.type === 'too_large') {
     throw new GatewayError(

@@ -14,6 +14,17 @@ import { appendKept, behindSentBack } from './append-kept.ts';
 import { hasLink, lastLinkIn, withoutLinks } from './links-in-messages.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 
+/** How long what a suspended run did is kept: a chat may go on weeks later, and its history has only the link. As long as stored state. */
+export const transcriptsLimit = 5_000;
+
+/** How long what a suspended run did is kept: a chat may go on weeks later, and its history has only the link. As long as stored state. */
+export const transcriptMs = 30 * 24 * 60 * 60 * 1000;
+export const transcriptsCharacters = 128 * 1024 * 1024;
+/** What one run did. If it is larger, its results are shortened; if that is not enough, it is forgotten. */
+const transcriptCharacters = 512 * 1024;
+/** Messages with links, from the end of a history, for which it is looked up. Each takes a millisecond or two. */
+const transcriptsPerRequest = 32;
+
 /** The run to which a transcript belongs. */
 export type TranscribedRun = Pick<WaitingRun, 'id' | 'callerId' | 'model'>;
 
@@ -134,8 +145,8 @@ export function createRunTranscripts({ store, waits, log, giveUp, now, onFault }
 
   async function keep({ callerId }: TranscribedRun, id: string, value: string): Promise<void> {
     const time = now();
-    const bounds = { time, maxNotes: limits.transcripts, maxCharacters: limits.transcriptsCharacters };
-    await store.save({ id, callerId, value, expires: time + limits.transcriptMs }, bounds);
+    const bounds = { time, maxNotes: transcriptsLimit, maxCharacters: transcriptsCharacters };
+    await store.save({ id, callerId, value, expires: time + transcriptMs }, bounds);
   }
 
   async function stateOf(runId: string): Promise<keyof typeof unrun> {
@@ -183,7 +194,7 @@ export function createRunTranscripts({ store, waits, log, giveUp, now, onFault }
     restore(caller, messages, request) {
       if (!messages.some(hasLink)) return [...messages];
       const linked = messages.filter((message) => mayBeAnswer(message) && lastLinkIn(message) !== undefined);
-      return restoreLinked(messages, new Set(linked.slice(-limits.transcriptsPerRequest)), { ...request, caller });
+      return restoreLinked(messages, new Set(linked.slice(-transcriptsPerRequest)), { ...request, caller });
     },
 
     async find(run, link) {
@@ -282,13 +293,13 @@ function withResultsInline(messages: readonly ChatMessage[]): ChatMessage[] {
 
 /** Undefined if it is too large even with shortened results. */
 function withinBounds(transcript: KeptTranscript): KeptTranscript | undefined {
-  if (charactersOf(transcript.messages) <= limits.transcriptCharacters) return transcript;
+  if (charactersOf(transcript.messages) <= transcriptCharacters) return transcript;
   const messages = transcript.messages.map((message): ChatMessage => {
     const text = textOf(message.content);
     if (message.role !== 'tool' || text.length <= limits.shortenedResultCharacters) return message;
     return { ...message, content: `${text.slice(0, limits.shortenedResultCharacters).toWellFormed()}\n\n[The rest is not kept.]` };
   });
-  return charactersOf(messages) <= limits.transcriptCharacters ? { ...transcript, messages } : undefined;
+  return charactersOf(messages) <= transcriptCharacters ? { ...transcript, messages } : undefined;
 }
 
 /** Without serializing them, because they may be many megabytes. */

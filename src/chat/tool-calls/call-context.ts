@@ -1,4 +1,3 @@
-import { limits } from '../../core/limits.ts';
 import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import type { InnerSuspension } from '../../core/runs/suspended-run.ts';
 import type { ToolContext } from '../../core/tools/tool.ts';
@@ -8,6 +7,11 @@ import { createElicitation } from './elicit-input.ts';
 import type { ReadyCall } from './prepare-tool-call.ts';
 import type { Supervision } from './supervise-call.ts';
 import type { ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
+
+/** Progress events of one call; a tool that reports more is in a loop. */
+export const progressEventsPerCall = 1_000;
+/** What a function may say to the user in one call: many pages. The model reads it, too. */
+const saidCharacters = 64 * 1024;
 
 /** What a call has said through its context, besides its result. */
 export interface SaidByCall {
@@ -25,12 +29,12 @@ export function createContext(
 ): { context: ToolContext; said: SaidByCall } {
   const said: SaidByCall = { isStopped: false, texts: [] };
   let shown = 0;
-  let charactersLeft: number = limits.saidCharacters;
+  let charactersLeft: number = saidCharacters;
   async function showProgress(data: JsonObject): Promise<void> {
     if (supervision.isOver()) return;
     supervision.touch();
     shown += 1;
-    if (shown > limits.progressEventsPerCall) return;
+    if (shown > progressEventsPerCall) return;
     await scope.emit?.({ type: 'tool.progress', data: { id: call.id, tool: tool.spec.name, ...data } });
   }
   const { run, elicitations } = settings;
@@ -45,7 +49,7 @@ export function createContext(
       said.texts.push(text);
       await sayInAnswer(text);
     } else if (hadRoom) {
-      const data = { limit: 'said_characters', value: limits.saidCharacters, id: call.id };
+      const data = { limit: 'said_characters', value: saidCharacters, id: call.id };
       charactersLeft = 0;
       await scope.emit?.({ type: 'limit.reached', data });
     }

@@ -7,6 +7,9 @@ import type { ReadyCall } from './prepare-tool-call.ts';
 import type { ToolCallScope, ToolCallSettings, ToolFault } from './tool-call-result.ts';
 import type { Ending, Supervision } from './supervise-call.ts';
 
+/** Delay before a call without an effect is retried: a restarting server needs a moment. */
+const toolRetryDelayMs = 250;
+
 export interface Execution {
   prepared: ReadyCall;
   settings: ToolCallSettings;
@@ -28,7 +31,7 @@ export async function executeToolCall(execution: Execution): Promise<{ outcome: 
   const first = await attempt(execution);
   if (!mayRetry(prepared.tool, first)) return { outcome: first, attempts: 1 };
   const { promise: rested, resolve } = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => resolve(undefined), limits.toolRetryDelayMs);
+  const timer = setTimeout(() => resolve(undefined), toolRetryDelayMs);
   const ending = await Promise.race([rested, supervision.ended]);
   clearTimeout(timer);
   // Ended between two attempts: the outcome of the first one is known.

@@ -14,6 +14,9 @@ import { runToolCall } from './run-tool-call.ts';
 import { orderOf, takeTurns } from './take-turns.ts';
 import type { CallInRound } from './take-turns.ts';
 
+/** A file in an event, as a `data:` URI: large enough for a picture, not for an archive. */
+const eventFileCharacters = 1_400_000;
+
 export interface ToolRound {
   tools: ReadonlyMap<string, Tool>;
   settings: ToolCallSettings;
@@ -178,7 +181,7 @@ export function usageEvents(results: readonly ToolCallResult[]): ChatEvent[] {
 
 /** File data for clients. A large file is only named, because an event is one line, and is stored with its run. */
 function fileData({ type, name, sizeBytes, url }: ToolFile): JsonObject {
-  const isShown = url.length <= limits.eventFileCharacters;
+  const isShown = url.length <= eventFileCharacters;
   return { type, size_bytes: sizeBytes, ...(name !== undefined && { name }), ...(isShown && { url }) };
 }
 

@@ -19,6 +19,9 @@ import type { Suspension, ToolCallResult, ToolCallScope, ToolCallSettings } from
 import { onlyTurn } from './take-turns.ts';
 import type { Turn } from './take-turns.ts';
 
+/** How often one call has its caller connect, to a server that refuses what they have given. */
+const connectTries = 3;
+
 /**
  * Runs one tool call, from the prepared call to the result that the model gets. Every failure is a value, even if the call is cancelled or the run
  * aborted: a call that has not started never does; for a running one see `Supervision.end`.
@@ -187,7 +190,7 @@ async function whyNotReady(prepared: ReadyCall, circumstances: Circumstances): P
       const outcome = await prepared.tool.whyNotReady?.(settings.run);
       if (outcome === undefined) return undefined;
       const notReady = await unlessConnected(prepared, outcome, circumstances);
-      if (notReady !== undefined || tries >= limits.connectTries) return notReady ?? { outcome };
+      if (notReady !== undefined || tries >= connectTries) return notReady ?? { outcome };
     }
   } catch (error) {
     supervision.signal.throwIfAborted();
@@ -318,7 +321,7 @@ async function executeConnected(
 ): Promise<{ outcome: ToolOutcome; attempts: number; suspended?: Suspension | undefined }> {
   for (let tries = 1; ; tries += 1) {
     const executed = await executeToolCall(execution);
-    if (executed.outcome.type === 'result' || executed.outcome.connect === undefined || tries >= limits.connectTries) return executed;
+    if (executed.outcome.type === 'result' || executed.outcome.connect === undefined || tries >= connectTries) return executed;
     const { prepared, supervision, settings } = execution;
     const goOn = supervision.pause();
     try {

@@ -2,8 +2,13 @@ import { Socket } from 'node:net';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import { endWithError } from '../error-handler.ts';
+
+/** Incomplete bodies of one caller; beyond it the slowest is rejected. */
+export const arrivingBodiesPerCaller = 64;
+/** Bytes of a body that must arrive in each window of `bodyPaceMs`: 1 kB/s, half the rate of the slowest mobile networks; the window bridges a tunnel. */
+export const bodyPaceBytes = 15_000;
+export const bodyPaceMs = 15_000;
 
 export interface BodyPace {
   /** At least this many bytes must arrive within each window of `withinMs`, until the body is complete. */
@@ -41,7 +46,7 @@ const youngMs = 1_000;
  * total time limit would not do: it would either cut off a phone that uploads a picture, or tolerate one byte a second for minutes.
  */
 export function installBodyPace(app: FastifyInstance, { ownerOf, pace = {} }: BodyPaceOptions): void {
-  const { bytes = limits.bodyPaceBytes, withinMs = limits.bodyPaceMs, perCaller = limits.arrivingBodiesPerCaller } = pace;
+  const { bytes = bodyPaceBytes, withinMs = bodyPaceMs, perCaller = arrivingBodiesPerCaller } = pace;
   const arriving = new Map<IncomingMessage, Arrival>();
   let timer: NodeJS.Timeout | undefined;
 

@@ -1,8 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { Transform } from 'node:stream';
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import { keyIdOf } from '../../core/callers/people.ts';
+
+/**
+ * Pieces of one body that may be of any size. Beyond them all pieces together have to hold `bodyPieceBytes` on average: each piece costs the
+ * same, and 64 kB can come as tens of thousands.
+ */
+const smallBodyPieces = 500;
+const bodyPieceBytes = 64;
 
 export interface InflightBodyLimit {
   /** Starts counting a body of this caller. Returns the stream to read instead of the request. */
@@ -76,7 +82,7 @@ export function createInflightBodyLimit(maxBytes: number): InflightBodyLimit {
         if (!bodies.has(incoming)) return pass();
         add(body, piece.length);
         pieces += 1;
-        if (pieces > limits.smallBodyPieces + body.bytes / limits.bodyPieceBytes) {
+        if (pieces > smallBodyPieces + body.bytes / bodyPieceBytes) {
           // Otherwise each chunk that has arrived with this one would be written to a destroyed stream, which is an error.
           incoming.unpipe(counted);
           return pass(tooManyPieces());
@@ -112,7 +118,7 @@ function heaviestOf(sums: Iterable<[owner: string, bytes: number]>): string {
 }
 
 function tooManyPieces(): GatewayError {
-  const message = `The body arrives in chunks that are too small. Send chunks of at least ${limits.bodyPieceBytes} bytes, or the whole body at once.`;
+  const message = `The body arrives in chunks that are too small. Send chunks of at least ${bodyPieceBytes} bytes, or the whole body at once.`;
   return new GatewayError('invalid_request', message);
 }
 

@@ -7,8 +7,11 @@ import type { BodyPace } from './body-pace.ts';
 import { parseInPlace, parseJsonBody } from './parse-json-body.ts';
 import { hasLargeBody } from './unread-bodies.ts';
 
+/** All large bodies that are being received at the same time: they are in memory before they are validated. */
+const arrivingBodiesBytes = 64 * 1024 * 1024;
+
 export interface JsonBodyOptions {
-  /** Bytes of all large bodies that are being received or parsed; default `limits.arrivingBodiesBytes`. */
+  /** Bytes of all large bodies that are being received or parsed; default `arrivingBodiesBytes`. */
   arrivingBytes?: number;
   /** The caller who owns a body; default: one caller owns all. */
   ownerOf?: (request: FastifyRequest) => string;
@@ -41,7 +44,7 @@ const reading = { maxDepth: limits.bodyDepth, prototypes: 'refuse' } as const;
  * parsing is cheap. Install it together with the guard, which refuses requests without a key first.
  */
 export function installJsonBodies(app: FastifyInstance, options: JsonBodyOptions = {}): void {
-  const { arrivingBytes = limits.arrivingBodiesBytes, ownerOf = () => '', pace } = options;
+  const { arrivingBytes = arrivingBodiesBytes, ownerOf = () => '', pace } = options;
   app.removeContentTypeParser(['text/plain', 'application/json']);
   const arriving = createInflightBodyLimit(arrivingBytes);
   installBodyPace(app, { ownerOf, ...(pace !== undefined && { pace }) });

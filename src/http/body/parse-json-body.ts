@@ -25,7 +25,7 @@ export async function parseJsonBody(bytes: Buffer, options: ParseOptions): Promi
   const { caller, signal, ...rest } = options;
   const inPlace = parseInPlace(bytes, options);
   if (inPlace !== undefined) return inPlace.value;
-  const { bodyValues: maxValues, bodyFieldNames: maxFieldNames, bodyNumbers: maxNumbers } = limits;
+  const [maxValues, maxFieldNames, maxNumbers] = [limits.bodyValues, limits.bodyFieldNames, limits.bodyNumbers];
   try {
     return valueOf(await parseJsonAside({ source: bytes, maxValues, maxFieldNames, maxNumbers, ...rest }, { caller, signal }), options);
   } catch (error) {

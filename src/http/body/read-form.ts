@@ -1,5 +1,9 @@
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
+
+/** Fields and files of a form; sixteen images with masks fit. */
+export const formParts = 128;
+/** The headers of one part: its name, file name and type. */
+const formPartHeadBytes = 8 * 1024;
 
 /** What a form consists of, in order: the beginning of a part, then the bytes of its content. */
 export type FormPiece =
@@ -98,10 +102,10 @@ class FormScanner {
   #readHead(): FormPiece | 'wait' {
     const end = this.#rest.indexOf(headEnd);
     const bytes = end === -1 ? this.#rest.length : end;
-    if (bytes > limits.formPartHeadBytes) throw malformed(`a part has headers of more than ${limits.formPartHeadBytes} bytes`);
+    if (bytes > formPartHeadBytes) throw malformed(`a part has headers of more than ${formPartHeadBytes} bytes`);
     if (end === -1) return 'wait';
     this.#parts += 1;
-    if (this.#parts > limits.formParts) throw malformed(`it has more than ${limits.formParts} parts`);
+    if (this.#parts > formParts) throw malformed(`it has more than ${formParts} parts`);
     const head = this.#take(end).toString('utf8');
     this.#take(headEnd.length);
     this.#place = 'content';

@@ -1,5 +1,7 @@
-import { limits } from '../../core/limits.ts';
 import { createOwnedEntries } from './owned-entries.ts';
+
+/** Sessions of MCP clients that can be asked: an application has one for each of its windows. Beyond it a caller's least recently used one ends. */
+export const mcpSessionsPerCaller = 32;
 
 /** Beyond it the level that was unused for the longest time is dropped, and its client gets every message again. */
 const maxLevels = 1_000;
@@ -16,7 +18,7 @@ export interface McpLogLevels {
 
 export function createMcpLogLevels(): McpLogLevels {
   // One for each session, and one for all clients without.
-  const levels = createOwnedEntries<string>({ perOwner: limits.mcpSessionsPerCaller + 1, total: maxLevels, end: () => undefined });
+  const levels = createOwnedEntries<string>({ perOwner: mcpSessionsPerCaller + 1, total: maxLevels, end: () => undefined });
   return {
     set(callerId, level, sessionId = callerId) {
       levels.add(sessionId, callerId, level);

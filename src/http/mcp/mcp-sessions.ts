@@ -3,6 +3,13 @@ import type { McpHandlerRequestOptions, RequestId, Server } from '@modelcontextp
 import { limits } from '../../core/limits.ts';
 import { canBeAsked } from './elicitation-form.ts';
 import { createOwnedEntries } from './owned-entries.ts';
+import { mcpSessionsPerCaller } from './mcp-log-levels.ts';
+
+/** Each holds a server of the SDK, of about 30 KB. */
+export const mcpSessions = 1_000;
+
+/** How long a session lasts after its last request: a window stays open over night. */
+const mcpSessionIdleMs = 24 * 60 * 60 * 1000;
 
 /** The header that names the session of a request (MCP specification, transports, session management). */
 export const sessionHeader = 'mcp-session-id';
@@ -40,11 +47,11 @@ export function opensSession(message: unknown): boolean {
 
 export function createMcpSessions({ createServer, newId, now }: McpSessionsOptions): McpSessions {
   const sessions = createOwnedEntries<Session>({
-    perOwner: limits.mcpSessionsPerCaller,
-    total: limits.mcpSessions,
+    perOwner: mcpSessionsPerCaller,
+    total: mcpSessions,
     end: ({ transport }) => void transport.close(),
   });
-  const isOver = ({ usedAt }: Session): boolean => now() - usedAt > limits.mcpSessionIdleMs;
+  const isOver = ({ usedAt }: Session): boolean => now() - usedAt > mcpSessionIdleMs;
 
   return {
     async open(owner, request, options) {

@@ -8,11 +8,14 @@ import type {
   InputRequest,
   InputRequiredResult,
 } from '@modelcontextprotocol/server';
-import { limits } from '../../core/limits.ts';
 import type { AskClient, ElicitationReply, ElicitationRequest } from '../../core/user-input/elicitation.ts';
 import type { RunEvent } from '../../core/runs/run-event.ts';
 import { toElicitation, toReply } from './elicitation-form.ts';
 import { createOwnedEntries } from './owned-entries.ts';
+
+/** Calls of one caller that wait for an answer in another request. */
+const mcpParkedCallsPerCaller = 16;
+const mcpParkedCalls = 1_000;
 
 /**
  * Calls of clients that answer questions in another request (`input_required`, protocol versions from 2026 on): while nobody waits for it, a call
@@ -71,8 +74,8 @@ interface OngoingCall {
 /** `draining`: aborted when nobody is waited for any more. */
 export function createParkedCalls({ newId, draining }: { newId: () => string; draining: AbortSignal }): ParkedCalls {
   const parked = createOwnedEntries<OngoingCall>({
-    perOwner: limits.mcpParkedCallsPerCaller,
-    total: limits.mcpParkedCalls,
+    perOwner: mcpParkedCallsPerCaller,
+    total: mcpParkedCalls,
     end: ({ controller }) => controller.abort(new Error('Nobody has answered the questions of this call.')),
   });
   draining.addEventListener('abort', () => parked.endWhere(() => true), { once: true });

@@ -1,10 +1,12 @@
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { PassedAnswer, PassedPath } from '../../core/models/pass-on.ts';
 import type { BackendClient, SentBytes, SentFor } from '../backend-client.ts';
 import { clientOf } from './openai-compatible.ts';
 import type { OpenAiConnection } from './openai-compatible.ts';
+
+/** A JSON answer that is passed on unchanged: two thousand embeddings with fifteen hundred numbers each, or ten images. */
+const passedJsonBytes = 64 * 1024 * 1024;
 
 /** `POST {baseUrl}{path}`, passed through in both directions. */
 export async function passOn(
@@ -26,7 +28,7 @@ async function readAnswer(client: BackendClient, response: OutboundResponse): Pr
   const type = contentType.toLowerCase();
   if (type.startsWith('text/html')) throw client.invalid('answers with a web page');
   if (/^application\/(?:[\w.-]+\+)?json\b/.test(type))
-    return { status, contentType, body: await client.readBytes(response, limits.passedJsonBytes) };
+    return { status, contentType, body: await client.readBytes(response, passedJsonBytes) };
   return { status, contentType, body: type.startsWith('text/') ? client.maskedBody(response) : response.body };
 }
 

@@ -1,8 +1,14 @@
 import type { Lesson, LessonKind, RememberedLesson } from '../../core/models/lesson.ts';
 import type { LessonMemory, ModelLessons, ModelRequest, Proof, RequestOrigin } from '../../core/models/model.ts';
-import { limits } from '../../core/limits.ts';
 import { FairMap } from '../../shared/fair-map.ts';
 import { judgeProof, ownHashes } from './judge-proof.ts';
+
+/** What is remembered of the refusals of all backends; most gateways learn a handful of things. */
+export const rememberedLessons = 1_000;
+
+/** How long it is remembered what a backend refused: it may have been updated since. */
+export const lessonMemoryMs = 60 * 60 * 1000;
+const rememberedLessonCharacters = 4 * 1024 * 1024;
 
 interface Entry {
   key: string;
@@ -34,7 +40,7 @@ const everybody = '';
  */
 export class RefusalMemory implements LessonMemory {
   readonly #now: () => number;
-  readonly #entries = new FairMap<Entry>({ entries: limits.rememberedLessons, characters: limits.rememberedLessonCharacters });
+  readonly #entries = new FairMap<Entry>({ entries: rememberedLessons, characters: rememberedLessonCharacters });
   /** Keys of entries that the same requests have to look at: of one model, one kind, and one caller or everybody. */
   readonly #groups = new Map<string, Set<string>>();
   readonly #runs = new WeakMap<RequestOrigin, RunLessons>();
@@ -57,7 +63,7 @@ export class RefusalMemory implements LessonMemory {
     return [...this.#entries].flatMap(([, entry]) => {
       if (this.#deleteIfExpired(entry)) return [];
       const { lesson, model, own, learnedAt } = entry;
-      return [{ ...lesson, ...model, scope: own === undefined ? 'everybody' : 'caller', until: learnedAt + limits.lessonMemoryMs }];
+      return [{ ...lesson, ...model, scope: own === undefined ? 'everybody' : 'caller', until: learnedAt + lessonMemoryMs }];
     });
   }
 
@@ -132,7 +138,7 @@ export class RefusalMemory implements LessonMemory {
   }
 
   #deleteIfExpired(entry: Entry): boolean {
-    const isExpired = this.#now() - entry.learnedAt > limits.lessonMemoryMs;
+    const isExpired = this.#now() - entry.learnedAt > lessonMemoryMs;
     if (isExpired) this.#delete(entry);
     return isExpired;
   }

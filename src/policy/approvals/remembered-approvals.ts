@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { NoteStore } from '../../core/stores/note-store.ts';
-import { limits } from '../../core/limits.ts';
 import type { Tool } from '../../core/tools/tool.ts';
+
+/** Decisions that apply to the rest of a chat, over all callers. Beyond it the oldest are deleted, and users are asked again. */
+export const rememberedApprovals = 10_000;
+
+/** Size of all stored decisions, encrypted: far more than one word each takes. */
+const rememberedApprovalsCharacters = 4 * 1024 * 1024;
+/** In a chat that continues the next day, the user is asked again. */
+export const rememberedApprovalMs = 24 * 60 * 60 * 1000;
 
 /** A caller's decisions on functions for the rest of a conversation, for a day at most. */
 export interface RememberedApprovals {
@@ -25,14 +32,14 @@ export interface RememberedOptions {
   onFault: (error: unknown) => void;
 }
 
-const bounds = { maxNotes: limits.rememberedApprovals, maxCharacters: limits.rememberedApprovalsCharacters };
+const bounds = { maxNotes: rememberedApprovals, maxCharacters: rememberedApprovalsCharacters };
 
 export function createRememberedApprovals({ store, now, onFault }: RememberedOptions): RememberedApprovals {
   return {
     async remember(scope, decision) {
       if (scope.conversation === undefined) return;
       const { callerId } = scope;
-      const note = { id: idOf(scope), callerId, value: decision, expires: now() + limits.rememberedApprovalMs };
+      const note = { id: idOf(scope), callerId, value: decision, expires: now() + rememberedApprovalMs };
       await store.save(note, { ...bounds, time: now() }).catch(onFault);
     },
     async find(scope) {

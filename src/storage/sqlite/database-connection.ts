@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import { commitTogether } from './commit-together.ts';
 import type { Transaction, Write } from './commit-together.ts';
 import { identityOf, inMemory, openDatabase, openToRead } from './open-database.ts';
@@ -10,6 +9,9 @@ import { readPragma } from './migrations.ts';
 import { faultKindOf, hasFreeSpace, toStorageFault } from '../storage-fault.ts';
 import { WriteQueue } from './write-queue.ts';
 import type { QueuedWrite } from './write-queue.ts';
+
+/** Texts that wait to be written to the database: more than a disk takes in a second. Beyond it whoever has the most waiting is refused. */
+const queuedWritesCharacters = 64 * 1024 * 1024;
 
 /** How long to retry while the database is locked: longer than a backup locks it, shorter than users are willing to wait. */
 const defaultLockTimeoutMs = 2_000;
@@ -60,7 +62,7 @@ export function createDatabaseConnection({
   now,
   lockTimeoutMs = defaultLockTimeoutMs,
   maxBytes,
-  maxQueuedCharacters = limits.queuedWritesCharacters,
+  maxQueuedCharacters = queuedWritesCharacters,
   clock = () => performance.now(),
   isReadOnly = false,
 }: ConnectionOptions): DatabaseConnection {

@@ -1,7 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { ChatBounds, ChatHit, ChatPage, ChatPlace, ChatStore, ListedChat, StoredChat } from '../../core/stores/chat-store.ts';
 import type { JsonObject } from '../../shared/json.ts';
-import { limits } from '../../core/limits.ts';
 import { queryWordsOf, wordsOf } from './chat-words.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
@@ -11,11 +10,23 @@ import { execute, selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 
+/** How long a chat with `store: true` is stored: as long as OpenAI stores one. */
+export const storedChatMs = 30 * 24 * 60 * 60 * 1000;
+/** A quarter of the largest database, over all callers. */
+export const storedChatsCharacters = 256 * 1024 * 1024;
+
+/** A chat every nine minutes of that time; beyond it a caller's oldest are deleted. */
+export const storedChatsPerCaller = 5_000;
+/** Size of one caller's chats: one caller must not fill the store that all share. */
+const storedCharactersPerCaller = 64 * 1024 * 1024;
+/** Size of one page, which is shorter if its chats are large: parsing and writing a megabyte takes ten milliseconds. */
+export const chatPageCharacters = 2 * 1024 * 1024;
+
 const defaultBounds: ChatBounds = {
-  ageMs: limits.storedChatMs,
-  chatsPerCaller: limits.storedChatsPerCaller,
-  charactersPerCaller: limits.storedCharactersPerCaller,
-  characters: limits.storedChatsCharacters,
+  ageMs: storedChatMs,
+  chatsPerCaller: storedChatsPerCaller,
+  charactersPerCaller: storedCharactersPerCaller,
+  characters: storedChatsCharacters,
 };
 
 export interface SqliteChatsOptions {
@@ -189,7 +200,7 @@ function list(
   // One more than the limit, to know whether there is another page. Row by row, so that reading stops at the page's size limit.
   for (const row of database.prepare(sql).iterate(...values, limit + 1) as Iterable<unknown> as Iterable<ListedRow>) {
     characters += row.completion.length;
-    if (chats.length === limit || (chats.length > 0 && characters > limits.chatPageCharacters)) return { chats, hasMore: true };
+    if (chats.length === limit || (chats.length > 0 && characters > chatPageCharacters)) return { chats, hasMore: true };
     chats.push(toListed(row));
   }
   return { chats, hasMore: false };

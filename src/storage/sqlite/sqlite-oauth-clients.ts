@@ -1,9 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { limits } from '../../core/limits.ts';
 import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../core/callers/oauth-clients.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { selectFirst } from './select.ts';
+
+/** Registrations with authorization servers: far more than an operator connects to. Beyond it the oldest is forgotten, and made again when needed. */
+export const oauthClients = 1_000;
 
 /** Registrations with authorization servers, encrypted one by one and bound to issuer and redirect address, on the registry's connection. */
 export function createSqliteOAuthClients(connection: DatabaseConnection, secret: string): OAuthClientStore {
@@ -28,7 +30,7 @@ export function createSqliteOAuthClients(connection: DatabaseConnection, secret:
           .prepare('REPLACE INTO oauth_clients (issuer, redirect_uri, value) VALUES (?, ?, ?)')
           .run(place.issuer, place.redirectUri, value);
         const sql = 'DELETE FROM oauth_clients WHERE rowid <= (SELECT max(rowid) FROM oauth_clients) - ?';
-        database.prepare(sql).run(limits.oauthClients);
+        database.prepare(sql).run(oauthClients);
         return client;
       });
     },

@@ -13,12 +13,21 @@ import { execute, selectAll, selectFirst } from './select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
 import type { QueuedWrite } from './write-queue.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
+import { storedChatMs } from './sqlite-chats.ts';
+
+/** An eighth of the largest database, over all callers. */
+export const storedResponsesCharacters = 128 * 1024 * 1024;
+
+/** As many as stored chats; beyond it those that a caller used longest ago are deleted. */
+const storedResponsesPerCaller = 5_000;
+/** Size of one caller's responses, encrypted: one caller must not fill the store that all share. */
+const storedResponsesCharactersPerCaller = 64 * 1024 * 1024;
 
 const defaultBounds: ResponseBounds = {
-  ageMs: limits.storedChatMs,
-  responsesPerCaller: limits.storedResponsesPerCaller,
-  charactersPerCaller: limits.storedResponsesCharactersPerCaller,
-  characters: limits.storedResponsesCharacters,
+  ageMs: storedChatMs,
+  responsesPerCaller: storedResponsesPerCaller,
+  charactersPerCaller: storedResponsesCharactersPerCaller,
+  characters: storedResponsesCharacters,
 };
 
 export interface SqliteResponsesOptions {

@@ -1,13 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { limits } from '../../core/limits.ts';
 import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { shortened } from './cut-places.ts';
 import { cutSchema } from './cut-schema.ts';
 import { charactersPerToken, lazySpec, parametersOnce, parameterWordsOf, tokensOfDefinition } from './lazy-spec.ts';
 
+/**
+ * Tokens of one function, where not all functions fit whole: a quarter of all, so that the largest leaves room for others. What is larger is cut in
+ * depth, and `describe_function` gives the rest.
+ */
+export const functionTokens = 4_000;
+
 /** Characters of a description beside parameters that are cut: an eighth of the function's share. */
-const descriptionCharacters = (limits.functionTokens * charactersPerToken) / 8;
+const descriptionCharacters = (functionTokens * charactersPerToken) / 8;
 
 /** The tool with a function that is cut to its share of the offer when its parameters are read. `describer`: the function that gives the rest. */
 export function cutTool(tool: Tool, describer: string): Tool {
@@ -31,7 +36,7 @@ function read({ parameters }: ToolSpec): JsonObject {
 }
 
 /**
- * Cut to `limits.functionTokens`, once: whoever offers it reads it several times, and the whole may not be kept for so long. Never strict: a backend
+ * Cut to `functionTokens`, once: whoever offers it reads it several times, and the whole may not be kept for so long. Never strict: a backend
  * would refuse what was cut.
  */
 function cutSpec(whole: ToolSpec, describer: string): ToolSpec {
@@ -45,11 +50,11 @@ function cutSpec(whole: ToolSpec, describer: string): ToolSpec {
   return lazySpec(
     { name, description },
     {
-      tokens: limits.functionTokens,
+      tokens: functionTokens,
       parameterWords: () => parameterWordsOf(whole, Infinity),
       build(isKept) {
         if (kept !== undefined) return kept;
-        const cut = cutParameters(isKept ? whole.parameters : parametersOnce(whole), (limits.functionTokens - frame) * charactersPerToken);
+        const cut = cutParameters(isKept ? whole.parameters : parametersOnce(whole), (functionTokens - frame) * charactersPerToken);
         if (isKept) kept = cut;
         return cut;
       },

@@ -1,13 +1,13 @@
-import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOutcome } from '../../core/tools/tool.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
 import { cutSchema } from './cut-schema.ts';
 import { findPart } from './find-part.ts';
 import { charactersPerToken } from './lazy-spec.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
+import { functionTokens } from './cut-spec.ts';
 
 /** One description: half of what a function may take, because several of them stay in the conversation. */
-const partCharacters = (limits.functionTokens / 2) * charactersPerToken;
+const partCharacters = (functionTokens / 2) * charactersPerToken;
 
 /** Of what a model wrote, in an error. */
 const shownCharacters = 200;

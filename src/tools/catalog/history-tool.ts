@@ -1,11 +1,13 @@
 import type { Caller } from '../../core/callers/caller.ts';
 import type { ChatHit, ChatStore } from '../../core/stores/chat-store.ts';
-import { limits } from '../../core/limits.ts';
 import type { Tool, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
 import type { Candidate } from './tool-source.ts';
 import { forbiddenToolId } from './tool-ids.ts';
 import type { ToolSource } from './tool-source.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
+
+/** Hits of one search; a model reads all of them. */
+const foundChats = 20;
 
 const toolName = 'search_chats';
 /** Its entry in `tool_ids`. */
@@ -48,7 +50,7 @@ function createTool(name: string, chats: Pick<ChatStore, 'search'>): Tool {
           limit: {
             type: 'integer',
             minimum: 1,
-            maximum: limits.foundChats,
+            maximum: foundChats,
             description: `How many chats at most; ${defaultLimit} if absent`,
           },
         },
@@ -68,7 +70,7 @@ async function search({ args, run }: ToolInvocation, chats: Pick<ChatStore, 'sea
   // Guaranteed by the schema.
   const query = args['query'] as string;
   const limit = typeof args['limit'] === 'number' ? args['limit'] : defaultLimit;
-  const hits = await chats.search(run.caller.id, query, Math.min(limit, limits.foundChats));
+  const hits = await chats.search(run.caller.id, query, Math.min(limit, foundChats));
   const found = hits.map((hit) => ({
     id: hit.id,
     time: new Date(hit.created).toISOString(),

@@ -1,10 +1,15 @@
-import { limits } from '../../core/limits.ts';
 import type { ListedTool, Tool } from '../../core/tools/tool.ts';
 import { FairMap } from '../../shared/fair-map.ts';
 import { charactersPerToken, estimateFunctionTokens, parametersOnce } from './lazy-spec.ts';
 import { nameInGroups, withinShare } from './offer-tools.ts';
 import type { NamedEntry } from './name-functions.ts';
 import type { Candidate } from './tool-source.ts';
+import { functionTokens } from './cut-spec.ts';
+
+/** Lists of functions that are kept with their texts, over all callers. Callers with the same functions share one. */
+export const keptLists = 1_000;
+/** Size of all of them. A list of GitHub's thousand functions takes eight million; a list that is dropped is made again. */
+export const keptListsCharacters = 64 * 1024 * 1024;
 
 export interface KeptLists {
   /**
@@ -33,7 +38,7 @@ const charactersOfFrame = 500;
 
 /** @param elapsed milliseconds of a clock that nobody sets */
 export function createKeptLists(elapsed: () => number): KeptLists {
-  const kept = new FairMap<Kept>({ entries: limits.keptLists, characters: limits.keptListsCharacters });
+  const kept = new FairMap<Kept>({ entries: keptLists, characters: keptListsCharacters });
   const numberOf = createNumbers();
 
   function dropUnused(): void {
@@ -58,7 +63,7 @@ export function createKeptLists(elapsed: () => number): KeptLists {
       const { list, characters } = toListedTools(nameInGroups(groups, new Set()));
       dropUnused();
       // A list that is larger than all are is kept all the same, so that its readers share it.
-      const counted = Math.min(characters, limits.keptListsCharacters / 2);
+      const counted = Math.min(characters, keptListsCharacters / 2);
       kept.set(key, { owner: callerId, characters: counted, value: { numbers, list, usedAt: elapsed() } });
       return list;
     },
@@ -99,7 +104,7 @@ function toListedTools(named: Iterable<NamedEntry<Candidate>>): { list: ListedTo
 }
 
 function tokensOf({ spec }: Candidate, tool: Tool): number {
-  if (tool.whole !== undefined) return limits.functionTokens;
+  if (tool.whole !== undefined) return functionTokens;
   return estimateFunctionTokens(spec ?? tool.spec);
 }
 

@@ -1,7 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { limits } from '../../core/limits.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../core/tools/tool.ts';
-import { cutAhead, cutTool } from './cut-spec.ts';
+import { cutAhead, cutTool, functionTokens } from './cut-spec.ts';
 import { createDescribeFunction } from './describe-function.ts';
 import { createFindTools } from './find-tools.ts';
 import { clashReason, possibleNames, uniqueNames } from './name-functions.ts';
@@ -9,6 +8,13 @@ import { estimateFunctionTokens } from './lazy-spec.ts';
 import type { NamedEntry } from './name-functions.ts';
 import type { FunctionSearch } from './search-functions.ts';
 import type { Candidate, Warning } from './tool-source.ts';
+
+/** Functions that are offered to a model besides the caller's own: providers refuse more than 128 in all. */
+export const offeredFunctions = 128;
+/** Tokens of all offered functions: half the context of a small local model. Beyond it those that fit the conversation best are offered. */
+export const offeredTokens = 16_000;
+/** Functions that are offered when there are too many; with more, models choose worse. */
+export const chosenFunctions = 40;
 
 export interface OfferOptions {
   /** In order of precedence: in a name clash, the function of the later group is renamed. */
@@ -40,7 +46,7 @@ export function* nameInGroups(groups: OfferOptions['groups'], taken: Set<string>
 }
 
 /**
- * Names all candidates. If they exceed what a model can handle (`limits.offeredFunctions`, `limits.offeredTokens`), those that the request names and
+ * Names all candidates. If they exceed what a model can handle (`offeredFunctions`, `offeredTokens`), those that the request names and
  * those that fit the conversation best are offered. The others are deferred: the `finder` tool finds them.
  */
 export async function offerTools({ groups, callerNames, query = '', searchIn }: OfferOptions): Promise<ToolOffer> {
@@ -55,11 +61,11 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
     if (named.length % namedPerTurn === 0) await nextTurn();
   }
   const warnings = renamedWarnings(renames);
-  const capacity = Math.max(0, limits.offeredFunctions - callerNames.length);
+  const capacity = Math.max(0, offeredFunctions - callerNames.length);
   const { all, describer } = withinShare(named, taken);
   const helpers = describer === undefined ? 0 : 1;
   const cut = describer && { describer };
-  if (all.length <= capacity - helpers && tokensOf(all) <= limits.offeredTokens) {
+  if (all.length <= capacity - helpers && tokensOf(all) <= offeredTokens) {
     if (describer !== undefined) await cutAhead(all.map(({ tool }) => tool));
     return { tools: byName(all), warnings, ...cut };
   }
@@ -80,10 +86,10 @@ export async function offerTools({ groups, callerNames, query = '', searchIn }: 
  * the parameters of a function are read.
  */
 export function withinShare(named: readonly Named[], taken: ReadonlySet<string>): { all: readonly Named[]; describer: Tool | undefined } {
-  const fit = tokensOf(named) <= limits.offeredTokens || named.every((entry) => costOf(entry) <= limits.functionTokens);
+  const fit = tokensOf(named) <= offeredTokens || named.every((entry) => costOf(entry) <= functionTokens);
   if (fit) return { all: named, describer: undefined };
   const name = freeName('describe_function', taken);
-  const all = named.map((entry) => (costOf(entry) <= limits.functionTokens ? entry : { ...entry, tool: cutTool(entry.tool, name) }));
+  const all = named.map((entry) => (costOf(entry) <= functionTokens ? entry : { ...entry, tool: cutTool(entry.tool, name) }));
   return { all, describer: createDescribeFunction(name, byName(all)) };
 }
 
@@ -96,15 +102,15 @@ export function withNames(tool: Tool, candidate: Omit<Candidate, 'toTool'>): Too
 /** In this order: named by the request, best match, then evenly from the front of each server's list. */
 function chooseWithin(named: readonly Named[], ranked: readonly number[], capacity: number): Set<Named> {
   const requested = named.filter(({ candidate }) => candidate.isNamed === true);
-  const matching = ranked.flatMap((position) => named[position] ?? []).slice(0, limits.chosenFunctions);
+  const matching = ranked.flatMap((position) => named[position] ?? []).slice(0, chosenFunctions);
   const order = [...new Set([...requested, ...matching, ...fromEachServer(named)])];
   const chosen = new Set<Named>();
   let tokens = 0;
   for (const entry of order) {
-    if (chosen.size >= (entry.candidate.isNamed === true ? capacity : Math.min(capacity, limits.chosenFunctions))) break;
+    if (chosen.size >= (entry.candidate.isNamed === true ? capacity : Math.min(capacity, chosenFunctions))) break;
     const cost = costOf(entry);
     // Skip a function that is too large, but go on with smaller ones.
-    if (tokens + cost > limits.offeredTokens) continue;
+    if (tokens + cost > offeredTokens) continue;
     tokens += cost;
     chosen.add(entry);
   }
@@ -132,7 +138,7 @@ function tokensOf(named: readonly Named[]): number {
 /** Measures the candidate's cached spec where there is one, because the tool's spec is created anew for each request. */
 function costOf({ candidate, tool: { spec, whole } }: Named): number {
   const tokens = estimateFunctionTokens(candidate.spec ?? whole ?? spec);
-  return whole === undefined ? tokens : Math.min(tokens, limits.functionTokens);
+  return whole === undefined ? tokens : Math.min(tokens, functionTokens);
 }
 
 function byName(named: readonly Named[]): Map<string, Tool> {

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CredentialStore, OAuthCredential, StoredCredential } from '../../core/callers/credentials.ts';
-import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { OAuthClient } from './oauth/oauth-client.ts';
+
+/** One process has this long to refresh a token before another tries: longer than any answer takes. */
+export const oauthLeaseMs = 15_000;
 
 /** The tool server has answered a request with 401. */
 export interface Refusal {
@@ -56,7 +58,7 @@ export function createTokenRefresher({ store, oauth, usable, now }: TokenRefresh
       }
       const isExpired = credential.expires !== undefined && credential.expires <= now();
       if (credential.refreshToken === undefined) return isExpired ? undefined : credential;
-      const lease = { revision, until: now() + limits.oauthLeaseMs };
+      const lease = { revision, until: now() + oauthLeaseMs };
       if (!(await store.claim(callerId, server, { ...lease, now: now() }))) {
         await sleep(pollMs);
         continue;

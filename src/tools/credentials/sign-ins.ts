@@ -11,6 +11,16 @@ import { digestOf, newSecret, stateCookieName, stateIn } from '../../shared/secr
 import type { OAuthClient, PendingAuthorization } from './oauth/oauth-client.ts';
 import { redirectUriOf } from './oauth/client-addresses.ts';
 
+/** Links over all callers; the key with the most loses its oldest. */
+export const signInsLimit = 10_000;
+
+/** How long a link to connect is good: a day, as one to decide. */
+const signInLinkMs = 24 * 60 * 60 * 1000;
+/** Links of one caller. Each chat that waits has one; beyond it the oldest ends. */
+const signInsPerCaller = 50;
+/** Size of all of them, encrypted: far more than a verifier and a few addresses each take. */
+const signInsCharacters = 32 * 1024 * 1024;
+
 export interface SignInsOptions {
   store: SignInStore;
   credentials: Pick<OwnCredentials, 'save' | 'saveSignIn' | 'serverOf'>;
@@ -20,7 +30,7 @@ export interface SignInsOptions {
 }
 
 export function createSignIns({ store, credentials, oauth, now }: SignInsOptions): SignIns {
-  const bounds = { maxOfCaller: limits.signInsPerCaller, max: limits.signIns, maxCharacters: limits.signInsCharacters };
+  const bounds = { maxOfCaller: signInsPerCaller, max: signInsLimit, maxCharacters: signInsCharacters };
 
   return {
     async makeLink(caller, server, address) {
@@ -28,7 +38,7 @@ export function createSignIns({ store, credentials, oauth, now }: SignInsOptions
       if (address === undefined) throw addressNeeded();
       const link = newSecret();
       const time = now();
-      const expires = time + limits.signInLinkMs;
+      const expires = time + signInLinkMs;
       const { name, email } = caller.person ?? {};
       const person = { ...(name !== undefined && { name }), ...(email !== undefined && { email }) };
       await store.add({ id: digestOf(link), callerId: caller.id, server: record.id, person, expires }, { ...bounds, time });

@@ -8,6 +8,9 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { truncateText } from './convert-tools.ts';
 
+/** A progress message. */
+export const mcpStatusCharacters = 500;
+
 /** The tool call, or other request of a caller, that the current code runs for. */
 export interface CallScope {
   run: RunContext;
@@ -112,7 +115,7 @@ export async function answerElicitation(params: ElicitRequestParams, server: str
   // URL elicitations are declined: the URL could be any page, and only form mode was offered to the server.
   if (context === undefined || !hasUser || 'url' in params) return { action: 'decline' };
   try {
-    const value = await context.ask(truncateText(`The tool server "${server}" asks`, limits.mcpStatusCharacters), {
+    const value = await context.ask(truncateText(`The tool server "${server}" asks`, mcpStatusCharacters), {
       message: truncateText(params.message, limits.mcpDescriptionCharacters),
       schema: params.requestedSchema as unknown as JsonObject,
     });

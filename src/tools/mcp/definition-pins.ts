@@ -1,6 +1,5 @@
 import pLimit from 'p-limit';
 import { GatewayError, invalidField } from '../../core/errors.ts';
-import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
@@ -8,6 +7,9 @@ import { changedParts, fingerprintOf } from './definition-hashes.ts';
 import type { DefinitionHashes, ListedDefinition } from './definition-hashes.ts';
 import { createDefinitionWords } from './definition-words.ts';
 import type { FactStore } from './definition-words.ts';
+
+/** Pinned definitions of one server, including those of removed tools. */
+const mcpPins = 2_000;
 
 type HashesByName = ReadonlyMap<string, DefinitionHashes>;
 
@@ -77,7 +79,7 @@ export function createDefinitionPins(facts: FactStore): DefinitionPins {
           const said = new Map([...listed].filter(([name]) => unkept.some((each) => each.name === name)));
           const added = Array.from(said, ([name, { hashes }]) => [name, hashes] as const);
           // Removed tools stay pinned, or they could come back with another definition.
-          await write(record, new Map([...pins, ...added].slice(-limits.mcpPins)), said);
+          await write(record, new Map([...pins, ...added].slice(-mcpPins)), said);
         }
         const pinned = changed.length === 0 ? undefined : await words.read(record, { place: addressOf(record), hashes: pins });
         return new Map(changed.map(({ name, parts }) => [name, { parts, pinned: pinned?.get(name) }]));

@@ -7,6 +7,9 @@ import { maskOfEverythingSent } from '../servers/secrets-to-mask.ts';
 import { definitionParts, fingerprintOf } from './definition-hashes.ts';
 import type { DefinitionHashes, ListedDefinition } from './definition-hashes.ts';
 
+/** Of the pinned definitions of one server, as JSON, so that a changed one can be compared; beyond that only their hashes are kept. */
+export const mcpPinnedCharacters = 1024 * 1024;
+
 export type FactStore = Pick<Registry, 'readFact' | 'writeFact'>;
 
 /** The definitions that are pinned now. */
@@ -49,7 +52,7 @@ export function createDefinitionWords({ readFact, writeFact }: FactStore): Defin
         name,
         { fingerprint: fingerprintOf(now), definition: mask.value(wordsOf(tool)) },
       ]);
-      let room = limits.mcpPinnedCharacters;
+      let room = mcpPinnedCharacters;
       const words = [...new Map([...before, ...added])].filter(([, { definition }]) => {
         const { length } = JSON.stringify(definition);
         const fits = length <= room;

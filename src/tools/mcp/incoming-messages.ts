@@ -6,6 +6,16 @@ import type { JsonValue } from '../../shared/json.ts';
 import { findMisfit } from './find-misfit.ts';
 import type { StreamEnd } from './transports/bounded-stream.ts';
 
+/** Notifications of one MCP server: burst and rate. Further ones are dropped. */
+export const mcpNotificationBurst = 2_000;
+/** Consecutive dropped notifications until the connection is closed. */
+export const mcpDroppedNotifications = 20_000;
+
+/** How long to wait for an answer after the end of its stream, before the stream counts as cut off. */
+export const mcpCutGraceMs = 250;
+/** Of the title and the description of a tool, these are compared with what was first seen; hashing megabytes takes 100 ms. */
+export const mcpComparedCharacters = 64 * 1024;
+
 export interface NotificationBudgetOptions {
   /** Called when the first notification is dropped after a period without drops. */
   onDropped: () => void;
@@ -27,7 +37,7 @@ export function createNotificationBudget({
   onUnstoppable,
   now = () => performance.now(),
 }: NotificationBudgetOptions): (message: JSONRPCMessage) => boolean {
-  const { mcpNotificationBurst: burst, mcpNotificationsPerSecond: perSecond, mcpDroppedNotifications: maxDropped } = limits;
+  const [burst, perSecond, maxDropped] = [mcpNotificationBurst, limits.mcpNotificationsPerSecond, mcpDroppedNotifications];
   let tokens: number = burst;
   let refilledAt = now();
   let dropped = 0;
@@ -69,7 +79,7 @@ export function createAnswerWatch(): AnswerWatch {
         setTimeout(() => {
           if (open.get(requestId) === request) open.delete(requestId);
           if (!request.isAnswered && !isResumable) onLost();
-        }, limits.mcpCutGraceMs).unref();
+        }, mcpCutGraceMs).unref();
       };
     },
     observe(message) {
@@ -163,8 +173,8 @@ function withoutLongTexts(tool: JsonValue): JsonValue {
   const shortened = { ...tool };
   for (const key of ['title', 'description']) {
     const text = ownValue(tool, key);
-    if (typeof text === 'string' && text.length > limits.mcpComparedCharacters)
-      shortened[key] = text.slice(0, limits.mcpComparedCharacters).toWellFormed();
+    if (typeof text === 'string' && text.length > mcpComparedCharacters)
+      shortened[key] = text.slice(0, mcpComparedCharacters).toWellFormed();
   }
   return shortened;
 }

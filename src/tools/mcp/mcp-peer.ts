@@ -1,5 +1,4 @@
 import type { RequestMcpServer } from '../../core/chat/chat.ts';
-import { limits } from '../../core/limits.ts';
 import type { Trust } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { RunContext } from '../../core/runs/run.ts';
@@ -9,6 +8,11 @@ import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
 import { callHeaders, callQuery, forwardedHeaders, requestServerHeaders, sessionUserOf } from '../servers/connection-headers.ts';
 import { everythingSent, maskOfCredentials, maskOfEverythingSent } from '../servers/secrets-to-mask.ts';
+
+/** Pages of the tool list of such a server: a thousand tools, a hundred on a page. */
+const requestMcpPages = 10;
+/** The schemas of all tools of one server, against hostile ones: as many as a document may have. One message has at most half of it. */
+export const mcpSchemasBytes = 16 * 1024 * 1024;
 
 /** An MCP server as its connection and its calls need to know it, registered or from a request. */
 export interface McpPeer {
@@ -51,7 +55,7 @@ export function registeredPeer(record: ToolServerRecord): McpPeer {
     mask: maskOfEverythingSent(record),
     credentialMask: maskOfCredentials(record),
     isReviewed: true,
-    schemasBytes: limits.mcpSchemasBytes,
+    schemasBytes: mcpSchemasBytes,
     headersFor: (run) => callHeaders(record, run),
     ...(record.forwardedHeaders && { masksFor: (run) => masksWith(record, forwardedHeaders(record, run)) }),
     query: () => callQuery(record),
@@ -107,7 +111,7 @@ export function requestPeer(
     credentialMask: mask,
     isReviewed: false,
     schemasBytes,
-    listPages: limits.requestMcpPages,
+    listPages: requestMcpPages,
     headersFor: () => sent,
     query: () => ({}),
     sessionUserFor: () => undefined,

@@ -8,7 +8,7 @@ import { runTurnOf } from '../../shared/foreign-turns.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
-import { answerElicitation, createCallScopes } from './call-scope.ts';
+import { answerElicitation, createCallScopes, mcpStatusCharacters } from './call-scope.ts';
 import { truncateText } from './convert-tools.ts';
 import type { CreateTransports, TransportKind } from './transports/create-transports.ts';
 import { AnswerCutOff, explainMcpFailure, isSessionLost, SessionLost } from './explain-mcp-failure.ts';
@@ -19,6 +19,11 @@ import { createNotificationBudgets } from './notification-budgets.ts';
 import { boundOpenQuestions } from './open-questions.ts';
 import { MarkedNumbers } from './transports/marked-numbers.ts';
 import { recordMessages } from './transports/record-messages.ts';
+
+/** Finding out whether it speaks the protocol version of 2026; older servers over stdio may not answer at all. */
+const mcpProbeTimeoutMs = 5_000;
+/** The tool list is requested at most once in this time, however often a server announces that it has changed. */
+const mcpListPauseMs = 300;
 
 export interface McpListing {
   tools: McpTool[];
@@ -98,13 +103,13 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
       {
         // No sampling: a server must not spend the operator's tokens, nor inject text into a conversation it cannot see.
         capabilities: { elicitation: { form: { applyDefaults: true } } },
-        versionNegotiation: isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: limits.mcpProbeTimeoutMs } },
+        versionNegotiation: isLegacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: mcpProbeTimeoutMs } },
         jsonSchemaValidator,
         ...(peer.listPages !== undefined && { listMaxPages: peer.listPages }),
         listChanged: {
           tools: {
             autoRefresh: false,
-            debounceMs: limits.mcpListPauseMs,
+            debounceMs: mcpListPauseMs,
             onChanged: () => void (closing.signal.aborted || options.onListChanged()),
           },
         },
@@ -247,7 +252,7 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
             timeout: limits.mcpAnswerMs,
             onprogress: ({ progress, total, message }) => {
               void context?.progress(progress, total).catch(() => undefined);
-              const status = truncateText(maskFor(run).text(message ?? ''), limits.mcpStatusCharacters);
+              const status = truncateText(maskFor(run).text(message ?? ''), mcpStatusCharacters);
               if (message !== undefined) void context?.status(status).catch(() => undefined);
             },
           },

@@ -3,6 +3,9 @@ import { limits } from '../../core/limits.ts';
 import { ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
+/** Requests of a server, such as pings, whose answers it has not taken; then the connection is closed. All together are as long as one message. */
+export const mcpOpenQuestions = 1_000;
+
 /**
  * Bounds the requests of a server (pings, elicitations) whose answers it has not taken: it may ask without reading what is sent to it, and answers that
  * wait to be sent, each with its request, would fill memory. Must be given the transport before anything is received; the client's own handler follows
@@ -25,7 +28,7 @@ export function boundOpenQuestions(
     sizes.push(size);
     count += 1;
     characters += size;
-    isFlooded = count > limits.mcpOpenQuestions || characters > limits.mcpMessageBytes;
+    isFlooded = count > mcpOpenQuestions || characters > limits.mcpMessageBytes;
     if (!isFlooded) return;
     unanswered.clear();
     onFlood();

@@ -1,11 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import { limits } from '../../core/limits.ts';
 import { isWithin, keyIdOf } from '../../core/callers/people.ts';
 import { FairMap } from '../../shared/fair-map.ts';
 import type { OwnToolServer } from '../credentials/own-credentials.ts';
 import type { Opening } from '../servers/open-registered-server.ts';
 import { failureMemoryMs } from '../servers/registered-servers.ts';
 import type { McpSession } from './mcp-session.ts';
+
+/** Sessions with MCP servers that were opened with people's own credentials; whoever has the most loses the one used longest ago. */
+export const ownMcpSessions = 500;
+/** Such a session is closed when nobody has used it for this long: a pause in a conversation. */
+export const ownMcpSessionIdleMs = 15 * 60 * 1000;
 
 /** Sessions with registered servers, each opened with one person's own credential and used for that person's calls alone. */
 export interface OwnSessions {
@@ -45,7 +49,7 @@ interface OwnSession {
 }
 
 export function createOwnSessions({ createSession, signal, now }: OwnSessionsOptions): OwnSessions {
-  const sessions = new FairMap<OwnSession>({ entries: limits.ownMcpSessions, characters: limits.ownMcpSessions });
+  const sessions = new FairMap<OwnSession>({ entries: ownMcpSessions, characters: ownMcpSessions });
   let sweeping: NodeJS.Timeout | undefined;
 
   function drop(key: string): void {
@@ -55,7 +59,7 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
   }
 
   function closeIdle(): void {
-    for (const [key, { usedAt }] of sessions) if (now() - usedAt >= limits.ownMcpSessionIdleMs) drop(key);
+    for (const [key, { usedAt }] of sessions) if (now() - usedAt >= ownMcpSessionIdleMs) drop(key);
   }
 
   function entryFor(own: OwnToolServer, callerId: string): OwnSession {
@@ -76,7 +80,7 @@ export function createOwnSessions({ createSession, signal, now }: OwnSessionsOpt
       }),
     };
     for (const { session } of sessions.set(key, { owner: keyIdOf(callerId), value: entry, characters: 1 })) session.retire();
-    sweeping ??= setInterval(closeIdle, limits.ownMcpSessionIdleMs / 5).unref();
+    sweeping ??= setInterval(closeIdle, ownMcpSessionIdleMs / 5).unref();
     return entry;
   }
 

@@ -1,7 +1,9 @@
-import { limits } from '../../core/limits.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import type { Opening } from './open-registered-server.ts';
 import type { RegisteredServers } from './registered-servers.ts';
+
+/** How often an opened server's document is checked for changes. Most servers answer with a 304, which costs nothing. */
+export const documentRefreshMs = 10 * 60 * 1000;
 
 /** How often the gateway checks for servers that are due; also the first delay after a failure. */
 export const firstRetryMs = 10_000;
@@ -65,7 +67,7 @@ export function createServerReconnector({ servers, listRecords, now, signal, onN
     if (state === undefined) return true;
     const failures = servers.failuresOf(record);
     if (failures !== undefined) return state.type !== 'unsupported' && now() - failures.endedAt >= retryDelayMs(failures.count);
-    return state.type === 'opened' && now() - (servers.loadedAt(record) ?? 0) >= limits.documentRefreshMs;
+    return state.type === 'opened' && now() - (servers.loadedAt(record) ?? 0) >= documentRefreshMs;
   }
 
   function reportChanges(record: ToolServerRecord): void {

@@ -7,6 +7,9 @@ import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { decodeText, tryUtf8 } from '../openapi/call/decode-text.ts';
 import { isPublicHeader } from './secrets-to-mask.ts';
 
+/** Of a body that is shown to a person, who reads no more of it. */
+export const recordedBodyCharacters = 100_000;
+
 const hidden = '[secret]';
 /** Beyond what is shown of a body, for the credential that would otherwise be cut in two and not be recognized. No header is longer. */
 const longestSecret = 32 * 1024;
@@ -53,11 +56,11 @@ export function recordingSend(send: SendOutbound, recording: Recording): SendOut
 
 /** A text of any length, such as a message over a pipe, as it may be shown. `isCut`: its end is missing already. */
 export function toRecordedText(given: string, mask: SecretMask, isCut = false): RecordedBody {
-  const most = limits.recordedBodyCharacters + longestSecret;
+  const most = recordedBodyCharacters + longestSecret;
   const isShortened = isCut || given.length > most;
   // At the cut there may be the beginning of a credential.
   const whole = mask.text(given.slice(0, most)).slice(0, isShortened ? -longestSecret : undefined);
-  const text = whole.slice(0, limits.recordedBodyCharacters).toWellFormed();
+  const text = whole.slice(0, recordedBodyCharacters).toWellFormed();
   return { text, ...((isShortened || text.length < whole.length) && { isTruncated: true }) };
 }
 
@@ -109,7 +112,7 @@ function createPieces(): Pieces {
   let isCut = false;
   return {
     add(piece) {
-      isCut = kept >= limits.recordedBodyCharacters + longestSecret;
+      isCut = kept >= recordedBodyCharacters + longestSecret;
       if (isCut) return;
       kept += piece.byteLength;
       pieces.push(piece.slice());
@@ -127,7 +130,7 @@ interface BytesToShow {
 function toRecordedBytes(bytes: Uint8Array, { contentType = '', mask, isCut = false }: BytesToShow): RecordedBody {
   const text = textOf(bytes, contentType);
   if (text !== undefined) return toRecordedText(text, mask, isCut);
-  const mostBytes = (limits.recordedBodyCharacters * 3) / 4;
+  const mostBytes = (recordedBodyCharacters * 3) / 4;
   const shown = Buffer.from(mask.bytes(bytes)).subarray(0, mostBytes);
   return { text: shown.toString('base64'), encoding: 'base64', ...((isCut || bytes.byteLength > mostBytes) && { isTruncated: true }) };
 }

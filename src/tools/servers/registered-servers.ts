@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { limits } from '../../core/limits.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { ToolServerRecord } from '../../core/stores/registry.ts';
 import { waitAtMost, waitUnlessAborted } from '../../shared/wait-for.ts';
@@ -9,6 +8,11 @@ import type { Opening, OpenMcp } from './open-registered-server.ts';
 import type { OpeningMarks } from './opening-marks.ts';
 import type { OwnRecord } from '../credentials/own-credentials.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
+
+/** A chat waits this long for a registered tool server to open; its functions are offered once it is open. */
+export const serverPatienceMs = 2_000;
+/** Registered servers that are opened at the same time, and as many that somebody waits for: each takes some file descriptors, a process more. */
+export const serversOpenedAtOnce = 32;
 
 /** A failed server is not retried for this long, so that not every chat waits for it. */
 export const failureMemoryMs = 10_000;
@@ -25,7 +29,7 @@ const stillOpening = 'it is still being opened; later chats will have it';
 
 export interface RegisteredServers {
   /**
-   * Opens the server at the first call and reuses it from then on. If that takes longer than `limits.serverPatienceMs` (with `isNeeded`: twelve
+   * Opens the server at the first call and reuses it from then on. If that takes longer than `serverPatienceMs` (with `isNeeded`: twelve
    * seconds), opening continues for later calls, and this one gets `unreachable`. @throws the signal's reason
    */
   open(record: ToolServerRecord, signal: AbortSignal, isNeeded?: boolean): MaybePromise<Opening>;
@@ -80,7 +84,7 @@ interface Entry {
 export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, marks, now }: RegisteredServersOptions): RegisteredServers {
   const entries = new Map<string, Entry>();
   const closing = new AbortController();
-  const takeTurn = createOpeningTurns(limits.serversOpenedAtOnce);
+  const takeTurn = createOpeningTurns(serversOpenedAtOnce);
 
   /** A changed record counts as another server. */
   function findEntry(record: ToolServerRecord): Entry | undefined {
@@ -174,5 +178,5 @@ export function createRegisteredServers({ send, openMcp, gatewayId, ownRecord, m
 function waitMsFor({ failures, slow }: Entry, { load, isNeeded }: { load: Promise<Opening>; isNeeded: boolean }): number {
   if (isNeeded) return neededWaitMs;
   if (slow === load) return 0;
-  return failures === undefined ? limits.serverPatienceMs : reopeningWaitMs;
+  return failures === undefined ? serverPatienceMs : reopeningWaitMs;
 }

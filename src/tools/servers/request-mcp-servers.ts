@@ -12,6 +12,9 @@ import type { Operation } from '../openapi/operation.ts';
 import type { OpenedServer, Opening } from './open-registered-server.ts';
 import { mayReachPrivate } from './request-servers.ts';
 
+/** Servers of one request that are connected to at the same time, each of which may send lists of the largest size. */
+const requestMcpAtOnce = 4;
+
 export interface RequestMcpServersOptions {
   /** Never rejects. */
   openForRun: (peer: McpPeer) => Promise<Opening>;
@@ -35,7 +38,7 @@ export async function openRequestMcpServers(
       `"${label}" is the id of a registered tool server. Choose that one with tool_ids, or give this server another label.`,
     );
   }
-  const atOnce = pLimit(limits.requestMcpAtOnce);
+  const atOnce = pLimit(requestMcpAtOnce);
   const share = { mayReachPrivate: mayReachPrivate(run), schemasBytes: Math.floor(limits.requestCharacters / servers.length) };
   const supplied = await Promise.all(
     servers.map((server) =>

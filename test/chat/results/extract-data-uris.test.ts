@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
-import { extractDataUris } from '../../../src/chat/results/extract-data-uris.ts';
+import { extractDataUris, resultFiles } from '../../../src/chat/results/extract-data-uris.ts';
 
 const picture = `data:image/png;base64,${'A'.repeat(4_096)}`;
 
@@ -47,9 +46,9 @@ describe('files in a result', () => {
   });
 
   it('beyond the limit stay in the text', () => {
-    const value = Array.from({ length: limits.resultFiles + 1 }, () => picture);
+    const value = Array.from({ length: resultFiles + 1 }, () => picture);
     const found = extractDataUris(value);
-    expect(found.files).toHaveLength(limits.resultFiles);
+    expect(found.files).toHaveLength(resultFiles);
     expect((found.value as string[]).at(-1)).toBe(picture);
   });
 

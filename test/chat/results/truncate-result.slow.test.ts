@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { truncateResult, headWithin, resultShareBytes, shareAmong } from '../../../src/chat/results/truncate-result.ts';
-import { createResultStore } from '../../../src/chat/results/stored-results.ts';
+import { truncateResult, headWithin, resultShareBytes, shareAmong, modelResultBytes } from '../../../src/chat/results/truncate-result.ts';
+import { createResultStore, keptResultsCharacters, keptResults } from '../../../src/chat/results/stored-results.ts';
 import { createReadResultTool } from '../../../src/chat/results/read-result-tool.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
@@ -58,16 +58,16 @@ it.each([
 it('a run keeps so many results and no more; the rest is cut without a reference', () => {
   const results = createResultStore();
   expect(results.isEmpty).toBe(true);
-  const references = Array.from({ length: limits.keptResults + 1 }, (_, n) => results.add(`${n}`));
+  const references = Array.from({ length: keptResults + 1 }, (_, n) => results.add(`${n}`));
   expect(references.at(-1)).toBeUndefined();
-  expect(new Set(references).size).toBe(limits.keptResults + 1);
+  expect(new Set(references).size).toBe(keptResults + 1);
   const fitted = truncateResult('x'.repeat(1_000), { maxBytes: 500, results, readerName: 'read_result' });
   expect(fitted.text).toMatch(/\[cut: characters \d+ to \d+ of 1000 are left out\.\]/u);
-  expect(createResultStore().add('x'.repeat(limits.keptResultsCharacters + 1))).toBeUndefined();
+  expect(createResultStore().add('x'.repeat(keptResultsCharacters + 1))).toBeUndefined();
 });
 
 it.each([
-  [undefined, limits.modelResultBytes],
+  [undefined, modelResultBytes],
   [4_096, 4_300],
   [128_000, 134_400],
   [10_000_000, limits.toolResultBytes],

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
 import { ann, bob, call, executed, memoryContinuations, own } from '../../_support/continuations.ts';
+import { continuationsCharacters } from '../../../src/chat/suspend/continuations.ts';
 
 it('a caller with too much text loses its oldest turns, and nobody else does', async () => {
   const continuations = memoryContinuations();
-  const text = 'x'.repeat(limits.continuationsCharacters / 2);
+  const text = 'x'.repeat(continuationsCharacters / 2);
   await continuations.save(bob, [call('b')], executed('b'));
   for (const id of ['a', 'b']) await continuations.save(ann, [call(id)], executed(id, text));
   expect(await continuations.restore(ann, [own('a')])).toEqual([own('a')]);

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
-import { limits } from '../../../src/core/limits.ts';
 import { memoryNotes } from '../../_support/memory-stores.ts';
 import { ann, bob, call, executed, memoryContinuations, own } from '../../_support/continuations.ts';
+import { continuationMs, continuationsPerRequest, continuationsLimit } from '../../../src/chat/suspend/continuations.ts';
 
 it('what was executed is put back for the same caller and calls, and for nobody else', async () => {
   const continuations = memoryContinuations();
@@ -16,7 +16,7 @@ it('after its time a history is used as it was sent', async () => {
   let time = 0;
   const continuations = memoryContinuations({ now: () => time });
   await continuations.save(ann, [call('1')], executed('1'));
-  time = limits.continuationMs + 1;
+  time = continuationMs + 1;
   expect(await continuations.restore(ann, [own('1')])).toEqual([own('1')]);
 });
 
@@ -34,7 +34,7 @@ it('what is in the store outlives the process; what ran nothing is not written t
 it('a caller with too many loses its oldest ones, and nobody else does', async () => {
   const many = memoryContinuations();
   await many.save(bob, [call('0')], executed('0'));
-  for (let n = 0; n < limits.continuations; n++) await many.save(ann, [call(`${n}`)], executed(`${n}`));
+  for (let n = 0; n < continuationsLimit; n++) await many.save(ann, [call(`${n}`)], executed(`${n}`));
   expect(await many.restore(ann, [own('0')])).toEqual([own('0')]);
   expect(await many.restore(ann, [own('1')])).toEqual(executed('1'));
   expect(await many.restore(bob, [own('0')])).toEqual(executed('0'));
@@ -49,7 +49,7 @@ it('a history of thousands of turns costs a bounded number of looks, at the late
   looks = 0;
   const history = [...Array.from({ length: 5_000 }, (_, n) => own(`${n}`)), own('last')];
   expect(await continuations.restore(ann, history)).toEqual([...history.slice(0, -1), ...executed('last')]);
-  expect(looks).toBe(limits.continuationsPerRequest);
+  expect(looks).toBe(continuationsPerRequest);
 });
 
 it('calls of one turn stay apart where the backend gave them one id, also those of the gateway', async () => {

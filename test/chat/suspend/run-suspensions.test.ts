@@ -1,7 +1,13 @@
 import { expect, it } from 'vitest';
 import type { RunSuspension, WaitingRun } from '../../../src/core/runs/suspended-run.ts';
-import { limits } from '../../../src/core/limits.ts';
-import { createRunSuspensions } from '../../../src/chat/suspend/run-suspensions.ts';
+import {
+  createRunSuspensions,
+  approvalTokenMs,
+  waitingRunsPerCaller,
+  retriedRunsPerCaller,
+  waitingRunCharacters,
+  waitingRunsCharacters,
+} from '../../../src/chat/suspend/run-suspensions.ts';
 import { memoryWaitingRuns } from '../../_support/memory-stores.ts';
 import { memoryTranscripts } from '../../_support/transcripts.ts';
 import { ann } from '../../_support/continuations.ts';
@@ -48,13 +54,13 @@ it('a run is written down, and its log too, before a token is made', async () =>
     calls: [{ id: 'one', tool: 'pay', arguments: { amount: 5 }, token: 'token of one' }],
     token: 'token of one',
   });
-  expect(await store.find('run-a')).toMatchObject({ run: { expires: 1_000 + limits.approvalTokenMs, loop: { version: 1 } } });
+  expect(await store.find('run-a')).toMatchObject({ run: { expires: 1_000 + approvalTokenMs, loop: { version: 1 } } });
 });
 
 it('a run that is too large, or one too many, is not kept and gets no token', async () => {
   const { suspensions, store, steps } = openWaits();
   const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
-  const huge = { text: 'x'.repeat(limits.waitingRunCharacters) };
+  const huge = { text: 'x'.repeat(waitingRunCharacters) };
   await expect(suspension.suspend([waitingCall('one')], huge, round)).rejects.toMatchObject({ code: 'overloaded' });
   expect([suspension.isSuspended, steps, await store.find('run-a')]).toEqual([false, ['keep wait'], undefined]);
 });
@@ -78,10 +84,10 @@ it('a resumed run gives its loop once, and each decision to the call that it is 
 
 it('runs that have failed after their decision leave room for those that wait for one', async () => {
   const { suspensions, store } = openWaits();
-  const bounds = { ...noBounds, maxOfCaller: limits.waitingRunsPerCaller, maxCharacters: limits.waitingRunsCharacters };
+  const bounds = { ...noBounds, maxOfCaller: waitingRunsPerCaller, maxCharacters: waitingRunsCharacters };
   const failed = (): RunSuspension => suspensions.resume(waitingRun({ id: 'failed', callerId: 'ada' }), [], nothing);
   expect(await failed().keepForRetry()).toBe(true);
-  for (let number = 0; number < limits.retriedRunsPerCaller; number += 1)
+  for (let number = 0; number < retriedRunsPerCaller; number += 1)
     await store.save(waitingRun({ id: `run-${number}`, callerId: 'ada' }), bounds);
   await store.close('failed');
   expect([await failed().keepForRetry(), (await store.find('failed'))?.type]).toEqual([false, 'closed']);

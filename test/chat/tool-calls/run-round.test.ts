@@ -9,6 +9,7 @@ import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { collect, eventsOf, runContext, textOfEvents, toolNamed } from '../../_support/tools.ts';
 import { callSettings, loop, numbered, resultsBefore } from '../loop-fixture.ts';
 import { waitFor } from '../../_support/wait-for.ts';
+import { progressEventsPerCall } from '../../../src/chat/tool-calls/call-context.ts';
 
 /** Each tool writes down when it begins and when it ends. */
 function logging(log: string[], name: string, options: Partial<Tool> = {}): Tool {
@@ -94,12 +95,12 @@ it('a function that tells of progress without end is shown so many times', async
   const tool: Tool = {
     ...toolNamed('work', 1),
     run: async (_invocation, context) => {
-      for (let n = 0; n < limits.progressEventsPerCall + 50; n++) await context?.progress(n);
+      for (let n = 0; n < progressEventsPerCall + 50; n++) await context?.progress(n);
       return { type: 'result', value: 'ok' };
     },
   };
   const events = await collect(loop(new ScriptedModel(calls(['work', {}]), says('Done.')), [tool]));
-  expect(eventsOf(events, 'tool.progress')).toHaveLength(limits.progressEventsPerCall);
+  expect(eventsOf(events, 'tool.progress')).toHaveLength(progressEventsPerCall);
 });
 
 const silent = (name: string, followUp: FollowUp) => toolNamed(name, (): ToolOutcome => ({ type: 'result', value: null, followUp }));

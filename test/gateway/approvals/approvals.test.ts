@@ -10,6 +10,7 @@ import { temporaryFolders } from '../../storage/temporary-folder.ts';
 import { documentOf, readSeen, selects, serverOf } from '../gateway.ts';
 import { askPlainly, bank, bankGateway, call, decide, lastResults, pathsSent, readRun, storesIn } from './approval-fixture.ts';
 import type { Asked } from './approval-fixture.ts';
+import { approvalTokenMs } from '../../../src/chat/suspend/run-suspensions.ts';
 
 const newFolder = temporaryFolders();
 
@@ -241,7 +242,7 @@ describe('a token', () => {
     let time = 1_000_000;
     await using gateway = await bankGateway({ turns: [calls(['pay', { amount: 5 }])], now: () => time });
     const asked = await askPlainly(gateway);
-    time += limits.approvalTokenMs;
+    time += approvalTokenMs;
     const response = await decide(gateway, asked);
     expect([response.statusCode, response.json().error.code]).toEqual([410, 'approval_expired']);
     expect(gateway.sent).toEqual([]);

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
 import { documentOf, gatewayOf, serverOf } from '../gateway.ts';
+import { offeredFunctions } from '../../../src/tools/catalog/offer-tools.ts';
 
 const zone = { type: 'object', properties: { zone: { type: 'string' } }, required: ['zone'] };
-const filler = Array.from({ length: limits.offeredFunctions }, (_, index) => [`album_${index}_rename`, zone]);
+const filler = Array.from({ length: offeredFunctions }, (_, index) => [`album_${index}_rename`, zone]);
 /** Too many to be offered at once; nothing in the question speaks of lamps. */
 const many = serverOf('home', documentOf({ ...Object.fromEntries(filler), lamp: zone, dim_lamp_slowly: zone }));
 

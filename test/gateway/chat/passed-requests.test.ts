@@ -10,6 +10,7 @@ import { limits } from '../../../src/core/limits.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { listen, testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
+import { formParts } from '../../../src/http/body/read-form.ts';
 
 interface Received {
   url: string;
@@ -313,12 +314,7 @@ describe('a form', () => {
     ['that is cut off', { ...formOf(model), body: `--x\r\n${model}` }, 400, 'last boundary'],
     ['with a part that has no name', formOf('Content-Disposition: form-data\r\n\r\nx', model), 400, 'no name'],
     ['with a name that is read in two ways', formOf(field('mod\\el', 'x'), model), 400, 'no name'],
-    [
-      'with too many parts',
-      formOf(...Array.from({ length: limits.formParts + 1 }, (_, index) => field(`f${index}`, 'x'))),
-      400,
-      '128 parts',
-    ],
+    ['with too many parts', formOf(...Array.from({ length: formParts + 1 }, (_, index) => field(`f${index}`, 'x'))), 400, '128 parts'],
     ['with a long head', formOf(`X-Long: ${'x'.repeat(10_000)}\r\n${model}`), 400, 'headers of more than'],
     ['that is too large', formOf(field('prompt', 'x'.repeat(limits.formBytes)), model), 413, 'BODY_LIMIT_BYTES'],
   ])('is refused: one %s', async (_name, form, status, words) => {

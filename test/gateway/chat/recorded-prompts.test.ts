@@ -2,7 +2,6 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { listen } from '../../_support/build-app.ts';
@@ -11,6 +10,7 @@ import type { ScriptStep } from '../../_support/scripted-model.ts';
 import { documentWith } from '../../tools/scripted-send.ts';
 import { gatewayOf, selects, serverOf } from '../gateway.ts';
 import type { Gateway, GatewayOptions } from '../gateway.ts';
+import { recordedTextCharacters, recordedPromptCharacters, recordedRunCharacters } from '../../../src/observability/prompt-log.ts';
 
 interface ShownPrompt {
   question: number;
@@ -136,7 +136,7 @@ it('administrators see those of all callers, a caller only their own', async () 
 });
 
 it('what is too long is cut, and a run that has too much records no more, while its events stay', async () => {
-  const long = 'x'.repeat(2 * limits.recordedTextCharacters);
+  const long = 'x'.repeat(2 * recordedTextCharacters);
   const texts = Array.from({ length: 4 }, () => ({ role: 'user', content: long }));
   const rounds = Array.from({ length: 12 }, (_, index) => calls(['now', { city: `City ${index}` }]));
   await using gateway = await gatewayWith([...rounds, says('Noon.')]);
@@ -144,8 +144,8 @@ it('what is too long is cut, and a run that has too much records no more, while 
   const [run] = await runsOf(gateway);
   const prompts = (run?.['prompts'] ?? []) as JsonObject[];
   const sizes = prompts.map((prompt) => JSON.stringify(prompt).length);
-  expect(Math.max(...sizes)).toBeLessThan(limits.recordedPromptCharacters * 1.1);
-  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(limits.recordedRunCharacters * 1.2);
+  expect(Math.max(...sizes)).toBeLessThan(recordedPromptCharacters * 1.1);
+  expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(recordedRunCharacters * 1.2);
   expect(prompts.length).toBeLessThan(13);
   expect(JSON.stringify(prompts[0])).toContain('more characters]');
   const events = run?.['events'] as { type: string; data: JsonObject }[];

@@ -1,6 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { OutboundError } from '../../../src/core/errors.ts';
-import { limits } from '../../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { directSend } from '../../_support/direct-send.ts';
@@ -11,6 +10,7 @@ import type { Gateway, GatewayOptions } from '../gateway.ts';
 import { callTool, mcpCatalog, mcpRecord, requireTool } from '../../tools/mcp/mcp-fixture.ts';
 import { scriptedPeer, textResult, toolOf } from '../../tools/mcp/scripted-peer.ts';
 import { jsonResponse } from '../../tools/scripted-send.ts';
+import { recordedBodyCharacters } from '../../../src/tools/servers/record-requests.ts';
 
 const adminKey = 'sk-tw-fixed-administrator';
 const schema = { type: 'object', properties: { city: { type: 'string' } } };
@@ -95,11 +95,11 @@ describe('record_requests', () => {
   });
 
   it('shows the beginning of long bodies, and bytes in base64', async () => {
-    const long = 'x'.repeat(limits.recordedBodyCharacters + 100_000);
+    const long = 'x'.repeat(recordedBodyCharacters + 100_000);
     const text = await invoke({ answers: { 'http://maps.test/route': { long } } }, { body: { arguments: { city: long } } });
     expect(text.requests).toMatchObject([{ truncated: true, answer: { truncated: true } }]);
-    expect(text.requests[0]?.body).toHaveLength(limits.recordedBodyCharacters);
-    expect(text.requests[0]?.answer?.body).toHaveLength(limits.recordedBodyCharacters);
+    expect(text.requests[0]?.body).toHaveLength(recordedBodyCharacters);
+    expect(text.requests[0]?.answer?.body).toHaveLength(recordedBodyCharacters);
     async function* bytes(): AsyncGenerator<Uint8Array> {
       yield Uint8Array.of(0x89, 0x50, 0, 0xff);
     }
@@ -149,7 +149,7 @@ describe('no secret is in a recorded request', () => {
   it('one that is cut where the recording of a body ends', async () => {
     const key = `CANARY${'k'.repeat(2_000)}`;
     const server = { ...maps, authType: 'bearer', key } satisfies ToolServerRecord;
-    for (const before of [limits.recordedBodyCharacters - 8, limits.recordedBodyCharacters + 32 * 1024 - 8]) {
+    for (const before of [recordedBodyCharacters - 8, recordedBodyCharacters + 32 * 1024 - 8]) {
       const long = { 'http://maps.test/route': { a: 'x'.repeat(before), key } };
       const { text } = await invoke({ servers: [server], answers: long });
       expect(JSON.stringify((JSON.parse(text) as JsonObject)['requests'])).not.toContain('CANARY');

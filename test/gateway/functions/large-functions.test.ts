@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject, JsonValue } from '../../../src/shared/json.ts';
-import { limits } from '../../../src/core/limits.ts';
 import { largeDocument } from '../../_support/large-document.ts';
 import { calls, says } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
 import { gatewayOf, selects, serverOf, textOfMessage } from '../gateway.ts';
 import type { Gateway } from '../gateway.ts';
+import { functionTokens } from '../../../src/tools/catalog/cut-spec.ts';
 
 const wanted = 'create things of Kind12';
 const messages = [{ role: 'user', content: wanted }];
@@ -53,7 +53,7 @@ describe('a function that is larger than its share', () => {
     expect(gateway.sent.map(({ url }) => url)).toEqual(['http://large.test/kinds/12']);
     expect(JSON.parse(String(gateway.sent[0]?.body))).toMatchObject(thing('Ada'));
     const offered = gateway.model.requests[0]?.tools.find(({ name }) => name === 'createKind12');
-    expect(tokensOf(offered)).toBeLessThanOrEqual(limits.functionTokens);
+    expect(tokensOf(offered)).toBeLessThanOrEqual(functionTokens);
     expect(JSON.stringify(offered)).not.toContain('Who.');
     expect(offered?.description).toContain('describe_function');
     const [first, second] = seen.eventsOf('tool.result').map((data) => data['response'] as JsonObject);
@@ -157,7 +157,7 @@ it('lists hold it cut, with the function that describes it, and reports hold it 
   await using gateway = await largeGateway([]);
   const { data } = (await gateway.get('/api/tools')).json<{ data: { name: string; parameters: JsonObject }[] }>();
   const listed = data.find(({ name }) => name === 'createKind12');
-  expect(tokensOf(listed)).toBeLessThanOrEqual(limits.functionTokens);
+  expect(tokensOf(listed)).toBeLessThanOrEqual(functionTokens);
   expect(data.at(-1)?.name).toBe('describe_function');
   const response = await invoke(gateway, 'describe_function', { name: 'createKind12', pointer: `${depth}/0` });
   expect(response.json()).toMatchObject({

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { constrainOutput, openAiForms } from '../../../src/models/constrain-output.ts';
-import { limits } from '../../../src/core/limits.ts';
 import { backendOf } from '../../_support/build-app.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
@@ -10,6 +9,8 @@ import { documentWith, jsonResponse } from '../../tools/scripted-send.ts';
 import { functionGateway } from './function-gateway.ts';
 import { documentOf, gatewayOf, selects, serverOf } from '../gateway.ts';
 import type { Gateway } from '../gateway.ts';
+import { selectedAtOnce } from '../../../src/chat/modes/prompt/select-calls.ts';
+import { loggedFunctionNames } from '../../../src/chat/loop/report-model-requests.ts';
 
 interface LoggedEvent {
   type: string;
@@ -158,7 +159,7 @@ describe('the log of a run has every question and its answer', () => {
   });
 
   it('of a selection in two steps, asked of the task model', async () => {
-    const names = Array.from({ length: limits.selectedAtOnce + 1 }, (_, index) => `tool_${index}`);
+    const names = Array.from({ length: selectedAtOnce + 1 }, (_, index) => `tool_${index}`);
     const bodies = Object.fromEntries(names.map((name) => [name, city]));
     const small = new ScriptedModel(selects(['tool_7', {}]), selects(['tool_7', inOsaka]));
     const large = new ScriptedModel(says('Done.'));
@@ -400,11 +401,11 @@ describe('questions', () => {
   });
 
   it('name at most some of their functions', async () => {
-    const names = Array.from({ length: limits.loggedFunctionNames + 8 }, (_, index) => `tool_${index}`);
+    const names = Array.from({ length: loggedFunctionNames + 8 }, (_, index) => `tool_${index}`);
     await using gateway = await gatewayOf({ turns: [says('Hi.')], servers: [serverOf('box', documentWith(...names))] });
     await gateway.ask();
     const [asked] = dataOf(await lastRun(gateway), 'model.request');
     expect(asked).toMatchObject({ functions: names.length });
-    expect(asked?.['names']).toHaveLength(limits.loggedFunctionNames);
+    expect(asked?.['names']).toHaveLength(loggedFunctionNames);
   });
 });

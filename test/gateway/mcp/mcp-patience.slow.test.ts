@@ -1,8 +1,8 @@
 import { acceptedContent, inputRequired } from '@modelcontextprotocol/server';
 import { expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
 import { callTool, mcpCatalog, requireTool } from '../../tools/mcp/mcp-fixture.ts';
 import { httpPeer, textResult, toolOf } from '../../tools/mcp/scripted-peer.ts';
+import { mcpCutGraceMs } from '../../../src/tools/mcp/incoming-messages.ts';
 
 it('a user may think longer than the stream lasts in which the server asked', async () => {
   const requestedSchema = { type: 'object' as const, properties: { city: { type: 'string' as const } } };
@@ -17,7 +17,7 @@ it('a user may think longer than the stream lasts in which the server asked', as
   );
   const tool = await requireTool(mcpCatalog({ send }), 'ask');
   const { promise: thought, resolve } = Promise.withResolvers<{ city: string }>();
-  setTimeout(() => resolve({ city: 'Osaka' }), 2 * limits.mcpCutGraceMs);
+  setTimeout(() => resolve({ city: 'Osaka' }), 2 * mcpCutGraceMs);
   const outcome = await callTool(tool, { run: { sessionId: 'session-1' }, context: { ask: () => thought } });
   expect(outcome).toEqual({ type: 'result', value: 'Osaka' });
 });

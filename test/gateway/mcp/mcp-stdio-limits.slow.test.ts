@@ -9,6 +9,7 @@ import { MarkedNumbers } from '../../../src/tools/mcp/transports/marked-numbers.
 import { createTransports } from '../../../src/tools/mcp/transports/create-transports.ts';
 import { registeredPeer } from '../../../src/tools/mcp/mcp-peer.ts';
 import { mcpRecord } from '../../tools/mcp/mcp-fixture.ts';
+import { mcpMessageValues, mcpMessagesPerTurn } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 
 /** What came from a process that runs `script`, in order, and how many messages came in each turn of the event loop. */
 interface Received {
@@ -60,7 +61,7 @@ it('a line of more values than a message may have is not parsed, and ends the pr
   const received = await receiveFrom(saying(`'{"jsonrpc":"2.0","id":1,"result":{"lists":[' + '[],'.repeat(200_000) + '[]]}}\\n'`));
   await expect.poll(() => received.isClosed).toBe(true);
   expect(received.messages).toEqual([]);
-  expect(received.errors.join('')).toContain(`more than ${limits.mcpMessageValues} values`);
+  expect(received.errors.join('')).toContain(`more than ${mcpMessageValues} values`);
 });
 
 it('a line of more bytes than a message may have ends the process', async () => {
@@ -80,7 +81,7 @@ it('many messages in one piece come in several turns of the event loop, and none
     Array.from({ length: count }, (_, index) => index),
   );
   expect(received.mostInOneTurn).toBeGreaterThan(1);
-  expect(received.mostInOneTurn).toBeLessThanOrEqual(limits.mcpMessagesPerTurn);
+  expect(received.mostInOneTurn).toBeLessThanOrEqual(mcpMessagesPerTurn);
 });
 
 it('lines that are no JSON are passed over, and lines with a carriage return are read', async () => {

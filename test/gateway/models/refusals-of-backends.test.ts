@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { isJsonObject } from '../../../src/shared/json.ts';
-import { limits } from '../../../src/core/limits.ts';
 import type { OutboundResponse } from '../../../src/core/outbound.ts';
 import { memoryRegistry } from '../../_support/memory-stores.ts';
 import { testApp } from '../../_support/build-app.ts';
 import type { TestApp } from '../../_support/build-app.ts';
 import { documentOf, serverOf } from '../gateway.ts';
 import { jsonResponse, scriptedSend } from '../../tools/scripted-send.ts';
+import { lessonMemoryMs } from '../../../src/models/remedies/lesson-memory.ts';
 
 const adminKey = 'sk-administrator-of-these-tests';
 const apps: TestApp[] = [];
@@ -429,7 +429,7 @@ describe('a registered function that a backend refuses by itself', () => {
   it('is offered unchanged again after an hour', async () => {
     const gateway = await start(refusesPattern);
     await gateway.ask(gateway.ada);
-    gateway.pass(limits.lessonMemoryMs + 1);
+    gateway.pass(lessonMemoryMs + 1);
     expect(await gateway.examined()).not.toContain('refuses its schema');
     expect(await gateway.ask(gateway.bob)).toMatchObject({ requests: { length: 2 } });
   });

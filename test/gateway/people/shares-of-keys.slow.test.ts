@@ -4,11 +4,12 @@ import { limits } from '../../../src/core/limits.ts';
 import type { ScriptStep } from '../../_support/scripted-model.ts';
 import { openOffice } from '../../http/dialects/responses/stored-fixture.ts';
 import { ada, recordingSocket, startRelay } from '../../relay/relay-fixture.ts';
+import { backgroundResponsesPerKey } from '../../../src/http/dialects/responses/stored/background-responses.ts';
 
 describe('a key with all its people has so many', () => {
   it('responses in the background', async () => {
     const hangs = (): ScriptStep[] => [new Promise(() => undefined)];
-    const most = limits.backgroundResponsesPerKey;
+    const most = backgroundResponsesPerKey;
     const { gateway, newKey } = await openOffice({ turns: Array.from({ length: most + 1 }, hangs) });
     const users = { from: 'header', name: 'x-user' };
     const [crowded, other] = [await newKey({ users }), await newKey({ users })];

@@ -4,6 +4,8 @@ import { parseChatBody } from '../../../src/http/dialects/chat-completions/parse
 import { backendOf, testApp } from '../../_support/build-app.ts';
 import { says, ScriptedModel } from '../../_support/scripted-model.ts';
 import { watchWorkAside } from '../../_support/work-aside.ts';
+import { chatFields } from '../../../src/http/dialects/requests/parse-fields.ts';
+import { variablesLimit } from '../../../src/http/dialects/requests/gateway-fields.ts';
 
 const times = (count: number, make: (index: number) => string): string => Array.from({ length: count }, (_, index) => make(index)).join();
 const chatWith = (rest: string): string => `{"model":"m","messages":[{"role":"user","content":"Hello"}],${rest}}`;
@@ -108,14 +110,10 @@ describe('a large body of a chat is answered', () => {
 });
 
 it.each([
-  [
-    'fields',
-    Object.fromEntries(Array.from({ length: limits.chatFields }, (_, index) => [`k${index}`, 1])),
-    /^The body has more than 256 fields/,
-  ],
+  ['fields', Object.fromEntries(Array.from({ length: chatFields }, (_, index) => [`k${index}`, 1])), /^The body has more than 256 fields/],
   [
     'variables',
-    { variables: Object.fromEntries(Array.from({ length: limits.variables + 1 }, (_, index) => [`k${index}`, 1])) },
+    { variables: Object.fromEntries(Array.from({ length: variablesLimit + 1 }, (_, index) => [`k${index}`, 1])) },
     /^variables: must have at most 1000 fields/,
   ],
 ])('a chat has a limit of %s, however small they are', (_what, more, message) => {

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import type { ListedTool } from '../../../src/core/tools/tool.ts';
-import { limits } from '../../../src/core/limits.ts';
 import { createListedTexts } from '../../../src/http/listed-texts.ts';
 import { testApp } from '../../_support/build-app.ts';
+import { readsPerMinute } from '../../../src/policy/rate-limits.ts';
 
 function toolOf(name: string): ListedTool {
   const hints = { isReadOnly: false, isIdempotent: false, gateways: [] };
@@ -82,7 +82,7 @@ it('reads of lists are counted for each caller, and the refusal says what to do'
     rpc('tools/list'),
     rpc('resources/list'),
   ];
-  for (let index = 0; index < limits.readsPerMinute; index += 1) {
+  for (let index = 0; index < readsPerMinute; index += 1) {
     const read = reads[index % reads.length] ?? rpc('tools/list');
     const { statusCode } = await app.server.inject(read);
     expect(statusCode, `${read.url} ${index}`).toBe(200);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
 import { parseMessagesBody } from '../../../src/http/dialects/messages/parse-messages-body.ts';
 import { parseResponseRequest } from '../../../src/http/dialects/responses/parse-request.ts';
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
+import { returnedValues } from '../../../src/http/dialects/requests/returned-json.ts';
 
-const tooMuch = `[${'[],'.repeat(limits.returnedValues)}[]]`;
+const tooMuch = `[${'[],'.repeat(returnedValues)}[]]`;
 const tooDeep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
-const half = `[${'[],'.repeat(limits.returnedValues / 4)}[]]`;
+const half = `[${'[],'.repeat(returnedValues / 4)}[]]`;
 
 /** Ways in which a client can return what it has made up itself, each in a round with a call. */
 const dialects: [name: string, read: (values: readonly string[]) => ChatMessage[]][] = [

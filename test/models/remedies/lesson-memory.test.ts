@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Lesson, LessonRule } from '../../../src/core/models/lesson.ts';
-import { limits } from '../../../src/core/limits.ts';
 import type { ModelRequest, RequestOrigin } from '../../../src/core/models/model.ts';
 import type { ToolSpec } from '../../../src/core/tools/tool.ts';
-import { RefusalMemory } from '../../../src/models/remedies/lesson-memory.ts';
+import { RefusalMemory, lessonMemoryMs } from '../../../src/models/remedies/lesson-memory.ts';
 import { askModel } from '../../_support/model-answers.ts';
 
 const search: ToolSpec = { name: 'search', description: 'Looks for things', parameters: { type: 'object', properties: {} } };
@@ -128,10 +127,8 @@ describe('what is remembered', () => {
       memory.holds({ backend: 'llm', model: 'm' }, 'function'),
       memory.remembered().length > 0,
     ];
-    expect(memory.remembered()).toMatchObject([
-      { ...lesson, backend: 'llm', model: 'm', scope: 'everybody', until: limits.lessonMemoryMs },
-    ]);
-    time = limits.lessonMemoryMs;
+    expect(memory.remembered()).toMatchObject([{ ...lesson, backend: 'llm', model: 'm', scope: 'everybody', until: lessonMemoryMs }]);
+    time = lessonMemoryMs;
     expect(isThere()).toEqual([true, true, true]);
     time += 1;
     expect(isThere()).toEqual([false, false, false]);

@@ -1,7 +1,10 @@
 import { expect, it } from 'vitest';
 import type { NoteStore } from '../../../src/core/stores/note-store.ts';
-import { limits } from '../../../src/core/limits.ts';
-import { createRememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
+import {
+  createRememberedApprovals,
+  rememberedApprovalMs,
+  rememberedApprovals,
+} from '../../../src/policy/approvals/remembered-approvals.ts';
 import type { RememberedApprovals } from '../../../src/policy/approvals/remembered-approvals.ts';
 import { memoryNotes } from '../../_support/memory-stores.ts';
 
@@ -18,7 +21,7 @@ it('a decision holds for its caller, chat and definition, until it is old or rep
     expect(await remembered.find(place(other))).toBeUndefined();
   await remembered.remember(place(), 'reject');
   expect(await remembered.find(place())).toBe('reject');
-  time += limits.rememberedApprovalMs;
+  time += rememberedApprovalMs;
   expect(await remembered.find(place())).toBeUndefined();
 });
 
@@ -33,7 +36,7 @@ it('the oldest are forgotten beyond the limit', async () => {
   // A thousandth of the limit, because filling the whole takes seconds.
   const memory: NoteStore = { ...notes, save: (note, bounds) => notes.save(note, { ...bounds, maxNotes: bounds.maxNotes / 1_000 }) };
   const remembered = rememberedAt(() => 0, memory);
-  for (let index = 0; index <= limits.rememberedApprovals / 1_000; index += 1)
+  for (let index = 0; index <= rememberedApprovals / 1_000; index += 1)
     await remembered.remember(place({ conversation: `chat ${index}` }), 'approve');
   const found = [await remembered.find(place({ conversation: 'chat 0' })), await remembered.find(place({ conversation: 'chat 1' }))];
   expect(found).toEqual([undefined, 'approve']);

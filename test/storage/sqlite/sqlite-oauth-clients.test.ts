@@ -1,11 +1,10 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
 import type { RegisteredClient } from '../../../src/core/callers/oauth-clients.ts';
 import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
 import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
-import { createSqliteOAuthClients } from '../../../src/storage/sqlite/sqlite-oauth-clients.ts';
+import { createSqliteOAuthClients, oauthClients } from '../../../src/storage/sqlite/sqlite-oauth-clients.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
@@ -60,9 +59,9 @@ describe('registrations with authorization servers in SQLite', () => {
   it('are bounded', async () => {
     const connection = connect(':memory:');
     const store = createSqliteOAuthClients(connection, 'secret');
-    for (let number = 0; number <= limits.oauthClients; number += 1)
+    for (let number = 0; number <= oauthClients; number += 1)
       await store.findOrAdd({ ...place, issuer: `https://${number}.test` }, client(String(number)));
     expect(await store.find({ ...place, issuer: 'https://0.test' })).toBeUndefined();
-    expect(await store.find({ ...place, issuer: `https://${limits.oauthClients}.test` })).toEqual(client(String(limits.oauthClients)));
+    expect(await store.find({ ...place, issuer: `https://${oauthClients}.test` })).toEqual(client(String(oauthClients)));
   });
 });

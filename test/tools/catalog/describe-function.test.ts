@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
 import type { ToolOutcome } from '../../../src/core/tools/tool.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { createDescribeFunction } from '../../../src/tools/catalog/describe-function.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';
+import { functionTokens } from '../../../src/tools/catalog/cut-spec.ts';
 
 const parameters: JsonObject = {
   type: 'object',
@@ -76,7 +76,7 @@ describe('describe_function', () => {
   it('keeps to its size, and names what it leaves out', async () => {
     const outcome = await ask('/many');
     const text = JSON.stringify(outcome.type === 'result' ? outcome.value : '');
-    expect(text.length).toBeLessThan(limits.functionTokens * 4);
+    expect(text.length).toBeLessThan(functionTokens * 4);
     expect(text).toMatch(/Also part_\d+, .*, …\. More: \/many/);
   });
 

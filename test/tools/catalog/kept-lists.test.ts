@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
-import { createKeptLists } from '../../../src/tools/catalog/kept-lists.ts';
+import { createKeptLists, keptLists, keptListsCharacters } from '../../../src/tools/catalog/kept-lists.ts';
 import type { Candidate } from '../../../src/tools/catalog/tool-source.ts';
 
 function candidateOf(name: string, description = 'Does it.'): Candidate {
@@ -69,14 +68,14 @@ it('a caller with many lists loses their own oldest one, and nobody else loses a
   const victim = [[candidateOf('victim')]];
   const first = [[candidateOf('first')]];
   const [ofVictim, oldest] = [lists.listOf(victim, 'key_v'), lists.listOf(first, 'key_a/0')];
-  for (let index = 0; index < limits.keptLists; index += 1) lists.listOf([[candidateOf(`f${index}`)]], `key_a/${index % 7}`);
+  for (let index = 0; index < keptLists; index += 1) lists.listOf([[candidateOf(`f${index}`)]], `key_a/${index % 7}`);
   expect(lists.listOf(victim, 'key_v')).toBe(ofVictim);
   expect(lists.listOf(first, 'key_a/0')).not.toBe(oldest);
 });
 
 it('a list that is larger than all may be is kept until there is another one', () => {
   const { lists } = listsWithClock();
-  const huge = [[candidateOf('huge', 'x'.repeat(limits.keptListsCharacters))]];
+  const huge = [[candidateOf('huge', 'x'.repeat(keptListsCharacters))]];
   const list = lists.listOf(huge, 'key_a');
   expect(lists.listOf(huge, 'key_a')).toBe(list);
 });

@@ -1,11 +1,11 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
 import type { Tool, ToolSpec } from '../../../src/core/tools/tool.ts';
 import { lazySpec } from '../../../src/tools/catalog/lazy-spec.ts';
-import { offerTools } from '../../../src/tools/catalog/offer-tools.ts';
+import { offerTools, offeredFunctions, offeredTokens, chosenFunctions } from '../../../src/tools/catalog/offer-tools.ts';
 import type { Candidate } from '../../../src/tools/catalog/tool-source.ts';
 import { createFunctionSearches } from '../../../src/tools/catalog/search-functions.ts';
 import { runContext } from '../../_support/tools.ts';
+import { functionTokens } from '../../../src/tools/catalog/cut-spec.ts';
 
 function candidate(server: string, name: string, description: string, isNamed = false): Candidate {
   return {
@@ -33,8 +33,8 @@ const ask = (tool: Tool | undefined, query: string) => {
 
 describe('an offer', () => {
   it('is everything, while a model can hold it', async () => {
-    const { tools, finder, warnings } = await offerTools({ groups: [filler('a', limits.offeredFunctions)], callerNames: [], searchIn });
-    expect(tools.size).toBe(limits.offeredFunctions);
+    const { tools, finder, warnings } = await offerTools({ groups: [filler('a', offeredFunctions)], callerNames: [], searchIn });
+    expect(tools.size).toBe(offeredFunctions);
     expect([finder, warnings]).toEqual([undefined, []]);
   });
 
@@ -46,7 +46,7 @@ describe('an offer', () => {
     const { tools, warnings } = await offerTools({ groups, callerNames: ['own'], query: 'did I get mail?', searchIn });
     const names = [...tools.keys()];
     expect(names.filter((name) => name.endsWith('mail'))).toEqual(['send_mail', 'read_mail']);
-    expect(names).toHaveLength(limits.chosenFunctions);
+    expect(names).toHaveLength(chosenFunctions);
     expect(warnings.map(({ code }) => code)).toEqual(['functions_left_out']);
   });
 
@@ -62,11 +62,11 @@ describe('an offer', () => {
   });
 
   it('stays within its tokens, whatever is registered', async () => {
-    const large = 'long '.repeat((limits.offeredTokens * 4) / 5 / 10);
+    const large = 'long '.repeat((offeredTokens * 4) / 5 / 10);
     const groups = [Array.from({ length: 20 }, (_, index) => candidate('a', `large_${index}`, large)), [candidate('b', 'small', 'Small.')]];
     const { tools } = await offerTools({ groups, callerNames: [], query: 'large', searchIn });
     const tokens = [...tools.values()].reduce((sum, tool) => sum + JSON.stringify(tool.spec).length / 4, 0);
-    expect(tokens).toBeLessThanOrEqual(limits.offeredTokens);
+    expect(tokens).toBeLessThanOrEqual(offeredTokens);
     expect(tools.has('small')).toBe(true);
   });
 
@@ -102,7 +102,7 @@ describe('a function that is cut', () => {
         built.push({ name, turn });
         return { type: 'object', properties };
       };
-      const spec = lazySpec({ name, description: 'Large.' }, { tokens: limits.functionTokens * 2, parameterWords: () => '', build });
+      const spec = lazySpec({ name, description: 'Large.' }, { tokens: functionTokens * 2, parameterWords: () => '', build });
       return { ...candidate('a', name, ''), spec, toTool: (offered) => ({ ...candidate('a', name, '').toTool(offered), spec }) };
     });
     return { group, built };

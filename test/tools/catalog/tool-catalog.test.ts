@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ChatRequest } from '../../../src/core/chat/chat.ts';
 import { OutboundError } from '../../../src/core/errors.ts';
-import { limits } from '../../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { RunContext } from '../../../src/core/runs/run.ts';
 import type { ToolOffer } from '../../../src/core/tools/tool.ts';
@@ -13,6 +12,7 @@ import { chatRequest, runContext } from '../../_support/tools.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
 import { documentWith, jsonResponse, scriptedSend } from '../scripted-send.ts';
 import type { ScriptedSend } from '../scripted-send.ts';
+import { chosenFunctions } from '../../../src/tools/catalog/offer-tools.ts';
 
 const time = toolServerRecord({ id: 'time', url: 'http://time.test' });
 const maps = toolServerRecord({ id: 'maps', url: 'http://maps.test' });
@@ -195,7 +195,7 @@ describe('a hundred functions and more', () => {
 
   it('are cut to what a model can hold, with a word about how to choose', async () => {
     const { tools, warnings } = await catalogOf([time], script).offerFor(chatRequest(), runContext());
-    expect(tools.size).toBe(limits.chosenFunctions);
+    expect(tools.size).toBe(chosenFunctions);
     expect(warnings).toEqual([
       { code: 'functions_left_out', message: expect.stringMatching(/^40 of 130 functions are offered.*tool_ids/) },
     ]);

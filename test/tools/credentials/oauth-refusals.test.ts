@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createOutbound } from '../../../src/policy/outbound/outbound-request.ts';
-import { limits } from '../../../src/core/limits.ts';
 import { createOAuthClient } from '../../../src/tools/credentials/oauth/oauth-client.ts';
 import { clientMetadata } from '../../../src/tools/credentials/oauth/client-addresses.ts';
 import { revokeTokens } from '../../../src/tools/credentials/oauth/revoke-tokens.ts';
@@ -9,6 +8,8 @@ import type { Faults } from '../../_support/hand-made-authorization.ts';
 import { memoryStores } from '../../_support/memory-stores.ts';
 import { changed, gatewayAddress, handMadeSetup, oauthRecord, redirectUri } from './oauth-fixture.ts';
 import type { HandMadeSetup } from './oauth-fixture.ts';
+import { oauthAnswerBytes } from '../../../src/tools/credentials/oauth/oauth-fetch.ts';
+import { oauthTokenCharacters } from '../../../src/tools/credentials/oauth/openid-client.ts';
 
 let door = createOutbound({ egress: { mode: 'none', allow: [] } });
 afterEach(async () => {
@@ -53,7 +54,7 @@ describe('beginning a sign-in', () => {
     ['a failing server', { metadata: () => new Response(null, { status: 503 }) }, /HTTP 503/],
     ['metadata of too many values', { metadata: () => new Response(`{"x":[${'[],'.repeat(6_000)}[]]}`) }, /more than 5000 values/],
     ['metadata that is nested too deep', { metadata: () => new Response(`${'['.repeat(100)}${']'.repeat(100)}`) }, /or 64 levels/],
-    ['endless metadata', { metadata: () => new Response('x'.repeat(limits.oauthAnswerBytes + 1)) }, /more than 1048576 bytes/],
+    ['endless metadata', { metadata: () => new Response('x'.repeat(oauthAnswerBytes + 1)) }, /more than 1048576 bytes/],
     ['no registration', { metadata: changed(({ registration_endpoint: _endpoint, ...json }) => json) }, /set client_id/],
     [
       'a refused registration',
@@ -168,7 +169,7 @@ describe('completing a sign-in', () => {
     ['a token that breaks a header', () => Response.json({ access_token: `${secrets.access}\r\nx: y`, token_type: 'Bearer' })],
     [
       'a token without an end',
-      () => Response.json({ access_token: secrets.access + 'x'.repeat(limits.oauthTokenCharacters), token_type: 'Bearer' }),
+      () => Response.json({ access_token: secrets.access + 'x'.repeat(oauthTokenCharacters), token_type: 'Bearer' }),
     ],
   ])('is refused with %s, in words that hold nothing secret', async (_what, token) => {
     const { begin, complete } = await setup({ token });

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { CredentialStore, OAuthCredential } from '../../../src/core/callers/credentials.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { limits } from '../../../src/core/limits.ts';
-import { createTokenRefresher } from '../../../src/tools/credentials/refresh-tokens.ts';
+import { createTokenRefresher, oauthLeaseMs } from '../../../src/tools/credentials/refresh-tokens.ts';
 import type { TokenRefresher } from '../../../src/tools/credentials/refresh-tokens.ts';
 import { createSharedTokens } from '../../../src/tools/credentials/shared-tokens.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
@@ -157,9 +156,9 @@ describe('tokens', () => {
     await store.save(ada, 'mail', tokenOf('first', 100_000));
     clock.time = 100_000;
     const { revision = '' } = (await store.find(ada, 'mail')) ?? {};
-    await store.claim(ada, 'mail', { revision, now: clock.time, until: clock.time + limits.oauthLeaseMs });
+    await store.claim(ada, 'mail', { revision, now: clock.time, until: clock.time + oauthLeaseMs });
     const waiting = refresher().fresh(ada, record);
-    clock.time += limits.oauthLeaseMs;
+    clock.time += oauthLeaseMs;
     expect(tokensOf([await waiting])).toEqual(['first+']);
   });
 

@@ -1,6 +1,10 @@
 import { expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
-import { createErrorOutput } from '../../../src/tools/mcp/transports/bounded-stdio-transport.ts';
+import {
+  createErrorOutput,
+  mcpErrorOutputBytes,
+  mcpErrorOutputLines,
+  mcpErrorOutputLineCharacters,
+} from '../../../src/tools/mcp/transports/bounded-stdio-transport.ts';
 import { maskOfEverythingSent } from '../../../src/tools/servers/secrets-to-mask.ts';
 import { mcpRecord } from './mcp-fixture.ts';
 
@@ -22,13 +26,13 @@ it('nothing that a terminal obeys is left', () => {
 
 it('the end is kept, of lines and of each line', () => {
   const lines = linesOf(Array.from({ length: 2_000 }, (_, index) => `line ${index}\n`));
-  expect(lines).toHaveLength(limits.mcpErrorOutputLines);
+  expect(lines).toHaveLength(mcpErrorOutputLines);
   expect(lines.at(-1)).toBe('line 1999');
-  expect(linesOf(['x'.repeat(5_000)])).toEqual(['x'.repeat(limits.mcpErrorOutputLineCharacters)]);
+  expect(linesOf(['x'.repeat(5_000)])).toEqual(['x'.repeat(mcpErrorOutputLineCharacters)]);
 });
 
 it('a line without end is not shown, because its beginning is gone', () => {
-  expect(linesOf(['x'.repeat(limits.mcpErrorOutputBytes + 1)])).toEqual([]);
+  expect(linesOf(['x'.repeat(mcpErrorOutputBytes + 1)])).toEqual([]);
 });
 
 it.each([

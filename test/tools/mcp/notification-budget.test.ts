@@ -2,7 +2,7 @@ import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client';
 import { expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import type { CallScope } from '../../../src/tools/mcp/call-scope.ts';
-import { createNotificationBudget } from '../../../src/tools/mcp/incoming-messages.ts';
+import { createNotificationBudget, mcpNotificationBurst, mcpDroppedNotifications } from '../../../src/tools/mcp/incoming-messages.ts';
 import { createNotificationBudgets } from '../../../src/tools/mcp/notification-budgets.ts';
 
 const progress: JSONRPCMessage = { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } };
@@ -23,7 +23,7 @@ function budget() {
 
 it('notifications pass at once up to a number, and then at a rate; the rest is dropped with one word', () => {
   const { clock, told, mayPass, passing } = budget();
-  expect(passing(limits.mcpNotificationBurst)).toBe(limits.mcpNotificationBurst);
+  expect(passing(mcpNotificationBurst)).toBe(mcpNotificationBurst);
   expect(told).toEqual([]);
   expect(passing(500)).toBe(0);
   clock.now = 1_000;
@@ -34,10 +34,10 @@ it('notifications pass at once up to a number, and then at a rate; the rest is d
 
 it('a server that floods without a pause is told of once, and one that was silent begins anew', () => {
   const { clock, told, passing } = budget();
-  passing(limits.mcpNotificationBurst + limits.mcpDroppedNotifications + 5_000);
+  passing(mcpNotificationBurst + mcpDroppedNotifications + 5_000);
   expect(told).toEqual(['dropped', 'flood']);
   clock.now = 3_600_000;
-  expect(passing(limits.mcpNotificationBurst + 1)).toBe(limits.mcpNotificationBurst);
+  expect(passing(mcpNotificationBurst + 1)).toBe(mcpNotificationBurst);
   expect(told).toEqual(['dropped', 'flood', 'dropped']);
 });
 
@@ -68,7 +68,7 @@ it('a call with too many notifications loses its own and is ended; those of othe
   const { told, begin, passing } = pipe();
   await begin(1);
   await begin(2);
-  passing(limits.mcpNotificationBurst + limits.mcpDroppedNotifications + 5_000, 1);
+  passing(mcpNotificationBurst + mcpDroppedNotifications + 5_000, 1);
   expect([passing(100, 2), passing(100), passing(100, 3)]).toEqual([100, 100, 100]);
   expect(told).toEqual(['call 1']);
 });
@@ -76,7 +76,7 @@ it('a call with too many notifications loses its own and is ended; those of othe
 it('a call that goes on although it was ended, and a flood of no call, end the connection', async () => {
   const { told, begin, passing } = pipe();
   await begin(1);
-  passing(limits.mcpNotificationBurst + 10 * limits.mcpDroppedNotifications + 5_000, 1);
-  passing(limits.mcpNotificationBurst + limits.mcpDroppedNotifications + 5_000);
+  passing(mcpNotificationBurst + 10 * mcpDroppedNotifications + 5_000, 1);
+  passing(mcpNotificationBurst + mcpDroppedNotifications + 5_000);
   expect(told).toEqual(['call 1', 'connection', 'connection']);
 });

@@ -4,6 +4,7 @@ import { limits } from '../../../src/core/limits.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { mcpCatalog, offerOf } from './mcp-fixture.ts';
 import { toolOf } from './scripted-peer.ts';
+import { mcpOpenQuestions } from '../../../src/tools/mcp/open-questions.ts';
 
 interface Asking {
   /** Answers that were sent to it. */
@@ -63,8 +64,8 @@ async function connectedServer(): Promise<Asking> {
 
 it('the connection to a server that asks without taking the answers is closed', async () => {
   const server = await connectedServer();
-  for (let id = 0; id < limits.mcpOpenQuestions; id += 1) await server.say({ id, method: 'ping' });
-  expect(server).toMatchObject({ answers: limits.mcpOpenQuestions, isClosed: false });
+  for (let id = 0; id < mcpOpenQuestions; id += 1) await server.say({ id, method: 'ping' });
+  expect(server).toMatchObject({ answers: mcpOpenQuestions, isClosed: false });
   await server.say({ id: 'one more', method: 'ping' });
   expect(server.isClosed).toBe(true);
 });
@@ -72,22 +73,22 @@ it('the connection to a server that asks without taking the answers is closed', 
 it.each(['the same id', 'long ids', 'long questions'])('so is one that asks so with %s', async (kind) => {
   const server = await connectedServer();
   const long = 'x'.repeat(limits.mcpMessageBytes / 8);
-  for (let index = 0; index <= limits.mcpOpenQuestions && !server.isClosed; index += 1) {
+  for (let index = 0; index <= mcpOpenQuestions && !server.isClosed; index += 1) {
     const id = kind === 'long ids' ? `${long}${index}` : kind === 'the same id' ? 'same' : index;
     await server.say({ id, method: 'ping', ...(kind === 'long questions' && { params: { long } }) });
   }
   expect(server.isClosed).toBe(true);
-  expect(server.answers).toBeLessThanOrEqual(kind === 'the same id' ? limits.mcpOpenQuestions + 1 : 8);
+  expect(server.answers).toBeLessThanOrEqual(kind === 'the same id' ? mcpOpenQuestions + 1 : 8);
 });
 
 it('a server that takes the answers may ask as often as it likes, and withdraw what it has asked', async () => {
   const server = await connectedServer();
   server.takesAnswers = true;
-  for (let id = 0; id < 2 * limits.mcpOpenQuestions; id += 1) {
+  for (let id = 0; id < 2 * mcpOpenQuestions; id += 1) {
     await server.say({ id, method: id % 2 === 0 ? 'ping' : 'unknown' });
     server.say({ id: `e${id}`, method: 'ping' }).catch(() => undefined);
     await server.say({ method: 'notifications/cancelled', params: { requestId: `e${id}` } });
   }
   expect(server.isClosed).toBe(false);
-  expect(server.answers).toBeGreaterThanOrEqual(2 * limits.mcpOpenQuestions);
+  expect(server.answers).toBeGreaterThanOrEqual(2 * mcpOpenQuestions);
 });

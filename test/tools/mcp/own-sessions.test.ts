@@ -1,9 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
 import type { OwnToolServer } from '../../../src/tools/credentials/own-credentials.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { McpSession } from '../../../src/tools/mcp/mcp-session.ts';
-import { createOwnSessions } from '../../../src/tools/mcp/own-sessions.ts';
+import { createOwnSessions, ownMcpSessions, ownMcpSessionIdleMs } from '../../../src/tools/mcp/own-sessions.ts';
 import type { OwnSessions } from '../../../src/tools/mcp/own-sessions.ts';
 import { failureMemoryMs } from '../../../src/tools/servers/registered-servers.ts';
 import { mcpRecord } from './mcp-fixture.ts';
@@ -94,17 +93,17 @@ describe("a person's own session with an MCP server", () => {
     const { sessions, retired, clock } = countedSessions();
     sessions.sessionOf(own('a'), 'key/ada');
     sessions.sessionOf(own('b'), 'key/bob');
-    clock.time = limits.ownMcpSessionIdleMs - 1;
+    clock.time = ownMcpSessionIdleMs - 1;
     sessions.sessionOf(own('b'), 'key/bob');
-    clock.time = limits.ownMcpSessionIdleMs;
-    vi.advanceTimersByTime(limits.ownMcpSessionIdleMs);
+    clock.time = ownMcpSessionIdleMs;
+    vi.advanceTimersByTime(ownMcpSessionIdleMs);
     expect(retired).toEqual(['a']);
   });
 
   it('makes room among the people of its own key when there are too many', () => {
     const { sessions, retired } = countedSessions();
     sessions.sessionOf(own('of another key'), 'key2/eve');
-    for (let index = 0; index < limits.ownMcpSessions; index += 1) sessions.sessionOf(own(`${index}`), `key/${index}`);
+    for (let index = 0; index < ownMcpSessions; index += 1) sessions.sessionOf(own(`${index}`), `key/${index}`);
     expect(retired).toEqual(['0']);
   });
 

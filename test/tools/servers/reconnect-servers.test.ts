@@ -1,11 +1,16 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { GatewayError, OutboundError } from '../../../src/core/errors.ts';
-import { limits } from '../../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import { createRegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
 import type { OpenedServer, Opening } from '../../../src/tools/servers/open-registered-server.ts';
 import type { ServerNews } from '../../../src/tools/servers/reconnect-servers.ts';
-import { createServerReconnector, firstRetryMs, maxRetryMs, retryDelayMs } from '../../../src/tools/servers/reconnect-servers.ts';
+import {
+  createServerReconnector,
+  firstRetryMs,
+  maxRetryMs,
+  retryDelayMs,
+  documentRefreshMs,
+} from '../../../src/tools/servers/reconnect-servers.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
 import { documentWith, scriptedSend } from '../scripted-send.ts';
 
@@ -62,18 +67,18 @@ describe('servers that failed', () => {
       return state?.type === 'opened' ? state.server.functions.map(({ spec }) => spec.name) : [];
     };
     expect(await at(0)).toBe(1);
-    expect(await at(limits.documentRefreshMs - 1)).toBe(1);
+    expect(await at(documentRefreshMs - 1)).toBe(1);
     const before = servers.stateOf(record);
-    expect(await at(limits.documentRefreshMs)).toBe(2);
+    expect(await at(documentRefreshMs)).toBe(2);
     // The same bytes are the same functions.
     expect(servers.stateOf(record)).toEqual(before);
     script.answers.set(documentUrl, documentWith('later'));
-    expect(await at(2 * limits.documentRefreshMs)).toBe(3);
+    expect(await at(2 * documentRefreshMs)).toBe(3);
     expect(names()).toEqual(['later']);
     script.answers.set(documentUrl, new OutboundError('unreachable', 'down'));
-    expect(await at(3 * limits.documentRefreshMs)).toBe(4);
+    expect(await at(3 * documentRefreshMs)).toBe(4);
     expect(names()).toEqual(['later']);
-    expect(await at(3 * limits.documentRefreshMs + firstRetryMs)).toBe(5);
+    expect(await at(3 * documentRefreshMs + firstRetryMs)).toBe(5);
     expect(servers.failuresOf(record)?.count).toBe(2);
   });
 

@@ -3,7 +3,12 @@ import { OutboundError } from '../../../src/core/errors.ts';
 import { limits } from '../../../src/core/limits.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
 import type { Opening } from '../../../src/tools/servers/open-registered-server.ts';
-import { createRegisteredServers, failureMemoryMs } from '../../../src/tools/servers/registered-servers.ts';
+import {
+  createRegisteredServers,
+  failureMemoryMs,
+  serverPatienceMs,
+  serversOpenedAtOnce,
+} from '../../../src/tools/servers/registered-servers.ts';
 import type { RegisteredServers } from '../../../src/tools/servers/registered-servers.ts';
 import { runContext } from '../../_support/tools.ts';
 import { toolServerRecord } from '../../storage/registry-contract.ts';
@@ -82,7 +87,7 @@ describe('opening a registered server', () => {
       const { loads, servers, record, openWithin } = slowServers();
       const first = servers.open(record, never);
       expect(servers.isSlow(record)).toBe(false);
-      await vi.advanceTimersByTimeAsync(limits.serverPatienceMs);
+      await vi.advanceTimersByTimeAsync(serverPatienceMs);
       expect(await first).toEqual(stillOpening);
       expect(servers.isSlow(record)).toBe(true);
       expect(await openWithin(0)).toEqual(stillOpening);
@@ -95,14 +100,14 @@ describe('opening a registered server', () => {
     it('is waited for by whoever names it, as long as a document may take', async () => {
       const { loads, openWithin } = slowServers();
       expect(await openWithin(limits.documentTimeoutMs, true)).toBe('waits');
-      expect(await openWithin(limits.serverPatienceMs)).toEqual(stillOpening);
+      expect(await openWithin(serverPatienceMs)).toEqual(stillOpening);
       expect(await openWithin(limits.documentTimeoutMs, true)).toBe('waits');
       expect(loads).toHaveLength(1);
     });
 
     it('and has failed is opened again beside the chat, which waits for a second', async () => {
       const { loads, openWithin } = slowServers();
-      await openWithin(limits.serverPatienceMs);
+      await openWithin(serverPatienceMs);
       loads[0]?.resolve({ type: 'unreachable', reason: 'hung' });
       await vi.advanceTimersByTimeAsync(failureMemoryMs);
       expect(await openWithin(1_000)).toEqual({ type: 'unreachable', reason: 'hung', isOpening: true });
@@ -124,10 +129,10 @@ describe('opening a registered server', () => {
     const openings = others.map((record) => servers.renew(record, never));
     const waiting = servers.renew(named, never);
     await Promise.resolve();
-    expect(loads).toEqual(others.slice(0, limits.serversOpenedAtOnce).map(({ id }) => id));
+    expect(loads).toEqual(others.slice(0, serversOpenedAtOnce).map(({ id }) => id));
     expect(await servers.open(named, never, true)).toEqual({ type: 'unsupported', reason: 'there' });
     expect(await waiting).toEqual({ type: 'unsupported', reason: 'there' });
-    expect(loads).toHaveLength(limits.serversOpenedAtOnce + 1);
+    expect(loads).toHaveLength(serversOpenedAtOnce + 1);
     hanging.resolve({ type: 'unreachable', reason: 'hung' });
     await Promise.all(openings);
     expect(loads).toHaveLength(others.length + 1);

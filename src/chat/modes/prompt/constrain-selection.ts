@@ -1,8 +1,10 @@
 import type { JsonObject } from '../../../shared/json.ts';
-import { limits } from '../../../core/limits.ts';
 import type { OutputForm } from '../../../core/models/model.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { narrowParameters, toStrict } from './narrow-schema.ts';
+
+/** Characters of the schema of a selection; building a grammar of more takes longer than the answer. */
+export const selectionFormCharacters = 40_000;
 
 export interface SelectionBounds {
   /** 1 where the request demands a call. */
@@ -21,12 +23,12 @@ export function selectionForm(specs: readonly ToolSpec[], bounds: SelectionBound
     const form = formsOf(parameters);
     characters += name.length + form.characters;
     // Stop early: narrowing the remaining functions, possibly many and large, would be wasted.
-    if (characters > limits.selectionFormCharacters) return openForm(specs, bounds);
+    if (characters > selectionFormCharacters) return openForm(specs, bounds);
     forms.push({ name, ...form });
   }
   const narrowed = forms.map(({ name, loose }) => ({ name, parameters: loose }));
   const schema = listOf(narrowed, bounds);
-  if (JSON.stringify(schema).length > limits.selectionFormCharacters) return openForm(specs, bounds);
+  if (JSON.stringify(schema).length > selectionFormCharacters) return openForm(specs, bounds);
   const strict = forms.flatMap((form) => (form.strict === undefined ? [] : [{ name: form.name, parameters: form.strict }]));
   return { schema, strictSchema: strict.length === narrowed.length ? listOf(strict, bounds) : undefined };
 }

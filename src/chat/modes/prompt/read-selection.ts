@@ -14,6 +14,9 @@ import type { findSelectionAsText, Selection, SelectionAnswer } from '../../pars
 import { checkArguments, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 
+/** Characters of an answer that are searched for a selection: one call with the longest arguments fits. */
+const selectionCharacters = 300_000;
+
 /**
  * One call of a selection whose function is offered: with valid arguments (`fits`), or with problems that keep it from running (`faulty`). `given`: the
  * arguments as the model wrote them.
@@ -93,8 +96,8 @@ async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): P
   if (found !== undefined) return found;
   const data = {
     ...given,
-    answer: answer.slice(0, limits.selectionCharacters),
-    isCut: given.isCut || answer.length > limits.selectionCharacters,
+    answer: answer.slice(0, selectionCharacters),
+    isCut: given.isCut || answer.length > selectionCharacters,
   };
   try {
     const text = await runAside({ job: readingJob, data, caller: run.caller.id, signal: run.signal, timeoutMs: readingMs });

@@ -3,7 +3,6 @@ import { textOf } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { RequestPurpose } from '../../../core/models/model-request-log.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
@@ -14,6 +13,15 @@ import type { DroppedCall, ReadSelection, SelectedEntry } from './read-selection
 import { canonicalJson } from '../../tool-calls/canonical-json.ts';
 import type { FittingRules } from '../../tool-calls/fit-arguments.ts';
 import { demandMessage, repairMessage, selectionMessages } from './selection-prompt.ts';
+
+/**
+ * Up to this many functions of this size, one request selects functions and arguments. With more, a first request selects names: they take a sixth
+ * of the tokens, and most chats need no function at all. 4,000 tokens take a small model without a graphics card half a minute to read.
+ */
+export const selectedAtOnce = 20;
+export const selectedAtOnceCharacters = 16_000;
+/** Calls that the schema of a selection allows: a small model that is constrained to a schema may otherwise never end its list. */
+const selectedCalls = 16;
 
 export interface SelectionRequest {
   /** The conversation, with tool results inlined into its texts. */
@@ -129,10 +137,10 @@ async function choose(request: SelectionRequest, log: SelectionLog): Promise<Sel
 
 /** Whether a first question about names alone is worth a second one about arguments. With a single function there is nothing to choose. */
 function areMany(specs: readonly ToolSpec[]): boolean {
-  if (specs.length > limits.selectedAtOnce) return true;
+  if (specs.length > selectedAtOnce) return true;
   let characters = 0;
   for (const { description, parameters } of specs) characters += description.length + JSON.stringify(parameters).length;
-  return specs.length > 1 && characters > limits.selectedAtOnceCharacters;
+  return specs.length > 1 && characters > selectedAtOnceCharacters;
 }
 
 /** The functions that the model names, in its order; one that is to be called twice occurs twice. */
@@ -172,7 +180,7 @@ async function requestSelection(request: SelectionRequest, { purpose, messages, 
     stream: false,
     signal,
     ...(origin && { origin }),
-    output: selectionForm(specs, { minCalls: isForced ? 1 : 0, maxCalls: Math.min(maxCalls, limits.selectedCalls) }),
+    output: selectionForm(specs, { minCalls: isForced ? 1 : 0, maxCalls: Math.min(maxCalls, selectedCalls) }),
     onRepeat: () => {
       log.requests += 1;
     },

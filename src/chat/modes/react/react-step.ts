@@ -1,9 +1,11 @@
 import type { ModelEvent } from '../../../core/chat/chat.ts';
-import { limits } from '../../../core/limits.ts';
 import type { AnswerPiece } from '../../parse-tool-calls/answer-pieces.ts';
 import type { AnswerRepairs } from '../../parse-tool-calls/repair-json.ts';
 import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import type { EarlierTexts } from '../earlier-texts.ts';
+
+/** Characters of unlabelled text that `react` buffers, because it may turn out to be a thought before an action. */
+const unlabelledCharacters = 400;
 
 export interface StepOptions {
   /** Emit no text, because the answer is requested separately. */
@@ -21,7 +23,7 @@ export interface StepOptions {
 
 /**
  * Reads one ReAct answer: thoughts become reasoning, and what follows "Final Answer:" becomes text. Text without a label is held back up to
- * `limits.unlabelledCharacters`, because it is a thought if an action follows.
+ * `unlabelledCharacters`, because it is a thought if an action follows.
  */
 export class ReactStep {
   readonly #parser: ToolCallParser;
@@ -102,7 +104,7 @@ export class ReactStep {
       case 'text':
         if (!this.#isHolding) return this.#toText(piece.text);
         this.#held += piece.text;
-        return this.#held.length > limits.unlabelledCharacters ? this.#release(false) : [];
+        return this.#held.length > unlabelledCharacters ? this.#release(false) : [];
       case 'reasoning':
         return [...this.#releaseAsThought(), ...this.#toReasoning(piece.text)];
       case 'call':

@@ -5,7 +5,6 @@ import { GatewayError } from '../../../core/errors.ts';
 import { runSteps, StopReading } from '../../../shared/emit.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import { withRemedies } from '../../../shared/with-remedies.ts';
-import { limits } from '../../../core/limits.ts';
 import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
@@ -18,6 +17,9 @@ import { demandedForm } from '../demanded-form.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
 import { repairAside } from '../repair-aside.ts';
 import { slicesOf } from '../slices-of.ts';
+
+/** Characters after an action in `react`, which are invented: then the stream of a backend without stop sequences is closed. */
+export const inventedCharacters = 400;
 
 export interface ReasoningOptions {
   backend: ModelBackend;
@@ -120,7 +122,7 @@ class StepReader {
       if (event.type === 'finish') this.finish = event.reason;
       else if (event.type === 'text') yield* this.#readText(event.text);
       else this.#read.push(event);
-      if (this.#step.invented > limits.inventedCharacters) throw this.stopReading;
+      if (this.#step.invented > inventedCharacters) throw this.stopReading;
     }
     yield this.#emit(this.#read.splice(0));
   }

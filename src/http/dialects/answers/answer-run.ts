@@ -11,6 +11,9 @@ import type { AnswerFormat, AnswerHead } from './answer-format.ts';
 import { createPartialRunSummary } from './partial-run-summary.ts';
 import { isBeforeModel, streamReply } from './stream-reply.ts';
 
+/** Response headers are sent after this time at the latest, so that proxies in front do not time out. */
+export const headersDelayMs = 10_000;
+
 export interface AnswerOptions {
   stallMs: number;
   now: () => number;
@@ -70,7 +73,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
           isBeforeContent: isBeforeModel,
           failure: (error) => encoder.failure(partial.addToFrame(loggedError(error, request, controller.signal))),
           stallMs: options.stallMs,
-          headersMs: limits.headersDelayMs,
+          headersMs: headersDelayMs,
           keepAliveMs: limits.keepAliveMs,
           controller,
         });

@@ -1,8 +1,10 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
-import { limits } from '../../../core/limits.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { isJsonObject, textIn } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+
+/** Lines about what an answer is doing, for Open WebUI, which stores each with its message and writes the whole message anew. */
+const statusChanges = 100;
 
 /** One state of a status line. `isDone`: nothing is going on any more. A hidden line is not shown. */
 export interface Status {
@@ -119,7 +121,7 @@ export function createStatusLine(): StatusLine {
       hasChanged = false;
       const next = current();
       if (next === undefined || (next.text === shown?.text && next.isDone === shown.isDone)) return undefined;
-      if (!next.isDone && changes >= limits.statusChanges) return undefined;
+      if (!next.isDone && changes >= statusChanges) return undefined;
       changes += 1;
       shown = next;
       return next;

@@ -4,7 +4,6 @@ import type { ChatEvent, ChatMessage, ChatRequest } from '../../../core/chat/cha
 import type { ChatStore, ChatTexts } from '../../../core/stores/chat-store.ts';
 import type { GatewayError } from '../../../core/errors.ts';
 import { invalidField } from '../../../core/errors.ts';
-import { limits } from '../../../core/limits.ts';
 import type { ActiveRuns, StartedRun } from '../../../runs/active-runs.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import { isJsonObject } from '../../../shared/json.ts';
@@ -12,6 +11,13 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { hasMoreTextThan } from '../../../shared/text-length.ts';
 import { notStored, notStoredFor } from '../answers/not-stored.ts';
 import { chatCompletionFormat, completionId, toWireCall } from './openai-wire.ts';
+
+/** One stored chat with its request. If it is larger, images are left out; if its texts alone are larger, it is not stored. */
+export const storedChatCharacters = 2 * 1024 * 1024;
+/** Keys and values of `metadata`, as OpenAI limits them. */
+export const metadataEntries = 16;
+const metadataKeyCharacters = 64;
+const metadataValueCharacters = 512;
 
 export interface StoreCompletionsOptions {
   store: Pick<ChatStore, 'save'>;
@@ -49,7 +55,7 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
   }
 
   function warnTooLarge(runId: string): ChatEvent {
-    const why = `it is larger than ${limits.storedChatCharacters} characters`;
+    const why = `it is larger than ${storedChatCharacters} characters`;
     logger.warn({ run_id: runId }, `a chat with store: true was not stored: ${why}`);
     return notStored(why);
   }
@@ -70,14 +76,14 @@ export function storeCompletions(runs: ActiveRuns, { store, isStoring, now, logg
       for (const event of events) {
         isWaiting ||= event.type === 'approval' || event.type === 'connect';
         characters += charactersOf(event);
-        if (characters > limits.storedChatCharacters) continue;
+        if (characters > storedChatCharacters) continue;
         collector.add(event);
         if (event.type === 'text' && (event.choice ?? 0) === 0) text += event.text;
       }
       return emit(events);
     });
     if (isWaiting || signal.aborted) return;
-    const isShort = characters <= limits.storedChatCharacters;
+    const isShort = characters <= storedChatCharacters;
     const saved = isShort ? save({ ...answered, completion: collector.body(), text }) : Promise.resolve(warnTooLarge(runId));
     saving.add(saved);
     const problem = await saved;
@@ -158,12 +164,12 @@ export function parseMetadata(value: JsonValue | undefined): Record<string, stri
   if (value === null) return {};
   if (!isJsonObject(value)) throw invalid('must be an object with string values, or null');
   const entries = Object.entries(value);
-  if (entries.length > limits.metadataEntries) throw invalid(`may have at most ${limits.metadataEntries} entries, not ${entries.length}`);
+  if (entries.length > metadataEntries) throw invalid(`may have at most ${metadataEntries} entries, not ${entries.length}`);
   const texts = entries.map(([key, text]): [string, string] => {
-    if (key.length > limits.metadataKeyCharacters) throw invalid(`a key may have at most ${limits.metadataKeyCharacters} characters`);
+    if (key.length > metadataKeyCharacters) throw invalid(`a key may have at most ${metadataKeyCharacters} characters`);
     if (typeof text !== 'string') throw invalid(`"${key}" must be a string`);
-    if (text.length <= limits.metadataValueCharacters) return [key, text];
-    throw invalid(`"${key}" may have at most ${limits.metadataValueCharacters} characters, not ${text.length}`);
+    if (text.length <= metadataValueCharacters) return [key, text];
+    throw invalid(`"${key}" may have at most ${metadataValueCharacters} characters, not ${text.length}`);
   });
   return Object.fromEntries(texts);
 }
@@ -176,7 +182,7 @@ function toStoredMessages(messages: readonly ChatMessage[]): JsonObject[] {
 
 /** The texts alone are counted first: writing the JSON of the longest conversation takes long. */
 function isTooLarge(value: JsonValue): boolean {
-  return hasMoreTextThan(value, limits.storedChatCharacters) || JSON.stringify(value).length > limits.storedChatCharacters;
+  return hasMoreTextThan(value, storedChatCharacters) || JSON.stringify(value).length > storedChatCharacters;
 }
 
 function toStoredMessage(message: ChatMessage): JsonObject {

@@ -3,6 +3,9 @@ import { limits } from '../../../core/limits.ts';
 import { nestedFunctionForm } from '../requests/function-form.ts';
 import { gatewayFields, jsonObject } from '../requests/gateway-fields.ts';
 
+/** Texts in one request for embeddings; OpenAI takes no more. */
+const embeddedTexts = 2_048;
+
 const modelName = z.string().max(256);
 const keepAlive = z.union([z.string().max(64), z.number()], 'must be a duration such as "5m", or seconds');
 
@@ -70,7 +73,7 @@ export const generateSchema = z.looseObject({
 });
 export type GenerateBody = z.infer<typeof generateSchema>;
 
-const texts = z.union([z.string(), z.array(z.string()).max(limits.embeddedTexts)], 'must be a text or a list of texts');
+const texts = z.union([z.string(), z.array(z.string()).max(embeddedTexts)], 'must be a text or a list of texts');
 export const embedSchema = z.looseObject({
   model: modelName.nullish(),
   name: modelName.nullish(),

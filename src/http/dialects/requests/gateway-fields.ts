@@ -7,6 +7,9 @@ import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { longestTimerMs } from '../../../shared/timer-limits.ts';
 import { hasMoreKeys } from './parse-fields.ts';
 
+/** Replacements in system prompts; frontends send about ten. */
+export const variablesLimit = 1_000;
+
 export const jsonObject = z.custom<JsonObject>((value) => isJsonObject(value), 'must be an object');
 const names = z.array(z.string().max(256)).max(1_000);
 /** Validated, because a typo in a protective setting must not disable it. */
@@ -51,7 +54,7 @@ export const gatewayFields = z.looseObject({
   session_id: z.string().max(256).nullish(),
   chat_id: z.string().max(256).nullish(),
   id: z.string().max(256).nullish(),
-  variables: jsonObject.refine((value) => !hasMoreKeys(value, limits.variables), `must have at most ${limits.variables} fields`).nullish(),
+  variables: jsonObject.refine((value) => !hasMoreKeys(value, variablesLimit), `must have at most ${variablesLimit} fields`).nullish(),
   files: z.array(jsonObject).max(1_000).nullish(),
   interrupt: z.boolean().nullish(),
 });

@@ -6,14 +6,16 @@ import { isDeeperThan, isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseToFirstIssue } from '../../../shared/parse-to-first-issue.ts';
 
+/** Fields of a chat's body, known and unknown ones. */
+export const chatFields = 256;
+
 /**
  * To be called before a body is parsed: each field is looked at several times, and may go to the backend.
  * @throws GatewayError `invalid_request`
  */
 export function requireBoundedBody(value: unknown, expected: string): JsonObject {
   if (!isJsonObject(value)) throw new GatewayError('invalid_request', `The body must be ${expected}.`);
-  if (hasMoreKeys(value, limits.chatFields))
-    throw new GatewayError('invalid_request', `The body has more than ${limits.chatFields} fields.`);
+  if (hasMoreKeys(value, chatFields)) throw new GatewayError('invalid_request', `The body has more than ${chatFields} fields.`);
   for (const [key, field] of Object.entries(value)) {
     // OpenAPI documents are deeper than chats, and have their own limit.
     const levels = key === 'tool_servers' ? limits.documentDepth : limits.jsonDepth;

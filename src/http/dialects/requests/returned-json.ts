@@ -4,12 +4,15 @@ import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 
+/** Values in all the texts of a request that only the gateway reads, such as signatures of thoughts: six thousand of those, and parsing takes 20 ms. */
+export const returnedValues = 20_000;
+
 /**
  * Reads what the gateway has written into opaque texts, which clients return unread. Any client could have written them itself, and no limit of bodies
  * looks into texts, so all those of one request together have a limit of their own.
  */
 export class ReturnedJson {
-  #valuesLeft: number = limits.returnedValues;
+  #valuesLeft: number = returnedValues;
 
   /** Undefined for what is no object, too deep, or too much. */
   read(bytes: Buffer): JsonObject | undefined {

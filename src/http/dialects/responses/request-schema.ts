@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { limits } from '../../../core/limits.ts';
 import { gatewayFields, jsonObject } from '../requests/gateway-fields.ts';
 
+/** Of a request for approval in the Responses API. Ours have about sixty characters; what is longer is none of ours. */
+const approvalRequestIdCharacters = 256;
+
 const typed = z.looseObject({ type: z.string() });
 const contentSchema = z.union([z.string(), z.array(typed).max(10_000)], 'must be a string or an array of parts');
 
@@ -23,7 +26,7 @@ const mcpCallSchema = z.looseObject({
 });
 const approvalRequestSchema = z.looseObject({ id: z.string(), name: z.string(), arguments: z.string() });
 const approvalResponseSchema = z.looseObject({
-  approval_request_id: z.string().max(limits.approvalRequestIdCharacters),
+  approval_request_id: z.string().max(approvalRequestIdCharacters),
   approve: z.boolean(),
   reason: z.string().max(limits.approvalMessageCharacters).nullish(),
 });

@@ -6,6 +6,16 @@ import { limits } from '../../../core/limits.ts';
 import type { NoteStore } from '../../../core/stores/note-store.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 
+/** All kept conversations, encrypted. Beyond it whoever has the most loses the oldest ones. */
+export const conversationsLimit = 10_000;
+
+/** How long a conversation over a socket can be continued after its last message: the next morning too. Nobody has asked to store it for longer. */
+export const conversationMs = 24 * 60 * 60 * 1000;
+/** Beyond these its oldest exchanges are dropped: no model's context holds more. */
+export const conversationMessages = 1_000;
+export const conversationCharacters = 2 * 1024 * 1024;
+export const conversationsCharacters = 128 * 1024 * 1024;
+
 /** Of a caller: a chat by its `chat_id`, or a session's chat without one. */
 export interface ConversationId {
   callerId: string;
@@ -54,8 +64,8 @@ export function createKeptConversations({ store, fallback, now, onFault }: KeptC
       // What only its own backend reads matters until the model has answered.
       const kept = withinBounds(isHandedOver ? messages : forAnotherModel(messages));
       const value = `{"model":${JSON.stringify(model)},"messages":[${kept.join(',')}]}`;
-      const note = { id, callerId: of.callerId, value, expires: time + limits.conversationMs };
-      const bounds = { time, maxNotes: limits.conversations, maxCharacters: limits.conversationsCharacters };
+      const note = { id, callerId: of.callerId, value, expires: time + conversationMs };
+      const bounds = { time, maxNotes: conversationsLimit, maxCharacters: conversationsCharacters };
       try {
         await store.save(note, bounds);
         await fallback.delete(id);
@@ -72,7 +82,7 @@ function withinBounds(messages: readonly ChatMessage[]): string[] {
   const start = messages.findIndex(({ role }) => role !== 'system' && role !== 'developer');
   const prompts = messages.slice(0, Math.max(start, 0)).map((message) => JSON.stringify(message));
   const exchanges = exchangesIn(messages.slice(prompts.length));
-  const room = { messages: limits.conversationMessages, characters: limits.conversationCharacters };
+  const room = { messages: conversationMessages, characters: conversationCharacters };
   function fits(written: readonly string[]): boolean {
     room.messages -= written.length;
     room.characters -= written.reduce((sum, { length }) => sum + length, 0);

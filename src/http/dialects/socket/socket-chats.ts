@@ -23,6 +23,9 @@ import { createSessionOutbox } from './session-outbox.ts';
 import { createChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
 import type { ChatHead } from './socket-wire.ts';
 
+/** Active chats of one session; more is a loop in the page. */
+export const chatsPerSession = 16;
+
 /** Starts a run for a body in OpenAI's shape; the controller ends it. Rejects with a GatewayError when the body is wrong. */
 export type StartChat = (options: {
   body: JsonObject;
@@ -126,11 +129,8 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
       const chat: StartedChat = { session, caller, readHeader, address, controller, conversation };
       chats.add(chat);
       try {
-        if (count(session.id, caller.id) > limits.chatsPerSession) {
-          throw new GatewayError(
-            'overloaded',
-            `A session may have ${limits.chatsPerSession} active chats. Wait for one to end, or cancel it.`,
-          );
+        if (count(session.id, caller.id) > chatsPerSession) {
+          throw new GatewayError('overloaded', `A session may have ${chatsPerSession} active chats. Wait for one to end, or cancel it.`);
         }
         limiter?.admitMessage(caller);
         await run(fields, chat);

@@ -3,6 +3,12 @@ import { limits } from '../../../core/limits.ts';
 import { createByteBudget } from './byte-budget.ts';
 import type { ByteBudget } from './byte-budget.ts';
 
+/** Frames from one socket; a browser that runs many tools at once stays far below. */
+export const socketFramesPerSecond = 400;
+/** Bytes that one socket may send: rate and burst. A socket that sends more is read more slowly. */
+const socketBytesPerSecond = 1024 * 1024;
+export const socketBurstBytes = 4 * 1024 * 1024;
+
 /** After this many unanswered pings in a row the peer counts as gone, even if the TCP connection is open. */
 const missedPings = 2;
 
@@ -24,7 +30,7 @@ export function paceSocket(
   let windowStart = performance.now();
   let frames = 0;
   let holds = 0;
-  const budget = createByteBudget({ perSecond: limits.socketBytesPerSecond, burst: limits.socketBurstBytes });
+  const budget = createByteBudget({ perSecond: socketBytesPerSecond, burst: socketBurstBytes });
 
   function hold(): void {
     holds += 1;
@@ -69,7 +75,7 @@ export function paceSocket(
       frames = 0;
     }
     frames += 1;
-    if (frames > limits.socketFramesPerSecond) options.onFailure(1008, 'Too many frames.');
+    if (frames > socketFramesPerSecond) options.onFailure(1008, 'Too many frames.');
   }
 
   return {

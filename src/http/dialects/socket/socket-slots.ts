@@ -3,9 +3,13 @@ import { keyIdOf } from '../../../core/callers/people.ts';
 import { createByteBudget } from './byte-budget.ts';
 import type { ByteBudget } from './byte-budget.ts';
 
-const callerBudget = { perSecond: limits.callerSocketBytesPerSecond, burst: limits.callerSocketBurstBytes };
+/** The same for all sockets of one caller. */
+const callerSocketBytesPerSecond = 4 * 1024 * 1024;
+const callerSocketBurstBytes = 8 * 1024 * 1024;
+
+const callerBudget = { perSecond: callerSocketBytesPerSecond, burst: callerSocketBurstBytes };
 /** After this time a used-up byte budget is full again, so it can be forgotten. */
-const budgetMemoryMs = (limits.callerSocketBurstBytes / limits.callerSocketBytesPerSecond) * 1_000;
+const budgetMemoryMs = (callerSocketBurstBytes / callerSocketBytesPerSecond) * 1_000;
 
 export interface SocketSlots {
   /** Undefined when the caller, or its key with all its people, has too many. */

@@ -8,9 +8,11 @@ import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { FairMap } from '../../../shared/fair-map.ts';
 import { parseMetadata } from '../../dialects/chat-completions/store-completions.ts';
-import { limits } from '../../../core/limits.ts';
 import { parseInput } from '../../parse-input.ts';
 import { pageLimit } from '../page-limit.ts';
+
+/** Stored chats, or messages of one, in one page. */
+export const chatsPerPage = 100;
 
 export interface StoredChatRouteOptions {
   store: ChatStore;
@@ -126,7 +128,7 @@ function toList(data: (JsonObject & { id?: unknown })[], hasMore: boolean): Json
 const defaultLimit = 20;
 
 export const messageQuery = z.object({
-  limit: pageLimit(limits.chatsPerPage).default(defaultLimit),
+  limit: pageLimit(chatsPerPage).default(defaultLimit),
   order: z.enum(['asc', 'desc'], 'must be asc or desc').default('asc'),
   /** The id of the last entry of the previous page. */
   after: z.string().max(256).optional(),

@@ -2,13 +2,13 @@ import type { FastifyPluginAsync } from 'fastify';
 import { z } from 'zod';
 import type { GatewayError } from '../../../core/errors.ts';
 import { invalidField, shownId } from '../../../core/errors.ts';
-import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { StoredResponses } from '../../dialects/responses/stored/stored-responses.ts';
 import { replayEvents } from '../../dialects/answers/replay-events.ts';
 import { serverSentEvents } from '../../dialects/answers/server-sent-events.ts';
 import { pageLimit } from '../page-limit.ts';
 import { parseInput } from '../../parse-input.ts';
+import { chatsPerPage } from './stored-chats.ts';
 
 export interface StoredResponseRouteOptions {
   stored: StoredResponses;
@@ -88,7 +88,7 @@ export const responseQuery = z.object({
   starting_after: z.coerce.number(notANumber).int(notANumber).min(0, notANumber).optional(),
 });
 export const inputItemsQuery = z.object({
-  limit: pageLimit(limits.chatsPerPage).default(defaultLimit),
+  limit: pageLimit(chatsPerPage).default(defaultLimit),
   order: z.enum(['asc', 'desc'], 'must be asc or desc').default('desc'),
   /** The id of the last entry of the previous page. */
   after: z.string().max(256).optional(),

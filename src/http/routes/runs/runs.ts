@@ -5,11 +5,13 @@ import { GatewayError, shownId } from '../../../core/errors.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
 import { pageLimit } from '../page-limit.ts';
-import { limits } from '../../../core/limits.ts';
 import type { LoggedRun, RunLog, RunPage, RunPosition, RunSummary, RunWork } from '../../../core/runs/run-log.ts';
 import { mayAccess } from '../../../runs/active-runs.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import type { RunStatus } from '../../../core/runs/run.ts';
+
+/** Runs in one page of the list. */
+const runsPerPage = 200;
 
 export interface RunRouteOptions {
   log: Pick<RunLog, 'find' | 'list' | 'promptsOf'>;
@@ -81,7 +83,7 @@ const time = z.iso.datetime({ offset: true, message: 'must be a time such as 202
 const truth = z.enum(['true', 'false'], 'must be true or false');
 const statusNames = ['running', 'waiting', 'completed', 'failed', 'cancelled'] as const satisfies readonly RunStatus[];
 export const runsQuery = z.object({
-  limit: pageLimit(limits.runsPerPage).default(defaultLimit),
+  limit: pageLimit(runsPerPage).default(defaultLimit),
   after: z.string().regex(cursorPattern, 'must be the `next` of the page before').optional(),
   status: z.enum(statusNames, `must be one of ${statusNames.join(', ')}`).optional(),
   model: z.string().optional(),

@@ -7,6 +7,12 @@ import type { OAuthSettings } from '../../../core/stores/registry.ts';
 import { hasMoreValuesThan, isTextDeeperThan } from '../../../shared/json-depth.ts';
 import { originOf } from '../../../shared/document-url.ts';
 
+/** Metadata, registration and tokens of an authorization server take far less, in time and size. */
+const oauthAnswerMs = 10_000;
+export const oauthAnswerBytes = 1024 * 1024;
+/** Values in one such answer: far more than the metadata of the largest provider has, and parsing them takes some milliseconds. */
+const oauthAnswerValues = 5_000;
+
 /** Statuses for which a `Response` must not have a body. */
 const withoutBody = new Set([204, 205, 304]);
 
@@ -44,16 +50,16 @@ export function createOAuthFetch(
       headers,
       ...(body !== undefined && { body: body.toString() }),
       trust: trustFor(url),
-      signal: AbortSignal.timeout(limits.oauthAnswerMs),
-      firstByteTimeoutMs: limits.oauthAnswerMs,
-      idleTimeoutMs: limits.oauthAnswerMs,
+      signal: AbortSignal.timeout(oauthAnswerMs),
+      firstByteTimeoutMs: oauthAnswerMs,
+      idleTimeoutMs: oauthAnswerMs,
     });
-    const { text, isTruncated } = await readText(answer.body, limits.oauthAnswerBytes);
-    if (isTruncated) throw new OutboundError('cut', `${originOf(url) ?? 'It'} answered with more than ${limits.oauthAnswerBytes} bytes.`);
+    const { text, isTruncated } = await readText(answer.body, oauthAnswerBytes);
+    if (isTruncated) throw new OutboundError('cut', `${originOf(url) ?? 'It'} answered with more than ${oauthAnswerBytes} bytes.`);
     if (isTooMuch(text))
       throw new OutboundError(
         'cut',
-        `${originOf(url) ?? 'It'} answered with more than ${limits.oauthAnswerValues} values or ${limits.jsonDepth} levels.`,
+        `${originOf(url) ?? 'It'} answered with more than ${oauthAnswerValues} values or ${limits.jsonDepth} levels.`,
       );
     return new Response(withoutBody.has(answer.status) ? null : text, { status: answer.status, headers: answer.headers });
   };
@@ -62,7 +68,7 @@ export function createOAuthFetch(
 /** Of JSON: the library and we parse an answer several times, on the main thread. */
 function isTooMuch(text: string): boolean {
   if (!/^\s*[[{]/.test(text)) return false;
-  return isTextDeeperThan(text, limits.jsonDepth) || hasMoreValuesThan(text, limits.oauthAnswerValues);
+  return isTextDeeperThan(text, limits.jsonDepth) || hasMoreValuesThan(text, oauthAnswerValues);
 }
 
 function withoutHttps(from: string, to: string): GatewayError {

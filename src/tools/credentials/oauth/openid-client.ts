@@ -26,6 +26,9 @@ import { configuredClient } from './register-client.ts';
 import { clientAuthOf, requestSettings } from './request-settings.ts';
 import { revokeAt } from './revoke-tokens.ts';
 
+/** A token that is a signed document with many claims has some thousands. It is stored for each person, and sent with every call. */
+export const oauthTokenCharacters = 16_384;
+
 export interface OpenIdClientOptions {
   issuer: string;
   audience: string;
@@ -88,8 +91,8 @@ export function createOpenIdClient({ issuer, audience, client, send, now }: Open
   /** @throws GatewayError for tokens that cannot be kept */
   function tokensIn(answer: TokenEndpointResponse, before?: LoginTokens): LoginTokens {
     const { access_token: accessToken, refresh_token: refreshToken = before?.refreshToken, id_token: idToken = before?.idToken } = answer;
-    if ([accessToken, refreshToken ?? ''].some(({ length }) => length > limits.oauthTokenCharacters))
-      throw invalid(`gave a token of more than ${limits.oauthTokenCharacters} characters. Have it put less into tokens for this gateway`);
+    if ([accessToken, refreshToken ?? ''].some(({ length }) => length > oauthTokenCharacters))
+      throw invalid(`gave a token of more than ${oauthTokenCharacters} characters. Have it put less into tokens for this gateway`);
     if (answer.token_type !== 'bearer') throw invalid('gave a token that is no bearer token. The gateway can use no other');
     const claims = getValidatedIdTokenClaims(answer);
     return {

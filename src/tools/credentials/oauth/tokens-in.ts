@@ -4,6 +4,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { scopesIn } from './scopes.ts';
+import { oauthTokenCharacters } from './openid-client.ts';
 
 /** No answer may say more: dates end somewhere. */
 const longestLifeMs = 10 * 365 * 24 * 60 * 60 * 1_000;
@@ -15,15 +16,13 @@ type Tokens = Pick<OAuthCredential, 'accessToken' | 'refreshToken' | 'expires' |
 /** `who`: the authorization server. `now`: in milliseconds since 1970. @throws GatewayError for a token that cannot be kept or sent */
 export function tokensIn(answer: TokenEndpointResponse, { who, now }: { who: string; now: number }): Tokens {
   const { access_token: accessToken, refresh_token: refreshToken, token_type: type, expires_in: seconds, scope } = answer;
-  const isFine = [accessToken, refreshToken ?? 'none'].every(
-    (token) => token.length <= limits.oauthTokenCharacters && sendableToken.test(token),
-  );
+  const isFine = [accessToken, refreshToken ?? 'none'].every((token) => token.length <= oauthTokenCharacters && sendableToken.test(token));
   if (!isFine || type !== 'bearer')
     throw new GatewayError(
       'upstream_invalid_response',
       isFine
         ? `${who} gave a token that is no bearer token. The gateway can use no other.`
-        : `${who} gave a token that cannot be sent in a header, or has more than ${limits.oauthTokenCharacters} characters.`,
+        : `${who} gave a token that cannot be sent in a header, or has more than ${oauthTokenCharacters} characters.`,
     );
   const lifeMs = seconds === undefined ? undefined : Math.min(seconds * 1_000, longestLifeMs);
   return {

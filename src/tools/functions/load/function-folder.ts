@@ -1,14 +1,13 @@
 import { watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import pLimit from 'p-limit';
-import { limits } from '../../../core/limits.ts';
 import type { Toolset } from '../define/function-definition.ts';
 import { buildFunctionRegistry, emptyFunctionRegistry } from './function-registry.ts';
 import type { FunctionRegistry, ToolsetSetting } from './function-registry.ts';
 import type { ImportModule, LoadedModule } from './load-module.ts';
 import { createToolsetOpener } from './open-toolset.ts';
 import type { ToolsetVersion } from './open-toolset.ts';
-import { readFolder } from './read-folder.ts';
+import { readFolder, modulePatienceMs } from './read-folder.ts';
 import type { FolderModule } from './read-folder.ts';
 import { messageOfThrown } from './user-code.ts';
 
@@ -117,7 +116,7 @@ export function createFunctionFolder({ folder, toolsets: settings, log, load }: 
   async function openOrReport(toolset: Toolset, module: LoadedModule, report: Report): Promise<ToolsetVersion | undefined> {
     try {
       const version = await opener.open(toolset, module);
-      const seconds = limits.modulePatienceMs / 1000;
+      const seconds = modulePatienceMs / 1000;
       if (version === undefined)
         report('warn', `the toolset "${toolset.id}": setup is still running after ${seconds} s; the toolset is offered once it is done`);
       return version;

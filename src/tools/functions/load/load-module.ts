@@ -1,10 +1,12 @@
 import { registerHooks } from 'node:module';
 import { dirname, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { limits } from '../../../core/limits.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { ownModule } from './own-modules.ts';
 import { asUserCode, loadParameter, messageOfThrown } from './user-code.ts';
+
+/** Loading one module of `tools_dir` or of a hook, including its top-level `await`. */
+const moduleLoadMs = 10_000;
 
 /** Imports a module by its URL. Tests replace it, because the test runner has its own loader. */
 export type ImportModule = (url: string) => Promise<unknown>;
@@ -34,8 +36,8 @@ export async function loadModule(
   const { url, end } = beginLoad(path, { folder, sources });
   try {
     const loading = asUserCode(path, () => load(url));
-    const exports = await waitAtMost(limits.moduleLoadMs, loading, () => {
-      throw new SlowModuleError(`it took more than ${limits.moduleLoadMs / 1000} s to load; do less at its top level`);
+    const exports = await waitAtMost(moduleLoadMs, loading, () => {
+      throw new SlowModuleError(`it took more than ${moduleLoadMs / 1000} s to load; do less at its top level`);
     });
     return { path, exports: { ...(exports as object) }, sources };
   } catch (error) {

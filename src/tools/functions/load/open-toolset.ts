@@ -1,8 +1,13 @@
-import { limits } from '../../../core/limits.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import type { Toolset } from '../define/function-definition.ts';
 import type { LoadedModule } from './load-module.ts';
 import { asUserCode } from './user-code.ts';
+import { modulePatienceMs } from './read-folder.ts';
+
+/** `setup` of a toolset, such as opening a connection. */
+const toolsetSetupMs = 30_000;
+/** `close` of a toolset; after it the toolset counts as closed in any case. */
+const toolsetCloseMs = 5_000;
 
 /** A toolset after its `setup`. It is closed when it has been replaced and nothing uses it any more. */
 export interface ToolsetVersion {
@@ -42,7 +47,7 @@ export function createToolsetOpener({ onReady, onCloseFault }: ToolsetOpenerOpti
       try {
         // Only the first call waits; later ones just look whether `setup` has finished.
         const version = await (known === undefined
-          ? waitAtMost(limits.modulePatienceMs, opening, () => undefined)
+          ? waitAtMost(modulePatienceMs, opening, () => undefined)
           : Promise.race([known, Promise.resolve(undefined)]));
         isSettled = version !== undefined;
         return version;
@@ -69,13 +74,13 @@ async function openToolset(toolset: Toolset, module: LoadedModule, onFault: (err
       throw new Error(`${method} took more than ${limitMs / 1000} s`);
     });
   }
-  await call('setup', limits.toolsetSetupMs);
+  await call('setup', toolsetSetupMs);
   const users = new Set<symbol>();
   let isRetired = false;
   let closing: Promise<void> | undefined;
 
   function close(): Promise<void> {
-    closing ??= call('close', limits.toolsetCloseMs).catch(onFault);
+    closing ??= call('close', toolsetCloseMs).catch(onFault);
     return closing;
   }
   function closeIfUnused(): void {

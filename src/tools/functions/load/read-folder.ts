@@ -8,6 +8,12 @@ import { loadModule, SlowModuleError } from './load-module.ts';
 import type { ImportModule, LoadedModule } from './load-module.ts';
 import { messageOfThrown } from './user-code.ts';
 
+/** The first chats wait this long for the modules; slower ones are added later. */
+export const modulePatienceMs = 2_000;
+
+/** Modules in `tools_dir`; with more, the path is most likely wrong. */
+const toolModules = 500;
+
 /** The functions and toolsets that a module in `tools_dir` exports. */
 export interface ModuleOffer {
   /** Functions that are in no toolset of the module. */
@@ -53,8 +59,8 @@ export async function readFolder(
   { load, retriesBroken }: ReadOptions,
 ): Promise<FolderReading> {
   const names = (await readdir(folder)).filter(isModule).toSorted();
-  if (names.length > limits.toolModules)
-    throw new Error(`it holds ${names.length} modules, and the maximum is ${limits.toolModules}; is it the right folder?`);
+  if (names.length > toolModules)
+    throw new Error(`it holds ${names.length} modules, and the maximum is ${toolModules}; is it the right folder?`);
   // In parallel, so that a slow module delays no other.
   const modules = await Promise.all(
     names.map(async (name) => {
@@ -76,9 +82,9 @@ type Unchanged = Pick<FolderModule, 'path' | 'loaded' | 'stamps'>;
 
 /** Waits a limited time for a module. A slow one keeps its previous version and goes on loading, so that it delays no other. */
 function waitOrDefer(unchanged: Unchanged, loading: Promise<FolderModule>): Promise<FolderModule> {
-  return waitAtMost(limits.modulePatienceMs, loading, (): FolderModule => {
+  return waitAtMost(modulePatienceMs, loading, (): FolderModule => {
     const later: NonNullable<FolderModule['later']> = { settled: loading.then((module) => void (later.module = module)) };
-    const seconds = limits.modulePatienceMs / 1000;
+    const seconds = modulePatienceMs / 1000;
     const problem = `${unchanged.path}: it is still loading after ${seconds} s and is offered once it is done; do less at its top level`;
     return { ...unchanged, problem, isSlow: true, later };
   });

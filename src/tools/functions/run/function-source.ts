@@ -1,4 +1,3 @@
-import { limits } from '../../../core/limits.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { leftOutWarning } from '../../catalog/tool-source.ts';
@@ -11,6 +10,9 @@ import { chooseFunctions, permittedFunctions, isSwitchedOn } from '../load/funct
 import type { RegisteredFunction } from '../load/function-registry.ts';
 import type { FunctionStates } from './function-state.ts';
 import { createFunctionTool, placeOf } from './function-tool.ts';
+
+/** `isEnabled` of a function; every chat waits for the slowest. */
+const enablementMs = 1_000;
 
 export interface FunctionSourceOptions {
   folder: Pick<FunctionFolder, 'registry'>;
@@ -35,8 +37,8 @@ export function createFunctionSource({ folder, path, states, onFault }: Function
     const { isEnabled: condition = true } = definition.options;
     if (typeof condition === 'boolean') return condition;
     try {
-      const answer: unknown = await waitAtMost(limits.enablementMs, Promise.resolve(condition(place)), () => {
-        throw new Error(`isEnabled took more than ${limits.enablementMs} ms`);
+      const answer: unknown = await waitAtMost(enablementMs, Promise.resolve(condition(place)), () => {
+        throw new Error(`isEnabled took more than ${enablementMs} ms`);
       });
       return Boolean(answer);
     } catch (error) {

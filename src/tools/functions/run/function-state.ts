@@ -9,6 +9,15 @@ import type { PlainJsonValue as JsonValue } from '../../../shared/json.ts';
 import type { FunctionState, StateUpdate } from '../define/function-definition.ts';
 import { toStateUpdate } from '../define/state-update.ts';
 
+/** Chats with state in memory; the least recently used are evicted first. */
+export const stateChats = 10_000;
+
+export const stateTotalCharacters = 32 * 1024 * 1024;
+/** Stored state of all chats, encrypted. */
+export const stateLastingCharacters = 64 * 1024 * 1024;
+/** How long state is stored after its last write: as long as a stored chat. */
+export const stateMs = 30 * 24 * 60 * 60 * 1000;
+
 /** The state that functions keep, by caller and conversation. */
 export interface FunctionStates {
   /** Reads the state of a run's chat as it is now; what is saved later is seen as well. */
@@ -40,12 +49,12 @@ type Entries = ReadonlyMap<string, string>;
 /** What a call makes of the saved value of a key; undefined removes the key. */
 type Changes = ReadonlyMap<string, StateUpdate>;
 
-const bounds = { maxNotes: limits.stateChats, maxCharacters: limits.stateLastingCharacters };
+const bounds = { maxNotes: stateChats, maxCharacters: stateLastingCharacters };
 const noEntries: Entries = new Map();
 
 /** Without `storage`, state is lost when the process ends. A run without a conversation has its own state, which is dropped with the run. */
 export function createFunctionStates(storage?: StateStorage): FunctionStates {
-  const chats = new FairMap<Entries>({ entries: limits.stateChats, characters: limits.stateTotalCharacters });
+  const chats = new FairMap<Entries>({ entries: stateChats, characters: stateTotalCharacters });
   /** How many calls have each chat's state open. */
   const openCalls = new Map<string, number>();
 
@@ -65,7 +74,7 @@ export function createFunctionStates(storage?: StateStorage): FunctionStates {
     if (chatStorage === undefined) return;
     const { store, now, onFault } = chatStorage;
     const value = JSON.stringify([...(chats.get(chat) ?? [])]);
-    const note = { id: idOf(chat), callerId: owner, value, expires: now() + limits.stateMs };
+    const note = { id: idOf(chat), callerId: owner, value, expires: now() + stateMs };
     await store.save(note, { ...bounds, time: now() }).catch(onFault);
   }
 

@@ -1,11 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Worker } from 'node:worker_threads';
-import { limits } from '../../../core/limits.ts';
 import { createFairTurns } from '../../../shared/fair-turns.ts';
 import type { PlainJsonValue as JsonValue } from '../../../shared/json.ts';
 import type { FunctionContext, FunctionPlace } from '../define/function-definition.ts';
 import type { FunctionOutcome } from '../define/return-values.ts';
 import type { OpenedState } from './function-state.ts';
+
+/** Concurrent threads of functions with `worker: true`; more would only compete for cores. */
+const functionThreads = 4;
+const functionThreadMegabytes = 512;
 
 /** One call of a function, and the module as it was loaded. */
 export interface ThreadJob {
@@ -55,7 +58,7 @@ export function fromPlainError({ message, ...rest }: PlainError): Error {
   return Object.assign(new Error(message), rest);
 }
 
-const threads = createFairTurns(limits.functionThreads);
+const threads = createFairTurns(functionThreads);
 
 /**
  * Runs `execute` in a worker thread, so that work which blocks delays nothing else. The thread loads the same version of the module, keeps nothing
@@ -77,7 +80,7 @@ export async function runInThread(
 async function runThread(job: ThreadJob, context: FunctionContext, state: OpenedState): Promise<FunctionOutcome> {
   const worker = new Worker(new URL('./function-thread.ts', import.meta.url), {
     workerData: job,
-    resourceLimits: { maxOldGenerationSizeMb: limits.functionThreadMegabytes },
+    resourceLimits: { maxOldGenerationSizeMb: functionThreadMegabytes },
   });
   const { promise, resolve, reject } = Promise.withResolvers<FunctionOutcome>();
   const onAbort = (): void => reject(context.signal.reason as Error);

@@ -1,9 +1,13 @@
 import { GatewayError } from '../../../core/errors.ts';
-import { limits } from '../../../core/limits.ts';
 import type { ContentsPage } from '../../../core/tools/server-contents.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { readCursor, writeCursor } from './contents-cursor.ts';
 import type { ContentsPlace } from './contents-cursor.ts';
+
+/** Resources, templates or prompts in one page of the gateway's own list: checking as many takes ten milliseconds. */
+const mcpContentsPerPage = 500;
+/** Pages of one MCP server in such a list, against one whose list never ends: ten thousand entries in pages of ten. */
+const mcpContentsPages = 1_000;
 
 /** One page of a server's own list. */
 export interface OwnPage {
@@ -32,7 +36,7 @@ export async function listContents(servers: readonly ListedServer[], cursor: str
   const [first, ...others] = servers.slice(Math.max(start, 0));
   if (start === -1) throw new GatewayError('invalid_request', 'The cursor leads nowhere any more. Ask for the list from its beginning.');
   if (first === undefined) return { items: [] };
-  const beginning = await readOn(first, { from: place ?? beginningOf(first), room: limits.mcpContentsPerPage });
+  const beginning = await readOn(first, { from: place ?? beginningOf(first), room: mcpContentsPerPage });
   if (beginning.next !== undefined) return toPage(beginning.items, beginning.next);
   const { items } = beginning;
   // All at once, because one that is slow would hold up those after it.
@@ -40,7 +44,7 @@ export async function listContents(servers: readonly ListedServer[], cursor: str
   // Where the page ends before them, nobody waits for the last ones.
   for (const { page } of rest) page.catch(() => undefined);
   for (const { server, page } of rest) {
-    const room = limits.mcpContentsPerPage - items.length;
+    const room = mcpContentsPerPage - items.length;
     if (room === 0) return toPage(items, beginningOf(server));
     const { items: more, next } = await readOn(server, { from: beginningOf(server), room, known: page });
     items.push(...more);
@@ -62,7 +66,7 @@ async function readOn(
     items.push(...server.convert(page.entries.slice(place.offset, end)));
     if (page.entries.length > end) return { items, next: { ...place, offset: end } };
     const { nextCursor } = page;
-    if (nextCursor === undefined || place.pages + 1 >= limits.mcpContentsPages) return { items };
+    if (nextCursor === undefined || place.pages + 1 >= mcpContentsPages) return { items };
     place = { server: server.id, cursor: nextCursor, offset: 0, pages: place.pages + 1 };
     if (items.length === room || read === pagesPerAnswer) return { items, next: place };
     page = await server.fetch(nextCursor);

@@ -23,6 +23,9 @@ import { listContents } from './list-contents.ts';
 import type { OwnPage } from './list-contents.ts';
 import type { McpSession } from '../mcp-session.ts';
 
+/** Reading a resource and getting a prompt, where the connection has no time limit of its own. */
+const mcpContentsMs = 60_000;
+
 export interface McpContentsOptions {
   /** The enabled MCP servers of which the caller may use everything, in the order of the registry. */
   serversOf: (caller: Caller) => Promise<ToolServerRecord[]>;
@@ -58,7 +61,7 @@ export function createMcpContents({ serversOf, ownRecord, open, gatewayId = '' }
       if (session === undefined) throw unreachable(record);
       const used = session.connection.current();
       try {
-        const timeout = record.timeoutMs ?? limits.mcpContentsMs;
+        const timeout = record.timeoutMs ?? mcpContentsMs;
         return await used.request(run, (client, ended) => send(client, { signal: ended, timeout }));
       } catch (error) {
         signal.throwIfAborted();

@@ -7,6 +7,11 @@ import { limits } from '../../../core/limits.ts';
 import { redactUrl } from '../../../shared/secrets/secret-urls.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
 
+/** The end of a process's stderr that is kept, because it says why the process exited. */
+export const mcpErrorOutputBytes = 8 * 1024;
+export const mcpErrorOutputLines = 10;
+export const mcpErrorOutputLineCharacters = 300;
+
 const lineFeed = 0x0a;
 
 /**
@@ -88,9 +93,9 @@ export function createErrorOutput(): ErrorOutput {
   return {
     add(chunk) {
       const all = Buffer.concat([tail, chunk]);
-      isCut ||= all.length > limits.mcpErrorOutputBytes;
+      isCut ||= all.length > mcpErrorOutputBytes;
       // A copy: a view would keep the whole chunk in memory.
-      tail = Buffer.from(all.subarray(-limits.mcpErrorOutputBytes));
+      tail = Buffer.from(all.subarray(-mcpErrorOutputBytes));
     },
     lines(hide) {
       const text = tail.toString('utf8');
@@ -100,8 +105,8 @@ export function createErrorOutput(): ErrorOutput {
         .split(/\r\n?|\n/)
         .map((line) => hide(redactUrl(stripVTControlCharacters(line).replaceAll(controlCharacters, ''))).trim())
         .filter((line) => line !== '')
-        .slice(-limits.mcpErrorOutputLines)
-        .map((line) => line.slice(0, limits.mcpErrorOutputLineCharacters).toWellFormed());
+        .slice(-mcpErrorOutputLines)
+        .map((line) => line.slice(0, mcpErrorOutputLineCharacters).toWellFormed());
     },
   };
 }

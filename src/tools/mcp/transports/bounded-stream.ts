@@ -1,6 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../../core/limits.ts';
 
+/** Values in one message, which the SDK parses and validates synchronously: a list of a thousand tools with thirty values each. */
+export const mcpMessageValues = 40_000;
+/** Messages that the SDK handles in one turn of the event loop, up to 0.1 ms each. */
+export const mcpMessagesPerTurn = 100;
+
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const quote = 0x22;
@@ -54,9 +59,9 @@ export async function* boundedStream(
   {
     framing,
     maxBytes = limits.mcpMessageBytes,
-    maxValues = limits.mcpMessageValues,
+    maxValues = mcpMessageValues,
     maxDepth = limits.bodyDepth,
-    messagesPerTurn = limits.mcpMessagesPerTurn,
+    messagesPerTurn = mcpMessagesPerTurn,
     onEnd,
     onLongNumber,
   }: BoundedStreamOptions,

@@ -1,7 +1,6 @@
 import { SSEClientTransport, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Transport } from '@modelcontextprotocol/client';
 import { getDefaultEnvironment } from '@modelcontextprotocol/client/stdio';
-import { limits } from '../../../core/limits.ts';
 import type { SendOutbound } from '../../../core/outbound.ts';
 import type { RunContext } from '../../../core/runs/run.ts';
 import { BoundedStdioTransport, createErrorOutput } from './bounded-stdio-transport.ts';
@@ -11,9 +10,12 @@ import { requestIdIn } from '../incoming-messages.ts';
 import type { AnswerWatch } from '../incoming-messages.ts';
 import type { McpPeer } from '../mcp-peer.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
-import { createOutboundFetch } from './outbound-fetch.ts';
+import { createOutboundFetch, mcpConnectTimeoutMs } from './outbound-fetch.ts';
 import type { OutboundFetchOptions } from './outbound-fetch.ts';
 import { recordingOf } from './record-messages.ts';
+
+/** The same for a process, which npm may have to fetch first. */
+const mcpProcessStartMs = 60_000;
 
 /** A transport to try. `isLegacy`: it serves only servers of the first protocol version. */
 export interface TransportKind {
@@ -40,7 +42,7 @@ export type CreateTransports = (peer: McpPeer, options: TransportOptions) => Tra
 export const createTransports: CreateTransports = (peer, { send, scopes, answers, numbers, signal }) => {
   if (peer.process !== undefined) return [processTransport(peer.process, numbers)];
   const url = new URL(peer.url);
-  const connectTimeoutMs = limits.mcpConnectTimeoutMs;
+  const connectTimeoutMs = mcpConnectTimeoutMs;
   /** Only what is posted may belong to a call that the code does not run for: a stream and the end of a session are everybody's. */
   const runOf = (method: string): RunContext | undefined => (method === 'POST' ? scopes.current() : scopes.contextual())?.run;
   const options: OutboundFetchOptions = {
@@ -86,7 +88,7 @@ function processTransport({ command, args, environment }: NonNullable<McpPeer['p
   let errorOutput = createErrorOutput();
   return {
     isLegacy: false,
-    connectTimeoutMs: limits.mcpProcessStartMs,
+    connectTimeoutMs: mcpProcessStartMs,
     createTransport() {
       const transport = new BoundedStdioTransport({ ...settings, numbers });
       const output = createErrorOutput();

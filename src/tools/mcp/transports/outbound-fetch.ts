@@ -10,6 +10,12 @@ import type { StreamEnd } from './bounded-stream.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
 import { laterLimit } from '../../../shared/timer-limits.ts';
 
+/** Each of two steps: connecting to an MCP server, and agreeing on a protocol version. */
+export const mcpConnectTimeoutMs = 10_000;
+
+/** A stream of notifications may be silent for long; after this it is opened anew. */
+const mcpStreamIdleMs = 60 * 60 * 1000;
+
 /** Statuses for which a `Response` must not have a body. */
 const withoutBody = new Set([204, 205, 304]);
 
@@ -55,8 +61,8 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
       caller: options.caller(method),
       trust: options.trust,
       signal: AbortSignal.any(signals),
-      firstByteTimeoutMs: method === 'POST' ? laterLimit(limits.mcpAnswerMs) : laterLimit(limits.mcpConnectTimeoutMs),
-      idleTimeoutMs: limits.mcpStreamIdleMs,
+      firstByteTimeoutMs: method === 'POST' ? laterLimit(limits.mcpAnswerMs) : laterLimit(mcpConnectTimeoutMs),
+      idleTimeoutMs: mcpStreamIdleMs,
     });
     if (withoutBody.has(status)) {
       // Leaving the loop releases the connection.

@@ -3,6 +3,21 @@ import type { JsonValue } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
 import { OmittedOperation } from '../operation.ts';
 
+/**
+ * One document of a registered server (`ConversionBudget` says what each of the three counts), against hostile ones: no real document takes a
+ * tenth of it. At worst ten seconds in a thread.
+ */
+const registeredNodesLimit = 8_000_000;
+const registeredValuesLimit = 5_000_000;
+const registeredCharactersLimit = 32_000_000;
+/** All documents of one request, which any caller may send: half a second of a thread at worst, and enough for all functions of the largest real ones. */
+const requestNodesLimit = 300_000;
+const requestValuesLimit = 500_000;
+
+/** What is converted on the main thread, which blocks everything else: 20 ms. Documents of 64 KB take a quarter of it. */
+const waitedForNodes = 15_000;
+const waitedForValues = 50_000;
+
 /** What may still be spent on converting documents; shared by all documents that arrive together. */
 export interface ConversionBudget {
   /** Schemas, copied keys, choices and the like: each takes about a microsecond and a hundred bytes. */
@@ -35,13 +50,17 @@ const charactersPerNode = 256;
 
 /** For one document of a registered server. */
 export function createRegisteredBudget(): ConversionBudget {
-  const { registeredNodes, registeredValues, registeredCharacters } = limits;
+  const [registeredNodes, registeredValues, registeredCharacters] = [
+    registeredNodesLimit,
+    registeredValuesLimit,
+    registeredCharactersLimit,
+  ];
   return createBudget({ nodesLeft: registeredNodes, valuesLeft: registeredValues, charactersLeft: registeredCharacters });
 }
 
 /** For all documents of one request together. */
 export function createRequestBudget(): ConversionBudget {
-  const { requestNodes, requestValues, requestCharacters } = limits;
+  const [requestNodes, requestValues, requestCharacters] = [requestNodesLimit, requestValuesLimit, limits.requestCharacters];
   return createBudget({ nodesLeft: requestNodes, valuesLeft: requestValues, charactersLeft: requestCharacters });
 }
 
@@ -52,10 +71,10 @@ export function createBudget(left: Omit<ConversionBudget, 'sparing'>): Conversio
 
 /** What of a budget may be spent on the main thread, while everything else waits. */
 export function createTrialBudget({ nodesLeft, valuesLeft, charactersLeft, sparing }: ConversionBudget): ConversionBudget {
-  const nodes = Math.min(nodesLeft, limits.waitedForNodes);
+  const nodes = Math.min(nodesLeft, waitedForNodes);
   return {
     nodesLeft: nodes,
-    valuesLeft: Math.min(valuesLeft, limits.waitedForValues),
+    valuesLeft: Math.min(valuesLeft, waitedForValues),
     charactersLeft,
     // Reached after as many nodes as it would be with the whole budget.
     sparing: { ...sparing, nodes: sparing.nodes - (nodesLeft - nodes) },

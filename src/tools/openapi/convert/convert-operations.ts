@@ -1,7 +1,6 @@
 import { documentChainKey, readChain, whyLooped } from '../../../core/tools/gateway-chain.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { limits } from '../../../core/limits.ts';
 import { createSecretMask, type SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import { withoutUndefined } from '../../../shared/without-undefined.ts';
 import { tokensOfDefinition, wordsOfParameters } from '../../catalog/lazy-spec.ts';
@@ -23,7 +22,7 @@ import {
 import { describeOperation } from './describe-operation.ts';
 import { createKindFinder } from './discriminator-kinds.ts';
 import { createRecursionFinder, type RecursionFinder } from './find-recursion.ts';
-import { definitionsIn, openDefinition } from './gather-definitions.ts';
+import { definitionsIn, openDefinition, functionCharacters } from './gather-definitions.ts';
 import { nameArguments } from './name-arguments.ts';
 import {
   OmittedOperation,
@@ -200,9 +199,9 @@ function convertShared(entry: ListedOperation, context: ConversionContext): Conv
 function withinCharacters(parameters: JsonObject): { parameters: JsonObject; text: string } {
   const text = JSON.stringify(parameters);
   const { properties } = parameters;
-  if (text.length <= limits.functionCharacters || !isJsonObject(properties)) return { parameters, text };
+  if (text.length <= functionCharacters || !isJsonObject(properties)) return { parameters, text };
   const sizes = Object.entries(properties).map(([name, schema]) => ({ name, schema, characters: JSON.stringify(schema)?.length ?? 0 }));
-  let tooMany = text.length - limits.functionCharacters;
+  let tooMany = text.length - functionCharacters;
   const open = new Set<string>();
   for (const { name, characters } of sizes.toSorted((a, b) => b.characters - a.characters)) {
     if (tooMany <= 0) break;

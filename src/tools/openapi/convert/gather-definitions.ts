@@ -1,7 +1,12 @@
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { isJsonObject } from '../../../shared/json.ts';
-import { limits } from '../../../core/limits.ts';
 import { nestedValues, referenceOf } from '../load/resolve-references.ts';
+
+/**
+ * The whole schema of one function, as JSON: six times the largest in real documents, Kubernetes'. What is beyond it takes any value. Building
+ * this much takes 20 ms.
+ */
+export const functionCharacters = 1_000_000;
 
 const pointer = '#/$defs/';
 
@@ -27,7 +32,7 @@ export interface GatheredDefinitions {
   open: string[];
   /** Of all of them, with their names. */
   characters: number;
-  /** What they take of `limits.functionCharacters`. */
+  /** What they take of `functionCharacters`. */
   cost: number;
 }
 
@@ -41,7 +46,7 @@ const openCharacters = JSON.stringify(openDefinition).length;
 
 /**
  * All definitions that these lead to, nearest first, as many as a function may have beside so many characters of its own
- * (`limits.functionCharacters`).
+ * (`functionCharacters`).
  */
 export function gatherDefinitions(
   { names, ownCharacters }: { names: readonly string[]; ownCharacters: number },
@@ -53,7 +58,7 @@ export function gatherDefinitions(
   for (const name of waiting) {
     const definition = find(name);
     if (definition === undefined) continue;
-    const hasRoom = ownCharacters + gathered.cost + definitionCost + definition.characters <= limits.functionCharacters;
+    const hasRoom = ownCharacters + gathered.cost + definitionCost + definition.characters <= functionCharacters;
     const characters = name.length + frameCharacters + (hasRoom ? definition.characters : openCharacters);
     gathered.characters += characters;
     gathered.cost += characters + (hasRoom ? definitionCost : 0);

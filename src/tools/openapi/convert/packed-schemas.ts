@@ -1,12 +1,14 @@
 import { channel } from 'node:diagnostics_channel';
 import { LRUCache } from 'lru-cache';
 import type { JsonObject } from '../../../shared/json.ts';
-import { limits } from '../../../core/limits.ts';
 import { lazySpec } from '../../catalog/lazy-spec.ts';
 import type { Conversion, Operation } from '../operation.ts';
 import { spendOnCharacters, type ConversionBudget } from './conversion-budget.ts';
 import { definitionsIn, gatherDefinitions, openDefinition } from './gather-definitions.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
+
+/** Schemas of one document that are kept as they were built, in tokens: a few chats' worth of functions. */
+const builtSchemasTokens = 500_000;
 
 /** Where a text lies among the bytes: its first byte, and the one after its last. */
 export type Piece = readonly [start: number, end: number];
@@ -91,7 +93,7 @@ export function unpackConversion({ operations, schemas, ...rest }: PackedConvers
   const bytes = Buffer.from(schemas.bytes);
   const textAt = ([start, end]: Piece): string => bytes.toString('utf8', start, end);
   const objectAt = (piece: Piece): JsonObject => parseExactly(textAt(piece)) as JsonObject;
-  const built = new LRUCache<PackedOperation, JsonObject>({ maxSize: limits.builtSchemasTokens });
+  const built = new LRUCache<PackedOperation, JsonObject>({ maxSize: builtSchemasTokens });
   let directory: ReadonlyMap<string, Piece> | undefined;
 
   const addDefinitions = (own: JsonObject, ownCharacters: number): JsonObject => {

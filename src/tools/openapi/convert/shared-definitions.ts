@@ -1,10 +1,15 @@
-import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { SecretMask } from '../../../shared/secrets/secret-mask.ts';
 import type { OmittedOperation } from '../operation.ts';
 import { createSchemaAdapter, type AdapterOptions, type SchemaAdapter } from './adapt-schema.ts';
 import { spendFrom } from './conversion-budget.ts';
-import { definitionsIn, gatherDefinitions, type CountedDefinition, type GatheredDefinitions } from './gather-definitions.ts';
+import {
+  definitionsIn,
+  gatherDefinitions,
+  type CountedDefinition,
+  type GatheredDefinitions,
+  functionCharacters,
+} from './gather-definitions.ts';
 import type { Piece, SchemaPacker } from './packed-schemas.ts';
 
 /** Definitions that cost as much as a node to walk over once more. */
@@ -60,7 +65,7 @@ export function createSharedDefinitions(
     gather(names, ownCharacters) {
       const key = names.join('\n');
       const known = gathered.get(key);
-      if (known !== undefined && known.open.length === 0 && known.cost + ownCharacters <= limits.functionCharacters) return known;
+      if (known !== undefined && known.open.length === 0 && known.cost + ownCharacters <= functionCharacters) return known;
       const found = gatherDefinitions({ names, ownCharacters }, find);
       spend(Math.ceil(found.names.length / definitionsPerNode));
       gathered.set(key, found);

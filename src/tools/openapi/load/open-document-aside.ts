@@ -1,7 +1,6 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import pLimit, { type LimitFunction } from 'p-limit';
 import type { JsonObject } from '../../../shared/json.ts';
-import { limits } from '../../../core/limits.ts';
 import { createWorkerPool, jobOf, TookTooLong, TookTooMuchMemory } from '../../../workers/worker-pool.ts';
 import { createTrialBudget, isSpent, type ConversionBudget } from '../convert/conversion-budget.ts';
 import type { FetchFile } from './gather-files.ts';
@@ -10,6 +9,9 @@ import type { PackedOperation } from '../convert/packed-schemas.ts';
 import { openDocument, unpackDocument, type DocumentJob, type OpenedDocument } from './open-document.ts';
 import { isJsonText } from './parse-document.ts';
 import { nestedValues } from './resolve-references.ts';
+
+/** Parsing and converting it, its files included: ten times what the largest real one takes. */
+const documentReadingMs = 30_000;
 
 /** For whom a document is read, and until when. */
 export interface DocumentReader {
@@ -29,7 +31,7 @@ const checkedCharacters = 4 * 1024;
 /** A text that needs more is an attack: the thread ends, and the gateway goes on. */
 const threadMegabytes = 384;
 const tooMuchMemory = `Reading this document takes more than ${threadMegabytes} MB of memory. As JSON a document takes far less than as YAML.`;
-const tookTooLong = `reading it takes longer than ${limits.documentReadingMs / 1000} s.`;
+const tookTooLong = `reading it takes longer than ${documentReadingMs / 1000} s.`;
 /** Apart from each other, so that no document of a request keeps a registration waiting. */
 const pools = {
   registered: createWorkerPool({ threads: 2, megabytes: threadMegabytes }),
@@ -122,7 +124,7 @@ async function openInThread(job: DocumentJob, fetchFile: FetchFile, { kind, call
       transfer: [port2, ...transferable(job)],
       caller,
       signal,
-      timeoutMs: limits.documentReadingMs,
+      timeoutMs: documentReadingMs,
     });
     Object.assign(job.budget, budget);
     return unpackDocument({ ...opened, conversion: { ...opened.conversion, operations } });

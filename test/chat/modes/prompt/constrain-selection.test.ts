@@ -1,9 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
-import { selectionForm } from '../../../../src/chat/modes/prompt/constrain-selection.ts';
+import { selectionForm, selectionFormCharacters } from '../../../../src/chat/modes/prompt/constrain-selection.ts';
 import { narrowParameters, toStrict } from '../../../../src/chat/modes/prompt/narrow-schema.ts';
 import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
-import { limits } from '../../../../src/core/limits.ts';
 
 const objectWith = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties, ...more });
 const closed = (properties: JsonObject, required: string[] = []) => ({ type: 'object', properties, required, additionalProperties: false });
@@ -114,7 +113,7 @@ describe('the form of a selection', () => {
     const properties = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`${'p'.repeat(100)}${index}`, { type: 'string' }]));
     const large = ['a', 'b', 'c'].map((name) => ({ name, description: '', parameters: objectWith(properties) }));
     const { schema } = selectionForm(large, { minCalls: 0, maxCalls: 2 });
-    expect(JSON.stringify(schema).length).toBeLessThan(limits.selectionFormCharacters);
+    expect(JSON.stringify(schema).length).toBeLessThan(selectionFormCharacters);
     expect(accepts(schema, { name: 'a', parameters: { anything: 1 } })).toBe(true);
     expect(accepts(schema, { name: 'd', parameters: {} })).toBe(false);
   });

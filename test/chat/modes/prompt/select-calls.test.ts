@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { ChatEvent, ChatRequest } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
-import { limits } from '../../../../src/core/limits.ts';
 import { finderOf, says, ScriptedModel } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../../_support/tools.ts';
 import { answerIn } from '../../chat-services.ts';
+import { selectedAtOnce, selectedAtOnceCharacters } from '../../../../src/chat/modes/prompt/select-calls.ts';
 
 const weatherParameters = {
   type: 'object',
@@ -161,7 +161,7 @@ describe('a demanded call', () => {
 });
 
 describe('many functions', () => {
-  const many = ['get_weather', ...Array.from({ length: limits.selectedAtOnce }, (_, index) => `tool_${index}`)];
+  const many = ['get_weather', ...Array.from({ length: selectedAtOnce }, (_, index) => `tool_${index}`)];
 
   it('are chosen by name first, and only the chosen ones show their arguments', async () => {
     const outcome = await run(
@@ -194,12 +194,12 @@ describe('many functions', () => {
     };
     const named = selects(['get_time', {}]);
     const called = selects(['get_time', { zone: 'UTC' }]);
-    const large = await choose(limits.selectedAtOnceCharacters, 2, [named, called, says('Noon.')]);
+    const large = await choose(selectedAtOnceCharacters, 2, [named, called, says('Noon.')]);
     expect(large.selection).toMatchObject({ asked: { questions: 2 }, found: ['get_time'] });
     expect(JSON.stringify(large.model.requests[0]?.messages).length).toBeLessThan(2_000);
-    const small = await choose(limits.selectedAtOnceCharacters - 1_000, 2, [called, says('Noon.')]);
+    const small = await choose(selectedAtOnceCharacters - 1_000, 2, [called, says('Noon.')]);
     expect(small.selection).toMatchObject({ asked: { questions: 1 } });
-    const single = await choose(limits.selectedAtOnceCharacters, 1, [called, says('Noon.')]);
+    const single = await choose(selectedAtOnceCharacters, 1, [called, says('Noon.')]);
     expect(single.selection).toMatchObject({ asked: { questions: 1 } });
   });
 

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatEvent, ChatRequest, ModelEvent } from '../../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
-import { limits } from '../../../../src/core/limits.ts';
 import type { ModelBackend } from '../../../../src/core/models/model.ts';
 import { watchWorkAside } from '../../../_support/work-aside.ts';
 import { finderOf, says, ScriptedModel, generatedBy } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
 import { chatRequest, collect, eventsOf, offering, runContext, textOfEvents, toolNamed } from '../../../_support/tools.ts';
 import { answerIn } from '../../chat-services.ts';
+import { inventedCharacters } from '../../../../src/chat/modes/react/reason-and-act.ts';
 
 const weather = toolNamed(
   'get_weather',
@@ -98,7 +98,7 @@ describe('steps of thought and action', () => {
       yield { type: 'finish', reason: 'stop' };
     });
     expect(textOfEvents(await run(model))).toBe('Noon.');
-    expect(given).toBeLessThan(limits.inventedCharacters);
+    expect(given).toBeLessThan(inventedCharacters);
   });
 
   it('go on without a stop sequence where a backend takes none', async () => {

@@ -2,9 +2,8 @@ import { expect, it } from 'vitest';
 import type { WaitingRun } from '../../../../src/core/runs/suspended-run.ts';
 import type { ChatEvent, ChatRequest } from '../../../../src/core/chat/chat.ts';
 import type { StoredChat } from '../../../../src/core/stores/chat-store.ts';
-import { limits } from '../../../../src/core/limits.ts';
 import type { RunContext } from '../../../../src/core/runs/run.ts';
-import { storeCompletions } from '../../../../src/http/dialects/chat-completions/store-completions.ts';
+import { storeCompletions, storedChatCharacters } from '../../../../src/http/dialects/chat-completions/store-completions.ts';
 import { RunStats } from '../../../../src/runs/run-stats.ts';
 import type { ActiveRuns, StartedRun } from '../../../../src/runs/active-runs.ts';
 import { StopReading } from '../../../../src/shared/emit.ts';
@@ -108,7 +107,7 @@ it('an answer that was cut off, or whose run was ended, is not stored', async ()
 });
 
 it('an answer that is too large is passed on whole and not stored, which it says', async () => {
-  const half: ChatEvent = { type: 'text', text: 'x'.repeat(limits.storedChatCharacters / 2 + 1) };
+  const half: ChatEvent = { type: 'text', text: 'x'.repeat(storedChatCharacters / 2 + 1) };
   const { start, saved, warnings } = starterOf([half, half, finish]);
   const data = { code: 'not_stored', message: expect.stringContaining('larger than') };
   expect(await read(start(requestOf()).stream)).toMatchObject([half, half, finish, { event: { type: 'warning', data } }]);

@@ -1,13 +1,14 @@
 import type { OpenAI } from 'openai';
 import type { Response, ResponseCreateParams, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { describe, expect, it, vi } from 'vitest';
-import { limits } from '../../../../src/core/limits.ts';
 import type { JsonObject } from '../../../../src/shared/json.ts';
 import { memoryStores } from '../../../_support/memory-stores.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import type { ScriptStep } from '../../../_support/scripted-model.ts';
 import { call } from '../../../gateway/approvals/approval-fixture.ts';
 import { adminKey, openOffice } from './stored-fixture.ts';
+import { headersDelayMs } from '../../../../src/http/dialects/answers/answer-run.ts';
+import { backgroundResponsesPerCaller } from '../../../../src/http/dialects/responses/stored/background-responses.ts';
 
 /** A turn that says a word, and the rest when it is let. */
 function slowTurn(): { turn: ScriptStep[]; finish: () => void } {
@@ -126,8 +127,8 @@ describe('a response in the background', () => {
   it('is one of so many at most', async () => {
     const gate = Promise.withResolvers<void>();
     const turn = (): ScriptStep[] => [gate.promise, ...says('Done.')];
-    const { client } = await openOffice({ turns: Array.from({ length: limits.backgroundResponsesPerCaller + 1 }, turn) });
-    for (let number = 0; number < limits.backgroundResponsesPerCaller; number += 1) await client.responses.create(question);
+    const { client } = await openOffice({ turns: Array.from({ length: backgroundResponsesPerCaller + 1 }, turn) });
+    for (let number = 0; number < backgroundResponsesPerCaller; number += 1) await client.responses.create(question);
     await expect(client.responses.create(question)).rejects.toMatchObject({
       status: 429,
       code: 'rate_limit_exceeded',
@@ -203,7 +204,7 @@ describe('cancelling', () => {
 
 describe('a stream in the background', () => {
   // A reader who waits for something new gets the headers at once.
-  it('outlives its client, who reads on where it stopped', { timeout: limits.headersDelayMs }, async () => {
+  it('outlives its client, who reads on where it stopped', { timeout: headersDelayMs }, async () => {
     const { turn, finish } = slowTurn();
     const { client } = await openOffice({ turns: [turn] });
     const seen: ResponseStreamEvent[] = [];

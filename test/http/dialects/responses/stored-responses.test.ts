@@ -1,12 +1,13 @@
 import { NotFoundError } from 'openai';
 import type { Response } from 'openai/resources/responses/responses';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../../src/core/limits.ts';
 import { memoryStores } from '../../../_support/memory-stores.ts';
 import { calls, says } from '../../../_support/scripted-model.ts';
 import { call, decide, pathsSent } from '../../../gateway/approvals/approval-fixture.ts';
 import type { Asked } from '../../../gateway/approvals/approval-fixture.ts';
 import { adminKey, openOffice } from './stored-fixture.ts';
+import { storedResponseCharacters } from '../../../../src/http/dialects/responses/stored/store-answers.ts';
+import { responseHistoryCharacters } from '../../../../src/http/dialects/responses/stored/prepare-request.ts';
 
 describe('a stored response', () => {
   it('is read back as it was answered, streamed or not', async () => {
@@ -122,7 +123,7 @@ describe('a stored response', () => {
       environment: { BODY_LIMIT_BYTES: '20000000' },
       turns: [says('A kettle.'), says('Long.')],
     });
-    const image_url = `data:image/png;base64,${'A'.repeat(limits.storedResponseCharacters)}`;
+    const image_url = `data:image/png;base64,${'A'.repeat(storedResponseCharacters)}`;
     const content = [
       { type: 'input_text' as const, text: 'What is it?' },
       { type: 'input_image' as const, image_url, detail: 'auto' as const },
@@ -135,7 +136,7 @@ describe('a stored response', () => {
         { type: 'input_text', text: '[input_image left out: too large to be stored]' },
       ],
     });
-    const long = await ask({ input: 'x'.repeat(limits.storedResponseCharacters) });
+    const long = await ask({ input: 'x'.repeat(storedResponseCharacters) });
     await expect(client.responses.retrieve(long.id)).rejects.toBeInstanceOf(NotFoundError);
     expect(gateway.app.logLines.filter((line) => line.includes('a response was not stored'))).toHaveLength(1);
   });
@@ -252,7 +253,7 @@ describe('previous_response_id', () => {
   });
 
   it('leads to a conversation of limited size, with an error that names the cure', async () => {
-    const half = 'x'.repeat(limits.responseHistoryCharacters / 2);
+    const half = 'x'.repeat(responseHistoryCharacters / 2);
     const { ask } = await openOffice({ turns: [says('One.'), says('Two.')] });
     const first = await ask({ input: half });
     const second = await ask({ input: half, previous_response_id: first.id });

@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
 import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
-import { limits } from '../../../../src/core/limits.ts';
-import { createKeptConversations } from '../../../../src/http/dialects/socket/kept-conversations.ts';
+import {
+  createKeptConversations,
+  conversationMs,
+  conversationMessages,
+  conversationCharacters,
+} from '../../../../src/http/dialects/socket/kept-conversations.ts';
 import type {
   ConversationId,
   KeptConversations,
@@ -50,10 +54,10 @@ it('is forgotten a day after its last message, and with its caller', async () =>
   const store = memoryNotes();
   const kept = keptConversations({ now: () => time, store });
   await kept.save(ada, conversation(turn('a')));
-  time = limits.conversationMs - 1;
+  time = conversationMs - 1;
   expect(await kept.find(ada, 'model')).toHaveLength(4);
   await kept.save(ada, conversation(turn('a')));
-  time += limits.conversationMs;
+  time += conversationMs;
   expect(await kept.find(ada, 'model')).toEqual([]);
   await kept.save(ada, conversation(turn('a')));
   await store.deleteAllOf('ada');
@@ -62,29 +66,29 @@ it('is forgotten a day after its last message, and with its caller', async () =>
 
 it('beyond its bounds loses its oldest turns as a whole, and never its system prompt', async () => {
   const kept = keptConversations();
-  const large = 'x'.repeat(limits.conversationCharacters / 4);
+  const large = 'x'.repeat(conversationCharacters / 4);
   const turns = ['a', 'b', 'c', 'd', 'e'].map((question) => turn(question, large));
   await kept.save(ada, conversation([said('system', 'Be brief.'), ...turns.flat()]));
   const found = await kept.find(ada, 'model');
   expect(found).toEqual([said('system', 'Be brief.'), ...turns.slice(2).flat()]);
   expect(repairHistory(found)).toEqual(found);
-  const many = Array.from({ length: limits.conversationMessages }, (_, number) => said('user', `${number}`));
+  const many = Array.from({ length: conversationMessages }, (_, number) => said('user', `${number}`));
   await kept.save(ada, conversation([...turn('first'), ...many]));
   expect(await kept.find(ada, 'model')).toEqual(many);
 });
 
 it('of many messages is kept by looking at each a few times', async () => {
   const kept = keptConversations();
-  const messages = Array.from({ length: 10 * limits.conversationMessages }, () => said('user', ''));
+  const messages = Array.from({ length: 10 * conversationMessages }, () => said('user', ''));
   const { counted, reads } = countReads(messages);
   await kept.save(ada, conversation(counted));
   expect(reads()).toBeLessThan(messages.length * 10);
-  expect(await kept.find(ada, 'model')).toHaveLength(limits.conversationMessages);
+  expect(await kept.find(ada, 'model')).toHaveLength(conversationMessages);
 });
 
 it('of a single turn that is too large, results are shortened', async () => {
   const kept = keptConversations();
-  await kept.save(ada, conversation([...turn('before'), ...turn('now', 'x'.repeat(limits.conversationCharacters))]));
+  await kept.save(ada, conversation([...turn('before'), ...turn('now', 'x'.repeat(conversationCharacters))]));
   const found = await kept.find(ada, 'model');
   expect(found.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant']);
   expect(found[2]?.content).toMatch(/^x+\n\n\[The rest is not kept\.\]$/);

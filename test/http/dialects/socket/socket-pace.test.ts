@@ -3,7 +3,7 @@ import type { WebSocket } from '@fastify/websocket';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { limits } from '../../../../src/core/limits.ts';
 import { createByteBudget } from '../../../../src/http/dialects/socket/byte-budget.ts';
-import { paceSocket } from '../../../../src/http/dialects/socket/socket-pace.ts';
+import { paceSocket, socketFramesPerSecond, socketBurstBytes } from '../../../../src/http/dialects/socket/socket-pace.ts';
 
 it('bytes may be used at once up to a sum, and come back with time', () => {
   let now = 0;
@@ -45,7 +45,7 @@ it('a socket that sends more bytes than it may is not read until they are earned
 
 it.each(['ping', 'pong'])('a flood of %s frames ends a socket like one of messages', (type) => {
   const { socket, failures } = paced();
-  for (let frame = 0; frame < limits.socketFramesPerSecond; frame += 1) socket.emit(type, Buffer.alloc(0));
+  for (let frame = 0; frame < socketFramesPerSecond; frame += 1) socket.emit(type, Buffer.alloc(0));
   expect(failures).toEqual([]);
   socket.emit(type, Buffer.alloc(0));
   expect(failures).toEqual([1008]);
@@ -63,7 +63,7 @@ it('sockets of one caller share what the caller may send', () => {
 it('it stays unread while anybody holds it', () => {
   const { socket, pace } = paced();
   pace.hold();
-  pace.countFrame(limits.socketBurstBytes + 1);
+  pace.countFrame(socketBurstBytes + 1);
   vi.advanceTimersByTime(1_000);
   expect(socket.isPaused).toBe(true);
   pace.release();

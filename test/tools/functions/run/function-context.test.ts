@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { runRound } from '../../../../src/chat/tool-calls/run-round.ts';
 import { defineTool } from '../../../../src/tools/functions/define/define-tool.ts';
-import { createFunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
+import { createFunctionStates, stateTotalCharacters } from '../../../../src/tools/functions/run/function-state.ts';
 import type { FunctionContext, ToolDefinition } from '../../../../src/tools/functions/define/function-definition.ts';
 import { createFunctionTool } from '../../../../src/tools/functions/run/function-tool.ts';
 import type { Tool } from '../../../../src/core/tools/tool.ts';
@@ -143,7 +143,7 @@ it('what chats remember is bounded: the ones that were not used for the longest 
   const states = createFunctionStates();
   const stateOf = (chatId: string) => states.open(runContext({ chatId }));
   const big = 'x'.repeat(limits.stateCharacters - 10);
-  const fitting = Math.floor(limits.stateTotalCharacters / limits.stateCharacters);
+  const fitting = Math.floor(stateTotalCharacters / limits.stateCharacters);
   for (let chat = 0; chat <= fitting; chat += 1) {
     const state = await stateOf(String(chat));
     state.set('k', big);

@@ -3,7 +3,7 @@ import type { NoteStore } from '../../../../src/core/stores/note-store.ts';
 import { GatewayError } from '../../../../src/core/errors.ts';
 import { limits } from '../../../../src/core/limits.ts';
 import { memoryNotes } from '../../../_support/memory-stores.ts';
-import { createFunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
+import { createFunctionStates, stateTotalCharacters, stateMs } from '../../../../src/tools/functions/run/function-state.ts';
 import type { FunctionStates } from '../../../../src/tools/functions/run/function-state.ts';
 import { runContext } from '../../../_support/tools.ts';
 
@@ -59,7 +59,7 @@ it('a call whose chat was given up in memory meanwhile changes what is stored, a
   await save('c', 'before', 'x');
   using long = await states.open(inChat('c'));
   const big = 'x'.repeat(limits.stateCharacters - 10);
-  for (let chat = 0; chat * limits.stateCharacters <= limits.stateTotalCharacters; chat += 1) await save(String(chat), 'k', big);
+  for (let chat = 0; chat * limits.stateCharacters <= stateTotalCharacters; chat += 1) await save(String(chat), 'k', big);
   expect(long.get('before')).toBe('x');
   long.set('after', 'y');
   await long.commit();
@@ -71,8 +71,8 @@ it('is forgotten when it was not written for long', async () => {
   const state = await statesOver(memory).open(inChat());
   state.set('n', 1);
   await state.commit();
-  expect((await statesOver(memory, () => limits.stateMs - 1).open(inChat())).get('n')).toBe(1);
-  expect((await statesOver(memory, () => limits.stateMs).open(inChat())).get('n')).toBeUndefined();
+  expect((await statesOver(memory, () => stateMs - 1).open(inChat())).get('n')).toBe(1);
+  expect((await statesOver(memory, () => stateMs).open(inChat())).get('n')).toBeUndefined();
 });
 
 it('a memory that fails costs the memory, and no call', async () => {

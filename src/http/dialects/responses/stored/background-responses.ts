@@ -3,7 +3,6 @@ import { loggedCaller } from '../../../../core/callers/caller.ts';
 import type { Caller } from '../../../../core/callers/caller.ts';
 import type { ChatEvent } from '../../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../../core/errors.ts';
-import { limits } from '../../../../core/limits.ts';
 import { keyIdOf } from '../../../../core/callers/people.ts';
 import type { Release } from '../../../../core/callers/rate-limit.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
@@ -16,8 +15,17 @@ import type { StreamEncoder } from '../../answers/answer-format.ts';
 import { notStored, notStoredFor } from '../../answers/not-stored.ts';
 import { failedResponse } from '../response-wire.ts';
 import { EventLog } from './event-log.ts';
-import { boundedCollector, toStored, withinBounds } from './store-answers.ts';
+import { boundedCollector, storedResponseCharacters, toStored, withinBounds } from './store-answers.ts';
 import type { AnswerToStore, StorageLog } from './store-answers.ts';
+
+/** Responses of one caller that run in the background at the same time; more is a loop in a program. */
+export const backgroundResponsesPerCaller = 64;
+/** Of a key with all its people; each holds its answer in memory. */
+export const backgroundResponsesPerKey = 256;
+/** Events of all responses that stream in the background, in memory, for readers that come back: ten thousand pages. Whoever has the most loses the oldest. */
+const backgroundEventsCharacters = 64 * 1024 * 1024;
+/** How long these are there after the end of a response; later readers get its last event. */
+const backgroundEventsMs = 5 * 60 * 1000;
 
 export interface BackgroundOptions {
   store: Pick<ResponseStore, 'add' | 'replaceRunning'>;
@@ -80,7 +88,7 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
   const closing = new AbortController();
   const running = new Map<string, Running>();
   const logs = new Map<string, { callerId: string; events: EventLog }>();
-  const memory = new FairMap<string>({ entries: Infinity, characters: limits.backgroundEventsCharacters });
+  const memory = new FairMap<string>({ entries: Infinity, characters: backgroundEventsCharacters });
 
   function find({ id: callerId }: Caller, id: string): Running | undefined {
     const found = running.get(id);
@@ -150,7 +158,7 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
     } = started;
     const { caller, model } = answer;
     logChat(log, stats, { ...loggedCaller(caller), run_id: runId, model, stream: events !== undefined, over: 'background' });
-    if (events !== undefined) setTimeout(() => forget(stored.id, events), limits.backgroundEventsMs).unref();
+    if (events !== undefined) setTimeout(() => forget(stored.id, events), backgroundEventsMs).unref();
   }
 
   function refuse({ stored, events, begun }: Running, reason: unknown): void {
@@ -168,8 +176,8 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
     requireRoom({ id: callerId }) {
       const ofKey = [...running.values()].filter(({ answer }) => keyIdOf(answer.caller.id) === keyIdOf(callerId));
       const own = ofKey.filter(({ answer }) => answer.caller.id === callerId);
-      const isFull = own.length >= limits.backgroundResponsesPerCaller;
-      if (!isFull && ofKey.length < limits.backgroundResponsesPerKey) return;
+      const isFull = own.length >= backgroundResponsesPerCaller;
+      if (!isFull && ofKey.length < backgroundResponsesPerKey) return;
       const whose = isFull ? `${own.length} responses of yours` : `${ofKey.length} responses of all users of this key`;
       const problem = `background: ${whose} run in the background already.`;
       throw new GatewayError('rate_limit_exceeded', `${problem} Wait until one has ended, or cancel one.`, {
@@ -226,14 +234,14 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
 
 const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> => wait(milliseconds, undefined, { signal });
 
-const tooLong = `it is larger than ${limits.storedResponseCharacters} characters`;
+const tooLong = `it is larger than ${storedResponseCharacters} characters`;
 
 function tooLarge(begun: JsonObject): JsonObject {
-  const problem = `The answer has more than ${limits.storedResponseCharacters} characters, and was not stored.`;
+  const problem = `The answer has more than ${storedResponseCharacters} characters, and was not stored.`;
   return failedResponse(begun, new GatewayError('payload_too_large', `${problem} Ask for less at once.`));
 }
 
 function inputTooLarge(): GatewayError {
-  const most = `${limits.storedResponseCharacters} characters`;
+  const most = `${storedResponseCharacters} characters`;
   return invalidField('input', `only a response that is stored can run in the background, and the input has more than ${most}.`);
 }

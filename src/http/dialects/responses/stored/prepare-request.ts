@@ -7,6 +7,9 @@ import type { JsonObject } from '../../../../shared/json.ts';
 import type { MaybePromise } from '../../../../shared/maybe-promise.ts';
 import { idOf, isOfAnswer, itemsIn, referenceIn, toHistory, toStoredItems } from './stored-items.ts';
 
+/** All of them, as JSON: no model's context holds more, and more would hold up the gateway. */
+export const responseHistoryCharacters = 2 * 1024 * 1024;
+
 /** What is stored of a request with its answer. */
 export interface StoredRequest {
   previousId: string | undefined;
@@ -45,7 +48,7 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
     // First, because it may end while it is read.
     const isUnderWay = isRunning(caller, previousId);
     const shown = shownId(previousId);
-    const bounds = { responses: limits.responseHistory, characters: limits.responseHistoryCharacters };
+    const bounds = { responses: limits.responseHistory, characters: responseHistoryCharacters };
     const history = await store.findHistory(caller.id, previousId, bounds);
     if (history.type === 'missing') {
       const what = history.id === previousId ? shown : `${shownId(history.id)}, on which ${shown} builds`;
@@ -54,7 +57,7 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
     }
     if (history.type === 'too_long') {
       const cure = 'Begin a new conversation, with what matters of this one as input.';
-      const most = `${limits.responseHistory} responses or ${limits.responseHistoryCharacters} characters`;
+      const most = `${limits.responseHistory} responses or ${responseHistoryCharacters} characters`;
       throw wrongPrevious(`the conversation up to ${shown} has more than ${most}. ${cure}`);
     }
     requireAnswered(history.responses.at(-1), { isUnderWay, shown });
@@ -67,9 +70,9 @@ export function createRequestPreparer({ store, isStoring, isRunning, newId }: Pr
     // Some clients send or name again what the earlier responses have.
     const added = own.filter((item) => !known.has(referenceIn(item) ?? '') && !(isOfAnswer(item) && known.has(idOf(item))));
     const references = added.flatMap((item) => referenceIn(item) ?? []);
-    const found = references.length === 0 ? new Map() : await store.findItems(caller.id, references, limits.responseHistoryCharacters);
+    const found = references.length === 0 ? new Map() : await store.findItems(caller.id, references, responseHistoryCharacters);
     if (found === undefined) {
-      const most = `${limits.responseHistoryCharacters} characters`;
+      const most = `${responseHistoryCharacters} characters`;
       throw invalidField('input', `the responses of its references have more than ${most}. Send the items themselves.`);
     }
     return { history, added: added.map((item) => found.get(referenceIn(item) ?? '') ?? item) };

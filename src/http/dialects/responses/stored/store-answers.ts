@@ -1,6 +1,5 @@
 import type { Caller } from '../../../../core/callers/caller.ts';
 import type { ChatEvent } from '../../../../core/chat/chat.ts';
-import { limits } from '../../../../core/limits.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
 import type { StartedRun } from '../../../../runs/active-runs.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
@@ -9,6 +8,9 @@ import { notStored, notStoredFor } from '../../answers/not-stored.ts';
 import type { ResponseCollector, ResponseFormat } from '../response-wire.ts';
 import type { StoredRequest } from './prepare-request.ts';
 import { idOf, withoutMedia } from './stored-items.ts';
+
+/** One response with the input of its request, as JSON. If it is larger, images and files are left out; if its texts alone are larger, it is not stored. */
+export const storedResponseCharacters = 2 * 1024 * 1024;
 
 export type StorageLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;
 
@@ -93,7 +95,7 @@ export function boundedCollector(collector: ResponseCollector): {
   isTooLarge: () => boolean;
 } {
   let characters = 0;
-  const isTooLarge = (): boolean => characters > limits.storedResponseCharacters;
+  const isTooLarge = (): boolean => characters > storedResponseCharacters;
   return {
     collector,
     isTooLarge,
@@ -130,13 +132,13 @@ export function withinBounds(stored: StoredResponse): StoredResponse | undefined
 
 /** The largest requests are five times as large, and serializing them would hold up the gateway. */
 function isWithinBounds({ input, response }: StoredResponse): boolean {
-  const { storedResponseCharacters: most } = limits;
+  const most = storedResponseCharacters;
   if (hasMoreTextThan([input, response], most)) return false;
   return JSON.stringify(input).length + JSON.stringify(response).length <= most;
 }
 
 function warnTooLarge(log: StorageLog, id: string): ChatEvent {
-  const why = `it is larger than ${limits.storedResponseCharacters} characters`;
+  const why = `it is larger than ${storedResponseCharacters} characters`;
   log.warn({ response_id: id }, `a response was not stored: ${why}`);
   return notStored(why);
 }

@@ -8,7 +8,7 @@ import { createBackgroundResponses } from './background-responses.ts';
 import type { BackgroundResponses } from './background-responses.ts';
 import { createResponseSaver } from './store-answers.ts';
 import type { ResponseSaver, StorageLog } from './store-answers.ts';
-import { createRequestPreparer } from './prepare-request.ts';
+import { createRequestPreparer, responseHistoryCharacters } from './prepare-request.ts';
 import { outputIn } from './stored-items.ts';
 
 export interface StoredResponsesOptions {
@@ -63,7 +63,7 @@ export function createStoredResponses({ store, isStoring, newId, now, log }: Sto
     async readInput(caller, id) {
       const { input, previousId } = await require(caller, id);
       if (previousId === undefined) return input;
-      const bounds = { responses: limits.responseHistory, characters: limits.responseHistoryCharacters };
+      const bounds = { responses: limits.responseHistory, characters: responseHistoryCharacters };
       const history = await store.findHistory(caller.id, previousId, bounds);
       // Of a conversation that is not whole any more, there is its own input at least.
       if (history.type !== 'found') return input;
