@@ -21,7 +21,7 @@ export interface ApiKeys {
   createFirst: () => Promise<string | undefined>;
 }
 
-export interface ApiKeysOptions {
+interface ApiKeysOptions {
   registry: Registry;
   pepper: string;
   /** Whether `TOOLWHARF_ADMIN_KEY` is set: it counts as an administrator's key. */

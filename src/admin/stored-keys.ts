@@ -19,7 +19,7 @@ interface Entry {
   readAt: number;
 }
 
-export interface StoredKeysOptions {
+interface StoredKeysOptions {
   registry: Registry;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -28,12 +28,12 @@ export interface StoredKeysOptions {
 }
 
 /** A key that is good. `people`: it speaks for several, and `caller` is the key without any of them. */
-export interface StoredKey {
+interface StoredKey {
   caller: Caller;
   people?: PeopleRule | undefined;
 }
 
-export interface StoredKeys {
+interface StoredKeys {
   /** Undefined for an unknown hash and for an expired key. @throws GatewayError `storage_unavailable` */
   find(hash: string): MaybePromise<StoredKey | undefined>;
   /** The same by the id of a key; not cached. @throws GatewayError `storage_unavailable` */

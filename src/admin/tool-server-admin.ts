@@ -15,7 +15,7 @@ import { withoutShownOnly } from './tool-server-wire.ts';
 /** Every chat iterates over all of them. */
 const maxToolServers = 1_000;
 
-export interface ToolServerAdminOptions {
+interface ToolServerAdminOptions {
   registry: Registry;
   inspector: Pick<ToolServerInspector, 'verify'>;
   /** `title`: the title of the server's document; `taken`: ids that are in use. @throws GatewayError `invalid_request` with `param` */

@@ -10,7 +10,7 @@ import type { ToolFinder } from '../core/tools/tool.ts';
 const maxEntries = 200;
 
 /** What a preset is checked against. `whyNoModel` and `whyNoTool` return the problem with an id; undefined: none. */
-export interface PresetContext {
+interface PresetContext {
   presets: Pick<PresetFinder, 'list'>;
   whyNoModel(id: string): Promise<string | undefined>;
   whyNoTool(toolId: string): Promise<string | undefined>;
@@ -56,7 +56,7 @@ async function approvalProblems(
     : [`needs_approval: ${unknown.join(', ')} is not a function that the preset offers, so it has no effect.`];
 }
 
-export interface LiveParts {
+interface LiveParts {
   presets: PresetFinder;
   models: Pick<ModelFinder, 'require'>;
   tools: Pick<ToolFinder, 'offerFor'>;

@@ -7,12 +7,12 @@ const bundledId = 'time';
 /** Stored with the record, so that a deleted bundled server is not registered again. */
 export const bundledTimeFact = 'bundled_time_registered';
 
-export interface RunningTimeServer {
+interface RunningTimeServer {
   url: string;
   close(): Promise<void>;
 }
 
-export interface BundledTimeOptions {
+interface BundledTimeOptions {
   store: Registry;
   /** Tool servers of the environment and the file. */
   fixed: readonly ToolServerRecord[];

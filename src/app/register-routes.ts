@@ -58,7 +58,7 @@ import type { Storage } from './compose/compose-storage.ts';
 import { createConsoleFolder } from './console-folder.ts';
 import { version } from './version.ts';
 
-export interface RouteParts extends Omit<Models, 'lessons'>, Runs, Access {
+interface RouteParts extends Omit<Models, 'lessons'>, Runs, Access {
   context: AppContext;
   storage: Storage;
   tools: ToolCatalog;

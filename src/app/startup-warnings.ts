@@ -12,7 +12,7 @@ export interface LeveledLog {
   warn: (fields: object, message: string) => void;
 }
 
-export interface StartedGateway {
+interface StartedGateway {
   config: Config;
   unknownVariables: readonly string[];
   registry: Pick<Registry, 'listKeys'>;

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../shared/json.ts';
 
 /** The `type` of an OpenAI error body. */
-export type ErrorType =
+type ErrorType =
   | 'invalid_request_error'
   | 'authentication_error'
   | 'permission_error'
@@ -78,7 +78,7 @@ const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
-export interface GatewayErrorDetails {
+interface GatewayErrorDetails {
   /** The request field at fault, as a path such as `messages.0.role`. */
   param?: string;
   /** Overrides the table's status, for an upstream status that is passed on. */

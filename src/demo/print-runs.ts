@@ -1,6 +1,6 @@
 import type { TaskServer } from './task-server.ts';
 
-export interface DemoOptions {
+interface DemoOptions {
   gatewayUrl: string;
   timeServerUrl: string;
   taskServer: TaskServer;

@@ -11,14 +11,14 @@ const requestTimeoutMs = 10_000;
 /** How long a browser may cache the response to a preflight. */
 const preflightMaxAgeSeconds = 600;
 
-export interface TimeServerOptions {
+interface TimeServerOptions {
   /** Milliseconds since 1970; the system's clock by default. */
   now?: () => number;
   /** IANA name of the zone of `get_current_local_time`; the system's by default. */
   localZone?: string;
 }
 
-export interface StartTimeServerOptions extends TimeServerOptions {
+interface StartTimeServerOptions extends TimeServerOptions {
   host: string;
   /** 0: any free port. */
   port: number;

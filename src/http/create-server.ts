@@ -10,7 +10,7 @@ import { installJsonBodies } from './body/json-bodies.ts';
 import { loggedPath } from './logged-path.ts';
 import { installErrorHandling, noSniffing, sendMalformedRequest, sendMalformedUrl } from './error-handler.ts';
 
-export interface ServerOptions {
+interface ServerOptions {
   logger: FastifyBaseLogger;
   authenticator: Authenticator;
   limiter: RateLimiter;

@@ -9,7 +9,7 @@ import { notFoundHint, tidyPath } from './not-found-hints.ts';
 import { leaveBodyUnread } from './body/unread-bodies.ts';
 
 /** OpenAI's error body; further fields say what a run did before the error. */
-export interface ErrorBody extends JsonObject {
+interface ErrorBody extends JsonObject {
   error: { message: string; type: string; param: string | null; code: string };
 }
 

@@ -5,7 +5,7 @@ import type { ListedTool } from '../core/tools/tool.ts';
 const charactersPerTurn = 16 * 1024;
 
 /** JSON of the functions of a list, one after the other. */
-export class ListText {
+class ListText {
   readonly #bytes: Buffer;
   /** Where each function ends, with its comma; where it has no text, as the one before. */
   readonly #ends: readonly number[];

@@ -7,7 +7,7 @@ import { createRequestTurns } from './request-turns.ts';
 /** Requests of one connection that wait for the answer before them; clients that send ahead at all have some dozens on their way. */
 const maxWaiting = 256;
 
-export interface RequestOrder {
+interface RequestOrder {
   /** Undefined when the request may begin at once; otherwise a promise that resolves when it may, and never if its client is gone. */
   take(request: { socket: Socket }, answer: ServerResponse): Promise<void> | undefined;
 }

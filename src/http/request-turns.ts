@@ -1,6 +1,6 @@
 import { FairQueue } from '../shared/fair-queue.ts';
 
-export interface RequestTurns {
+interface RequestTurns {
   /**
    * Undefined when the request may start at once; otherwise a promise to await, which resolves in a later turn of the event loop. `owner`: the id of the
    * caller, or of the address (`addressOwner`) where there is none.

@@ -17,7 +17,7 @@ type Degree = 'schema' | 'json' | 'none';
 const degrees: readonly Degree[] = ['schema', 'json', 'none'];
 
 /** How a kind of backend is asked for structured output. */
-export interface FormDialect {
+interface FormDialect {
   /** The request parameters for a form. */
   form: (form: OutputForm, degree: Degree) => JsonObject;
   /** The parameters that disable reasoning; undefined if the request has disabled it already. */

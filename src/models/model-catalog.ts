@@ -32,7 +32,7 @@ export interface CatalogBackend {
   embed?: Embed;
 }
 
-export interface ModelCatalogOptions {
+interface ModelCatalogOptions {
   /** In the order in which they are searched and listed. */
   backends: CatalogBackend[];
   /** Milliseconds since 1970. */
@@ -41,7 +41,7 @@ export interface ModelCatalogOptions {
   memory?: RefusalMemory;
 }
 
-export interface BackendReport {
+interface BackendReport {
   name: string;
   /** `key_refused`: the backend answers 401 or 403 to the gateway's key. */
   state: 'ok' | 'unreachable' | 'key_refused';

@@ -10,7 +10,7 @@ export interface ReasoningOptions {
   isOpen?: boolean;
 }
 
-export interface AnswerEnd {
+interface AnswerEnd {
   /** The answer was cut off (`length`), so an unclosed block proves nothing. */
   isCut?: boolean;
 }

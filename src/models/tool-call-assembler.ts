@@ -5,7 +5,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { limits } from '../core/limits.ts';
 import type { OutputLimit } from './output-limit.ts';
 
-export interface AssemblerOptions {
+interface AssemblerOptions {
   /** Generates ids for calls that came without one, or with the id of another call. */
   makeId?: () => string;
   /** The offered names, to distinguish a name sent in pieces from the start of a second call. */

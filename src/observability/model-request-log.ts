@@ -11,7 +11,7 @@ export const loggedTextCharacters = 4_000;
 /** What one of these events counts, besides its names and its words. */
 const plainCharacters = 200;
 
-export interface ModelRequestOptions {
+interface ModelRequestOptions {
   /** Adds an event with bounded data; `characters` is its size in the log of the run. */
   add: (event: RunEvent, characters: number) => void;
   now: () => number;

@@ -4,7 +4,7 @@ import type { EndedCall, EndedRun, Metrics, ToolUse } from '../core/runs/metrics
 import { visibleText } from '../shared/visible-text.ts';
 
 /** What is true at the moment of a scrape. */
-export interface Gauges {
+interface Gauges {
   activeRuns: () => number;
   /** Undefined while the store cannot be read. */
   approvalsWaiting: () => Promise<number | undefined>;

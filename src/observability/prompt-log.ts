@@ -25,7 +25,7 @@ const unsavedPromptsCharacters = 4 * 1024 * 1024;
 
 const bounds = { textCharacters: recordedTextCharacters, characters: recordedPromptCharacters };
 
-export interface PromptLogOptions {
+interface PromptLogOptions {
   /** Prompts of a run are notes of this store, which encrypts them. */
   store: NoteStore;
   /** `RECORD_PROMPTS`. */

@@ -30,7 +30,7 @@ const savesPerPrune = 2_500;
 /** The fraction of `unsavedRunsLimit` that remains when some have to be dropped. */
 const leftWhenFull = 0.95;
 
-export interface RunLogOptions {
+interface RunLogOptions {
   store: RunStore;
   /** The whole prompts and answers of the runs, beside their events; absent: none are recorded. */
   prompts?: PromptLog;

@@ -12,7 +12,7 @@ const plainName = 'body';
 /** Characters of a file within a text (`data:…`), of which only its type can be shown. */
 const dataUrlCharacters = 100;
 
-export interface Bounds {
+interface Bounds {
   /** Of one text. */
   textCharacters: number;
   /** Of all texts and other values together. */

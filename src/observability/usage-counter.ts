@@ -20,7 +20,7 @@ const peopleOfKey = 50_000;
 /** Runs that fail so, never reached a model: the name is whatever the client wrote. */
 const nameless: ReadonlySet<string | undefined> = new Set(['model_not_found', 'forbidden', 'invalid_request']);
 
-export interface UsageCounterOptions {
+interface UsageCounterOptions {
   store: UsageStore;
   /** Milliseconds since 1970. */
   now: () => number;

@@ -8,7 +8,7 @@ import type { JsonObject } from '../shared/json.ts';
 import { ownValue } from '../shared/json.ts';
 import { waitUnlessAborted } from '../shared/wait-for.ts';
 
-export interface ConnectGateOptions {
+interface ConnectGateOptions {
   sendElicitation: SendElicitation;
   /** Late, because the servers are there only after the gate. */
   credentials: () => Pick<OwnCredentials, 'stateOf' | 'watch'>;

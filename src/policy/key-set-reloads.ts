@@ -7,7 +7,7 @@ const intervalMs = 2_000;
 const maxAbsentKeys = 1_000;
 const maxKeyIdCharacters = 256;
 
-export interface KeySetReloads {
+interface KeySetReloads {
   /**
    * The key that `find` gives, after a new read of the key set if need be.
    * @throws what `find` throws if the key is still absent after that, and what a failed read throws
@@ -15,7 +15,7 @@ export interface KeySetReloads {
   findKey<Key>(keyId: string | undefined, find: () => Promise<Key>): Promise<Key>;
 }
 
-export interface KeySetReloadsOptions {
+interface KeySetReloadsOptions {
   reload: () => Promise<void>;
   /** Whether `find` says by this error that the set has no such key. */
   isAbsent: (error: unknown) => boolean;

@@ -19,7 +19,7 @@ const loginsCharacters = 64 * 1024 * 1024;
 /** Beneath the address at which people reach the gateway. The provider leads back to it after signing in, and after signing out. */
 export const loginRedirectPath = '/login/callback';
 
-export interface LoginsOptions {
+interface LoginsOptions {
   /** The name of this API at the provider. */
   audience: string;
   issuer: string;

@@ -31,7 +31,7 @@ const discoveryMs = 60 * 60 * 1_000;
 /** 128 bits, in base64url. */
 const groupCharacters = 22;
 
-export interface OidcCallerOptions {
+interface OidcCallerOptions {
   settings: OidcSettings;
   verifier: TokenVerifier;
   /** Milliseconds since 1970. */

@@ -6,7 +6,7 @@ import type { TokenClaims, TokenVerifier } from './verify-token.ts';
 
 type TokenRule = Extract<PeopleRule, { from: 'jwt' }>;
 
-export interface PersonTokenOptions {
+interface PersonTokenOptions {
   verifier: Pick<TokenVerifier, 'verify'>;
   /** Milliseconds since 1970. */
   now: () => number;

@@ -34,7 +34,7 @@ interface Rule extends CallerLimits {
   who: string;
 }
 
-export interface RateLimiterOptions {
+interface RateLimiterOptions {
   /** Milliseconds since 1970: the day of `tokensPerDay` is one of the calendar. */
   now: () => number;
   /** Milliseconds of a clock that nobody sets, for everything within a minute: a clock that is set back must not lock anybody out. */

@@ -19,14 +19,14 @@ const derive = promisify<string, string, number, typeof keyCost, Buffer>(scrypt)
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** Tokens that tell a tool server (`auth_type: "session"`) on whose behalf it is called. */
-export interface SessionTokens {
+interface SessionTokens {
   /** A JWT for one user and one server, valid for five minutes. `audience`: the server's origin. */
   issue(audience: string, userId: string): Promise<string>;
   /** The public key, for `GET /.well-known/jwks.json` (RFC 7517). */
   keySet(): Promise<{ keys: JWK[] }>;
 }
 
-export interface SessionTokenOptions {
+interface SessionTokenOptions {
   /** The key pair is derived from it, so that it is the same after a restart and in every process with this secret. */
   secret: string;
   /** The gateway's public URL; called for each token, because the port may be known only once it listens. */

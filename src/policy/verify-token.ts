@@ -19,7 +19,7 @@ const documentValues = 5_000;
 /** Key sets that are kept; each was configured by an administrator. */
 const maxKeySets = 100;
 
-export interface TokenDemands {
+interface TokenDemands {
   /** A shared secret, or the address of a key set. */
   key: { secret: string } | { keySetUrl: string };
   algorithms: string[];
@@ -45,7 +45,7 @@ export function endOfToken({ exp = 0 }: TokenClaims, now: number): number {
   return end > now ? end : end + leewaySeconds * 1_000;
 }
 
-export interface TokenVerifierOptions {
+interface TokenVerifierOptions {
   send: SendOutbound;
   /** Milliseconds since 1970. */
   now: () => number;

@@ -15,7 +15,7 @@ const takeTimeoutMs = 2_000;
 const maxBuffered = 1_000;
 const sessionIdPattern = /^[\w-]{1,256}$/;
 
-export interface AdmitSessionOptions {
+interface AdmitSessionOptions {
   /** The sessions of this replica, by id. A session that ends or moves removes itself. */
   sessions: Map<string, LocalSession>;
   rpc: SessionRpc;
@@ -27,7 +27,7 @@ export interface AdmitSessionOptions {
   onIgnored: () => void;
 }
 
-export interface AdmitSession {
+interface AdmitSession {
   create(caller: Caller): Promise<LocalSession>;
   /** Undefined when there is no such session of this caller. */
   takeUp(id: string, caller: Caller): Promise<LocalSession | undefined>;

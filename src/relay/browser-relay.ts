@@ -35,7 +35,7 @@ export interface BrowserRelay {
   close(): Promise<void>;
 }
 
-export interface BrowserRelayOptions {
+interface BrowserRelayOptions {
   bus: RelayBus;
   /** Unique among the replicas on the bus. */
   replicaId: string;

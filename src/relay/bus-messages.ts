@@ -69,7 +69,7 @@ const reply = z.discriminatedUnion('type', [
 export type Reply = z.infer<typeof reply>;
 
 const replyMessage = z.object({ type: z.literal('reply'), id, sessionId: id, reply });
-export type ReplyMessage = z.infer<typeof replyMessage>;
+type ReplyMessage = z.infer<typeof replyMessage>;
 
 const callersMessage = z.object({ type: z.literal('close-caller'), callerId: id });
 

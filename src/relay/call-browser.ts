@@ -5,7 +5,7 @@ import { disconnected, unavailable } from './browser-answer.ts';
 import { longestTimerMs } from '../shared/timer-limits.ts';
 import type { RpcResult, SessionRpc } from './session-rpc.ts';
 
-export interface CallBrowserOptions {
+interface CallBrowserOptions {
   rpc: SessionRpc;
   replicaId: string;
   newId: () => string;

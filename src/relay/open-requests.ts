@@ -11,7 +11,7 @@ export const elicitationsPerSession = 64;
 const rememberedIds = 1_000;
 
 /** A tool call or an elicitation that the browser has not answered. */
-export interface OpenRequest {
+interface OpenRequest {
   id: string;
   /** The type of its frame. */
   type: 'execute:tool' | ElicitationRequest['type'];
@@ -26,7 +26,7 @@ export interface OpenRequest {
 }
 
 /** The requests that one session has not answered. Each settles once, and no id is used twice. */
-export interface OpenRequests {
+interface OpenRequests {
   /** False when the id was used or cancelled before, or there are too many elicitations. */
   add(request: OpenRequest): boolean;
   has(id: string): boolean;

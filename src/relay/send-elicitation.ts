@@ -3,7 +3,7 @@ import type { SendElicitation } from '../core/user-input/send-elicitation.ts';
 import { longestTimerMs } from '../shared/timer-limits.ts';
 import type { RpcResult, SessionRpc } from './session-rpc.ts';
 
-export interface SendElicitationOptions {
+interface SendElicitationOptions {
   rpc: SessionRpc;
   replicaId: string;
   newId: () => string;

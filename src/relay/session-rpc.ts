@@ -8,7 +8,7 @@ const probeIntervalMs = 5_000;
 
 export type RpcResult = { type: 'reply'; reply: Reply } | { type: 'no-session' } | { type: 'timeout' } | { type: 'closed' };
 
-export interface RequestOptions {
+interface RequestOptions {
   timeoutMs: number;
   signal?: AbortSignal;
   /** With fewer receivers than this, the message has not reached the session. Default 1. */
@@ -33,7 +33,7 @@ export interface SessionRpc {
   close(): Promise<void>;
 }
 
-export interface SessionRpcOptions {
+interface SessionRpcOptions {
   bus: RelayBus;
   replicaId: string;
   now: () => number;

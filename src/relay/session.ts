@@ -48,7 +48,7 @@ type State =
   | { type: 'away'; since: number; buffer: FrameBuffer; timer: NodeJS.Timeout }
   | { type: 'over' };
 
-export interface SessionOptions {
+interface SessionOptions {
   id: string;
   callerId: string;
   graceMs: number;

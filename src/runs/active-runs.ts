@@ -102,7 +102,7 @@ export interface RunStarter {
 }
 
 /** Forwards the events of one run to the session that its chat names. Neither function throws or waits. */
-export interface SessionFeed {
+interface SessionFeed {
   send(event: RunEvent): void;
   /** Sends `run.end` for a run that failed or was cancelled, which has not emitted it itself. */
   end(ending: RunEnding): void;

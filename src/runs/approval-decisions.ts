@@ -37,7 +37,7 @@ export interface SubmittedDecision {
 }
 
 /** `complete`: all calls are decided; this caller, and nobody else, has to resume the run. */
-export type Decision = { type: 'recorded'; waiting: string[] } | { type: 'complete'; run: WaitingRun; decided: DecidedCall[] };
+type Decision = { type: 'recorded'; waiting: string[] } | { type: 'complete'; run: WaitingRun; decided: DecidedCall[] };
 
 /** Decides calls that wait for approval. */
 export interface ApprovalDecisions {

@@ -12,7 +12,7 @@ import type { ApprovalDecisionsOptions } from './approval-decisions.ts';
 import type { ResumeWhenConnected } from './followed-runs.ts';
 import { approvalHandoverMs } from './approval-decisions.ts';
 
-export interface ConnectedRunsOptions {
+interface ConnectedRunsOptions {
   store: Pick<WaitingRunStore, 'find' | 'close'>;
   tokens: ApprovalDecisionsOptions['tokens'];
   credentials: Pick<OwnCredentials, 'stateOf' | 'watch'>;
@@ -23,7 +23,7 @@ export interface ConnectedRunsOptions {
 }
 
 /** A run that whoever gets it, and nobody else, has to resume. */
-export interface ConnectedRun {
+interface ConnectedRun {
   run: WaitingRun;
   decided: readonly DecidedCall[];
 }

@@ -5,7 +5,7 @@ import type { WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { ActiveRuns } from './active-runs.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
 
-export interface InterruptChatOptions {
+interface InterruptChatOptions {
   runs: Pick<ActiveRuns, 'interrupt'>;
   decisions: Pick<ApprovalDecisions, 'cancel'>;
   waitingRuns: Pick<WaitingRunStore, 'openIdsOf'>;

@@ -48,7 +48,7 @@ export interface InvokedFunction {
   connect?: Pick<PendingConnect, 'servers'>;
 }
 
-export interface InvokeOptions {
+interface InvokeOptions {
   tools: ToolFinder;
   calls: Pick<ActiveInvocations, 'run'>;
   newId: () => string;

@@ -24,7 +24,7 @@ interface WaitScope {
   expires: number;
 }
 
-export interface LinkedApprovalsOptions {
+interface LinkedApprovalsOptions {
   store: Pick<WaitingRunStore, 'findHead' | 'find'>;
   links: SignedLinks;
   transcripts: Pick<RunTranscripts, 'find'>;
@@ -71,7 +71,7 @@ export interface LinkedApprovals {
   ): Promise<void>;
 }
 
-export interface BackgroundLog extends ChatLog {
+interface BackgroundLog extends ChatLog {
   error(fields: object, message: string): void;
 }
 

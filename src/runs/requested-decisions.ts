@@ -11,7 +11,7 @@ import type { ApprovalDecisions } from './approval-decisions.ts';
  * `complete`: this caller, and nobody else, has to resume the run, all of whose calls have stood in `approval`. `recorded`: other calls wait still, those
  * in `approval`.
  */
-export type DecidedRun = { run: WaitingRun; approval: PendingApproval } & (
+type DecidedRun = { run: WaitingRun; approval: PendingApproval } & (
   | { type: 'complete'; decided: DecidedCall[] }
   | { type: 'recorded'; waiting: WaitingCall[] }
 );
@@ -22,7 +22,7 @@ export interface RequestedDecisions {
   decide(decisions: readonly RequestedDecision[], caller: Caller): Promise<DecidedRun>;
 }
 
-export interface RequestedDecisionsOptions {
+interface RequestedDecisionsOptions {
   store: Pick<WaitingRunStore, 'find'>;
   tokens: ApprovalTokenSigner;
   links: ApprovalLinkSigner;

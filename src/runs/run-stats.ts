@@ -7,7 +7,7 @@ import type { RunEnding } from '../core/runs/run-log.ts';
 import { isJsonObject, textIn } from '../shared/json.ts';
 import { TokenTally } from './token-tally.ts';
 
-export interface RunStatsOptions {
+interface RunStatsOptions {
   /** Milliseconds of a monotonic clock. */
   now: () => number;
   caller: Caller;
@@ -125,7 +125,7 @@ export class RunStats {
 }
 
 /** The fields that identify a chat in the log, and the HTTP status of its answer. */
-export interface AnsweredChat {
+interface AnsweredChat {
   run_id: string;
   model: string;
   stream: boolean;

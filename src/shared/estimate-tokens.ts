@@ -4,7 +4,7 @@ const tokensPerMessage = 8;
 const tokensPerImage = 1_024;
 
 /** The part of a message that is counted. */
-export interface CountedMessage {
+interface CountedMessage {
   readonly role: string;
   readonly content: string | readonly { readonly type: string; readonly text?: unknown }[] | null;
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: string }[];

@@ -1,7 +1,7 @@
 import { groupOf } from './fair-shares.ts';
 
 /** Limits concurrent tasks, fairly among callers. */
-export interface FairTurns {
+interface FairTurns {
   /** Runs the task when a slot is free for it. @throws the signal's reason if it aborts before the start; what the task throws */
   run<Value>(caller: string, signal: AbortSignal, work: () => Promise<Value>): Promise<Value>;
 }

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /** Something foreign, such as a connection to a server, whose messages code runs for. */
-export interface TurnOwner {
+interface TurnOwner {
   /** In the log. */
   readonly name: string;
   /** A promise of its turn has failed, and nobody handled that: its state is unknown. */

@@ -1,6 +1,6 @@
 import type { Emit } from './emit.ts';
 
-export interface Remedies<Request, Event> {
+interface Remedies<Request, Event> {
   emit: Emit<Event>;
   /** The request to try instead after this failure; undefined: the failure is final. */
   remedy: (error: unknown, failed: Request) => Request | undefined | Promise<Request | undefined>;

@@ -1,7 +1,7 @@
 type UndefinedKeys<Fields> = { [Key in keyof Fields]: undefined extends Fields[Key] ? Key : never }[keyof Fields];
 
 /** Makes fields that may be undefined optional. */
-export type WithoutUndefined<Fields> = Omit<Fields, NonNullable<UndefinedKeys<Fields>>> & {
+type WithoutUndefined<Fields> = Omit<Fields, NonNullable<UndefinedKeys<Fields>>> & {
   [Key in NonNullable<UndefinedKeys<Fields>>]?: Exclude<Fields[Key], undefined>;
 };
 

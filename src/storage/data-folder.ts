@@ -10,7 +10,7 @@ const lockFile = 'serving.lock';
 /** Files of the gateway and of `toolwharf doctor`, and what file systems put into every folder. */
 const knownFiles = /^(?:secret(?:\..*)?|toolwharf\.db.*|serving\.lock.*|\.doctor-.*|lost\+found)$/;
 
-export interface DataFolder {
+interface DataFolder {
   /** Set when other users can access the folder. */
   warning?: string;
   /** Releases the lock, as the end of the process does. */

@@ -8,7 +8,7 @@ import { copyJson } from '../shared/json.ts';
 /** Minimum time between two reports that the store is down, which every chat would otherwise repeat. */
 const faultReportMs = 60_000;
 
-export interface LayeredRegistryOptions {
+interface LayeredRegistryOptions {
   /** From the environment and the configuration file. They are listed first and override stored ones with the same id. */
   fixed: readonly ToolServerRecord[];
   store: Registry;

@@ -21,7 +21,7 @@ import { createSqliteSignIns } from './sqlite/sqlite-sign-ins.ts';
 import { createSqliteUsage } from './sqlite/sqlite-usage.ts';
 import { createSqliteWaitingRuns } from './sqlite/sqlite-waiting-runs.ts';
 
-export interface StoresOptions extends Omit<ConnectionOptions, 'now'> {
+interface StoresOptions extends Omit<ConnectionOptions, 'now'> {
   /** Encrypts credentials, suspended runs, stored responses and notes about chats. */
   secret: string;
   /** Milliseconds since 1970. */

@@ -22,7 +22,7 @@ export interface PresetStore extends PresetFinder {
   delete(id: string): Promise<void>;
 }
 
-export interface PresetStoreOptions {
+interface PresetStoreOptions {
   registry: Pick<Registry, 'readFact' | 'writeFact'>;
   /** From the configuration file. */
   fixed: readonly PresetRecord[];

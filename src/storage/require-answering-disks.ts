@@ -18,7 +18,7 @@ for (const path of process.argv.slice(1)) {
   } catch {}
 }`;
 
-export interface StoragePaths {
+interface StoragePaths {
   dataDir: string;
   databaseFile: string;
 }

@@ -30,7 +30,7 @@ const systemCodes: Record<string, FaultKind> = {
   EIO: 'failing',
 };
 
-export type FaultKind = (typeof resultCodes)[keyof typeof resultCodes];
+type FaultKind = (typeof resultCodes)[keyof typeof resultCodes];
 
 /** Which fault of the file an error means; undefined for another error, such as a bug in the gateway. */
 export function faultKindOf(error: unknown): FaultKind | undefined {

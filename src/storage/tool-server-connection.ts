@@ -48,7 +48,7 @@ const knownKeys = new Set([
 ]);
 
 /** From what an id is derived for a connection that has none. */
-export interface IdSource {
+interface IdSource {
   /** The title of the server's document. */
   title?: string | undefined;
   /** Ids that are in use. */

@@ -5,7 +5,7 @@ import { compileSchema, type FindErrors } from './compile-schema.ts';
 import { parseExactly } from '../shared/parse-exactly.ts';
 
 /** JSON text, because sending text to a worker is many times faster than sending objects. */
-export interface CheckJob {
+interface CheckJob {
   schemaText: string;
   valueText: string;
   /** A shared number: 1 as soon as the schema is compiled. */
@@ -13,7 +13,7 @@ export interface CheckJob {
 }
 
 /** `compileMs`: what compiling the schema has cost. */
-export type CheckReport = { type: 'checked'; errors: string[]; compileMs: number } | { type: 'unusable' };
+type CheckReport = { type: 'checked'; errors: string[]; compileMs: number } | { type: 'unusable' };
 
 interface CompiledSchema {
   findErrors: FindErrors;

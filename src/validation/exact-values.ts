@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../shared/json.ts';
  * A value as Ajv can check it: each `ExactNumber` is replaced by a JavaScript number of the same type. `originals` has the object or list that each
  * changed one is a copy of: the keywords that look at the value of a number use these.
  */
-export interface CheckedValue {
+interface CheckedValue {
   value: JsonValue;
   /** As it was given. */
   given: JsonValue;

@@ -12,7 +12,7 @@ const dropped: ReadonlySet<string> = new Set(
 );
 
 /** `inseparable`: the schema has keywords that cannot be taken apart. `too_much`: the value needs too many steps. */
-export type PartForValue = { type: 'part'; schema: JsonObject } | { type: 'inseparable' } | { type: 'too_much' };
+type PartForValue = { type: 'part'; schema: JsonObject } | { type: 'inseparable' } | { type: 'too_much' };
 
 class Inseparable extends Error {}
 class TooMuch extends Error {}

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { groupOf } from '../shared/fair-shares.ts';
 
 /** A function of a module that runs in a worker thread; `Data` and `Result` are copied by the structured clone algorithm. */
-export interface Job<Data, Result> {
+interface Job<Data, Result> {
   url: URL;
   name: string;
   /** Only for type inference. */
@@ -34,7 +34,7 @@ export interface WorkerPool {
   run<Data, Result>(run: JobRun<Data, Result>): Promise<Awaited<Result>>;
 }
 
-export interface WorkerPoolLimits {
+interface WorkerPoolLimits {
   threads: number;
   /** The JavaScript heap of each thread, without buffers. */
   megabytes: number;

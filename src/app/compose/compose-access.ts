@@ -24,7 +24,7 @@ export interface Access {
   close(): void;
 }
 
-export interface AccessParts {
+interface AccessParts {
   registry: Registry;
   endAllOf: Runs['endAllOf'];
   closeSessionsOf: (callerId: string) => Promise<void>;

@@ -11,7 +11,7 @@ import type { Approvals } from './compose-approvals.ts';
 import type { Extensions } from './compose-extensions.ts';
 import type { Storage } from './compose-storage.ts';
 
-export interface ChatParts {
+interface ChatParts {
   storage: Storage;
   models: ModelCatalog;
   tools: ToolCatalog;

@@ -6,7 +6,7 @@ import { createSessionTokens, withSessionTokens } from '../../policy/session-tok
 import type { AppContext } from '../app-context.ts';
 import { localUrl } from '../config/local-url.ts';
 
-export interface Egress {
+interface Egress {
   send: SendOutbound;
   /** The public keys of session tokens. */
   keySet: () => Promise<object>;

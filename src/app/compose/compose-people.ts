@@ -4,7 +4,7 @@ import type { WritingRunLog } from '../../observability/run-log.ts';
 import type { Runs } from './compose-runs.ts';
 import type { Storage } from './compose-storage.ts';
 
-export interface DeletionParts {
+interface DeletionParts {
   storage: Pick<Storage, 'owners'>;
   usage: Pick<UsageCounter, 'flush'>;
   closeSessionsOf: (ownerId: string) => Promise<void>;
@@ -13,7 +13,7 @@ export interface DeletionParts {
 }
 
 /** What ends with a key, and with one of the people behind it. */
-export interface Deletions {
+interface Deletions {
   /** After the deletion of the key itself. */
   deleteAllOfKey: (keyId: string) => Promise<void>;
   /** False if nobody of that id is known. */

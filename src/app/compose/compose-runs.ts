@@ -48,7 +48,7 @@ export interface Runs {
   drain(): Promise<void>;
 }
 
-export interface RunParts {
+interface RunParts {
   services: PresetServices;
   storage: Storage;
   approvals: Approvals;

@@ -12,7 +12,7 @@ import type { Storage } from './compose-storage.ts';
 import { logServerNews } from '../log-server-news.ts';
 import { version } from '../version.ts';
 
-export interface ToolParts {
+interface ToolParts {
   storage: Storage;
   extensions: Extensions;
   runSubAgent: RunSubAgent;

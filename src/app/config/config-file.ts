@@ -27,7 +27,7 @@ export interface ConfigFile {
   entries: JsonObject;
 }
 
-export interface ConfigFileSource {
+interface ConfigFileSource {
   path: string;
   text: string;
   environment: NodeJS.ProcessEnv;

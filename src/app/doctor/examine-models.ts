@@ -14,7 +14,7 @@ import { findUnlistedTaskModels } from '../startup-warnings.ts';
 const suggestedModel = 'qwen3:4b';
 const pullCure = `On that machine: \`ollama pull ${suggestedModel}\` (with the compose file: \`docker compose exec ollama ollama pull ${suggestedModel}\`).`;
 
-export interface ExaminedModels {
+interface ExaminedModels {
   config: Config;
   send: SendOutbound;
   isContainer: boolean;
@@ -22,7 +22,7 @@ export interface ExaminedModels {
   backends?: CatalogBackend[] | undefined;
 }
 
-export interface ModelExamination {
+interface ModelExamination {
   findings: Finding[];
   /** Ids of all listed models. */
   ids: ReadonlySet<string>;

@@ -6,7 +6,7 @@ import { validatePreset } from '../../admin/validate-preset.ts';
 import type { FunctionRegistry } from '../../tools/functions/load/function-registry.ts';
 
 /** The names that the other examinations have found; undefined where these took too long, and then nothing is said about them. */
-export interface KnownNames {
+interface KnownNames {
   models: ReadonlySet<string> | undefined;
   toolServers: readonly ToolServerRecord[];
   functions: FunctionRegistry | undefined;

@@ -15,7 +15,7 @@ import { findSkippedServers } from '../../tools/servers/opening-marks.ts';
 import { findSecret } from '../../storage/secrets/secret-file.ts';
 
 /** The stored and configured records, and problems with them. */
-export interface StoreExamination {
+interface StoreExamination {
   toolServers: readonly ToolServerRecord[];
   /** Tool servers that the gateway skips, and until when. */
   skipped: ReadonlyMap<string, number>;

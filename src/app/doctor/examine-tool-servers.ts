@@ -41,14 +41,14 @@ export async function examineToolServers(
   return findings.flat();
 }
 
-export interface ExaminedRecords {
+interface ExaminedRecords {
   toolServers: readonly ToolServerRecord[];
   /** Those that the gateway skips, and until when. */
   skipped?: ReadonlyMap<string, number>;
   isUsed: boolean;
 }
 
-export interface ServerExamination {
+interface ServerExamination {
   send: SendOutbound;
   isContainer: boolean;
   signal: AbortSignal;

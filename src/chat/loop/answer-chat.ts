@@ -58,7 +58,7 @@ export interface ChatServices {
 }
 
 /** Applies a change that a function made at this time to the run and its chat, and returns the changed request, with its presets applied. */
-export type ChangeRequest = (change: ConfigChange, time: number) => Promise<ChatRequest>;
+type ChangeRequest = (change: ConfigChange, time: number) => Promise<ChatRequest>;
 
 /** With more messages, each step that goes through all of them takes ten milliseconds, and gets a turn of the event loop of its own. */
 const manyMessages = 1_000;

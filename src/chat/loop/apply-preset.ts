@@ -9,7 +9,7 @@ import type { MaybePromise } from '../../shared/maybe-promise.ts';
 export const presetDepth = 4;
 
 /** A request after its presets have been applied. */
-export interface PresetRequest {
+interface PresetRequest {
   request: ChatRequest;
   /** From the preset that the request names down to the one based on a model; empty for a plain model. */
   presets: PresetRecord[];

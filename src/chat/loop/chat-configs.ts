@@ -11,7 +11,7 @@ export const chatConfigsCharacters = 32 * 1024 * 1024;
 /** How long such a change is stored: as long as state. */
 const chatConfigMs = 30 * 24 * 60 * 60 * 1000;
 
-export interface ChatConfigsOptions {
+interface ChatConfigsOptions {
   store: NoteStore;
   /** Milliseconds since 1970. */
   now: () => number;

@@ -5,7 +5,7 @@ import { limits } from '../../core/limits.ts';
 const maxPlaceholders = 20_000;
 
 /** The remaining budget for replacements. */
-export interface TemplateBudget {
+interface TemplateBudget {
   placeholders: number;
   characters: number;
 }

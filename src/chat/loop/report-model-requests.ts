@@ -16,7 +16,7 @@ const nameCharacters = 200;
 export type ReportingBackend = (backend: ModelBackend) => ModelBackend;
 
 /** The mode and preset for which requests are made. */
-export interface Requester {
+interface Requester {
   mode: 'none' | 'native' | 'default' | 'react';
   preset?: string | undefined;
 }

@@ -31,7 +31,7 @@ export interface BudgetUse {
   calls: number;
 }
 
-export interface BudgetOptions {
+interface BudgetOptions {
   maxRounds: number;
   /** Rounds of helpers alone, where they do not count as rounds. Absent: they do. */
   maxLookups?: number | undefined;

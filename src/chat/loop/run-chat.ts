@@ -74,7 +74,7 @@ export interface ChatRun {
 }
 
 /** What the loop goes on with after a function has changed its chat. */
-export interface ChangeableChat {
+interface ChangeableChat {
   /** @throws GatewayError `unknown_tool_id`, `forbidden` for entries that the caller may not use */
   check(toolIds: readonly string[]): Promise<void>;
   /** The tools as they are now, without those for calls of before a suspension (`Tool.isFormer`). */

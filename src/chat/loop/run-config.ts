@@ -9,13 +9,13 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 /** The client's request as it is to be answered after earlier changes of its chat, and what of them is in force: for `config.update`. */
-export interface BegunRequest {
+interface BegunRequest {
   request: ChatRequest;
   inForce?: JsonObject;
 }
 
 /** What was changed in a run's chat, by this run or before it. */
-export interface RunConfig {
+interface RunConfig {
   begin(): MaybePromise<BegunRequest>;
   /** Whether the tools that the chat begins with were chosen in an earlier request. */
   readonly hasTools: boolean;
@@ -25,7 +25,7 @@ export interface RunConfig {
   handOver(preset: string, approvalRule: ApprovalRule, time: number): Promise<void>;
 }
 
-export interface RunConfigOptions {
+interface RunConfigOptions {
   run: RunContext;
   configs: ChatConfigs;
   presets: PresetFinder;

@@ -13,7 +13,7 @@ import { recoverLeakedCalls } from './native/recover-leaked-calls.ts';
 import { selectToolsByPrompt } from './prompt/select-tools-by-prompt.ts';
 import { replayReasoning } from '../loop/replay-reasoning.ts';
 
-export interface ModeBackendOptions {
+interface ModeBackendOptions {
   model: FoundModel;
   models: ModelFinder;
   /** Adds request logging to the backends of other models; `model` already has it. */

@@ -10,7 +10,7 @@ const inPlaceCharacters = 200_000;
 const preparingMs = 5_000;
 const preparingJob = jobOf<typeof compactTexts>(new URL('../parse-tool-calls/quoted-calls.ts', import.meta.url), 'compactTexts');
 
-export interface EarlierTextsOptions {
+interface EarlierTextsOptions {
   isReact: boolean;
   caller: { readonly id: string };
   signal: AbortSignal;

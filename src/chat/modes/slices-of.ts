@@ -1,7 +1,7 @@
 /** Reading this many characters takes about five milliseconds in the worst case, a hostile answer. */
 const sliceCharacters = 16_000;
 
-export interface TextSlice {
+interface TextSlice {
   text: string;
   /** Not the first slice: let the event loop turn before reading it. */
   isLater: boolean;

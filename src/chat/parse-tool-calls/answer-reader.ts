@@ -18,7 +18,7 @@ import { BlockReader, maxSelected } from './read-block.ts';
 import { bare } from './read-context.ts';
 import type { Enclosure, ReadContext } from './read-context.ts';
 
-export interface AnswerReaderOptions {
+interface AnswerReaderOptions {
   isNative?: boolean;
   isThinkingOpen?: boolean;
   isReact?: boolean;

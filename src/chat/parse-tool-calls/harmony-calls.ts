@@ -4,7 +4,7 @@ import { readJsonArguments } from './json-calls.ts';
 import type { ReadContext } from './read-context.ts';
 
 /** What a header announces: a call, thinking, or text for the user. `end`: where the body of the message begins. */
-export type HarmonyMessage = { type: 'none' } | { type: 'call'; reading: Reading } | { type: 'reasoning' | 'text'; end: number };
+type HarmonyMessage = { type: 'none' } | { type: 'call'; reading: Reading } | { type: 'reasoning' | 'text'; end: number };
 
 const messageMark = '<|message|>';
 const maxHeader = 512;

@@ -17,7 +17,7 @@ export interface JsonExtent {
 }
 
 /** `missing`: the brackets that would complete the JSON at `at`; present only if a value had just ended there. */
-export type NoJsonExtent = { type: 'failed'; at: number; missing?: string };
+type NoJsonExtent = { type: 'failed'; at: number; missing?: string };
 
 const maxComment = 4096;
 

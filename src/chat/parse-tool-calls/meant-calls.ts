@@ -1,6 +1,6 @@
 import type { AnswerPiece, ReadEntry } from './answer-pieces.ts';
 
-export interface MeantPieces {
+interface MeantPieces {
   pieces: AnswerPiece[];
   /** Names of calls that are only examples. */
   examples: string[];

@@ -8,7 +8,7 @@ import { AnswerRepairs, repairedInPlace } from './repair-json.ts';
 import { createToolCallParser } from './tool-call-parser.ts';
 
 /** A call that a model wrote in its answer to the selection prompt; its name is not yet checked against the offer. */
-export interface SelectedCall {
+interface SelectedCall {
   name: string;
   arguments: JsonObject;
 }
@@ -40,7 +40,7 @@ export interface SelectionAnswer {
  * Reads an answer to the selection prompt in up to three ways: only the text after a closing thinking tag without an opening one, then the whole
  * answer (see `parseSelection`), then the ReAct labels that some models write instead of JSON.
  */
-export function findSelection(answer: SelectionAnswer): Selection {
+function findSelection(answer: SelectionAnswer): Selection {
   return findWithRepairs(answer, new AnswerRepairs());
 }
 
@@ -82,7 +82,7 @@ function textAfterThinking(answer: string): string | undefined {
   return end === null || thoughtBeginning.test(answer.slice(0, end.index)) ? undefined : answer.slice(end.index + end[0].length);
 }
 
-export interface SelectionReading {
+interface SelectionReading {
   /** Functions on offer; with them more forms are understood, and values between tags get their types. */
   tools?: readonly ToolSpec[];
   /** The answer was ended by the token limit. */

@@ -73,7 +73,7 @@ const literals = /[\s\w\-+./=:\u0100-\uffff]*/y;
 /** Never `<`, which may begin a mark. */
 const expressions = /[\s\w\-+./=:\u0100-\uffff*%!&^~@#$?|>\\;]*/y;
 
-export interface BracketEnd {
+interface BracketEnd {
   end: number;
   /** False when the answer ended inside; undefined when it is prose, as was seen at `end`. */
   isClosed: boolean | undefined;

@@ -8,7 +8,7 @@ import { hidingMarks } from './marks.ts';
 import { characterOf, compact, isFound, searchQuote } from './quoted-calls.ts';
 import { createToolCallParser } from './tool-call-parser.ts';
 
-export interface DefinitionSearch {
+interface DefinitionSearch {
   /** Of functions that must not make the call run. */
   definitions: readonly ToolSpec[];
   /** The function that is called. */
@@ -37,7 +37,7 @@ export function findInDefinitionsText({
  * The name of a function in whose definition a call stands: with the same text, or with the same name and arguments in any form that the parser reads.
  * Its work grows with the definitions, so it belongs in a worker thread.
  */
-export function findInDefinitions({ definitions, target, call }: DefinitionSearch): string | undefined {
+function findInDefinitions({ definitions, target, call }: DefinitionSearch): string | undefined {
   const name = compact(call.name);
   const wanted = keyOf(call.arguments);
   const isIn = (definition: ToolSpec): boolean => {

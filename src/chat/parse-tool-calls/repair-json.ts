@@ -54,7 +54,7 @@ export function repairJsonAsText(text: string): string | undefined {
 }
 
 /** `value`: undefined if the text cannot be repaired, or not within the budget. */
-export interface RepairedJson {
+interface RepairedJson {
   value: JsonValue | undefined;
 }
 

@@ -5,12 +5,12 @@ import type { ResultStore } from '../../core/stores/result-store.ts';
 export const modelResultBytes = 100_000;
 
 /** The part of a result that the model gets at first. */
-export interface TruncatedResult {
+interface TruncatedResult {
   text: string;
   isCut: boolean;
 }
 
-export interface TruncateOptions {
+interface TruncateOptions {
   maxBytes: number;
   /** Where the whole result is stored; undefined if the model cannot call `read_result`. */
   results: ResultStore | undefined;

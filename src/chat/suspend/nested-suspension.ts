@@ -2,7 +2,7 @@ import type { InnerSuspension, RunSuspension, ResumedInner } from '../../core/ru
 import type { ChatRequest } from '../../core/chat/chat.ts';
 import { createResumedRun } from './resumed-run.ts';
 
-export interface NestedSuspension extends RunSuspension {
+interface NestedSuspension extends RunSuspension {
   /** What the nested run waits for, once it is suspended. */
   readonly waiting: InnerSuspension | undefined;
 }

@@ -32,7 +32,7 @@ export interface ApprovalLinkSigner {
   sign(wait: { runId: string; waitId: string; callerId: string; expires: number }): string;
 }
 
-export interface RunSuspensionsOptions {
+interface RunSuspensionsOptions {
   store: Pick<WaitingRunStore, 'save' | 'prune' | 'close'>;
   tokens: ApprovalTokenSigner;
   links: ApprovalLinkSigner;

@@ -26,7 +26,7 @@ const transcriptCharacters = 512 * 1024;
 const transcriptsPerRequest = 32;
 
 /** The run to which a transcript belongs. */
-export type TranscribedRun = Pick<WaitingRun, 'id' | 'callerId' | 'model'>;
+type TranscribedRun = Pick<WaitingRun, 'id' | 'callerId' | 'model'>;
 
 /**
  * What suspended runs did, for later requests of their chats. A frontend has only the text with the link in its history, and knows neither what was

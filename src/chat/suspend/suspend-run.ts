@@ -17,7 +17,7 @@ import { amidRound, toConnectingCalls, toWaitingCalls } from './loop-checkpoint.
 import type { LoopState } from './loop-checkpoint.ts';
 import { approvalLink, approvalWords, connectLinks, connectWords } from './waiting-words.ts';
 
-export interface RoundToSuspend {
+interface RoundToSuspend {
   suspension: RunSuspension | undefined;
   turn: Turn;
   /** The calls of the turn that may run. */

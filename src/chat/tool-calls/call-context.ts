@@ -14,7 +14,7 @@ export const progressEventsPerCall = 1_000;
 const saidCharacters = 64 * 1024;
 
 /** What a call has said through its context, besides its result. */
-export interface SaidByCall {
+interface SaidByCall {
   isStopped: boolean;
   inner?: InnerSuspension;
   /** To the user, in the answer. */

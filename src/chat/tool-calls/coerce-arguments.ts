@@ -6,7 +6,7 @@ import type { FittingWalk } from './fits-schema.ts';
 import { isSameScalar } from '../../shared/exact-number.ts';
 
 /** Arguments coerced to a schema, and the changes that were made. */
-export interface CoercedArguments {
+interface CoercedArguments {
   args: JsonObject;
   /** One sentence per change, such as `limit: "5" read as 5`, for the run's events. */
   changes: string[];

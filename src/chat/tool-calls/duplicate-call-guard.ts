@@ -19,7 +19,7 @@ export interface GuardedCall {
   state: 'waiting' | 'running' | 'settled' | 'unknown';
 }
 
-export type DuplicateCallRefusal = { code: ToolErrorCode; message: string };
+type DuplicateCallRefusal = { code: ToolErrorCode; message: string };
 
 /**
  * Blocks repeated calls within one run. Calls are equal if function and arguments are; call ids differ in every turn. At most `limits.identicalCalls`
@@ -39,7 +39,7 @@ export interface DuplicateCallGuard {
   entries(): GuardedCall[];
 }
 
-export interface RoundCall {
+interface RoundCall {
   tool: Tool;
   args: JsonObject;
 }

@@ -14,7 +14,7 @@ export interface Elicitations {
   timeoutMs: number;
 }
 
-export interface ElicitingCall {
+interface ElicitingCall {
   run: RunContext;
   elicitations: Elicitations | undefined;
   supervision: Supervision;

@@ -1,5 +1,5 @@
 /** The match of a name that a model wrote with the offered names. */
-export type NameMatch =
+type NameMatch =
   | { type: 'exact'; name: string }
   /** Written differently: another case or separator, or a shortened form that matches just one function. */
   | { type: 'repaired'; name: string }

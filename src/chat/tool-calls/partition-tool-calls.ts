@@ -7,7 +7,7 @@ import { isForced } from '../tool-choice/force-tool-choice.ts';
 import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
 
 /** The rules by which the calls of a turn are selected. */
-export interface PartitionRules {
+interface PartitionRules {
   tools: ReadonlyMap<string, Tool>;
   callerNames: ReadonlySet<string>;
   toolChoice: JsonValue | undefined;

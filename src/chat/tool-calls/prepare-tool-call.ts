@@ -36,7 +36,7 @@ export interface RefusedCall {
 }
 
 /** `name`: the offered name. */
-export type FunctionSchema = Pick<ToolSpec, 'name' | 'parameters'>;
+type FunctionSchema = Pick<ToolSpec, 'name' | 'parameters'>;
 
 /** The caller, and a signal that aborts a slow validation. */
 export interface CallingRun {

@@ -3,7 +3,7 @@ import type { Emit } from '../../shared/emit.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 /** Serializes the events of concurrent calls in the order in which they are emitted. */
-export interface EventQueue {
+interface EventQueue {
   /**
    * Resolves when the events were delivered or the reader is gone; never rejects. While the reader is slow, progress events of a call are merged, so
    * that at most one per call is queued.

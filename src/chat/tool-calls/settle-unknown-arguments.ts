@@ -4,7 +4,7 @@ import { nearestWord } from '../../shared/nearest-word.ts';
 import type { DeclaredMembers, MemberReader } from './declared-members.ts';
 
 /** Arguments in which every member is declared or allowed. Each list has one sentence per change. */
-export interface SettledArguments {
+interface SettledArguments {
   args: JsonObject;
   /** A renamed member may need coercion, so its value was not looked at yet. */
   hasRenamed: boolean;

@@ -5,7 +5,7 @@ import type { Tool } from '../../core/tools/tool.ts';
  * Which other calls of its round a call may run in parallel with. `reading`: other read-only and `parallel` calls. `parallel`: the same, for a call
  * with side effects whose order is declared irrelevant. `alone`: none; such calls run in the model's order.
  */
-export type CallOrder = 'reading' | 'parallel' | 'alone';
+type CallOrder = 'reading' | 'parallel' | 'alone';
 
 export function orderOf(tool: Tool | undefined): CallOrder {
   if (tool?.isSequential === true) return 'alone';

@@ -8,7 +8,7 @@ import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import { findOfferedName } from '../tool-calls/find-offered-name.ts';
 
 /** A request and its offer after `tool_choice` was applied. */
-export interface ChosenOffer {
+interface ChosenOffer {
   request: ChatRequest;
   offer: ToolOffer;
 }

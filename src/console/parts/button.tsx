@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';
 
-export interface ButtonProps {
+interface ButtonProps {
   children?: ComponentChildren;
   icon?: IconName;
   /** For a button that shows an icon alone; it is its tooltip, too. */

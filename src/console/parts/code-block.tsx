@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { CopyButton } from './copy-button.tsx';
 
-export interface CodeBlockProps {
+interface CodeBlockProps {
   code: string;
   language?: string | undefined;
   /** Goes on with the code above it, and has no head of its own. */

@@ -4,7 +4,7 @@ import { askFirst } from './ask-first.ts';
 import { Button } from './button.tsx';
 import { showToastsIn, Toasts } from './toasts.tsx';
 
-export interface DialogProps {
+interface DialogProps {
   title: string;
   children: ComponentChildren;
   /** The buttons at its end. */

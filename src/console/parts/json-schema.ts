@@ -49,7 +49,7 @@ export type Field =
 /** References that lead to each other end here. */
 const maxReferences = 8;
 /** Objects within each other; what is deeper is edited as JSON. */
-export const maxFormDepth = 5;
+const maxFormDepth = 5;
 
 const inputTypes: Readonly<Record<string, string>> = {
   email: 'email',

@@ -30,13 +30,13 @@ export interface MarkdownBlock {
   whole: WholeCode;
 }
 
-export interface WholeCode {
+interface WholeCode {
   /** In blocks that do not change any more. */
   finished: string;
   open: string;
 }
 
-export interface MarkdownReader {
+interface MarkdownReader {
   /**
    * The parts of a text, which is longer each time. Those that cannot change any more stay the same objects, and so do their blocks, so that they are
    * rendered once.

@@ -5,7 +5,7 @@ import { fieldOf, initialValue, resolveSchema } from './json-schema.ts';
 import type { Field, JsonSchema } from './json-schema.ts';
 import { ChoicesInput, JsonField, renderInput } from './schema-inputs.tsx';
 
-export interface SchemaFormProps {
+interface SchemaFormProps {
   schema: JsonSchema;
   value: unknown;
   /** Undefined where a field is empty, or holds what is no JSON. */

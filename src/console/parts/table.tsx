@@ -13,7 +13,7 @@ export interface Column<Row> {
   isActions?: boolean;
 }
 
-export interface TableProps<Row> {
+interface TableProps<Row> {
   /** What the table holds, for screen readers. */
   label: string;
   columns: readonly Column<Row>[];

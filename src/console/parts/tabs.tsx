@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useId, useRef, useState } from 'preact/hooks';
 
-export interface Tab {
+interface Tab {
   title: string;
   content: () => ComponentChildren;
 }

@@ -39,7 +39,7 @@ const names: Readonly<Record<string, string>> = {
 };
 
 /** A character that cannot be seen: its number, and its name where it has a telling one. */
-export interface UnseenCharacter {
+interface UnseenCharacter {
   code: string;
   name: string | undefined;
 }

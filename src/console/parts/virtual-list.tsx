@@ -2,7 +2,7 @@ import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } 
 import type { ComponentChild, JSX } from 'preact';
 import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 
-export interface VirtualListProps<Item> {
+interface VirtualListProps<Item> {
   items: readonly Item[];
   render: (item: Item, index: number) => ComponentChild;
   /** Of an entry, in pixels; each is measured once it is there. */

@@ -93,7 +93,7 @@ export interface CredentialStore {
   deleteOfServers(servers: readonly string[]): Promise<Credential[]>;
 }
 
-export interface CredentialLease {
+interface CredentialLease {
   revision: string;
   until: number;
 }

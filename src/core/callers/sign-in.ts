@@ -23,7 +23,7 @@ export interface LeavingBrowser {
 }
 
 /** A browser that comes back from an authorization server. */
-export interface ReturningBrowser {
+interface ReturningBrowser {
   /** What follows the address at which it comes back, for an authorization server that has one of its own. */
   issuerMark: string | undefined;
   cookieOf: (name: string) => string | undefined;
@@ -32,7 +32,7 @@ export interface ReturningBrowser {
 }
 
 /** How a sign-in ended that this browser began. */
-export interface FinishedSignIn {
+interface FinishedSignIn {
   server: SignInServer;
   caller: Caller;
 }

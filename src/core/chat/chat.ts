@@ -22,12 +22,12 @@ export interface ToolCall {
  * backends that speak the OpenAI API get them unchanged.
  */
 export type ChatMessage = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
-export interface SystemMessage {
+interface SystemMessage {
   role: 'system' | 'developer';
   content: MessageContent;
   extra?: JsonObject;
 }
-export interface UserMessage {
+interface UserMessage {
   role: 'user';
   content: MessageContent;
   extra?: JsonObject;

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../shared/json.ts';
 
-export interface EmbeddingRequest {
+interface EmbeddingRequest {
   /** The backend's name of the model. */
   model: string;
   texts: readonly string[];

@@ -31,7 +31,7 @@ export interface Lesson {
 export type LessonRule = 'lossless' | 'own' | 'proven';
 
 /** Whose requests a lesson changes. `caller`: only those of the caller who taught it, and only with the same parts of their own. */
-export type LessonScope = 'everybody' | 'caller';
+type LessonScope = 'everybody' | 'caller';
 
 /** A lesson that is remembered, for administrators. */
 export interface RememberedLesson extends Lesson {

@@ -10,12 +10,12 @@ export interface HookAbort {
 }
 
 /** `undefined` changes nothing; `answer` replaces the model's answer. */
-export type BeforeModelDecision =
+type BeforeModelDecision =
   | undefined
   | HookAbort
   | { type: 'answer'; message: AssistantMessage }
   | { type: 'messages'; messages: ChatMessage[] };
-export type AfterModelDecision = undefined | HookAbort | { type: 'answer'; message: AssistantMessage };
+type AfterModelDecision = undefined | HookAbort | { type: 'answer'; message: AssistantMessage };
 /** `reject`: the function does not run, and the model reads the message. */
 export type BeforeToolDecision =
   | undefined

@@ -99,7 +99,7 @@ export interface WaitHead {
 }
 
 /** `answers`: the decisions so far, by the id of the call. `closed`: as `isOpen` of `WaitHead`. */
-export type FoundWait = { callerId: string } & (
+type FoundWait = { callerId: string } & (
   | { type: 'open'; run: WaitingRun; answers: ReadonlyMap<string, ApprovalAnswer> }
   | { type: 'closed' }
 );

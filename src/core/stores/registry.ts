@@ -8,7 +8,7 @@ import type { JsonObject } from '../../shared/json.ts';
  */
 export type Origin = 'environment' | 'file' | 'bundled' | 'database';
 
-export type ToolServerAuth = 'none' | 'bearer' | 'basic' | 'header' | 'query' | 'session' | 'oauth';
+type ToolServerAuth = 'none' | 'bearer' | 'basic' | 'header' | 'query' | 'session' | 'oauth';
 
 /** What an operator says about sign-in; whatever is left out is discovered. */
 export interface OAuthSettings {

@@ -31,7 +31,7 @@ export interface HistoryBounds {
 }
 
 /** A response and those that it builds on, the first one first; or why it cannot be built on. `id`: of the response that is not there. */
-export type ResponseHistory = { type: 'found'; responses: StoredResponse[] } | { type: 'missing'; id: string } | { type: 'too_long' };
+type ResponseHistory = { type: 'found'; responses: StoredResponse[] } | { type: 'missing'; id: string } | { type: 'too_long' };
 
 /**
  * Stores responses, encrypted. Every method is limited to the responses of one caller. Beyond the bounds of one caller, those that were used longest

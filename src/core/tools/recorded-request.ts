@@ -11,7 +11,7 @@ export interface RecordedRequest {
   failure?: string;
 }
 
-export interface RecordedAnswer {
+interface RecordedAnswer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** What has arrived of it by now. */

@@ -18,7 +18,7 @@ export interface ContentsAsker {
 }
 
 /** Which values are asked for: those of an argument of a prompt, or of a variable of a template. The fields are those of MCP's request. */
-export interface WantedCompletion {
+interface WantedCompletion {
   ref: { type: 'ref/prompt'; name: string } | { type: 'ref/resource'; uri: string };
   argument: { name: string; value: string };
   /** What the other arguments or variables are. */

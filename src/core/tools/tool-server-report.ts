@@ -30,7 +30,7 @@ export interface ToolServerReport {
   tokens: number;
 }
 
-export type HeldReport = {
+type HeldReport = {
   name: string;
   operation: string;
   changed: string[];

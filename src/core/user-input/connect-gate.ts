@@ -14,7 +14,7 @@ export interface ConnectRequest {
   emit(event: RunEvent): void;
 }
 
-export type ConnectOutcome =
+type ConnectOutcome =
   | { type: 'connected' }
   /** The person connects while nobody waits, so the run has to be suspended. */
   | { type: 'waiting' }

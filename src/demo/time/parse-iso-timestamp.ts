@@ -10,7 +10,7 @@ export interface WrittenTime {
 }
 
 /** `'out of range'`: the text has the form of a timestamp, but its numbers are invalid; it must not be parsed in any other way. */
-export type IsoReading = WrittenTime | 'out of range' | undefined;
+type IsoReading = WrittenTime | 'out of range' | undefined;
 
 type Groups = Record<string, string | undefined>;
 

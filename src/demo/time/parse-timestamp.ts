@@ -9,7 +9,7 @@ import { findTimeZone } from './time-zones.ts';
 /** No timestamp is longer; longer texts are not parsed at all. */
 export const maxTimestampLength = 200;
 
-export interface TimestampContext {
+interface TimestampContext {
   /** Milliseconds since 1970: fills in the date of `15:00`, and is what `tomorrow` counts from. */
   now: number;
   /** Applies if the text has neither an offset nor a zone. */

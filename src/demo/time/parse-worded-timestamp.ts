@@ -13,7 +13,7 @@ const maxWordedLength = 100;
 /** Expressions for a time of day without a number; the hour that chrono assumes for them is used. */
 const timesOfDay = ['morning', 'afternoon', 'evening', 'tonight'].map((name) => `casualReference/${name}` as const);
 
-export interface WordedContext {
+interface WordedContext {
   /** Milliseconds since 1970, for `tomorrow` and `in 2 hours`. */
   now: number;
   zone: TimeZone;

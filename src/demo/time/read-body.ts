@@ -2,7 +2,7 @@ import type { ValidationIssue } from './refusal.ts';
 import { Refusal } from './refusal.ts';
 
 /** A field of a request body: required if it has no `fallback`, and one of its `choices` if it has any. */
-export interface BodyField {
+interface BodyField {
   fallback?: string;
   choices?: readonly string[];
 }

@@ -17,7 +17,7 @@ const maxEchoLength = 100;
 const secondsPerUnit = { seconds: 1, minutes: 60, hours: 3600, days: 86_400 };
 type Unit = keyof typeof secondsPerUnit;
 
-export interface TimeOperationOptions {
+interface TimeOperationOptions {
   /** Milliseconds since 1970. */
   now: () => number;
   /** The name of a time zone. */

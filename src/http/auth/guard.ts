@@ -21,7 +21,7 @@ declare module 'fastify' {
   }
 }
 
-export interface GuardOptions {
+interface GuardOptions {
   authenticator: Pick<Authenticator, 'requireCaller' | 'hasMetricsKey'>;
   /** Milliseconds since 1970. */
   now: () => number;

@@ -4,13 +4,13 @@ import { isExpired } from '../../admin/stored-keys.ts';
 /** Timers ignore suspend and clock changes, and overflow after 24.8 days, so a long wait is split into short ones. */
 const longestWaitMs = 60_000;
 
-export interface ExpiryWatch {
+interface ExpiryWatch {
   /** Calls `onExpired` for this key at `expiresAt` (milliseconds since 1970). */
   watch: (keyId: string, expiresAt: number) => void;
   close: () => void;
 }
 
-export interface ExpiryWatchOptions {
+interface ExpiryWatchOptions {
   now: () => number;
   /** The stored record; undefined once the key is deleted. */
   findKey: (keyId: string) => Promise<KeyRecord | undefined>;

@@ -18,7 +18,7 @@ export interface BodyPace {
   perCaller: number;
 }
 
-export interface BodyPaceOptions {
+interface BodyPaceOptions {
   /** The owner of a body. It throws while the request is not authenticated; then the client's IP address is the owner. */
   ownerOf: (request: FastifyRequest) => string;
   pace?: Partial<BodyPace>;

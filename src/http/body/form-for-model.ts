@@ -5,7 +5,7 @@ import type { FormPiece } from './read-form.ts';
 
 type Part = Extract<FormPiece, { type: 'part' }>;
 
-export interface FormForModelOptions {
+interface FormForModelOptions {
   /** Called with the names of all other fields; refuses one by throwing. */
   checkField(name: string): void;
   /** Called when the whole form was sent. */

@@ -10,7 +10,7 @@ import { keyIdOf } from '../../core/callers/people.ts';
 const smallBodyPieces = 500;
 const bodyPieceBytes = 64;
 
-export interface InflightBodyLimit {
+interface InflightBodyLimit {
   /** Starts counting a body of this caller. Returns the stream to read instead of the request. */
   count: (incoming: IncomingMessage, owner: string) => Transform;
   /** Stops counting a body that is parsed, or no longer needed. */

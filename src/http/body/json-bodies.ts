@@ -10,7 +10,7 @@ import { hasLargeBody } from './unread-bodies.ts';
 /** All large bodies that are being received at the same time: they are in memory before they are validated. */
 const arrivingBodiesBytes = 64 * 1024 * 1024;
 
-export interface JsonBodyOptions {
+interface JsonBodyOptions {
   /** Bytes of all large bodies that are being received or parsed; default `arrivingBodiesBytes`. */
   arrivingBytes?: number;
   /** The caller who owns a body; default: one caller owns all. */

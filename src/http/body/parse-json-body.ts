@@ -7,7 +7,7 @@ import type { ParsedJson, ParseTask, TooMuch } from '../../workers/parse-json.ts
 import { TooManyWaiting, TookTooLong, TookTooMuchMemory } from '../../workers/worker-pool.ts';
 import { parseForeign } from '../../shared/parse-exactly.ts';
 
-export interface ParseOptions {
+interface ParseOptions {
   caller: string;
   signal: AbortSignal;
   /** Paths of documents, as in `ParseTask`. */

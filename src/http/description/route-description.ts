@@ -15,7 +15,7 @@ export const tags = {
   Gateway: 'The gateway itself.',
 } as const;
 
-export type Tag = keyof typeof tags;
+type Tag = keyof typeof tags;
 
 /** Texts are Markdown of one paragraph: code in backquotes, links. */
 export interface RouteDescription {
@@ -39,7 +39,7 @@ export interface RouteDescription {
   errors?: z.ZodType;
 }
 
-export interface QueryDescription {
+interface QueryDescription {
   schema: z.ZodObject;
   fields: Readonly<Record<string, string>>;
   /** Parameters such as `metadata[topic]=kitchen`, by the name before the brackets. */

@@ -2,7 +2,7 @@ import type { RunEvent } from '../../core/runs/run-event.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 /** The params of MCP's `notifications/progress`; `progress` must increase with every message. */
-export interface McpProgress {
+interface McpProgress {
   progress: number;
   total?: number;
   message?: string;

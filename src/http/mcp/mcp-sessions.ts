@@ -18,7 +18,7 @@ export const sessionHeader = 'mcp-session-id';
  * Sessions of clients of the protocol versions before 2026 that can be asked: a question goes out on the stream of the call, and its answer comes in
  * another request, which has to find the call. They hold nothing else; clients that cannot be asked need none.
  */
-export interface McpSessions {
+interface McpSessions {
   /** Initializes a session. */
   open(owner: string, request: Request, options: McpHandlerRequestOptions): Promise<Response>;
   /** Answers a request of a session; 404 where this owner has no such one. */
@@ -28,7 +28,7 @@ export interface McpSessions {
   close(): void;
 }
 
-export interface McpSessionsOptions {
+interface McpSessionsOptions {
   createServer: () => Server;
   newId: () => string;
   /** Milliseconds since 1970. */

@@ -1,7 +1,7 @@
 import { FairMap } from '../../shared/fair-map.ts';
 
 /** What clients leave behind between two requests. Each entry has an owner, for whom alone it is there. */
-export interface OwnedEntries<Value> {
+interface OwnedEntries<Value> {
   /** Beyond a limit, the least recently used entries are ended: the owner's own, or those of whoever has the most. */
   add(id: string, owner: string, value: Value): void;
   find(id: string, owner: string): Value | undefined;
@@ -12,7 +12,7 @@ export interface OwnedEntries<Value> {
   endWhere(isOver: (value: Value) => boolean): void;
 }
 
-export interface OwnedEntriesOptions<Value> {
+interface OwnedEntriesOptions<Value> {
   perOwner: number;
   total: number;
   end: (value: Value) => void;

@@ -11,7 +11,7 @@ const placeKeywords = new Set(['$schema', '$id', '$anchor', '$dynamicAnchor', '$
 /** They speak to clients of where the schema comes from: by `x-fastmcp-wrap-result` FastMCP expects another form of the result than this one. */
 const extension = /^x-/iu;
 
-export interface MovableSchema {
+interface MovableSchema {
   /** Whether it refers to parts of itself, so that it has to lie where `moveSchema` was told. */
   isReferring: boolean;
   schema: JsonObject;

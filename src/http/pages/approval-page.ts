@@ -196,7 +196,7 @@ function problem(message: string): Html {
   return html`<p class="problem" role="alert">${message}</p>`;
 }
 
-export interface DecidedApproval {
+interface DecidedApproval {
   /** Undefined if it is no longer in the log. */
   run: LoggedRun | undefined;
   answer?: string | undefined;

@@ -23,7 +23,7 @@ export interface ConnectLogin {
   person?: Person;
 }
 
-export interface ConnectPage {
+interface ConnectPage {
   who: ConnectingPerson;
   server: SignInServer;
   /** Milliseconds since 1970. */

@@ -10,7 +10,7 @@ import type { OllamaModels } from './ollama-models.ts';
 const loadedForMs = 5 * 60 * 1000;
 
 /** Sets `num_ctx` in the prepared request if needed; returns a warning if the request still does not fit. */
-export type ChooseContext = (request: ModelRequest, prepared: ChatRequest) => Promise<RunEvent | undefined>;
+type ChooseContext = (request: ModelRequest, prepared: ChatRequest) => Promise<RunEvent | undefined>;
 
 /**
  * Chooses the context size for requests to one server. Asks the server only if its default may be too small: for the model's details, and for the

@@ -52,7 +52,7 @@ const optionByParameter: Readonly<Record<string, string>> = {
 export type ThinkingControl = 'levels' | 'switch' | 'none';
 
 /** The part of Ollama's request that is derived from a chat's parameters. */
-export interface OllamaParameters {
+interface OllamaParameters {
   options: JsonObject;
   fields: { format?: string | JsonObject; keep_alive?: string | number; think?: boolean | 'low' | 'medium' | 'high' };
 }

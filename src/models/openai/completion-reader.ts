@@ -10,7 +10,7 @@ import type { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
 import { toUsage } from './to-usage.ts';
 import { ToolCallAssembler } from '../tool-call-assembler.ts';
 
-export interface CompletionContext {
+interface CompletionContext {
   model: string;
   templates: ReasoningTemplateCache;
   /** The names of the offered functions. */

@@ -25,7 +25,7 @@ import { toUsage } from './to-usage.ts';
 /** `baseUrl` is such as `https://api.openai.com/v1`. `name`: the backend's name in error messages, which never contain its address. */
 export type OpenAiConnection = BackendConnection & { key: string | undefined; name?: string };
 
-export interface OpenAiBackendOptions {
+interface OpenAiBackendOptions {
   /** Generates ids of calls that came without one. */
   makeId?: () => string;
   /** Default: one of its own. */

@@ -8,7 +8,7 @@ import { isConditional } from '../../shared/conditional-refusal.ts';
 import { hashOf } from './hash-content.ts';
 
 /** `own`: a hash of the parts of the request that the caller brought, as `ownHashes` has it. */
-export type ProvenScope = { type: 'everybody' } | { type: 'caller'; own: string } | { type: 'run' };
+type ProvenScope = { type: 'everybody' } | { type: 'caller'; own: string } | { type: 'run' };
 
 /**
  * Parameters that change how a model samples, and seldom have a bearing on which functions, forms and other parameters its server takes. Some servers

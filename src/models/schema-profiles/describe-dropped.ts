@@ -13,7 +13,7 @@ const numberNotes = {
   multipleOf: 'A multiple of',
 };
 
-export interface DroppedKeywords {
+interface DroppedKeywords {
   /** The schema that has the keywords. */
   original: JsonObject;
   dropped: ReadonlySet<string>;

@@ -8,7 +8,7 @@ import { toStrictParameters } from './openai-profile.ts';
 /** What a backend understands of JSON Schema. `plain`: all of it, as far as is known. */
 export type SchemaProfile = 'plain' | 'openai' | 'ollama' | 'gemini' | 'llama-cpp';
 
-export interface ProfiledParameters {
+interface ProfiledParameters {
   /** Undefined: the function is to be sent without parameters. */
   parameters: JsonObject | undefined;
   /** Whether the backend can enforce the schema (`strict`). */

@@ -12,7 +12,7 @@ import type { Tool, ToolSpec } from '../../core/tools/tool.ts';
 import { definitionOf } from './remembered-approvals.ts';
 import type { ApprovalScope, RememberedApprovals } from './remembered-approvals.ts';
 
-export interface ApprovalGateOptions {
+interface ApprovalGateOptions {
   sendElicitation: SendElicitation;
   remembered: RememberedApprovals;
   /** Why edited arguments do not match the function's schema; undefined if they do. */

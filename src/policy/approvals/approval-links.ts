@@ -5,7 +5,7 @@ const keyLabel = 'toolwharf approval links v1';
 const form = /^([\w-]{1,64})\.([\w-]{43})$/;
 
 /** One suspension of a run, and so its calls: what a link is valid for. */
-export interface LinkScope {
+interface LinkScope {
   runId: string;
   waitId: string;
   callerId: string;

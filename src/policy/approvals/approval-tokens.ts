@@ -7,7 +7,7 @@ const version = 'v1';
 const form = /^v1\.(\d{1,15})\.([A-Za-z0-9_-]{43})$/;
 
 /** What a token is valid for. */
-export interface TokenScope {
+interface TokenScope {
   runId: string;
   /** Identifies one suspension of the run: the same call id and arguments in a later one need another token. */
   waitId: string;

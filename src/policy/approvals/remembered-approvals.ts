@@ -25,7 +25,7 @@ export interface ApprovalScope {
   definition: string;
 }
 
-export interface RememberedOptions {
+interface RememberedOptions {
   store: NoteStore;
   now: () => number;
   /** Called when the store fails; then the user is asked again, which is safe. */

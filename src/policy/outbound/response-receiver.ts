@@ -8,7 +8,7 @@ export interface ResponseHead {
   headers: Record<string, string | string[] | undefined>;
 }
 
-export interface ReceiverOptions {
+interface ReceiverOptions {
   signal: AbortSignal;
   /** For messages. */
   origin: string;

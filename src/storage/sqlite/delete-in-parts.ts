@@ -8,7 +8,7 @@ const rowsPerTurn = 1_000;
 const charactersPerTurn = 4 * 1024 * 1024;
 
 /** All strings become part of the SQL, so none may come from a request. */
-export interface Deletion<Row> {
+interface Deletion<Row> {
   table: string;
   /** Columns that together name a row. */
   key: readonly string[];

@@ -213,7 +213,7 @@ export const migrations: readonly string[] = [
   `,
 ];
 
-export interface MigrationOptions {
+interface MigrationOptions {
   /** For error messages. */
   file: string;
   steps?: readonly string[];

@@ -20,7 +20,7 @@ export interface OpenDatabase {
   isImmutable: boolean;
 }
 
-export interface OpenDatabaseOptions {
+interface OpenDatabaseOptions {
   file: string;
   /** False only when opening for the first time: a file that disappears later must not be replaced by an empty one. */
   mustExist: boolean;

@@ -29,7 +29,7 @@ const defaultBounds: ChatBounds = {
   characters: storedChatsCharacters,
 };
 
-export interface SqliteChatsOptions {
+interface SqliteChatsOptions {
   /** Milliseconds since 1970. */
   now?: () => number;
   bounds?: ChatBounds;

@@ -37,7 +37,7 @@ interface Snapshot {
   keysByHash: ReadonlyMap<string, KeyRecord>;
 }
 
-export interface SqliteRegistryOptions {
+interface SqliteRegistryOptions {
   /** Encrypts the keys and header values of tool servers. */
   secret: string;
   /** Milliseconds since 1970. */

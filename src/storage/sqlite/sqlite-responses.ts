@@ -30,7 +30,7 @@ const defaultBounds: ResponseBounds = {
   characters: storedResponsesCharacters,
 };
 
-export interface SqliteResponsesOptions {
+interface SqliteResponsesOptions {
   secret: string;
   /** Milliseconds since 1970. */
   now?: () => number;

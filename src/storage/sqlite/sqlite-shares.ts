@@ -4,7 +4,7 @@ import type { Loss, MostLosses, Share, ShareBounds } from '../../shared/fair-sha
 import { selectAll, selectFirst } from './select.ts';
 
 /** A table with the columns `caller_id` and `characters`. All strings become part of the SQL, so none may come from a request. */
-export interface SharedTable {
+interface SharedTable {
   table: 'chat_memory' | 'chats' | 'responses' | 'runs' | 'sign_ins' | 'waiting_runs';
   /** The column by which an entry is deleted. */
   id: 'id' | 'position';

@@ -19,7 +19,7 @@ import { lengthWithin } from './json-length.ts';
 import { writeAlternatives, writeItems, writeMembers } from './write-inner-schemas.ts';
 
 /** A schema that was made smaller, and where something is missing. */
-export interface CutSchema {
+interface CutSchema {
   schema: JsonObject;
   /** Pointers to what was cut, in terms of the arguments, the most important first; empty if nothing was. */
   cuts: string[];

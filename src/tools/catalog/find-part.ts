@@ -5,7 +5,7 @@ import { alternativesOf, escaped, flatten, keywordOf, memberOf, membersOf } from
 import type { FlatSchema } from './flat-schema.ts';
 
 /** `unknown`: how far the pointer led, and the members there. */
-export type FoundPart = { type: 'found'; part: SchemaPart } | { type: 'unknown'; pointer: string; token: string; members: string[] };
+type FoundPart = { type: 'found'; part: SchemaPart } | { type: 'unknown'; pointer: string; token: string; members: string[] };
 
 /** Arguments are not nested deeper. */
 const maxTokens = 100;

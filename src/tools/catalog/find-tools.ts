@@ -3,7 +3,7 @@ import { cutAhead } from './cut-spec.ts';
 import type { FunctionSearch } from './search-functions.ts';
 import { trustSchema } from '../../validation/trusted-schemas.ts';
 
-export interface DeferredTools {
+interface DeferredTools {
   /** In the order in which the search indexes them. */
   tools: readonly Tool[];
   search: FunctionSearch;

@@ -11,7 +11,7 @@ export const keptLists = 1_000;
 /** Size of all of them. A list of GitHub's thousand functions takes eight million; a list that is dropped is made again. */
 export const keptListsCharacters = 64 * 1024 * 1024;
 
-export interface KeptLists {
+interface KeptLists {
   /**
    * The list of these candidates. The same list, with the same objects, as long as the candidates are the same: whatever was made of it can be kept by
    * it. Callers with the same candidates share a list; a candidate that one caller alone may see is an object of that caller alone.

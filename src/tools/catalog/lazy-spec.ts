@@ -3,7 +3,7 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
 /** What is known of a function whose schema has not been built. */
-export interface SpecSummary {
+interface SpecSummary {
   /** Estimated tokens of the whole definition, as `estimateFunctionTokens` gives them. */
   readonly tokens: number;
   /** Names and descriptions of the arguments, for the search. Read once an index. */

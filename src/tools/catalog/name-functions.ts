@@ -11,7 +11,7 @@ const legal = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/;
 export const clashReason = 'another function has this name';
 
 /** An entry that needs a name. `key` identifies it independent of the order of the list; for an operation it is method and path. */
-export interface NameRequest<T> {
+interface NameRequest<T> {
   wanted: string;
   key: string;
   /** Tried if `wanted` is taken, before a hash is added. */

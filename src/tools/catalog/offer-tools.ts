@@ -16,7 +16,7 @@ export const offeredTokens = 16_000;
 /** Functions that are offered when there are too many; with more, models choose worse. */
 export const chosenFunctions = 40;
 
-export interface OfferOptions {
+interface OfferOptions {
   /** In order of precedence: in a name clash, the function of the later group is renamed. */
   groups: readonly (readonly Candidate[])[];
   /** The names of the caller's functions; they count towards the limit. */
@@ -146,7 +146,7 @@ function byName(named: readonly Named[]): Map<string, Tool> {
 }
 
 /** A helper's own name; it yields to functions of servers and the caller. */
-export function freeName(wanted: string, taken: ReadonlySet<string>): string {
+function freeName(wanted: string, taken: ReadonlySet<string>): string {
   for (let count = 1; ; count += 1) {
     const name = count === 1 ? wanted : `${wanted}_${count}`;
     if (!taken.has(name)) return name;

@@ -8,7 +8,7 @@ import { parameterWordsOf } from './lazy-spec.ts';
 export type FunctionSearch = (query: string, limit: number) => Promise<number[]>;
 
 /** Creates a search over a list of functions. `callerId`: the caller to whose share the cached index counts. */
-export type SearchFunctions = (specs: readonly ToolSpec[], callerId: string) => Promise<FunctionSearch>;
+type SearchFunctions = (specs: readonly ToolSpec[], callerId: string) => Promise<FunctionSearch>;
 
 /** Characters of the conversation's end that are used as the query; more would only blur it. */
 const maxQueryLength = 2_000;

@@ -44,7 +44,7 @@ import type { Candidate, OpenFor, SuppliedFunctions, ToolSource } from './tool-s
 /** How often unused lists are looked for. */
 const listCheckMs = 60_000;
 
-export interface ToolCatalogOptions {
+interface ToolCatalogOptions {
   registry: Registry;
   send: SendOutbound;
   callBrowser: CallBrowser;
@@ -74,7 +74,7 @@ export interface ToolCatalogOptions {
 }
 
 /** `not_loaded`: not needed yet, disabled, or not supported by this version (then `error` says why). */
-export interface ToolServerState {
+interface ToolServerState {
   id: string;
   state: 'ok' | 'unreachable' | 'not_loaded';
   functions: number;

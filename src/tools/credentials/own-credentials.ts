@@ -11,7 +11,7 @@ import { createTokenRefresher } from './refresh-tokens.ts';
 import type { Refusal } from './refresh-tokens.ts';
 import { createSharedTokens } from './shared-tokens.ts';
 
-export interface OwnCredentialsOptions {
+interface OwnCredentialsOptions {
   store: CredentialStore;
   oauth: OAuthClient;
   /** The registered servers that a caller may use. */
@@ -41,7 +41,7 @@ export function asksForCredential({ isPerUser, authType }: Pick<ToolServerRecord
   return isPerUser === true || authType === 'oauth';
 }
 
-export interface CredentialUse {
+interface CredentialUse {
   ownRecord: OwnRecord;
   /** The caller has a credential, which the server does not take. */
   isRefused: (record: ToolServerRecord, caller: Pick<Caller, 'id'>) => Promise<boolean>;

@@ -23,7 +23,7 @@ export interface TokenRefresher {
   fresh(callerId: string, record: ToolServerRecord, refusal?: Refusal): Promise<OAuthCredential | undefined>;
 }
 
-export interface TokenRefresherOptions {
+interface TokenRefresherOptions {
   store: CredentialStore;
   oauth: Pick<OAuthClient, 'refresh' | 'revoke'>;
   /** Undefined for one that was given for something else. */

@@ -7,7 +7,7 @@ import type { OAuthClient, SharedToken } from './oauth/oauth-client.ts';
 import type { Refusal } from './refresh-tokens.ts';
 
 /** The tokens with which the gateway signs in as itself (`oauth.grant: "client_credentials"`): one for each server, in memory, as a new one costs nobody a sign-in. */
-export interface SharedTokens {
+interface SharedTokens {
   /** @throws GatewayError when there is none to be had */
   tokenFor(record: ToolServerRecord, refusal?: Refusal): Promise<string>;
 }

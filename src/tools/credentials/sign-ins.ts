@@ -21,7 +21,7 @@ const signInsPerCaller = 50;
 /** Size of all of them, encrypted: far more than a verifier and a few addresses each take. */
 const signInsCharacters = 32 * 1024 * 1024;
 
-export interface SignInsOptions {
+interface SignInsOptions {
   store: SignInStore;
   credentials: Pick<OwnCredentials, 'save' | 'saveSignIn' | 'serverOf'>;
   oauth: Pick<OAuthClient, 'authorizationServerOf' | 'begin' | 'complete' | 'revoke'>;

@@ -16,7 +16,7 @@ export interface McpFunction {
   tool: McpTool;
 }
 
-export interface ConvertedTools {
+interface ConvertedTools {
   functions: McpFunction[];
   conversion: Conversion;
 }

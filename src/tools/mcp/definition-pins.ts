@@ -15,7 +15,7 @@ type HashesByName = ReadonlyMap<string, DefinitionHashes>;
 
 type DefinitionsByName = ReadonlyMap<string, ListedDefinition>;
 
-export interface ChangedDefinition {
+interface ChangedDefinition {
   /** The parts that differ from the pinned definition. */
   parts: string[];
   /** The pinned definition word by word; undefined if its words were not kept. */
@@ -29,7 +29,7 @@ export type ChangedDefinitions = ReadonlyMap<string, ChangedDefinition>;
  * Remembers, across restarts, every tool of a server as it was first seen: a server that passed a review may change what its tools claim to do later.
  * A server at another address is pinned afresh, because only an administrator can change the address.
  */
-export interface DefinitionPins {
+interface DefinitionPins {
   /** Pins new definitions and returns those that have changed. */
   check(record: ToolServerRecord, listed: DefinitionsByName): Promise<ChangedDefinitions>;
   /**

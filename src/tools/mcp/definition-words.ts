@@ -23,7 +23,7 @@ interface Pinned {
  * Keeps pinned definitions word by word, so that an administrator sees what a changed one was; what counts are the hashes. Apart from them, because words
  * are read only where a definition has changed.
  */
-export interface DefinitionWords {
+interface DefinitionWords {
   read(record: ToolServerRecord, pinned: Pinned): Promise<Map<string, JsonObject>>;
   /** `said`: new words. Those that are no longer pinned go, and those for which there is no room are not kept. */
   save(record: ToolServerRecord, pinned: Pinned & { said: ReadonlyMap<string, ListedDefinition> }): Promise<void>;

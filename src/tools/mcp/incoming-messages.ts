@@ -16,7 +16,7 @@ export const mcpCutGraceMs = 250;
 /** Of the title and the description of a tool, these are compared with what was first seen; hashing megabytes takes 100 ms. */
 export const mcpComparedCharacters = 64 * 1024;
 
-export interface NotificationBudgetOptions {
+interface NotificationBudgetOptions {
   /** Called when the first notification is dropped after a period without drops. */
   onDropped: () => void;
   /** Called when so many were dropped in a row that whatever causes them has to end. */
@@ -122,7 +122,7 @@ export interface MalformedTool {
 }
 
 /** Removes malformed tools from a server's list: the SDK rejects the whole list because of one. */
-export interface MalformedToolFilter {
+interface MalformedToolFilter {
   /** Must see every incoming message. `isLegacy`: of the first protocol version, whose output schemas must be objects. */
   filter(message: JSONRPCMessage, isLegacy: boolean): JSONRPCMessage;
   /** Collects what is removed from now on until `end` is called. */

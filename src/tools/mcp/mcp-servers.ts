@@ -53,7 +53,7 @@ export interface McpServers {
   close(): Promise<void>;
 }
 
-export interface McpServersOptions {
+interface McpServersOptions {
   send: SendOutbound;
   facts: FactStore;
   version: string;

@@ -6,7 +6,7 @@ import { createNotificationBudget } from './incoming-messages.ts';
 /** Calls whose progress is known by its token; of more than that run at a time, the oldest count as the server's own. */
 const knownTokens = 1_000;
 
-export interface NotificationBudgets {
+interface NotificationBudgets {
   scopes: Pick<CallScopes, 'begun'>;
   /** Called when the first notification is dropped after a period without drops. */
   onDropped: () => void;

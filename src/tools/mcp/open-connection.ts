@@ -55,7 +55,7 @@ export interface OpenConnection {
   close(): Promise<void>;
 }
 
-export interface OpenConnectionOptions {
+interface OpenConnectionOptions {
   send: SendOutbound;
   createTransports: CreateTransports;
   version: string;

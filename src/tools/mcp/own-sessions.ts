@@ -26,7 +26,7 @@ export interface OwnSessions {
   close(): Promise<void>;
 }
 
-export interface OwnSessionsOptions {
+interface OwnSessionsOptions {
   createSession: (own: OwnSessionUse, onListChanged: () => void) => McpSession;
   signal: AbortSignal;
   /** Milliseconds of a monotonic clock. */
@@ -34,7 +34,7 @@ export interface OwnSessionsOptions {
 }
 
 /** What a session is used with. */
-export interface OwnSessionUse {
+interface OwnSessionUse {
   readonly callerId: string;
   /** With the latest key of the sign-in. */
   own: OwnToolServer;

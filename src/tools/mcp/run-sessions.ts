@@ -4,7 +4,7 @@ import type { Opening } from '../servers/open-registered-server.ts';
 import type { McpSession } from './mcp-session.ts';
 
 /** The sessions with servers that requests supply, until their runs have ended. */
-export interface RunSessions {
+interface RunSessions {
   /** `start` is called once for each server of a run; whoever asks again gets the same. */
   open(serverId: string, run: RunContext, start: (keep: (session: McpSession) => void) => Promise<Opening>): Promise<Opening>;
   close(): Promise<void>;

@@ -1,5 +1,5 @@
 /** How a body of a media type is built. */
-export type BodyFamily = 'json' | 'form' | 'multipart' | 'xml' | 'yaml' | 'text' | 'file';
+type BodyFamily = 'json' | 'form' | 'multipart' | 'xml' | 'yaml' | 'text' | 'file';
 
 export const formType = 'application/x-www-form-urlencoded';
 export const multipartType = 'multipart/form-data';

@@ -4,7 +4,7 @@ import type { Tool, ToolOutcome, ToolSpec } from '../../core/tools/tool.ts';
 import { renamedSpec } from '../catalog/lazy-spec.ts';
 import { ArgumentError } from '../openapi/call/build-request.ts';
 
-export interface BrowserToolOptions {
+interface BrowserToolOptions {
   /** `operationId`: the frontend's name of the function: the document's operation id, or the name in its specs. */
   described: { operationId: string; spec: ToolSpec };
   offeredName: string;

@@ -18,7 +18,7 @@ import type { RegisteredServers } from './registered-servers.ts';
 /** Refusals by backends in one report. */
 const shownRefusals = 20;
 
-export interface ServerInspectorOptions {
+interface ServerInspectorOptions {
   servers: RegisteredServers;
   send: SendOutbound;
   /** This gateway's own id. */

@@ -12,7 +12,7 @@ import { callQuery, sessionUserOf } from './connection-headers.ts';
 import { headerSecrets } from './secrets-to-mask.ts';
 
 /** How the document of a server is obtained, registered or from a request. */
-export interface ServerDocument {
+interface ServerDocument {
   url: string;
   path: string;
   /** The document itself, if the connection includes it. */

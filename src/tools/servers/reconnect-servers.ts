@@ -37,7 +37,7 @@ interface Reported {
   held: string;
 }
 
-export interface ServerReconnectorOptions {
+interface ServerReconnectorOptions {
   servers: Pick<RegisteredServers, 'open' | 'renew' | 'stateOf' | 'suspectsAmong' | 'isSlow' | 'failuresOf' | 'loadedAt'>;
   /** Every registered server. */
   listRecords: () => Promise<readonly ToolServerRecord[]>;

@@ -56,7 +56,7 @@ export interface RegisteredServers {
   close(): void;
 }
 
-export interface RegisteredServersOptions {
+interface RegisteredServersOptions {
   send: SendOutbound;
   openMcp?: OpenMcp | undefined;
   /** This gateway's own id. */

@@ -15,7 +15,7 @@ import { mayReachPrivate } from './request-servers.ts';
 /** Servers of one request that are connected to at the same time, each of which may send lists of the largest size. */
 const requestMcpAtOnce = 4;
 
-export interface RequestMcpServersOptions {
+interface RequestMcpServersOptions {
   /** Never rejects. */
   openForRun: (peer: McpPeer) => Promise<Opening>;
   isRegistered: (id: string) => boolean;

@@ -6,7 +6,7 @@ import { callHeaders, callQuery, fixedPartsOf } from './connection-headers.ts';
 import { configValue } from './server-rules.ts';
 
 /** The needed fields of a connection, registered or from a request. */
-export type Connected = Pick<ToolServerRecord, 'authType' | 'authName' | 'key' | 'headers'> &
+type Connected = Pick<ToolServerRecord, 'authType' | 'authName' | 'key' | 'headers'> &
   Partial<Pick<ToolServerRecord, 'path' | 'process' | 'extra'>>;
 
 /** Headers whose values a server may repeat, because they are no secrets: media types, languages, versions. */

@@ -7,7 +7,7 @@ import { withRemedies } from '../../../shared/with-remedies.ts';
 import { withoutFunctions } from '../../tool-choice/caller-functions.ts';
 import { inlineToolResults } from '../../results/inline-tool-results.ts';
 
-export interface LateRefusal {
+interface LateRefusal {
   backend: ModelBackend;
   /** Answers without functions when `backend` refuses functions or tool results after it has made calls. */
   plain: ModelBackend;

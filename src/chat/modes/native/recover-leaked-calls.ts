@@ -20,7 +20,7 @@ import { slicesOf } from '../slices-of.ts';
 import { ReadTexts } from './read-texts.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 
-export interface RecoveryOptions {
+interface RecoveryOptions {
   backend: ModelBackend;
   newCallId: () => string;
   caller: { readonly id: string };

@@ -4,7 +4,7 @@ import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import { StopReading } from '../../../shared/emit.ts';
 import type { Emit } from '../../../shared/emit.ts';
 
-export interface CollectedText {
+interface CollectedText {
   text: string;
   /** Ended by the token limit or a content filter, so it may be incomplete. */
   isCut: boolean;

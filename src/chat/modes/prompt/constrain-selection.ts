@@ -6,7 +6,7 @@ import { narrowParameters, toStrict } from './narrow-schema.ts';
 /** Characters of the schema of a selection; building a grammar of more takes longer than the answer. */
 export const selectionFormCharacters = 40_000;
 
-export interface SelectionBounds {
+interface SelectionBounds {
   /** 1 where the request demands a call. */
   minCalls: number;
   maxCalls: number;

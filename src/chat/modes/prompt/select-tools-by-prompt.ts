@@ -18,7 +18,7 @@ import type { DroppedCall } from './read-selection.ts';
 import { selectCalls } from './select-calls.ts';
 import type { SelectionRequest } from './select-calls.ts';
 
-export interface SelectionOptions {
+interface SelectionOptions {
   backend: ModelBackend;
   /** The model that chooses: the task model if one is set, else the chat model. */
   task: { backend: ModelBackend; model: string };

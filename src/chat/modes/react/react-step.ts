@@ -7,7 +7,7 @@ import type { EarlierTexts } from '../earlier-texts.ts';
 /** Characters of unlabelled text that `react` buffers, because it may turn out to be a thought before an action. */
 const unlabelledCharacters = 400;
 
-export interface StepOptions {
+interface StepOptions {
   /** Emit no text, because the answer is requested separately. */
   withholdsText: boolean;
   /** This is the first step of the run. */

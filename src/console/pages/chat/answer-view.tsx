@@ -14,7 +14,7 @@ import type { Answer, ReasoningPart, Source } from './chat.ts';
 import { ResultView } from './result-view.tsx';
 import { parseJson } from '../../parts/parse-json.ts';
 
-export interface AnswerViewProps {
+interface AnswerViewProps {
   answer: Answer;
   /** Changes when the answer has: its parts are changed in their place while it runs. */
   revision: number;

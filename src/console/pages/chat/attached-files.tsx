@@ -3,7 +3,7 @@ import { Button } from '../../parts/button.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import type { Attachment } from './chat.ts';
 
-export interface AttachedFilesProps {
+interface AttachedFilesProps {
   files: readonly Attachment[];
   /** Absent where they have been sent. */
   onRemove?: (file: Attachment) => void;

@@ -10,7 +10,7 @@ import { Answered, Problem } from '../../parts/states.tsx';
 import type { ChatSettings } from './chat.ts';
 import { addOwnServer, changeOwnServer, ownServers, removeOwnServer } from './own-servers.ts';
 
-export interface ChatOptionsProps {
+interface ChatOptionsProps {
   settings: ChatSettings;
   onChange: (settings: ChatSettings) => void;
   onClose: () => void;

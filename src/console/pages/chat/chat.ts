@@ -54,7 +54,7 @@ export interface Answer {
 
 export type Part = TextPart | ReasoningPart | CallPart;
 
-export interface TextPart {
+interface TextPart {
   kind: 'text';
   text: string;
 }

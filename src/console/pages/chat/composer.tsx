@@ -7,7 +7,7 @@ import { readAttachment } from './attachments.ts';
 import type { Attachment } from './chat.ts';
 import { keepDraft, readDraft } from './kept-chats.ts';
 
-export interface ComposerProps {
+interface ComposerProps {
   /** Undefined for a chat that has no message yet. */
   chatId: string | undefined;
   isRunning: boolean;

@@ -11,7 +11,7 @@ import type { ChatSettings, Message, Question } from './chat.ts';
 import { focusQuestion } from './composer.tsx';
 import type { OpenChat } from './open-chats.ts';
 
-export interface MessageViewProps {
+interface MessageViewProps {
   message: Message;
   open: OpenChat;
   settings: ChatSettings;

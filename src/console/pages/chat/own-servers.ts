@@ -3,7 +3,7 @@ import { allowServers, readOwnDocument } from '../../api/session.ts';
 import { addressOf } from '../../parts/address.ts';
 
 /** A tool server whose calls this browser sends itself, with its own network; kept in this browser. */
-export interface BrowserServer {
+interface BrowserServer {
   url: string;
   name: string;
   key?: string;
@@ -14,7 +14,7 @@ export interface BrowserServer {
 
 const place = 'toolwharf.browser-servers';
 /** Of a browser. */
-export const maxServers = 20;
+const maxServers = 20;
 
 export const ownServers = signal<readonly BrowserServer[]>(read());
 /** By URL; read again in each page. */

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../parts/button.tsx';
 
-export interface ScrollProps {
+interface ScrollProps {
   children: ComponentChildren;
   /** The answer that runs. A new one is shown, wherever the person was. */
   running: string | undefined;

@@ -15,7 +15,7 @@ import { emptyDraft, toBody, toDraft } from './key-draft.ts';
 import type { Key } from './key-draft.ts';
 import { KeyFields } from './key-form.tsx';
 
-export interface KeyDialogProps {
+interface KeyDialogProps {
   /** Absent: a new one. */
   edited?: Key | undefined;
   /** The first key has to be an administrator's, and ends the open gateway. */

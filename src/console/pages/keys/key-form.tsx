@@ -16,7 +16,7 @@ interface FieldsProps {
   set: (changes: Partial<KeyDraft>) => void;
 }
 
-export interface KeyFieldsProps extends FieldsProps {
+interface KeyFieldsProps extends FieldsProps {
   /** It has to be an administrator’s. */
   isFirst: boolean;
   /** A secret that stays if none is written. */

@@ -13,7 +13,7 @@ export const periods: Readonly<Record<string, { words: string; ms: number }>> = 
 /** Where the list was when it was last seen, for the way back to it. */
 export const listAddress = { current: '/console/runs' };
 
-export const runsPerPage = 50;
+const runsPerPage = 50;
 
 export function readFilters(address: URLSearchParams): Filters {
   const entries = [...filterNames, 'after' as const].map((name): [string, string] => [name, address.get(name) ?? '']);

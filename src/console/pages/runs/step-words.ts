@@ -264,7 +264,7 @@ export function sizeOf(value: unknown): string {
 
 const maxBrief = 160;
 
-export function brief(value: unknown): string {
+function brief(value: unknown): string {
   const text = value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value);
   return text.length > maxBrief ? `${text.slice(0, maxBrief)}…` : text === '{}' ? '' : text;
 }

@@ -1,5 +1,5 @@
 /** A request as it was recorded. */
-export interface SentRequest {
+interface SentRequest {
   method?: string | undefined;
   url?: string | undefined;
   headers?: Readonly<Record<string, string>> | undefined;

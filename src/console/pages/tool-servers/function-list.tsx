@@ -4,7 +4,7 @@ import { formatCount, formatNumber } from '../../parts/formats.ts';
 import { VirtualList } from '../../parts/virtual-list.tsx';
 import { VisibleText } from '../../parts/visible-text.tsx';
 
-export interface ListedFunction {
+interface ListedFunction {
   name: string;
   operation: string;
   description: string;

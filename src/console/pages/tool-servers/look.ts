@@ -2,7 +2,7 @@ import type { AnswerOf, BodyOf } from '../../api/api-types.ts';
 import { ApiError, call } from '../../api/request.ts';
 
 export type Report = AnswerOf<'POST /api/tool-servers/verify'>;
-export type Kind = 'openapi' | 'mcp';
+type Kind = 'openapi' | 'mcp';
 
 /** What an address is taken for. */
 export interface Place {

@@ -13,7 +13,7 @@ export interface AnswerResumedOptions extends AnswerOptions {
 }
 
 /** Answers with a suspended run that goes on, as its chat would have: in its dialect, streamed or not. */
-export type AnswerResumed = (
+type AnswerResumed = (
   exchange: { request: FastifyRequest; reply: FastifyReply },
   run: WaitingRun,
   decided: readonly DecidedCall[],

@@ -23,7 +23,7 @@ export interface AnswerOptions {
 const longAnswerCharacters = 1_000_000;
 
 /** The format of one answer. */
-export interface AnswerForm {
+interface AnswerForm {
   model: string;
   stream: boolean;
   format: AnswerFormat;

@@ -36,7 +36,7 @@ export interface StoredAnswer {
 }
 
 /** What the client of a run in the background gets. */
-export interface BackgroundReply {
+interface BackgroundReply {
   /** The answer as it has begun. */
   begun: JsonObject;
   /** Emits what an encoder has written, until the end of the run; absent if the request asked for no stream. */

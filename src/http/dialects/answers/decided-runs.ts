@@ -10,9 +10,9 @@ import type { ActiveRuns, RunStarter, StartedRun } from '../../../runs/active-ru
 import type { RequestedDecisions } from '../../../runs/requested-decisions.ts';
 
 /** What a request with decisions leads to: its run goes on, or waits still, as `events` say. */
-export type DecidedAnswer = { type: 'resumed'; started: StartedRun } | { type: 'waiting'; runId: string; events: ChatEvent[] };
+type DecidedAnswer = { type: 'resumed'; started: StartedRun } | { type: 'waiting'; runId: string; events: ChatEvent[] };
 
-export interface DecidedRunsOptions {
+interface DecidedRunsOptions {
   decisions: RequestedDecisions;
   runs: Pick<ActiveRuns, 'resume'>;
   log: Pick<RunLog, 'find'>;

@@ -7,7 +7,7 @@ import { toGatewayError } from '../../error-handler.ts';
  * What a run did before an error. If the model fails after tools have run, their results must not be lost, and a client that retries has to know
  * that they ran.
  */
-export interface PartialRunSummary {
+interface PartialRunSummary {
   /** To be called for every run event and source. */
   note(event: ChatEvent): void;
   /** Adds `run_id`, `calls` and `sources` to an error, unless no tool was called. */

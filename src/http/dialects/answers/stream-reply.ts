@@ -5,7 +5,7 @@ import type { Emit } from '../../../shared/emit.ts';
 import { headersOf, whenDrained } from '../../raw-answer.ts';
 import type { StreamEncoder } from './answer-format.ts';
 
-export interface StreamOptions<Event> {
+interface StreamOptions<Event> {
   encoder: Omit<StreamEncoder, 'encode' | 'failure'> & { encode(event: Event): string };
   /** Sees every event before it is encoded. */
   watch?: (event: Event) => void;

@@ -4,7 +4,7 @@ import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 
 /** A body without the deprecated `functions`, `function_call` and role `function`. `isLegacy`: its answer has to use `function_call`. */
-export interface ModernBody {
+interface ModernBody {
   body: JsonObject;
   isLegacy: boolean;
 }

@@ -15,7 +15,7 @@ import { fromLegacyFunctions } from './legacy-functions.ts';
 import type { CompletionOptions } from './openai-wire.ts';
 
 /** A chat request, and the options of the answer's wire format. */
-export interface ParsedChat extends ParsedRequest {
+interface ParsedChat extends ParsedRequest {
   options: CompletionOptions;
   answersToSession: boolean;
   isInterrupt: boolean;

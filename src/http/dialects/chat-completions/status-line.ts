@@ -14,7 +14,7 @@ export interface Status {
 }
 
 /** One line, in plain words, about what a run does besides writing. */
-export interface StatusLine {
+interface StatusLine {
   note(event: ChatEvent): void;
   /** The line, if it has changed since it was last asked for. */
   change(): Status | undefined;

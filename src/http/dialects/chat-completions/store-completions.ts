@@ -19,7 +19,7 @@ export const metadataEntries = 16;
 const metadataKeyCharacters = 64;
 const metadataValueCharacters = 512;
 
-export interface StoreCompletionsOptions {
+interface StoreCompletionsOptions {
   store: Pick<ChatStore, 'save'>;
   /** `STORE_CHATS`. If false, `store: true` is passed on to the backend like any parameter. */
   isStoring: boolean;

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
 
 /** What an answer says at its end. */
-export interface AnswerEnding {
+interface AnswerEnding {
   note(event: ChatEvent): void;
   /** `stop_reason`, `stop_sequence` and `stop_details`. */
   stop(): JsonObject;

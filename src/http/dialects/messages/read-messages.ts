@@ -22,7 +22,7 @@ const resultBlock = z.looseObject({
 });
 
 /** A conversation in the gateway's types. */
-export interface ReadConversation {
+interface ReadConversation {
   messages: ChatMessage[];
   /** It has calls that the gateway has run. */
   hasExecutedCalls: boolean;

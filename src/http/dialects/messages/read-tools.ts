@@ -15,7 +15,7 @@ const functionSchema = z.looseObject({
   input_schema: z.custom<JsonObject>(isJsonObject, `must be a JSON Schema. ${functionForm}`),
 });
 
-export type ReadTools = Pick<ChatRequest, 'callerFunctions' | 'toolChoice' | 'parallelToolCalls'> & { warnings: CallerWarning[] };
+type ReadTools = Pick<ChatRequest, 'callerFunctions' | 'toolChoice' | 'parallelToolCalls'> & { warnings: CallerWarning[] };
 
 /**
  * The caller's own functions. Tools that Anthropic runs, or whose schema only its models know, are left out with a warning.

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../shared/json.ts';
 import type { CommonBody } from './ollama-body-schema.ts';
 
-export interface LineOptions extends JsonObject {
+interface LineOptions extends JsonObject {
   /** False where the client has asked for no reasoning. */
   showsThinking: boolean;
   /** Of a request that asks nothing; absent for others. */

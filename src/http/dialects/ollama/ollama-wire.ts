@@ -10,7 +10,7 @@ import { isOfFurtherChoice } from '../answers/first-choice.ts';
 import { GatewayAnswerFields } from '../answers/gateway-answer-fields.ts';
 
 /** Milliseconds since 1970, with fractions. */
-export type Clock = () => number;
+type Clock = () => number;
 const preciseTime: Clock = () => performance.timeOrigin + performance.now();
 
 /** Where the two kinds of lines differ. */

@@ -58,10 +58,10 @@ export const gatewayFields = z.looseObject({
   files: z.array(jsonObject).max(1_000).nullish(),
   interrupt: z.boolean().nullish(),
 });
-export type GatewayFields = z.infer<typeof gatewayFields>;
+type GatewayFields = z.infer<typeof gatewayFields>;
 
 /** What the gateway's own fields become. */
-export type GatewayPart = Pick<
+type GatewayPart = Pick<
   ChatRequest,
   'toolServers' | 'toolIds' | 'mode' | 'maxToolRounds' | 'toolTimeoutMs' | 'sessionId' | 'chatId' | 'messageId' | 'variables' | 'files'
 >;

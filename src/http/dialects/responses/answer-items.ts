@@ -34,7 +34,7 @@ export interface DeltaPlace {
   readonly fields: JsonObject;
 }
 
-export interface ItemOptions {
+interface ItemOptions {
   runId: string;
   /** Part of the ids of all items; unlike that of any other answer. */
   key: string;

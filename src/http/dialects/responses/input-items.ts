@@ -13,7 +13,7 @@ import { readReasoning } from './kept-reasoning.ts';
 import { itemSchemas } from './request-schema.ts';
 
 /** The `input` of a request in the gateway's types. */
-export interface ParsedInput {
+interface ParsedInput {
   messages: ChatMessage[];
   /** Decisions on calls that wait: responses to approval requests that nothing of the assistant follows. Earlier ones are history. */
   decisions: RequestedDecision[];

@@ -13,14 +13,14 @@ export type OutputItem =
 
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
-export interface TextPart {
+interface TextPart {
   type: 'output_text';
   annotations: [];
   logprobs: JsonObject[];
   text: string;
 }
 
-export interface RefusalPart {
+interface RefusalPart {
   type: 'refusal';
   refusal: string;
 }
@@ -40,7 +40,7 @@ export interface ReasoningItem {
   encrypted_content?: string;
 }
 
-export interface FunctionCallItem {
+interface FunctionCallItem {
   id: string;
   type: 'function_call';
   status: ItemStatus;
@@ -50,7 +50,7 @@ export interface FunctionCallItem {
   arguments: string;
 }
 
-export interface CustomCallItem {
+interface CustomCallItem {
   id: string;
   type: 'custom_tool_call';
   status: ItemStatus;

@@ -46,7 +46,7 @@ export function responseFormat(options: JsonObject): ResponseFormat {
 }
 
 /** The id of one answer of a run, which may have several: after each decision it goes on in another one. */
-export function responseId(runId: string, key: string): string {
+function responseId(runId: string, key: string): string {
   return `resp_${runId}${key.slice(0, 8)}`;
 }
 

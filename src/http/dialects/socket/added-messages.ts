@@ -3,7 +3,7 @@ import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { limits } from '../../../core/limits.ts';
 
 /** Follows the events of a run, for what it adds to its conversation. */
-export interface AddedMessages {
+interface AddedMessages {
   note(events: readonly ChatEvent[]): void;
   /** `transcript`: the rounds of the run, and its answer if it has come to one. An answer that was cut off is kept as far as it came. */
   after(transcript: readonly ChatMessage[], outcome: 'answered' | 'cancelled' | 'failed'): ChatMessage[];

@@ -14,7 +14,7 @@ export interface QueuedChat {
 }
 
 /** Chats of one conversation answer in the order in which they came, because each needs the answers before it. */
-export interface ConversationQueues {
+interface ConversationQueues {
   join(key: string, controller: AbortController): QueuedChat;
 }
 

@@ -3,7 +3,7 @@ import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 
 /** Sends a frame; false when there is no such session. */
-export type SessionOutbox = (frame: JsonObject) => Promise<boolean>;
+type SessionOutbox = (frame: JsonObject) => Promise<boolean>;
 
 /** Sends frames to a session one after the other, so that none overtakes another on the way to another replica. */
 export function createSessionOutbox(relay: Pick<BrowserRelay, 'sendTo'>, sessionId: string, caller: Caller): SessionOutbox {

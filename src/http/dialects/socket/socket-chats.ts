@@ -39,13 +39,13 @@ export type StartChat = (options: {
 }) => Promise<{ runId: string; stream: StartedRun['stream']; stats?: RunStats }>;
 
 /** `isContinued`: the body has only what is new; otherwise it has the whole conversation. */
-export interface ChatInConversation {
+interface ChatInConversation {
   id: ConversationId;
   isContinued: boolean;
   queued: QueuedChat;
 }
 
-export interface SocketChatsOptions {
+interface SocketChatsOptions {
   relay: BrowserRelay;
   startChat: StartChat;
   /** The model for a `message` that names none: one that this caller may use. */
@@ -183,7 +183,7 @@ function continuesIn(fields: JsonObject): boolean {
   return messages === undefined || (Array.isArray(messages) && messages.length > 0 && messages.every(isResult));
 }
 
-export interface StreamToSessionOptions {
+interface StreamToSessionOptions {
   relay: BrowserRelay;
   sessionId: string;
   caller: Caller;

@@ -12,7 +12,7 @@ export const socketBurstBytes = 4 * 1024 * 1024;
 /** After this many unanswered pings in a row the peer counts as gone, even if the TCP connection is open. */
 const missedPings = 2;
 
-export interface SocketPace {
+interface SocketPace {
   /** Counts a frame. Too many frames in a second close the socket; too many bytes slow down reading. `ofCaller` is the budget of all sockets of the caller. */
   countFrame(bytes: number, ofCaller?: ByteBudget): void;
   /** Pauses reading from the socket until `release` was called as often as `hold`. */

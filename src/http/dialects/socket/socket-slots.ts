@@ -11,7 +11,7 @@ const callerBudget = { perSecond: callerSocketBytesPerSecond, burst: callerSocke
 /** After this time a used-up byte budget is full again, so it can be forgotten. */
 const budgetMemoryMs = (callerSocketBurstBytes / callerSocketBytesPerSecond) * 1_000;
 
-export interface SocketSlots {
+interface SocketSlots {
   /** Undefined when the caller, or its key with all its people, has too many. */
   take(callerId: string): ByteBudget | undefined;
   release(callerId: string): void;

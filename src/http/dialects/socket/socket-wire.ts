@@ -21,7 +21,7 @@ export interface ChatHead {
 }
 
 /** Turns the events of one run into frames. Only for the first choice, because a browser shows one answer. */
-export interface ChatFrames {
+interface ChatFrames {
   start(): JsonObject;
   of(event: ChatEvent): JsonObject[];
   /** The calls announced since the last frame, as one `tool_calls_start`; empty when there are none. */

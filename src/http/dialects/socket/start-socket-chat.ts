@@ -9,7 +9,7 @@ import type { KeptConversations } from './kept-conversations.ts';
 import { streamToSession } from './socket-chats.ts';
 import type { SocketCaller, StartChat } from './socket-chats.ts';
 
-export interface SocketChatOptions {
+interface SocketChatOptions {
   runs: ActiveRuns;
   conversations: KeptConversations;
 }
@@ -57,7 +57,7 @@ export function startSocketChat({ runs, conversations }: SocketChatOptions): Sta
   };
 }
 
-export interface SessionAnswersOptions {
+interface SessionAnswersOptions {
   runs: ActiveRuns;
   relay: BrowserRelay;
   log: FastifyBaseLogger;

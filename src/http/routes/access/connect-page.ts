@@ -18,7 +18,7 @@ import { publicAddress } from '../../public-address.ts';
 import { givenKey } from './credentials.ts';
 import { loginIn } from './login.ts';
 
-export interface ConnectPageOptions {
+interface ConnectPageOptions {
   signIns: SignIns;
   callers: Pick<Authenticator, 'findById' | 'findByToken' | 'isOpen'>;
   /** Undefined: people with tokens have to paste one. */

@@ -9,7 +9,7 @@ import type { SignIns } from '../../../core/callers/sign-in.ts';
 import { parseInput } from '../../parse-input.ts';
 import { publicAddress } from '../../public-address.ts';
 
-export interface CredentialRouteOptions {
+interface CredentialRouteOptions {
   credentials: OwnCredentials;
   signIns: Pick<SignIns, 'makeLink'>;
   publicUrl: string | undefined;

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
 import { peopleRule, toPeopleRule, toUsersWire } from './people-rule.ts';
 
-export interface KeyRouteOptions {
+interface KeyRouteOptions {
   keys: ApiKeys;
   /** Whether `TOOLWHARF_ADMIN_KEY` is set, which is then listed too. */
   hasFixedKey: boolean;

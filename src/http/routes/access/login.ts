@@ -11,7 +11,7 @@ import { publicAddress } from '../../public-address.ts';
 import { queryOf } from './query-of.ts';
 import { returnPath } from './return-path.ts';
 
-export interface LoginRouteOptions {
+interface LoginRouteOptions {
   /** Undefined: nobody can sign in, because `auth.oidc` names no client. */
   logins: Logins | undefined;
   /** `PUBLIC_URL`. */

@@ -8,7 +8,7 @@ import { installFormPages, sendPage } from '../form-pages.ts';
 import { connectedPage } from '../../pages/connect-page.ts';
 import { queryOf } from './query-of.ts';
 
-export interface OAuthCallbackOptions {
+interface OAuthCallbackOptions {
   signIns: Pick<SignIns, 'finish'>;
   callers: Pick<Authenticator, 'findById'>;
   /** What the gateway says of itself to authorization servers; undefined unless `PUBLIC_URL` is an https address, and for what is no mark of one. */

@@ -21,7 +21,7 @@ import { dialects } from '../../dialects/dialects.ts';
 import { replayEvents } from '../../dialects/answers/replay-events.ts';
 import { publicAddress } from '../../public-address.ts';
 
-export interface ChatRouteOptions extends AnswerOptions {
+interface ChatRouteOptions extends AnswerOptions {
   /** `PUBLIC_URL`. */
   publicUrl: string | undefined;
   /** Keeps the stream of a suspended run open for a decision that comes elsewhere. */

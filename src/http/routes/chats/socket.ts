@@ -134,7 +134,7 @@ interface AnonymousSockets {
 }
 
 /** Sockets that have not authenticated. */
-export function createAnonymousSockets(): AnonymousSockets {
+function createAnonymousSockets(): AnonymousSockets {
   const sockets = new FairMap<WebSocket>({ entries: maxAnonymousSockets, characters: 0 });
   const keys = new WeakMap<WebSocket, string>();
   let last = 0;

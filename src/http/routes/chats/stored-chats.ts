@@ -14,7 +14,7 @@ import { pageLimit } from '../page-limit.ts';
 /** Stored chats, or messages of one, in one page. */
 export const chatsPerPage = 100;
 
-export interface StoredChatRouteOptions {
+interface StoredChatRouteOptions {
   store: ChatStore;
   /** `STORE_CHATS`, for error messages only: chats stored before it was turned off can still be read and deleted. */
   isStoring: boolean;

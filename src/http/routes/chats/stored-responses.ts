@@ -10,7 +10,7 @@ import { pageLimit } from '../page-limit.ts';
 import { parseInput } from '../../parse-input.ts';
 import { chatsPerPage } from './stored-chats.ts';
 
-export interface StoredResponseRouteOptions {
+interface StoredResponseRouteOptions {
   stored: StoredResponses;
   stallMs: number;
 }

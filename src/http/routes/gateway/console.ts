@@ -14,7 +14,7 @@ export interface ConsoleFolder {
   types: Readonly<Record<string, string>>;
 }
 
-export interface ConsoleRouteOptions {
+interface ConsoleRouteOptions {
   /** Made at the first call where the gateway runs from its sources. @throws GatewayError `not_found`, naming the cure, where it cannot be made */
   findConsole: () => Promise<ConsoleFolder>;
   version: string;

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Section } from '../../../core/finding.ts';
 
-export interface DoctorRouteOptions {
+interface DoctorRouteOptions {
   /** Examines the gateway within a time limit; requests during an examination share it. */
   examine: () => Promise<Section[]>;
 }

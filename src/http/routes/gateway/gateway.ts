@@ -11,7 +11,7 @@ export interface ShownSetting {
   value: string | null;
 }
 
-export interface GatewayRouteOptions {
+interface GatewayRouteOptions {
   version: string;
   settings: readonly ShownSetting[];
   isDraining: () => boolean;

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 
-export interface MetricsRouteOptions {
+interface MetricsRouteOptions {
   metrics: {
     contentType: string;
     /** In Prometheus' text format. */

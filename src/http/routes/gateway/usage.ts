@@ -9,7 +9,7 @@ import type { KnownPerson, UsageDimension, UsageRow, UsageStore } from '../../..
 import type { JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
 
-export interface UsageRouteOptions {
+interface UsageRouteOptions {
   usage: Pick<UsageStore, 'report' | 'listPeople'>;
   /** Writes what is counted but not stored yet. */
   flush: () => Promise<void>;

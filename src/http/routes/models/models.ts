@@ -7,7 +7,7 @@ import { isForAnthropic, toModelInfo, toModelPage } from '../../dialects/message
 import { errorsOfVersion } from '../../dialects/messages/messages-errors.ts';
 import { listSignal } from './list-signal.ts';
 
-export interface ModelRouteOptions {
+interface ModelRouteOptions {
   models: ModelFinder;
 }
 

@@ -16,7 +16,7 @@ import { disconnectSignal } from '../../disconnect-signal.ts';
 import { listSignal } from './list-signal.ts';
 import { sendInSlices } from '../send-in-slices.ts';
 
-export interface OllamaRouteOptions {
+interface OllamaRouteOptions {
   version: string;
   countPassed: (use: PassedUse) => void;
   models: ModelFinder & {

@@ -12,7 +12,7 @@ import { FormForModel } from '../../body/form-for-model.ts';
 import { boundaryIn, readForm } from '../../body/read-form.ts';
 import { headersOf, whenDrained } from '../../raw-answer.ts';
 
-export interface PassedRouteOptions {
+interface PassedRouteOptions {
   passOn: PassOn;
   countPassed: (use: PassedUse) => void;
   /** Of one form, with its files. */

@@ -4,7 +4,7 @@ import { unknownId } from '../../../core/errors.ts';
 import type { PresetFinder, PresetRecord } from '../../../core/models/preset.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 
-export interface PresetRouteOptions {
+interface PresetRouteOptions {
   presets: PresetFinder & {
     create(value: unknown): Promise<PresetRecord>;
     change(id: string, value: unknown): Promise<PresetRecord>;

@@ -24,7 +24,7 @@ import type { Page } from '../../pages/page.ts';
 import { parseInput } from '../../parse-input.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 
-export interface ApprovalPageOptions {
+interface ApprovalPageOptions {
   linked: LinkedApprovals;
   callers: Pick<Authenticator, 'findById' | 'findByToken' | 'isOpen'>;
   limiter: Pick<RateLimiter, 'admit'>;

@@ -9,7 +9,7 @@ import { createAnswerResumed } from '../../dialects/answers/answer-resumed.ts';
 import type { AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';
 import type { ApprovalDecisions, SubmittedDecision } from '../../../runs/approval-decisions.ts';
 
-export interface ApprovalRouteOptions extends AnswerResumedOptions {
+interface ApprovalRouteOptions extends AnswerResumedOptions {
   decisions: Pick<ApprovalDecisions, 'decide'>;
 }
 

@@ -5,7 +5,7 @@ import { createAnswerResumed } from '../../dialects/answers/answer-resumed.ts';
 import type { AnswerResumedOptions } from '../../dialects/answers/answer-resumed.ts';
 import { parseInput } from '../../parse-input.ts';
 
-export interface ResumeRouteOptions extends AnswerResumedOptions {
+interface ResumeRouteOptions extends AnswerResumedOptions {
   connected: Pick<ConnectedRuns, 'take'>;
 }
 

@@ -13,7 +13,7 @@ import type { RunStatus } from '../../../core/runs/run.ts';
 /** Runs in one page of the list. */
 const runsPerPage = 200;
 
-export interface RunRouteOptions {
+interface RunRouteOptions {
   log: Pick<RunLog, 'find' | 'list' | 'promptsOf'>;
   runs: Pick<ActiveRuns, 'cancel' | 'cancelCall'>;
   /** Ends a suspended run; false when there is none of that id. */

@@ -10,7 +10,7 @@ import { disconnectSignal } from '../../disconnect-signal.ts';
 import { publicAddress } from '../../public-address.ts';
 import { createRequestTurns } from '../../request-turns.ts';
 
-export interface McpRouteOptions extends McpHandlerOptions {
+interface McpRouteOptions extends McpHandlerOptions {
   /** Pages of other origins that may call; `*`: all. */
   allowedOrigins: readonly string[];
   /** `PUBLIC_URL`. */

@@ -13,7 +13,7 @@ import { sendPieces } from '../send-in-slices.ts';
 import { toInvokedWire } from './tools.ts';
 import type { ToolRouteOptions } from './tools.ts';
 
-export interface OpenApiToolRouteOptions extends ToolRouteOptions {
+interface OpenApiToolRouteOptions extends ToolRouteOptions {
   version: string;
   /** Random, new for each start. */
   gatewayId: string;

@@ -53,7 +53,7 @@ export interface PendingAuthorization {
   origin: string;
 }
 
-export interface BegunAuthorization {
+interface BegunAuthorization {
   /** Where the browser goes, with the `state` that was given. */
   authorizationUrl: string;
   /** The origin of that, for the page and for its `form-action`. */

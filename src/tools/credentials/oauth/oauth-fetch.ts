@@ -16,7 +16,7 @@ const oauthAnswerValues = 5_000;
 /** Statuses for which a `Response` must not have a body. */
 const withoutBody = new Set([204, 205, 304]);
 
-export interface OAuthRequest {
+interface OAuthRequest {
   method?: string;
   headers?: Record<string, string>;
   body?: string | URLSearchParams | undefined;

@@ -29,7 +29,7 @@ import { revokeAt } from './revoke-tokens.ts';
 /** A token that is a signed document with many claims has some thousands. It is stored for each person, and sent with every call. */
 export const oauthTokenCharacters = 16_384;
 
-export interface OpenIdClientOptions {
+interface OpenIdClientOptions {
   issuer: string;
   audience: string;
   client: OidcClientSettings;

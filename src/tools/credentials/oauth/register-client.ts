@@ -9,14 +9,14 @@ import { aboutClient, clientIdAt, issuerMarkOf, redirectUriOf } from './client-a
 import { explainOAuthFailure } from './oauth-failure.ts';
 import type { RequestSettings } from './request-settings.ts';
 
-export interface ClientRegistrarOptions {
+interface ClientRegistrarOptions {
   store: OAuthClientStore;
   publicUrl: string | undefined;
   /** Milliseconds since 1970. */
   now: () => number;
 }
 
-export interface ChosenClient {
+interface ChosenClient {
   client: OAuthClientCredentials;
   isRegistered: boolean;
   /** The exact address at which people come back. */
@@ -24,7 +24,7 @@ export interface ChosenClient {
 }
 
 /** Chooses as whom the gateway asks: as the connection says, else by the address of its metadata, else as it has registered. */
-export interface ClientRegistrar {
+interface ClientRegistrar {
   /** `address`: at which people reach the gateway. @throws GatewayError */
   clientFor(
     record: ToolServerRecord,

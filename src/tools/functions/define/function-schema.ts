@@ -9,7 +9,7 @@ import type { FunctionTool, ReadArguments, ToolParameters } from './function-def
 /** Validation issues that the model is shown; more would add little. */
 const shownIssues = 5;
 
-export type FunctionSchema = { schema: JsonObject; readArguments: FunctionTool['readArguments'] };
+type FunctionSchema = { schema: JsonObject; readArguments: FunctionTool['readArguments'] };
 
 /**
  * Makes the JSON Schema that a model gets, and the function that validates arguments. Of a zod schema the input type counts, so that optional

@@ -4,7 +4,7 @@ import type { FunctionPlace, PublicMessage } from './function-definition.ts';
 const answerMark = Symbol.for('toolwharf.hook-answer');
 
 /** What `abort`, `changeArguments` and `changeMessages` return; a plain value would be taken for an answer or a result. */
-export type HookAnswer = { readonly [answerMark]: true } & (
+type HookAnswer = { readonly [answerMark]: true } & (
   | { readonly type: 'abort'; readonly message: string }
   | { readonly type: 'arguments'; readonly args: JsonObject }
   | { readonly type: 'messages'; readonly messages: readonly PublicMessage[] }

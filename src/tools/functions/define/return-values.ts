@@ -5,7 +5,7 @@ import type { FollowUp, ToolFile, ToolOutcome } from '../../../core/tools/tool.t
 const resultMark = Symbol.for('toolwharf.answer');
 
 /** What `noReply`, `handoff` and `withFiles` return: instructions for the runtime, with or without a result. */
-export interface SpecialResult {
+interface SpecialResult {
   readonly [resultMark]: true;
   readonly followUp?: FollowUp;
   readonly files?: readonly ToolFile[];

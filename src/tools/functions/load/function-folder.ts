@@ -26,7 +26,7 @@ export interface FolderState {
   problems: readonly { level: 'warn' | 'error'; message: string }[];
 }
 
-export interface FunctionFolderOptions {
+interface FunctionFolderOptions {
   folder: string;
   toolsets: readonly ToolsetSetting[];
   log: (message: FolderMessage) => void;

@@ -39,7 +39,7 @@ export interface FunctionRegistry {
 
 export const emptyFunctionRegistry: FunctionRegistry = { functions: [], toolsets: new Map() };
 
-export interface RegistryOptions {
+interface RegistryOptions {
   /** The toolsets that were set up, by id. */
   versions: ReadonlyMap<string, ToolsetVersion>;
   settings: readonly ToolsetSetting[];
@@ -121,7 +121,7 @@ export function isSwitchedOn({ toolsets }: RegisteredFunction, registry: Functio
   return toolsets.size === 0 || [...toolsets].some((id) => registry.toolsets.get(id) === true);
 }
 
-export interface ChosenFunctions {
+interface ChosenFunctions {
   chosen: RegisteredFunction[];
   /** Those that were selected by an entry of their own, not through their toolset. */
   named: ReadonlySet<RegisteredFunction>;

@@ -59,7 +59,7 @@ function describeLoadError(error: unknown, path: string): string {
 }
 
 /** One fresh import of a module and of the files in its folder that it imports. */
-export interface ModuleLoad {
+interface ModuleLoad {
   /** Files below this folder are loaded afresh; those outside of it or in `node_modules` are left to Node.js. */
   folder: string;
   /**

@@ -22,14 +22,14 @@ export interface ToolsetVersion {
 }
 
 /** Sets toolsets up. A slow `setup` delays nothing: `onReady` says when to open its toolset again. */
-export interface ToolsetOpener {
+interface ToolsetOpener {
   /** Undefined: `setup` is still running. @throws what `setup` throws, or Error when it takes too long */
   open(toolset: Toolset, module: LoadedModule): Promise<ToolsetVersion | undefined>;
   /** Closes toolsets that are still being set up and are not wanted any more, as soon as they are ready. */
   keepOnly(wanted: ReadonlySet<Toolset>): void;
 }
 
-export interface ToolsetOpenerOptions {
+interface ToolsetOpenerOptions {
   /** A slow `setup` has finished or failed. */
   onReady: () => void;
   onCloseFault: (toolset: Toolset, error: unknown) => void;

@@ -15,7 +15,7 @@ export const modulePatienceMs = 2_000;
 const toolModules = 500;
 
 /** The functions and toolsets that a module in `tools_dir` exports. */
-export interface ModuleOffer {
+interface ModuleOffer {
   /** Functions that are in no toolset of the module. */
   functions: FunctionTool[];
   toolsets: Toolset[];
@@ -34,7 +34,7 @@ export interface FolderModule {
   later?: { settled: Promise<void>; module?: FolderModule };
 }
 
-export interface FolderReading {
+interface FolderReading {
   /** In the order of their file names. */
   modules: FolderModule[];
   /** Modules that are new or were reloaded, successfully or not. */

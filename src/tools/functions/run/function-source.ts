@@ -14,7 +14,7 @@ import { createFunctionTool, placeOf } from './function-tool.ts';
 /** `isEnabled` of a function; every chat waits for the slowest. */
 const enablementMs = 1_000;
 
-export interface FunctionSourceOptions {
+interface FunctionSourceOptions {
   folder: Pick<FunctionFolder, 'registry'>;
   /** The folder's path. */
   path: string;

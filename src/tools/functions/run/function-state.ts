@@ -26,7 +26,7 @@ export interface FunctionStates {
   open(run: RunContext): Promise<OpenedState>;
 }
 
-export interface StateStorage {
+interface StateStorage {
   store: NoteStore;
   now: () => number;
   /** The store failed: functions continue with what is in memory. */

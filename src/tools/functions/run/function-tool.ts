@@ -24,7 +24,7 @@ import type { FunctionStates } from './function-state.ts';
 import { toPlainArguments } from './plain-arguments.ts';
 import { runInThread } from './run-in-thread.ts';
 
-export interface FunctionToolOptions {
+interface FunctionToolOptions {
   offeredName: string;
   states: FunctionStates;
   /** The path of `tools_dir`, from which a worker thread loads the module. */

@@ -17,7 +17,7 @@ type HookName = (typeof hookNames)[number];
 type HookFunction = (input: unknown, context: HookContext) => unknown;
 type Exports = Readonly<Record<string, unknown>>;
 
-export interface HookEntry {
+interface HookEntry {
   /** The path of the module in the configuration. */
   name: string;
   timeoutMs: number;

@@ -5,7 +5,7 @@ import { toPlainJson } from '../../../shared/plain-json.ts';
 import { checkValue } from '../../../validation/check-value.ts';
 import type { CheckingFor } from '../../../validation/check-value.ts';
 
-export type PlainArguments = { type: 'plain'; args: PlainJsonObject } | { type: 'refused'; message: string };
+type PlainArguments = { type: 'plain'; args: PlainJsonObject } | { type: 'refused'; message: string };
 
 /** Only a few numbers are named in a message, and of long ones the beginning. */
 const shown = { numbers: 5, characters: 100 };

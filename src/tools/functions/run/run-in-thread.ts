@@ -47,7 +47,7 @@ export type FromThread =
 export type ToThread = { id: number; value?: unknown; error?: PlainError };
 
 /** Errors are sent as plain objects, because structured cloning loses custom names such as `ToolError`. */
-export type PlainError = Pick<Error, 'name' | 'message' | 'stack'>;
+type PlainError = Pick<Error, 'name' | 'message' | 'stack'>;
 
 export function toPlainError(thrown: unknown): PlainError {
   const { name, message, stack = '' } = thrown instanceof Error ? thrown : new Error(String(thrown));

@@ -34,7 +34,7 @@ const unspeakable = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-
 
 type ResourceContents = ReadResourceResult['contents'][number];
 
-export interface ContentsServer {
+interface ContentsServer {
   record: ToolServerRecord;
   mask: SecretMask;
 }

@@ -16,7 +16,7 @@ export interface OwnPage {
 }
 
 /** A server whose list is read page by page. */
-export interface ListedServer {
+interface ListedServer {
   id: string;
   /** An empty page where it cannot be had. */
   fetch(cursor: string | undefined): Promise<OwnPage>;

@@ -27,7 +27,7 @@ export interface TransportKind {
   errorOutput?: () => ErrorOutput;
 }
 
-export interface TransportOptions {
+interface TransportOptions {
   send: SendOutbound;
   scopes: CallScopes;
   answers: AnswerWatch;

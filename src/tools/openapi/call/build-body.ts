@@ -14,7 +14,7 @@ export interface BoundValue {
   value: JsonValue;
 }
 
-export interface BuiltBody {
+interface BuiltBody {
   /** The content type. */
   type: string;
   content: string | Uint8Array;

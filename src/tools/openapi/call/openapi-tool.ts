@@ -45,7 +45,7 @@ export interface OpenApiConnection {
   maxResultBytes?: number;
 }
 
-export interface OpenApiToolOptions {
+interface OpenApiToolOptions {
   operation: Operation;
   offeredName: string;
   label: string;

@@ -1,7 +1,7 @@
 import { ArgumentError } from './argument-error.ts';
 
 /** A file as a model gave it. */
-export interface FileArgument {
+interface FileArgument {
   bytes: string | Uint8Array;
   /** Absent: the model did not say. */
   type?: string;

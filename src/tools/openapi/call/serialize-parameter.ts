@@ -4,10 +4,10 @@ import type { Encode } from './encode-text.ts';
 import type { ArgumentBinding } from '../operation.ts';
 
 /** One `name=value` of a query, a form or a cookie header. The value is encoded, its separators are not; the name is not. */
-export type Pair = [name: string, value: string];
+type Pair = [name: string, value: string];
 
 /** What decides how a value is serialized. */
-export type WireForm = Pick<ArgumentBinding, 'name' | 'in' | 'style' | 'explode'>;
+type WireForm = Pick<ArgumentBinding, 'name' | 'in' | 'style' | 'explode'>;
 
 const separators: Record<string, string> = { spaceDelimited: ' ', pipeDelimited: '|', tabDelimited: '\t' };
 

@@ -69,7 +69,7 @@ interface ConversionContext {
   warnings: Set<string>;
 }
 
-export interface ConversionOptions {
+interface ConversionOptions {
   /** Shared by whatever is converted together; without it the document has one of its own. */
   budget?: ConversionBudget;
   /** For what must not be shown. It may change the name of an operation, which is called by method and path. */

@@ -11,7 +11,7 @@ export interface PlannedArgument extends Omit<ArgumentBinding, 'argument'> {
   schema: JsonObject;
 }
 
-export interface ParameterContext {
+interface ParameterContext {
   adapter: SchemaAdapter;
   /** The path template. */
   path: string;

@@ -34,7 +34,7 @@ const offered = new Set(['get', 'put', 'post', 'delete', 'patch', 'query']);
 const notOffered = new Set(['head', 'options', 'trace']);
 
 /** The operations that can be converted, and the others. */
-export interface OperationList {
+interface OperationList {
   listed: ListedOperation[];
   omitted: Conversion['omitted'];
 }

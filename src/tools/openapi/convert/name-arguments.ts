@@ -7,7 +7,7 @@ const maxLength = 64;
 const order: readonly ArgumentBinding['in'][] = ['path', 'query', 'querystring', 'header', 'cookie', 'body'];
 
 /** What an argument is called on the wire, and where. */
-export interface WireName {
+interface WireName {
   in: ArgumentBinding['in'];
   name: string;
 }

@@ -17,7 +17,7 @@ export type Piece = readonly [start: number, end: number];
  * The schemas of a document's functions as JSON, which takes a tenth of the memory of objects, none of the heap, and no time to receive from a thread.
  * What many functions share is there once.
  */
-export interface PackedSchemas {
+interface PackedSchemas {
   bytes: SharedArrayBuffer;
   /** Where the definitions are by which functions share schemas: their names and pieces, as JSON. */
   directory: Piece;

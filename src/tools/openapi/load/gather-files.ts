@@ -12,7 +12,7 @@ const documentFiles = 1_000;
 /** Gives the bytes of a file. Which files are requested is decided here; the address is checked again when it is fetched. */
 export type FetchFile = (url: string) => Promise<Uint8Array>;
 
-export interface FileSource {
+interface FileSource {
   fetchFile: FetchFile;
   parse?: (text: string) => JsonValue;
 }

@@ -40,7 +40,7 @@ export interface DocumentVersion {
   hash: string;
 }
 
-export type LoadedDocument = { type: 'loaded'; opened: OpenedDocument; version: DocumentVersion } | { type: 'unchanged' };
+type LoadedDocument = { type: 'loaded'; opened: OpenedDocument; version: DocumentVersion } | { type: 'unchanged' };
 
 export interface LoadOptions {
   /** How it is opened. */

@@ -27,7 +27,7 @@ const backgroundEventsCharacters = 64 * 1024 * 1024;
 /** How long these are there after the end of a response; later readers get its last event. */
 const backgroundEventsMs = 5 * 60 * 1000;
 
-export interface BackgroundOptions {
+interface BackgroundOptions {
   store: Pick<ResponseStore, 'add' | 'replaceRunning'>;
   /** Milliseconds since 1970. */
   now: () => number;
@@ -36,7 +36,7 @@ export interface BackgroundOptions {
   pause?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
 }
 
-export interface BackgroundAnswer {
+interface BackgroundAnswer {
   /** As it has begun. */
   response: JsonObject;
   /** Present if the request asked for a stream. */

@@ -17,7 +17,7 @@ export interface StoredRequest {
   isBackground: boolean;
 }
 
-export interface PreparedBody {
+interface PreparedBody {
   /** With the conversation that it builds on before its input, and `store` as it is meant here. */
   body: unknown;
   /** How many items of the input come from stored responses. */
@@ -26,7 +26,7 @@ export interface PreparedBody {
   stored?: StoredRequest;
 }
 
-export interface PrepareOptions {
+interface PrepareOptions {
   store: Pick<ResponseStore, 'findHistory' | 'findItems'>;
   /** `STORE_CHATS` */
   isStoring: boolean;

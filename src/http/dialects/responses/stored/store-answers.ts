@@ -14,7 +14,7 @@ export const storedResponseCharacters = 2 * 1024 * 1024;
 
 export type StorageLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;
 
-export interface ResponseSaverOptions {
+interface ResponseSaverOptions {
   store: Pick<ResponseStore, 'add'>;
   /** Milliseconds since 1970. */
   now: () => number;

@@ -11,7 +11,7 @@ import type { ResponseSaver, StorageLog } from './store-answers.ts';
 import { createRequestPreparer, responseHistoryCharacters } from './prepare-request.ts';
 import { outputIn } from './stored-items.ts';
 
-export interface StoredResponsesOptions {
+interface StoredResponsesOptions {
   store: ResponseStore;
   /** `STORE_CHATS` */
   isStoring: boolean;
