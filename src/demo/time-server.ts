@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import fastify from 'fastify';
 import { timeServerDocument } from './time/openapi-document.ts';
-import { Refusal } from './time/refusal.ts';
+import { Refusal } from './time/read-body.ts';
 import type { TimeOperations } from './time/time-operations.ts';
 
 /** Ample for the largest valid body, a timestamp and two time zones. */

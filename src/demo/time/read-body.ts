@@ -1,6 +1,3 @@
-import type { ValidationIssue } from './refusal.ts';
-import { Refusal } from './refusal.ts';
-
 /** A field of a request body: required if it has no `fallback`, and one of its `choices` if it has any. */
 interface BodyField {
   fallback?: string;
@@ -13,40 +10,70 @@ export interface ReceivedBody {
   text: string;
 }
 
-/** Valid bodies are flat; deeper nesting would only make error responses, which repeat the input, expensive. */
-const maxDepth = 64;
+/** One entry of FastAPI's 422 body, with the wording of pydantic 2. */
+interface ValidationIssue {
+  type: string;
+  loc: (string | number)[];
+  msg: string;
+  /** The rejected value. */
+  input: unknown;
+  ctx?: Record<string, string>;
+}
+
+/** An error response: its HTTP status, and the `detail` of its body, with FastAPI's wording. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly detail: string | ValidationIssue[];
+
+  constructor(status: number, detail: string | ValidationIssue[]) {
+    super(typeof detail === 'string' ? detail : 'Validation failed.');
+    this.name = 'Refusal';
+    this.status = status;
+    this.detail = detail;
+  }
+}
 
 /**
  * The fields of a JSON body, with fallbacks applied. Unknown fields are ignored.
- * @throws Refusal 422 with every issue in the order of the fields, as FastAPI with pydantic 2 reports them; 400 for a body that is nested too deeply.
+ * @throws Refusal 422 with every issue in the order of the fields, as FastAPI with pydantic 2 reports them.
  */
 export function readBody<Name extends string>(body: ReceivedBody | undefined, fields: Record<Name, BodyField>): Record<Name, string> {
   const received = parseBody(body);
-  if (!isObject(received)) {
-    const msg = 'Input should be a valid dictionary or object to extract fields from';
-    throw new Refusal(422, [{ type: 'model_attributes_type', loc: ['body'], msg, input: received }]);
-  }
-  const values: Record<string, string> = {};
   const issues: ValidationIssue[] = [];
-  for (const [name, field] of Object.entries<BodyField>(fields)) {
-    const value = Object.hasOwn(received, name) ? received[name] : field.fallback;
-    const issue = findIssue({ name, field, value, received });
-    if (issue === undefined) values[name] = String(value);
-    else issues.push(issue);
-  }
+  const read = ([name, { fallback, choices }]: [string, BodyField]): [string, string] => {
+    const value = Object.hasOwn(received, name) ? received[name] : fallback;
+    if (typeof value === 'string' && (choices?.includes(value) ?? true)) return [name, value];
+    const expected =
+      choices
+        ?.map((choice) => `'${choice}'`)
+        .join(', ')
+        .replace(/, (?=[^,]*$)/, ' or ') ?? 'a valid string';
+    const issue: Omit<ValidationIssue, 'loc'> =
+      value === undefined
+        ? { type: 'missing', msg: 'Field required', input: received }
+        : {
+            type: choices ? 'literal_error' : 'string_type',
+            msg: `Input should be ${expected}`,
+            input: value,
+            ...(choices && { ctx: { expected } }),
+          };
+    issues.push({ ...issue, loc: ['body', name] });
+    return [name, ''];
+  };
+  const values = Object.fromEntries(Object.entries<BodyField>(fields).map(read)) as Record<Name, string>;
   if (issues.length > 0) throw new Refusal(422, issues);
   return values;
 }
 
-function parseBody(body: ReceivedBody | undefined): unknown {
-  if (body === undefined || body.text === '') {
-    throw new Refusal(422, [{ type: 'missing', loc: ['body'], msg: 'Field required', input: null }]);
-  }
-  // Like FastAPI: parse as JSON if the content type is JSON or missing, and never for another content type.
-  if (body.contentType !== undefined && !/^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i.test(body.contentType)) return body.text;
-  const parsed = parseJson(body.text);
-  if (isDeeperThan(parsed, maxDepth)) throw new Refusal(400, 'There was an error parsing the body');
-  return parsed;
+/** As FastAPI does it: parsed if the content type is JSON or missing, and text otherwise. */
+function parseBody(body: ReceivedBody | undefined): Record<string, unknown> {
+  if (body === undefined || body.text === '') throw invalid({ type: 'missing', msg: 'Field required', input: null });
+  const isJson = body.contentType === undefined || /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i.test(body.contentType);
+  const parsed: unknown = isJson ? parseJson(body.text) : body.text;
+  if (typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)) return parsed as Record<string, unknown>;
+  // Lists may be nested too deeply to be written back.
+  const input = typeof parsed === 'object' ? null : parsed;
+  throw invalid({ type: 'model_attributes_type', msg: 'Input should be a valid dictionary or object to extract fields from', input });
 }
 
 function parseJson(text: string): unknown {
@@ -55,42 +82,10 @@ function parseJson(text: string): unknown {
   } catch (error) {
     const message = error instanceof Error ? error.message : '';
     const position = Number(/\bposition (\d+)/.exec(message)?.[1] ?? 0);
-    throw new Refusal(422, [
-      { type: 'json_invalid', loc: ['body', position], msg: 'JSON decode error', input: {}, ctx: { error: message } },
-    ]);
+    throw invalid({ type: 'json_invalid', msg: 'JSON decode error', input: {}, ctx: { error: message } }, position);
   }
 }
 
-interface FieldFinding {
-  name: string;
-  field: BodyField;
-  value: unknown;
-  received: Record<string, unknown>;
-}
-
-function findIssue({ name, field, value, received }: FieldFinding): ValidationIssue | undefined {
-  const loc = ['body', name];
-  if (!Object.hasOwn(received, name) && value === undefined) return { type: 'missing', loc, msg: 'Field required', input: received };
-  if (field.choices !== undefined) {
-    if (typeof value === 'string' && field.choices.includes(value)) return undefined;
-    const expected = inWords(field.choices);
-    return { type: 'literal_error', loc, msg: `Input should be ${expected}`, input: value, ctx: { expected } };
-  }
-  if (typeof value === 'string') return undefined;
-  return { type: 'string_type', loc, msg: 'Input should be a valid string', input: value };
-}
-
-/** `'a', 'b' or 'c'` */
-function inWords(choices: readonly string[]): string {
-  const quoted = choices.map((choice) => `'${choice}'`);
-  return `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function isDeeperThan(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return depth <= 0 || Object.values(value).some((child) => isDeeperThan(child, depth - 1));
+function invalid(issue: Omit<ValidationIssue, 'loc'>, position?: number): Refusal {
+  return new Refusal(422, [{ ...issue, loc: position === undefined ? ['body'] : ['body', position] }]);
 }
