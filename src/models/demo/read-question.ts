@@ -84,11 +84,11 @@ function toUtc(date: Date): string {
   return `${date.toISOString().slice(0, 19)}Z`;
 }
 
-/** `since yesterday` ends now, and `until 2030` begins now. */
+/** `since yesterday` and `from yesterday until now` end now, and `until 2030` begins now. */
 function withNow(moments: string[], english: string, now: number): string[] {
   const present = toUtc(new Date(now));
   if (moments.length !== 1) return moments;
-  if (/\bsince\b/iu.test(english)) return [...moments, present];
+  if (/\bsince\b|\b(?:until|till|to) now\b/iu.test(english)) return [...moments, present];
   return /\buntil\b/iu.test(english) ? [present, ...moments] : moments;
 }
 

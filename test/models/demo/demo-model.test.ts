@@ -117,6 +117,10 @@ describe('a question about time', () => {
     ['How many hours between 2024-01-01 and 2024-01-05?', [['elapsed_time', { start: '2024-01-01', end: '2024-01-05', units: 'hours' }]]],
     ['How long since 2025-12-31T00:00:00Z?', [['elapsed_time', { start: '2025-12-31T00:00:00Z', end: '2026-01-02T03:04:05Z' }]]],
     ['How many days until 2026-12-24?', [['elapsed_time', { start: '2026-01-02T03:04:05Z', end: '2026-12-24', units: 'days' }]]],
+    [
+      'How many hours from yesterday at noon until now?',
+      [['elapsed_time', { start: '2026-01-01T12:00:00', end: '2026-01-02T03:04:05Z', units: 'hours' }]],
+    ],
     ['list all time zones', [['list_time_zones', {}]]],
     ['Parse "2024-06-01 12:00 PM" in New York', [['parse_timestamp', { timestamp: '2024-06-01T12:00:00', timezone: 'America/New_York' }]]],
     ['Parse next friday 3pm in New York', [['parse_timestamp', { timestamp: '2026-01-09T15:00:00', timezone: 'America/New_York' }]]],
