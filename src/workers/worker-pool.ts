@@ -1,6 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import { Worker } from 'node:worker_threads';
-import { groupOf } from '../shared/fair-shares.ts';
+import { WaitingJobs } from './waiting-jobs.ts';
 
 /** A function of a module that runs in a worker thread; `Data` and `Result` are copied by the structured clone algorithm. */
 interface Job<Data, Result> {
@@ -60,11 +60,6 @@ export class TookTooMuchMemory extends Error {
   override readonly name = 'TookTooMuchMemory';
 }
 
-/** Too many jobs wait for a thread: those of this caller, or all together. */
-export class TooManyWaiting extends Error {
-  override readonly name = 'TooManyWaiting';
-}
-
 /** A function for a worker thread, by its module and its name. Write the URL out, relative to `import.meta.url`: so the bundle finds the module. */
 export function jobOf<Run extends (data: never) => unknown>(url: URL, name: string): Job<Parameters<Run>[0], ReturnType<Run>> {
   return { url, name };
@@ -97,25 +92,11 @@ const startMs = 10_000;
 const slowestShare = 20;
 
 interface PendingRun {
+  caller: string;
   run: JobRun<unknown, unknown>;
   resolve: (result: never) => void;
   reject: (error: Error) => void;
   stopListening: () => void;
-}
-
-interface Share {
-  running: number;
-  /** The number of the last start, so that whoever was served longest ago is served next. */
-  servedAt: number;
-}
-
-interface CallerShare extends Share {
-  waiting: PendingRun[];
-}
-
-interface KeyShare extends Share {
-  /** With the callers of one key, by their ids; none is idle. */
-  callers: Map<string, CallerShare>;
 }
 
 interface Thread {
@@ -133,217 +114,156 @@ interface Thread {
  * exceeds its time or memory limit, or is aborted. Fair among keys, and among the people of each: if a pool has more than one thread, no key gets all of
  * them, and a free one goes to whoever was served longest ago.
  */
-export function createWorkerPool({
-  threads: maxThreads,
-  megabytes,
-  idleMs = 5_000,
-  counts = 'time',
-  waitingPerCaller = 64,
-  waiting: maxWaiting = 512,
-}: WorkerPoolLimits): WorkerPool {
-  const threads = new Set<Thread>();
-  const keys = new Map<string, KeyShare>();
-  const runningPerKey = Math.max(1, maxThreads - 1);
-  let waiting = 0;
-  let served = 0;
+export function createWorkerPool(limits: WorkerPoolLimits): WorkerPool {
+  return new ThreadPool({ idleMs: 5_000, counts: 'time', waitingPerCaller: 64, waiting: 512, ...limits });
+}
 
-  function enqueue(pending: PendingRun): void {
-    const { caller } = pending.run;
-    const key = keys.get(groupOf(caller)) ?? { callers: new Map<string, CallerShare>(), running: 0, servedAt: 0 };
-    const share = key.callers.get(caller) ?? { waiting: [], running: 0, servedAt: 0 };
-    if (share.waiting.length >= waitingPerCaller) throw new TooManyWaiting('Too much work of this caller is waiting; try again later.');
-    if (waiting >= maxWaiting) makeRoom(waitingOf(key));
-    keys.set(groupOf(caller), key);
-    key.callers.set(caller, share);
-    share.waiting.push(pending);
-    waiting += 1;
+class ThreadPool implements WorkerPool {
+  readonly #threads = new Set<Thread>();
+  readonly #limits: Required<WorkerPoolLimits>;
+  readonly #waiting: WaitingJobs<PendingRun>;
+
+  constructor(limits: Required<WorkerPoolLimits>) {
+    this.#limits = limits;
+    const { waitingPerCaller: perCaller, waiting: total } = limits;
+    this.#waiting = new WaitingJobs({ perCaller, total, runningPerKey: Math.max(1, limits.threads - 1) }, reject);
   }
 
-  /** Gives up the newest work of whoever has the most waiting in the key that has the most. @throws TooManyWaiting if that is not more than one's own */
-  function makeRoom(own: number): void {
-    const heaviest = [...keys.values()].reduce((most, next) => (waitingOf(next) > waitingOf(most) ? next : most));
-    if (waitingOf(heaviest) <= own + 1) throw crowded();
-    const { waiting: queue } = [...heaviest.callers.values()].reduce((most, next) =>
-      next.waiting.length > most.waiting.length ? next : most,
-    );
-    const last = queue.at(-1);
-    if (last !== undefined) giveUp(last, crowded());
+  run<Data, Result>(run: JobRun<Data, Result>): Promise<Awaited<Result>> {
+    return new Promise<Awaited<Result>>((resolve, reject) => {
+      run.signal?.throwIfAborted();
+      const onAbort = (): void => this.#abort(pending, run.signal?.reason as Error);
+      const pending: PendingRun = {
+        caller: run.caller,
+        run: run as JobRun<unknown, unknown>,
+        resolve,
+        reject,
+        stopListening: () => run.signal?.removeEventListener('abort', onAbort),
+      };
+      this.#waiting.add(pending);
+      run.signal?.addEventListener('abort', onAbort, { once: true });
+      this.#startWaiting();
+    });
   }
 
-  function nextShare(): { key: KeyShare; share: CallerShare } | undefined {
-    const key = servedLongestAgo(keys.values(), (one) => waitingOf(one) > 0 && one.running < runningPerKey);
-    const share = key && servedLongestAgo(key.callers.values(), (one) => one.waiting.length > 0);
-    return key && share && { key, share };
-  }
-
-  function forgetIdle(caller: string): void {
-    const key = keys.get(groupOf(caller));
-    const share = key?.callers.get(caller);
-    if (key === undefined || share === undefined || share.waiting.length > 0 || share.running > 0) return;
-    key.callers.delete(caller);
-    if (key.callers.size === 0) keys.delete(groupOf(caller));
-  }
-
-  function startWaiting(): void {
-    for (let next = nextShare(); next !== undefined; next = nextShare()) {
-      const { key, share } = next;
-      const thread =
-        [...threads].find(({ pending, isEnding }) => pending === undefined && !isEnding) ??
-        (threads.size < maxThreads ? startThread() : undefined);
-      if (thread === undefined) return;
-      const pending = share.waiting.shift();
+  #startWaiting(): void {
+    for (;;) {
+      const idle = [...this.#threads].find(({ pending, isEnding }) => pending === undefined && !isEnding);
+      if (idle === undefined && this.#threads.size >= this.#limits.threads) return;
+      const pending = this.#waiting.take();
       if (pending === undefined) return;
-      waiting -= 1;
-      served += 1;
-      for (const one of [key, share]) {
-        one.running += 1;
-        one.servedAt = served;
-      }
-      begin(thread, pending);
+      this.#begin(idle ?? this.#startThread(), pending);
     }
   }
 
-  function startThread(): Thread {
+  #startThread(): Thread {
     const worker = new Worker(new URL('./worker-thread.ts', import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: megabytes },
+      resourceLimits: { maxOldGenerationSizeMb: this.#limits.megabytes },
     });
     const begun = { atMs: 0, processorMs: undefined };
     const thread: Thread = { worker, pending: undefined, timer: undefined, begun, isEnding: false };
-    worker.on('message', (message: FromWorker) => onMessage(thread, message));
+    worker.on('message', (message: FromWorker) => this.#onMessage(thread, message));
     worker.on('error', (error) => {
       thread.isEnding = true;
-      fail(thread, isOutOfMemory(error) ? new TookTooMuchMemory(`The work took more than ${megabytes} MB of memory.`) : error);
+      this.#fail(
+        thread,
+        isOutOfMemory(error) ? new TookTooMuchMemory(`The work took more than ${this.#limits.megabytes} MB of memory.`) : error,
+      );
     });
     worker.once('exit', () => {
-      threads.delete(thread);
-      fail(thread, new Error('The thread ended before its work did.'));
-      startWaiting();
+      this.#threads.delete(thread);
+      this.#fail(thread, new Error('The thread ended before its work did.'));
+      this.#startWaiting();
     });
-    threads.add(thread);
+    this.#threads.add(thread);
     return thread;
   }
 
-  function begin(thread: Thread, pending: PendingRun): void {
+  #begin(thread: Thread, pending: PendingRun): void {
     const { job, data, transfer = [], timeoutMs } = pending.run;
     clearTimeout(thread.timer);
     thread.pending = pending;
     thread.begun = { atMs: performance.now(), processorMs: undefined };
     thread.worker.ref();
     publish(pending, { type: 'begun' });
-    thread.timer = setTimeout(() => endLate(thread, pending), startMs + timeoutMs);
+    thread.timer = setTimeout(() => this.#endLate(thread, pending), startMs + timeoutMs);
     const message: ToWorker = { url: job.url.href, name: job.name, data };
     try {
       thread.worker.postMessage(message, [...transfer]);
     } catch (error) {
       // The data cannot be cloned, so the job has not started.
-      fail(thread, error as Error);
+      this.#fail(thread, error as Error);
     }
   }
 
-  function onMessage(thread: Thread, message: FromWorker): void {
+  #onMessage(thread: Thread, message: FromWorker): void {
     const { pending } = thread;
     if (pending === undefined) return;
     switch (message.type) {
       case 'begun':
         clearTimeout(thread.timer);
         thread.begun = { atMs: performance.now(), processorMs: message.processorMs };
-        thread.timer = setTimeout(() => endLate(thread, pending), pending.run.timeoutMs);
+        thread.timer = setTimeout(() => this.#endLate(thread, pending), pending.run.timeoutMs);
         return;
       case 'done':
-        return finish(thread, message);
+        return this.#finish(thread, message);
       case 'failed':
-        return finish(thread, message);
+        return this.#finish(thread, message);
     }
   }
 
   /** Messages are read after timers, so the result may have arrived already; check once more after reading messages. */
-  function endLate(thread: Thread, pending: PendingRun): void {
-    setImmediate(() => void endUnlessTimeIsLeft(thread, pending));
+  #endLate(thread: Thread, pending: PendingRun): void {
+    setImmediate(() => void this.#endUnlessTimeIsLeft(thread, pending));
   }
 
-  async function endUnlessTimeIsLeft(thread: Thread, pending: PendingRun): Promise<void> {
+  async #endUnlessTimeIsLeft(thread: Thread, pending: PendingRun): Promise<void> {
     if (thread.pending !== pending) return;
     const { timeoutMs } = pending.run;
-    const leftMs = counts === 'time' ? 0 : timeoutMs - (await processorMsOf(thread));
+    const leftMs = this.#limits.counts === 'time' ? 0 : timeoutMs - (await processorMsOf(thread));
     if (thread.pending !== pending || thread.isEnding) return;
     const isTooLong = performance.now() - thread.begun.atMs > timeoutMs * slowestShare;
-    if (leftMs > 0 && !isTooLong) thread.timer = setTimeout(() => endLate(thread, pending), leftMs);
-    else end(thread, new TookTooLong(`The work took longer than ${timeoutMs} ms.`));
+    if (leftMs > 0 && !isTooLong) thread.timer = setTimeout(() => this.#endLate(thread, pending), leftMs);
+    else this.#end(thread, new TookTooLong(`The work took longer than ${timeoutMs} ms.`));
   }
 
-  function end(thread: Thread, reason: Error): void {
+  #end(thread: Thread, reason: Error): void {
     thread.isEnding = true;
     void thread.worker.terminate();
-    fail(thread, reason);
+    this.#fail(thread, reason);
   }
 
-  function fail(thread: Thread, error: Error): void {
-    finish(thread, { type: 'failed', error });
+  #fail(thread: Thread, error: Error): void {
+    this.#finish(thread, { type: 'failed', error });
   }
 
-  function finish(thread: Thread, outcome: Exclude<FromWorker, { type: 'begun' }>): void {
+  #finish(thread: Thread, outcome: Exclude<FromWorker, { type: 'begun' }>): void {
     const { pending } = thread;
     clearTimeout(thread.timer);
     if (pending === undefined) return;
     thread.pending = undefined;
     pending.stopListening();
-    const { caller } = pending.run;
-    const key = keys.get(groupOf(caller));
-    const share = key?.callers.get(caller);
-    if (key !== undefined) key.running -= 1;
-    if (share !== undefined) share.running -= 1;
-    forgetIdle(caller);
+    this.#waiting.finish(pending);
     if (outcome.type === 'done') pending.resolve(outcome.result as never);
     else pending.reject(outcome.error);
     publish(pending, outcome);
-    if (!thread.isEnding) rest(thread);
-    startWaiting();
+    if (!thread.isEnding) this.#rest(thread);
+    this.#startWaiting();
   }
 
-  function rest(thread: Thread): void {
+  #rest(thread: Thread): void {
     thread.worker.unref();
     thread.timer = setTimeout(() => {
       thread.isEnding = true;
       void thread.worker.terminate();
-    }, idleMs).unref();
+    }, this.#limits.idleMs).unref();
   }
 
-  function abort(pending: PendingRun, reason: Error): void {
-    const thread = [...threads].find((one) => one.pending === pending);
-    if (thread !== undefined) end(thread, reason);
-    else giveUp(pending, reason);
+  #abort(pending: PendingRun, reason: Error): void {
+    const thread = [...this.#threads].find((one) => one.pending === pending);
+    if (thread !== undefined) this.#end(thread, reason);
+    else if (this.#waiting.remove(pending)) reject(pending, reason);
   }
-
-  /** Of work that waits. */
-  function giveUp(pending: PendingRun, reason: Error): void {
-    pending.stopListening();
-    const { caller } = pending.run;
-    const queue = keys.get(groupOf(caller))?.callers.get(caller)?.waiting ?? [];
-    const index = queue.indexOf(pending);
-    if (index === -1) return;
-    queue.splice(index, 1);
-    waiting -= 1;
-    forgetIdle(caller);
-    pending.reject(reason);
-  }
-
-  return {
-    run<Data, Result>(run: JobRun<Data, Result>) {
-      return new Promise<Awaited<Result>>((resolve, reject) => {
-        run.signal?.throwIfAborted();
-        const onAbort = (): void => abort(pending, run.signal?.reason as Error);
-        const pending: PendingRun = {
-          run: run as JobRun<unknown, unknown>,
-          resolve,
-          reject,
-          stopListening: () => run.signal?.removeEventListener('abort', onAbort),
-        };
-        enqueue(pending);
-        run.signal?.addEventListener('abort', onAbort, { once: true });
-        startWaiting();
-      });
-    },
-  };
 }
 
 /** Of the job that the thread has begun; without bounds where it is unknown. */
@@ -358,20 +278,9 @@ async function processorMsOf({ worker, begun: { processorMs } }: Thread): Promis
   }
 }
 
-function servedLongestAgo<One extends Share>(shares: Iterable<One>, isEligible: (share: One) => boolean): One | undefined {
-  let next: One | undefined;
-  for (const share of shares) if (isEligible(share) && (next === undefined || share.servedAt < next.servedAt)) next = share;
-  return next;
-}
-
-function waitingOf({ callers }: KeyShare): number {
-  let sum = 0;
-  for (const { waiting } of callers.values()) sum += waiting.length;
-  return sum;
-}
-
-function crowded(): TooManyWaiting {
-  return new TooManyWaiting('Too much work of all callers is waiting; try again later.');
+function reject(pending: PendingRun, reason: Error): void {
+  pending.stopListening();
+  pending.reject(reason);
 }
 
 function publish({ run: { job, caller } }: PendingRun, { type, ...more }: { type: WorkerJobEvent['type']; error?: Error }): void {

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createWorkerPool, jobOf, TookTooLong, TookTooMuchMemory, TooManyWaiting, type WorkerPool } from '../../src/workers/worker-pool.ts';
+import { createWorkerPool, jobOf, TookTooLong, TookTooMuchMemory, type WorkerPool } from '../../src/workers/worker-pool.ts';
+import { TooManyWaiting } from '../../src/workers/waiting-jobs.ts';
 import type * as jobs from './sample-job.ts';
 
 const sampleJob = new URL('./sample-job.ts', import.meta.url);

@@ -4,7 +4,8 @@ import type { JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { parseJsonAside } from '../../workers/parse-json.ts';
 import type { ParsedJson, ParseTask, TooMuch } from '../../workers/parse-json.ts';
-import { TooManyWaiting, TookTooLong, TookTooMuchMemory } from '../../workers/worker-pool.ts';
+import { TookTooLong, TookTooMuchMemory } from '../../workers/worker-pool.ts';
+import { TooManyWaiting } from '../../workers/waiting-jobs.ts';
 import { parseForeign } from '../../shared/parse-exactly.ts';
 
 interface ParseOptions {
