@@ -21,7 +21,7 @@ import { createSessionTokens, withSessionTokens } from '../policy/session-tokens
 import { isJsonObject } from '../shared/json.ts';
 import { requireAnsweringDisks } from '../storage/require-answering-disks.ts';
 import { findSecret } from '../storage/secrets/secret-file.ts';
-import { databaseFile } from '../storage/sqlite/open-database.ts';
+import { databaseFile } from '../storage/sqlite/connection/open-database.ts';
 import type { ImportModule } from '../tools/functions/load/load-module.ts';
 import { guardProcess } from './guard-process.ts';
 

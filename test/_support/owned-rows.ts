@@ -1,5 +1,5 @@
 import type { Stores } from '../../src/storage/open-stores.ts';
-import { selectAll } from '../../src/storage/sqlite/select.ts';
+import { selectAll } from '../../src/storage/sqlite/connection/select.ts';
 
 export interface OwnedTable {
   name: string;

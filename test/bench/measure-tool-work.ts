@@ -4,7 +4,7 @@ import { memoryTranscripts } from '../_support/transcripts.ts';
 import { createActiveRuns } from '../../src/runs/active-runs.ts';
 import type { ActiveRunsOptions } from '../../src/runs/active-runs.ts';
 import { createRunLog } from '../../src/observability/run-log.ts';
-import { createDatabaseConnection } from '../../src/storage/sqlite/database-connection.ts';
+import { createDatabaseConnection } from '../../src/storage/sqlite/connection/database-connection.ts';
 import { createSqliteRuns } from '../../src/storage/sqlite/sqlite-runs.ts';
 import { convertOperations } from '../../src/tools/openapi/convert/convert-operations.ts';
 import { createOpenApiTool } from '../../src/tools/openapi/call/openapi-tool.ts';

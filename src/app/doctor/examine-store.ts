@@ -9,7 +9,7 @@ import type { Finding } from '../../core/finding.ts';
 import { keysOfAnotherSecret } from '../../admin/derive-key-hash.ts';
 import { createLayeredRegistry } from '../../storage/layered-registry.ts';
 import { openStores } from '../../storage/open-stores.ts';
-import { databaseFile } from '../../storage/sqlite/open-database.ts';
+import { databaseFile } from '../../storage/sqlite/connection/open-database.ts';
 import { createPresetStore } from '../../storage/preset-store.ts';
 import { findSkippedServers } from '../../tools/servers/opening-marks.ts';
 import { findSecret } from '../../storage/secrets/secret-file.ts';

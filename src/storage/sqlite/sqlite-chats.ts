@@ -3,10 +3,10 @@ import type { ChatBounds, ChatHit, ChatPage, ChatPlace, ChatStore, ListedChat, S
 import type { JsonObject } from '../../shared/json.ts';
 import { queryWordsOf, wordsOf } from './chat-words.ts';
 import { chooseLosses } from '../../shared/fair-shares.ts';
-import type { DatabaseConnection } from './database-connection.ts';
-import { deleteInParts } from './delete-in-parts.ts';
+import type { DatabaseConnection } from './connection/database-connection.ts';
+import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
-import { execute, selectAll, selectFirst } from './select.ts';
+import { execute, selectAll, selectFirst } from './connection/select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 

@@ -6,10 +6,10 @@ import { GatewayError } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import { keyIdOf } from '../../core/callers/people.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
-import type { DatabaseConnection } from './database-connection.ts';
-import { deleteInParts } from './delete-in-parts.ts';
+import type { DatabaseConnection } from './connection/database-connection.ts';
+import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
-import { selectAll, selectFirst } from './select.ts';
+import { selectAll, selectFirst } from './connection/select.ts';
 
 interface CredentialRow {
   caller_id: string;

@@ -1,10 +1,10 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { NoteStore, NoteBounds, NoteKind } from '../../core/stores/note-store.ts';
-import type { DatabaseConnection } from './database-connection.ts';
-import { deleteInParts } from './delete-in-parts.ts';
+import type { DatabaseConnection } from './connection/database-connection.ts';
+import { deleteInParts } from './connection/delete-in-parts.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import { ownedBy } from './owned-by.ts';
-import { execute, selectFirst } from './select.ts';
+import { execute, selectFirst } from './connection/select.ts';
 import { lossesIn } from './sqlite-shares.ts';
 
 /** Notes of one kind, encrypted one by one, on the registry's connection (see `createSqliteRuns`). */

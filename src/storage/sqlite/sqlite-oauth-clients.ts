@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { OAuthClientStore, RegisteredClient, RegistrationPlace } from '../../core/callers/oauth-clients.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
-import type { DatabaseConnection } from './database-connection.ts';
-import { selectFirst } from './select.ts';
+import type { DatabaseConnection } from './connection/database-connection.ts';
+import { selectFirst } from './connection/select.ts';
 
 /** Registrations with authorization servers: far more than an operator connects to. Beyond it the oldest is forgotten, and made again when needed. */
 export const oauthClients = 1_000;

@@ -6,12 +6,12 @@ import { chooseLosses } from '../../shared/fair-shares.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
-import type { DatabaseConnection } from './database-connection.ts';
-import { deleteInParts } from './delete-in-parts.ts';
+import type { DatabaseConnection } from './connection/database-connection.ts';
+import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
-import { execute, selectAll, selectFirst } from './select.ts';
+import { execute, selectAll, selectFirst } from './connection/select.ts';
 import { sharesIn, surplusOf } from './sqlite-shares.ts';
-import type { QueuedWrite } from './write-queue.ts';
+import type { QueuedWrite } from './connection/write-queue.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 import { storedChatMs } from './sqlite-chats.ts';
 

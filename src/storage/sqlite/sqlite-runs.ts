@@ -5,10 +5,10 @@ import { interrupted, isMeant, statusAfterInterruption } from '../../core/runs/r
 import type { LoggedEvent, LoggedRun, RunList, RunPage, RunStore, RunSummary } from '../../core/runs/run-log.ts';
 import type { RunStatus } from '../../core/runs/run.ts';
 import type { MostLosses } from '../../shared/fair-shares.ts';
-import type { DatabaseConnection } from './database-connection.ts';
-import { deleteInParts } from './delete-in-parts.ts';
+import type { DatabaseConnection } from './connection/database-connection.ts';
+import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
-import { selectAll, selectFirst } from './select.ts';
+import { selectAll, selectFirst } from './connection/select.ts';
 import { lossesIn } from './sqlite-shares.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 

@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { BegunSignIn, SignInBounds, SignInStore, StoredSignIn } from '../../core/stores/sign-in-store.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
-import type { DatabaseConnection } from './database-connection.ts';
-import { deleteInParts } from './delete-in-parts.ts';
+import type { DatabaseConnection } from './connection/database-connection.ts';
+import { deleteInParts } from './connection/delete-in-parts.ts';
 import { ownedBy } from './owned-by.ts';
-import { selectFirst } from './select.ts';
+import { selectFirst } from './connection/select.ts';
 import { lossesIn } from './sqlite-shares.ts';
 
 interface SignInRow {

@@ -3,9 +3,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { KnownPerson, PeoplePage, UsageDimension, UsageQuery, UsageRow, UsageStore } from '../../core/stores/usage-store.ts';
 import { sumOf } from '../../core/stores/usage-store.ts';
 import { keyIdOf, personIdOf } from '../../core/callers/people.ts';
-import type { DatabaseConnection } from './database-connection.ts';
-import { deleteInParts } from './delete-in-parts.ts';
-import { selectAll, selectFirst } from './select.ts';
+import type { DatabaseConnection } from './connection/database-connection.ts';
+import { deleteInParts } from './connection/delete-in-parts.ts';
+import { selectAll, selectFirst } from './connection/select.ts';
 
 const sums = `sum(requests) AS requests, sum(tokens_in) AS tokensIn, sum(tokens_out) AS tokensOut, sum(tool_calls) AS toolCalls, sum(failures) AS failures`;
 const columns = 'day, key_id, person_id, model, tool, requests, tokens_in, tokens_out, tool_calls, failures';

@@ -6,12 +6,12 @@ import { conversationOf } from '../../core/runs/run.ts';
 import type { DecisionEffect, WaitingBounds, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
 import { chooseLossesOfOthers } from '../../shared/fair-shares.ts';
 import type { Loss } from '../../shared/fair-shares.ts';
-import type { DatabaseConnection } from './database-connection.ts';
-import { deleteInParts } from './delete-in-parts.ts';
+import type { DatabaseConnection } from './connection/database-connection.ts';
+import { deleteInParts } from './connection/delete-in-parts.ts';
 import { createSecretCipher } from '../secrets/encrypt-secrets.ts';
 import type { SecretCipher, SecretField } from '../secrets/encrypt-secrets.ts';
 import { ownedBy } from './owned-by.ts';
-import { execute, selectAll, selectFirst } from './select.ts';
+import { execute, selectAll, selectFirst } from './connection/select.ts';
 import { areWithin, sharesIn } from './sqlite-shares.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 

@@ -74,7 +74,7 @@ it('what is stored is examined like what is configured, and nothing is made or c
 
 it('a store of an earlier release is read as it is, and not brought up to date', async () => {
   const before = new DatabaseSync(file);
-  before.exec(readFileSync(new URL('../../storage/sqlite/fixtures/released-1.sql', import.meta.url), 'utf8'));
+  before.exec(readFileSync(new URL('../../storage/sqlite/connection/fixtures/released-1.sql', import.meta.url), 'utf8'));
   before.close();
   const bytes = stateOf(folder);
   expect(await findings('Access', { TOOLWHARF_SECRET: secret })).toEqual([{ level: 'ok', text: 'A key is needed: 2 are stored' }]);

@@ -3,7 +3,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import type { PendingApproval } from '../../../src/core/user-input/approval.ts';
 import type { JsonObject } from '../../../src/shared/json.ts';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { createSqliteNotes } from '../../../src/storage/sqlite/sqlite-notes.ts';
 import { createSqliteRuns } from '../../../src/storage/sqlite/sqlite-runs.ts';
 import { createSqliteWaitingRuns } from '../../../src/storage/sqlite/sqlite-waiting-runs.ts';

@@ -3,7 +3,7 @@ import type { LightMyRequestResponse } from 'fastify';
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/shared/json.ts';
 import { limits } from '../../../src/core/limits.ts';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { memoryRuns } from '../../_support/memory-stores.ts';
 import { createSqliteRuns } from '../../../src/storage/sqlite/sqlite-runs.ts';
 import { backendOf, testApp } from '../../_support/build-app.ts';

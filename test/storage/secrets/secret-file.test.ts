@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { databaseFile } from '../../../src/storage/sqlite/open-database.ts';
+import { databaseFile } from '../../../src/storage/sqlite/connection/open-database.ts';
 import { loadSecret } from '../../../src/storage/secrets/secret-file.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 

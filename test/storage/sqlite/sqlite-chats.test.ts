@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
-import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
+import type { DatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { createSqliteChats, searchSql } from '../../../src/storage/sqlite/sqlite-chats.ts';
 import { describeChatStore, firstPage, storedChat } from '../chat-store-contract.ts';
 import { temporaryFolders } from '../temporary-folder.ts';

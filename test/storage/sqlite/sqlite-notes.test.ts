@@ -1,8 +1,8 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
-import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
+import type { DatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { createSqliteNotes } from '../../../src/storage/sqlite/sqlite-notes.ts';
 import { testNote, describeNoteStore, noBounds } from '../note-store-contract.ts';
 import { temporaryFolders } from '../temporary-folder.ts';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
-import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
+import type { DatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { openStores } from '../../../src/storage/open-stores.ts';
 import { createSqliteRuns } from '../../../src/storage/sqlite/sqlite-runs.ts';
 import { toolServerRecord } from '../records.ts';

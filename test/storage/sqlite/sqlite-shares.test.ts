@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { expect, it, onTestFinished } from 'vitest';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
-import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
+import type { DatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { createSqliteNotes } from '../../../src/storage/sqlite/sqlite-notes.ts';
 
 const note = (index: number): Parameters<ReturnType<typeof createSqliteNotes>['save']>[0] => ({

@@ -1,9 +1,9 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import { createDatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import type { WaitingRun } from '../../../src/core/runs/suspended-run.ts';
-import type { DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
+import type { DatabaseConnection } from '../../../src/storage/sqlite/connection/database-connection.ts';
 import { createSqliteWaitingRuns } from '../../../src/storage/sqlite/sqlite-waiting-runs.ts';
 import { temporaryFolders } from '../temporary-folder.ts';
 import { describeWaitingRunStore, noBounds, waitingRun } from '../waiting-run-contract.ts';

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { faultKindOf } from '../storage-fault.ts';
+import { faultKindOf } from '../../storage-fault.ts';
 import type { QueuedWrite, WriteQueue } from './write-queue.ts';
 
 /** About as long as one transaction may hold up the event loop before it is committed. */

@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { LoggedRun } from '../../../src/core/runs/run-log.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
-import { countTurns } from '../../_support/count-turns.ts';
+import type { LoggedRun } from '../../../../src/core/runs/run-log.ts';
+import { openStores } from '../../../../src/storage/open-stores.ts';
+import { countTurns } from '../../../_support/count-turns.ts';
 
 const anyRun: LoggedRun = { id: '', callerId: '', status: 'completed', model: 'model', created: 1, finished: 1, events: [] };
 

@@ -1,5 +1,5 @@
-import type { KeyRecord, ToolServerRecord } from '../../../src/core/stores/registry.ts';
-import { keyRecord, toolServerRecord } from '../records.ts';
+import type { KeyRecord, ToolServerRecord } from '../../../../src/core/stores/registry.ts';
+import { keyRecord, toolServerRecord } from '../../records.ts';
 
 /** What `fixtures/released-1.sql` holds: a database as the first release wrote it. Never changed; a later release gets another one. */
 export const released: {

@@ -1,10 +1,10 @@
 import { chmodSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import { GatewayError } from '../../core/errors.ts';
-import { createAtomically } from '../atomic-create.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { createAtomically } from '../../atomic-create.ts';
 import { migrate, readPragma, requireKnownSchema } from './migrations.ts';
-import { faultKindOf, toStorageFault } from '../storage-fault.ts';
+import { faultKindOf, toStorageFault } from '../../storage-fault.ts';
 
 /** A thousand tool servers with documents of one megabyte; only runaway writes need more. */
 const maxDatabaseBytes = 1024 * 1024 * 1024;

@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, expect, it } from 'vitest';
-import { migrate, migrations, readPragma } from '../../../src/storage/sqlite/migrations.ts';
-import { openDatabase } from '../../../src/storage/sqlite/open-database.ts';
-import { openStores } from '../../../src/storage/open-stores.ts';
+import { migrate, migrations, readPragma } from '../../../../src/storage/sqlite/connection/migrations.ts';
+import { openDatabase } from '../../../../src/storage/sqlite/connection/open-database.ts';
+import { openStores } from '../../../../src/storage/open-stores.ts';
 import { released } from './released-1.ts';
-import { temporaryFolders } from '../temporary-folder.ts';
+import { temporaryFolders } from '../../temporary-folder.ts';
 
 const newFolder = temporaryFolders();
 

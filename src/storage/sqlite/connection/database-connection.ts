@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError } from '../../../core/errors.ts';
 import { readPragma } from './migrations.ts';
-import { faultKindOf, hasFreeSpace, toStorageFault } from '../storage-fault.ts';
+import { faultKindOf, hasFreeSpace, toStorageFault } from '../../storage-fault.ts';
 import { inMemory } from './open-database.ts';
 import { QueuedWrites } from './queued-writes.ts';
 import { ReopeningDatabase } from './reopening-database.ts';

@@ -1,14 +1,14 @@
 import { copyFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { GatewayError } from '../../../src/core/errors.ts';
-import { createDatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
-import type { ConnectionOptions, DatabaseConnection } from '../../../src/storage/sqlite/database-connection.ts';
-import { selectAll } from '../../../src/storage/sqlite/select.ts';
-import { countTurns } from '../../_support/count-turns.ts';
-import { waitFor } from '../../_support/wait-for.ts';
-import { temporaryFolders } from '../temporary-folder.ts';
-import { commitsInLog } from './commits-in-log.ts';
+import { GatewayError } from '../../../../src/core/errors.ts';
+import { createDatabaseConnection } from '../../../../src/storage/sqlite/connection/database-connection.ts';
+import type { ConnectionOptions, DatabaseConnection } from '../../../../src/storage/sqlite/connection/database-connection.ts';
+import { selectAll } from '../../../../src/storage/sqlite/connection/select.ts';
+import { countTurns } from '../../../_support/count-turns.ts';
+import { waitFor } from '../../../_support/wait-for.ts';
+import { temporaryFolders } from '../../temporary-folder.ts';
+import { commitsInLog } from '../commits-in-log.ts';
 
 const newFolder = temporaryFolders();
 

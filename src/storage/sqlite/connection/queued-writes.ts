@@ -1,7 +1,7 @@
 import { setImmediate as nextTick, setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseSync } from 'node:sqlite';
-import { GatewayError } from '../../core/errors.ts';
-import { faultKindOf, toStorageFault } from '../storage-fault.ts';
+import { GatewayError } from '../../../core/errors.ts';
+import { faultKindOf, toStorageFault } from '../../storage-fault.ts';
 import { commitTogether } from './commit-together.ts';
 import type { Transaction, Write } from './commit-together.ts';
 import { retryDelayMs } from './reopening-database.ts';

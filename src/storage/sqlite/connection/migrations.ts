@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { GatewayError } from '../../core/errors.ts';
+import { GatewayError } from '../../../core/errors.ts';
 
 /** "twhf": marks a database of the gateway (SQLite's `application_id`). */
 const applicationId = 0x74_77_68_66;
