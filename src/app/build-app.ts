@@ -5,7 +5,7 @@ import type { Metrics } from '../core/runs/metrics.ts';
 import type { SendOutbound } from '../core/outbound.ts';
 import { createServer } from '../http/create-server.ts';
 import type { ShownSetting } from '../http/routes/gateway/gateway.ts';
-import type { CatalogBackend } from '../models/model-catalog.ts';
+import type { CatalogBackend } from '../models/catalog/catalog-backend.ts';
 import { createPrometheusMetrics } from '../observability/prometheus-metrics.ts';
 import { createUsageCounter } from '../observability/usage-counter.ts';
 import type { UsageCounter } from '../observability/usage-counter.ts';

@@ -4,7 +4,7 @@ import { keysOfAnotherSecret } from '../admin/derive-key-hash.ts';
 import { limits } from '../core/limits.ts';
 import type { ModelFinder } from '../core/models/model.ts';
 import type { Registry } from '../core/stores/registry.ts';
-import type { ModelCatalog } from '../models/model-catalog.ts';
+import type { ModelCatalog } from '../models/catalog/model-catalog.ts';
 
 /** A log with levels; pino's is one. */
 export interface LeveledLog {

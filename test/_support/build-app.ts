@@ -6,7 +6,7 @@ import { readConfig } from '../../src/app/config/config.ts';
 import type { Config } from '../../src/app/config/config.ts';
 import type { ModelRecord } from '../../src/core/models/model.ts';
 import type { ModelBackend } from '../../src/core/models/model.ts';
-import type { CatalogBackend } from '../../src/models/model-catalog.ts';
+import type { CatalogBackend } from '../../src/models/catalog/catalog-backend.ts';
 import { createLogger } from '../../src/observability/logger.ts';
 
 export interface TestApp extends App {

@@ -4,7 +4,7 @@ import { defaultSelectionTemplate } from '../../chat/modes/prompt/selection-prom
 import { defaultContextTemplate } from '../../chat/results/inject-file-context.ts';
 import { createResultCache } from '../../chat/results/result-cache.ts';
 import { createContinuations } from '../../chat/suspend/continuations.ts';
-import type { ModelCatalog } from '../../models/model-catalog.ts';
+import type { ModelCatalog } from '../../models/catalog/model-catalog.ts';
 import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
 import type { AppContext } from '../app-context.ts';
 import type { Approvals } from './compose-approvals.ts';

@@ -3,7 +3,7 @@ import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
 import { isLoopbackName } from '../../http/auth/authenticate.ts';
-import type { CatalogBackend } from '../../models/model-catalog.ts';
+import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { historyToolId } from '../../tools/catalog/history-tool.ts';
 import type { Config } from '../config/config.ts';

@@ -6,8 +6,8 @@ import type { SendOutbound } from '../../core/outbound.ts';
 import { containerLoopbackCure } from './container-loopback.ts';
 import { broken, count, note, ok, warning } from './finding.ts';
 import type { Finding } from '../../core/finding.ts';
-import { createModelCatalog } from '../../models/model-catalog.ts';
-import type { CatalogBackend } from '../../models/model-catalog.ts';
+import { createModelCatalog } from '../../models/catalog/model-catalog.ts';
+import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import { findUnlistedTaskModels } from '../startup-warnings.ts';
 
 /** Suggested to new users: small, and good at tool calls. */

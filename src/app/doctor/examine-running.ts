@@ -2,7 +2,7 @@ import type { Finding, Section } from '../../core/finding.ts';
 import type { LessonMemory } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
 import type { Registry, ToolServerRecord } from '../../core/stores/registry.ts';
-import type { CatalogBackend } from '../../models/model-catalog.ts';
+import type { CatalogBackend } from '../../models/catalog/catalog-backend.ts';
 import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
 import type { Extensions } from '../compose/compose-extensions.ts';
 import type { Config } from '../config/config.ts';

@@ -4,7 +4,7 @@ import { textOf } from '../../core/chat/chat.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
-import { makeCallId } from '../tool-call-assembler.ts';
+import { makeCallId } from '../answers/tool-call-assembler.ts';
 
 export const demoModel: ModelRecord = {
   id: 'demo',

@@ -7,7 +7,7 @@ import { GatewayError } from '../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
-import { toFunctionEntry } from '../write-body.ts';
+import { toFunctionEntry } from '../transport/write-body.ts';
 
 /** Ollama's message. The ids link results to calls since version 0.12; older versions ignore them. */
 interface OllamaMessage extends Message {

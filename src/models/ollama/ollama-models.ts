@@ -4,7 +4,7 @@ import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { ThinkingControl } from './ollama-options.ts';
-import type { BackendClient } from '../backend-client.ts';
+import type { BackendClient } from '../transport/backend-client.ts';
 import { requireAnswer } from './read-json-lines.ts';
 
 /** The fields of `POST /api/show` that the gateway needs. */

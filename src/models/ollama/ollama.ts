@@ -8,10 +8,10 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { Embed } from '../../core/models/embeddings.ts';
 import type { ModelBackend, ModelRecord, ModelRequest } from '../../core/models/model.ts';
 import type { SendOutbound } from '../../core/outbound.ts';
-import { emitAnswer } from '../answer-stream.ts';
-import { BackendClient } from '../backend-client.ts';
-import type { BackendConnection } from '../backend-client.ts';
-import { OutputLimit } from '../output-limit.ts';
+import { emitAnswer } from '../answers/answer-stream.ts';
+import { BackendClient } from '../transport/backend-client.ts';
+import type { BackendConnection } from '../transport/backend-client.ts';
+import { OutputLimit } from '../answers/output-limit.ts';
 import { createContextChooser } from './ollama-context.ts';
 import { truncationWarning, defaultContext } from './choose-context-size.ts';
 import { JsonLines, requireAnswer } from './read-json-lines.ts';
@@ -19,10 +19,10 @@ import { findNewImage, requireVision, toOllamaMessages, toOllamaTools } from './
 import { OllamaModels } from './ollama-models.ts';
 import type { OllamaModelDetails } from './ollama-models.ts';
 import { setsReasoning, reducedSchemaWarning, toOllamaParameters } from './ollama-options.ts';
-import { readVectors } from '../read-vectors.ts';
-import { ReasoningSplitter } from '../split-reasoning.ts';
-import { ReasoningTemplateCache } from '../reasoning-template-cache.ts';
-import { makeCallId } from '../tool-call-assembler.ts';
+import { readVectors } from '../transport/read-vectors.ts';
+import { ReasoningSplitter } from '../answers/split-reasoning.ts';
+import { ReasoningTemplateCache } from '../answers/reasoning-template-cache.ts';
+import { makeCallId } from '../answers/tool-call-assembler.ts';
 
 /** An Ollama server, or a proxy in front of one. */
 export interface OllamaConnection extends BackendConnection {

@@ -3,8 +3,8 @@ import { limits } from '../../core/limits.ts';
 import { hasMoreValuesThan } from '../../shared/json-depth.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import type { AnswerStream } from '../answer-stream.ts';
-import type { BackendClient } from '../backend-client.ts';
+import type { AnswerStream } from '../answers/answer-stream.ts';
+import type { BackendClient } from '../transport/backend-client.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** A streamed answer as JSON lines; the line with `done` is the last one. */

@@ -5,7 +5,7 @@ import { withoutOllamaOnly } from '../../core/chat/for-ollama-only.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelRequest } from '../../core/models/model.ts';
-import { toFunctionEntry } from '../write-body.ts';
+import { toFunctionEntry } from '../transport/write-body.ts';
 
 /** The gateway's own keys of `stream_options`, which are never sent to a backend. */
 const ownStreamOptions = new Set(['include_events']);

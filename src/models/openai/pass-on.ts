@@ -1,7 +1,7 @@
 import { GatewayError } from '../../core/errors.ts';
 import type { OutboundResponse, SendOutbound } from '../../core/outbound.ts';
 import type { PassedAnswer, PassedPath } from '../../core/models/pass-on.ts';
-import type { BackendClient, SentBytes, SentFor } from '../backend-client.ts';
+import type { BackendClient, SentBytes, SentFor } from '../transport/backend-client.ts';
 import { clientOf } from './openai-compatible.ts';
 import type { OpenAiConnection } from './openai-compatible.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 
 import type { JsonObject } from '../../../src/shared/json.ts';
-import { BackendClient } from '../../../src/models/backend-client.ts';
+import { BackendClient } from '../../../src/models/transport/backend-client.ts';
 import { JsonLines } from '../../../src/models/ollama/read-json-lines.ts';
 
 const connection = { baseUrl: 'http://127.0.0.1', firstByteTimeoutMs: 1, idleTimeoutMs: 1 };

@@ -1,12 +1,12 @@
-import { GatewayError } from '../core/errors.ts';
-import { hasMoreValuesThan } from '../shared/json-depth.ts';
-import type { JsonValue } from '../shared/json.ts';
-import { limits } from '../core/limits.ts';
-import { readBytes } from '../core/outbound.ts';
-import type { OutboundResponse } from '../core/outbound.ts';
-import type { SecretMask } from '../shared/secrets/secret-mask.ts';
-import { parseJsonAside } from '../workers/parse-json.ts';
-import { parseExactly } from '../shared/parse-exactly.ts';
+import { GatewayError } from '../../core/errors.ts';
+import { hasMoreValuesThan } from '../../shared/json-depth.ts';
+import type { JsonValue } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
+import { readBytes } from '../../core/outbound.ts';
+import type { OutboundResponse } from '../../core/outbound.ts';
+import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
+import { parseJsonAside } from '../../workers/parse-json.ts';
+import { parseExactly } from '../../shared/parse-exactly.ts';
 
 /** A whole JSON answer that is not streamed. */
 const upstreamJsonBytes = 16 * 1024 * 1024;

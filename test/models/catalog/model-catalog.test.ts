@@ -1,12 +1,13 @@
-import { GatewayError } from '../../src/core/errors.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
-import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
-import { askModel } from '../_support/model-answers.ts';
-import type { ModelBackend, ModelRecord } from '../../src/core/models/model.ts';
-import { createModelCatalog, modelListTtlMs } from '../../src/models/model-catalog.ts';
-import type { CatalogBackend } from '../../src/models/model-catalog.ts';
-import { generatedBy } from '../_support/scripted-model.ts';
+import { RefusalMemory } from '../../../src/models/remedies/lesson-memory.ts';
+import { askModel } from '../../_support/model-answers.ts';
+import type { ModelBackend, ModelRecord } from '../../../src/core/models/model.ts';
+import { modelListTtlMs } from '../../../src/models/catalog/backend-models.ts';
+import { createModelCatalog } from '../../../src/models/catalog/model-catalog.ts';
+import type { CatalogBackend } from '../../../src/models/catalog/catalog-backend.ts';
+import { generatedBy } from '../../_support/scripted-model.ts';
 
 const signal = AbortSignal.timeout(60_000);
 
@@ -203,7 +204,7 @@ describe('a model', () => {
     const dead = new ScriptedList('ollama', []);
     dead.fault = new Error('refused');
     await expect(catalogOf(dead).require('a', signal)).rejects.toThrow(
-      /No backend lists any model\. Backends that do not answer: ollama\. The model may be there\.$/u,
+      /No backend lists any model\. Backends that do not answer: ollama\. The model may be on one of them\.$/u,
     );
   });
 
@@ -212,7 +213,7 @@ describe('a model', () => {
     refusing.fault = new GatewayError('upstream_auth_failed', 'http://10.0.0.7/v1 refuses the key sk-CANARY.');
     const catalog = catalogOf(new ScriptedList('demo', ['demo']), refusing);
     await expect(catalog.require('a', signal)).rejects.toThrow(
-      'The model "a" is not known. Known models: demo. Backends that refuse the key of this gateway: openai-2. The model may be there.',
+      'The model "a" is not known. Known models: demo. Backends that refuse the gateway\'s key: openai-2. The model may be on one of them.',
     );
     expect((await catalog.backends())[1]).toMatchObject({ name: 'openai-2', state: 'key_refused', models: 0 });
   });

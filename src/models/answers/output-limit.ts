@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors.ts';
+import { GatewayError } from '../../core/errors.ts';
 
 /** All of one streamed answer; images as data URIs fit. */
 export const upstreamAnswerBytes = 64 * 1024 * 1024;

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { limits } from '../../src/core/limits.ts';
-import { readJsonAnswer } from '../../src/models/read-json-answer.ts';
-import { createSecretMask } from '../../src/shared/secrets/secret-mask.ts';
-import { watchWorkAside } from '../_support/work-aside.ts';
-import { outboundBody } from '../_support/outbound-body.ts';
+import { limits } from '../../../src/core/limits.ts';
+import { readJsonAnswer } from '../../../src/models/transport/read-json-answer.ts';
+import { createSecretMask } from '../../../src/shared/secrets/secret-mask.ts';
+import { watchWorkAside } from '../../_support/work-aside.ts';
+import { outboundBody } from '../../_support/outbound-body.ts';
 
 async function* body(text: string): AsyncGenerator<Uint8Array> {
   for (let start = 0; start < text.length; start += 100_000) yield Buffer.from(text.slice(start, start + 100_000));

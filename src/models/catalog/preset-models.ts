@@ -1,7 +1,7 @@
-import type { FoundModel, ModelFinder, ModelRecord } from '../core/models/model.ts';
-import type { PresetFinder, PresetRecord } from '../core/models/preset.ts';
-import { whenThere } from '../shared/maybe-promise.ts';
-import type { MaybePromise } from '../shared/maybe-promise.ts';
+import type { FoundModel, ModelFinder, ModelRecord } from '../../core/models/model.ts';
+import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
+import { whenThere } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 interface Asking {
   signal: AbortSignal;

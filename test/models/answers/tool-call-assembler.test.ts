@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../src/core/limits.ts';
-import { ToolCallAssembler, makeCallId } from '../../src/models/tool-call-assembler.ts';
+import { limits } from '../../../src/core/limits.ts';
+import { ToolCallAssembler, makeCallId } from '../../../src/models/answers/tool-call-assembler.ts';
 
 const names = new Set(['get', 'get_time', 'get_weather', 'roll_dice']);
 

@@ -1,4 +1,4 @@
-import { reasoningTags } from '../shared/reasoning-tags.ts';
+import { reasoningTags } from '../../shared/reasoning-tags.ts';
 
 export interface ReasoningPiece {
   type: 'text' | 'reasoning';

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ToolSpec } from '../core/tools/tool.ts';
-import { isContainer } from '../shared/json.ts';
-import type { JsonObject, JsonValue } from '../shared/json.ts';
-import type { MaybePromise } from '../shared/maybe-promise.ts';
-import { hasMoreTextThan } from '../shared/text-length.ts';
+import type { ToolSpec } from '../../core/tools/tool.ts';
+import { isContainer } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { hasMoreTextThan } from '../../shared/text-length.ts';
 
 /** By the parameters, which are the same object in every request. */
 const entries = new WeakMap<JsonObject, { spec: ToolSpec; entry: JsonObject }>();

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { GatewayError, OutboundError } from '../../src/core/errors.ts';
-import type { OutboundFailure } from '../../src/core/errors.ts';
-import { limits } from '../../src/core/limits.ts';
-import type { OutboundResponse } from '../../src/core/outbound.ts';
-import { readErrorResponse, isToolsUnsupported, toReportedError, toUpstreamError } from '../../src/models/upstream-errors.ts';
-import { createSecretMask } from '../../src/shared/secrets/secret-mask.ts';
-import { outboundBody } from '../_support/outbound-body.ts';
+import { GatewayError, OutboundError } from '../../../src/core/errors.ts';
+import type { OutboundFailure } from '../../../src/core/errors.ts';
+import { limits } from '../../../src/core/limits.ts';
+import type { OutboundResponse } from '../../../src/core/outbound.ts';
+import { readErrorResponse, isToolsUnsupported, toReportedError, toUpstreamError } from '../../../src/models/transport/upstream-errors.ts';
+import { createSecretMask } from '../../../src/shared/secrets/secret-mask.ts';
+import { outboundBody } from '../../_support/outbound-body.ts';
 
 const json = 'application/json';
 const noSecrets = createSecretMask([]);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { ToolCall } from '../core/chat/chat.ts';
-import { isDeeperThan, isJsonObject } from '../shared/json.ts';
-import type { JsonObject } from '../shared/json.ts';
-import { limits } from '../core/limits.ts';
+import type { ToolCall } from '../../core/chat/chat.ts';
+import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { limits } from '../../core/limits.ts';
 import type { OutputLimit } from './output-limit.ts';
 
 interface AssemblerOptions {

@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import type { ToolSpec } from '../../src/core/tools/tool.ts';
-import { toOllamaTools } from '../../src/models/ollama/ollama-messages.ts';
-import { toChatBody } from '../../src/models/openai/openai-messages.ts';
-import { toFunctionEntry, writeBody } from '../../src/models/write-body.ts';
-import type { JsonObject } from '../../src/shared/json.ts';
-import { askModel } from '../_support/model-answers.ts';
-import { countTurns } from '../_support/count-turns.ts';
+import type { ToolSpec } from '../../../src/core/tools/tool.ts';
+import { toOllamaTools } from '../../../src/models/ollama/ollama-messages.ts';
+import { toChatBody } from '../../../src/models/openai/openai-messages.ts';
+import { toFunctionEntry, writeBody } from '../../../src/models/transport/write-body.ts';
+import type { JsonObject } from '../../../src/shared/json.ts';
+import { askModel } from '../../_support/model-answers.ts';
+import { countTurns } from '../../_support/count-turns.ts';
 
 const parameters = { type: 'object', properties: { zone: { type: 'string', description: 'Such as "Europe/Berlin" – or \u2028 nothing' } } };
 const spec: ToolSpec = { name: 'get_time', description: 'The time,\nanywhere', parameters };

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ReasoningSplitter, splitReasoning } from '../../src/models/split-reasoning.ts';
-import type { ReasoningOptions } from '../../src/models/split-reasoning.ts';
-import { ReasoningTemplateCache } from '../../src/models/reasoning-template-cache.ts';
-import { countSteps } from '../_support/count-steps.ts';
+import { ReasoningSplitter, splitReasoning } from '../../../src/models/answers/split-reasoning.ts';
+import type { ReasoningOptions } from '../../../src/models/answers/split-reasoning.ts';
+import { ReasoningTemplateCache } from '../../../src/models/answers/reasoning-template-cache.ts';
+import { countSteps } from '../../_support/count-steps.ts';
 
 interface Parted {
   reasoning: string;

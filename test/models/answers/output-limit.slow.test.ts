@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelEvent } from '../../src/core/chat/chat.ts';
-import { GatewayError } from '../../src/core/errors.ts';
-import type { ModelBackend, ModelRequest } from '../../src/core/models/model.ts';
-import type { SendOutbound } from '../../src/core/outbound.ts';
-import { OutputLimit, upstreamAnswerBytes } from '../../src/models/output-limit.ts';
-import { createOllama } from '../../src/models/ollama/ollama.ts';
-import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
-import { askModel } from '../_support/model-answers.ts';
-import { answerOf } from '../_support/scripted-model.ts';
-import { outboundBody } from '../_support/outbound-body.ts';
+import type { ModelEvent } from '../../../src/core/chat/chat.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import type { ModelBackend, ModelRequest } from '../../../src/core/models/model.ts';
+import type { SendOutbound } from '../../../src/core/outbound.ts';
+import { OutputLimit, upstreamAnswerBytes } from '../../../src/models/answers/output-limit.ts';
+import { createOllama } from '../../../src/models/ollama/ollama.ts';
+import { createOpenAiBackend } from '../../../src/models/openai/openai-compatible.ts';
+import { askModel } from '../../_support/model-answers.ts';
+import { answerOf } from '../../_support/scripted-model.ts';
+import { outboundBody } from '../../_support/outbound-body.ts';
 
 const connection = { baseUrl: 'http://backend.test/v1', key: undefined, firstByteTimeoutMs: 1_000, idleTimeoutMs: 1_000, name: 'lab' };
 const megabyte = 1_000_000;

@@ -1,0 +1,219 @@
+import { isModelAllowed } from '../../core/callers/caller.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { FoundModel, ModelFinder, ModelRecord } from '../../core/models/model.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { CatalogBackend } from './catalog-backend.ts';
+import { BackendModels } from './backend-models.ts';
+import type { ListFault } from './backend-models.ts';
+import { RefusalMemory } from '../remedies/lesson-memory.ts';
+import { waitUnlessAborted } from '../../shared/wait-for.ts';
+import { ollamaPullHint } from '../ollama/ollama-models.ts';
+
+interface ModelCatalogOptions {
+  /** In the order in which they are searched and listed. */
+  backends: CatalogBackend[];
+  /** Milliseconds since 1970. */
+  now: () => number;
+  /** Default: one of its own. */
+  memory?: RefusalMemory;
+}
+
+interface BackendReport {
+  name: string;
+  /** `key_refused`: the backend answers 401 or 403 to the gateway's key. */
+  state: 'ok' | 'unreachable' | 'key_refused';
+  models: number;
+  /** It is not configured, and may be missing. */
+  isOptional?: true;
+  /** For operators: it may contain addresses. */
+  error?: string;
+}
+
+export type ModelCatalog = ModelFinder & {
+  /** The state of every backend, from lists that are at most `modelListTtlMs` old. */
+  backends(): Promise<BackendReport[]>;
+  /** The models that are loaded. A backend that does not answer has none. */
+  loaded(signal: AbortSignal): Promise<{ id: string; entry: JsonObject }[]>;
+};
+
+/** The age from which a list is read again for an unknown id, so that a model that was just pulled is found at once. */
+const unknownIdAgeMs = 2_000;
+const knownIdsInError = 8;
+
+/** One catalog of all backends' models. Lists are cached for `modelListTtlMs`; a backend that does not answer costs only its own models. */
+export function createModelCatalog({ backends, now, memory = new RefusalMemory(now) }: ModelCatalogOptions): ModelCatalog {
+  return new BackendsCatalog({ backends, now, memory });
+}
+
+class BackendsCatalog implements ModelCatalog {
+  readonly #memory: RefusalMemory;
+  readonly #backends: readonly BackendModels[];
+
+  constructor({ backends, now, memory }: Required<ModelCatalogOptions>) {
+    this.#memory = memory;
+    this.#backends = backends.map((source) => {
+      // A backend that was away may be another version, or serve other models under the same names.
+      return new BackendModels(source, { now, onRecovery: () => memory.forgetBackend(source.name) });
+    });
+  }
+
+  require(id: string, signal: AbortSignal, caller?: Pick<Caller, 'models'>): FoundModel | Promise<FoundModel> {
+    signal.throwIfAborted();
+    return this.#findListed(id) ?? this.#findLater(id, signal, caller);
+  }
+
+  async list(signal: AbortSignal): Promise<ModelRecord[]> {
+    await waitUnlessAborted(this.#refreshDue(), signal);
+    const byId = new Map<string, ModelRecord>();
+    for (const record of this.#listed()) if (!byId.has(record.id)) byId.set(record.id, record);
+    return [...byId.values()];
+  }
+
+  async loaded(signal: AbortSignal): Promise<{ id: string; entry: JsonObject }[]> {
+    const loaded = this.#backends.map(async ({ source }) => {
+      const entries = (await source.loaded?.(signal).catch(() => [])) ?? [];
+      return entries.map(({ name, entry }) => ({ id: publicId(source, name), entry }));
+    });
+    return (await Promise.all(loaded)).flat();
+  }
+
+  async backends(): Promise<BackendReport[]> {
+    await this.#refreshDue();
+    return this.#backends.map(({ source: { name, isOptional }, records, fault }) =>
+      fault === undefined
+        ? { name, state: 'ok', models: records.size, ...(isOptional === true && { isOptional }) }
+        : { name, state: fault.kind, models: 0, ...(isOptional === true && { isOptional }), error: fault.message },
+    );
+  }
+
+  async #refreshDue(): Promise<void> {
+    await Promise.all(this.#backends.filter(({ isDue }) => isDue).map((backend) => backend.refresh()));
+  }
+
+  #listed(): ModelRecord[] {
+    return this.#backends.flatMap(({ source, records }) => [...records.values()].map((record) => this.#publicRecord(source, record)));
+  }
+
+  #publicRecord(source: CatalogBackend, record: ModelRecord): ModelRecord {
+    const listed = { ...record, id: publicId(source, record.id) };
+    if (!this.#memory.holds({ backend: source.name, model: record.id }, 'tools')) return listed;
+    return { ...listed, capabilities: (record.capabilities ?? ['completion']).filter((capability) => capability !== 'tools') };
+  }
+
+  #findListed(id: string): FoundModel | undefined {
+    return this.#findIn(id, (backend) => (backend.isDue ? undefined : backend.records));
+  }
+
+  #findIn(id: string, recordsOf: (backend: BackendModels) => BackendModels['records'] | undefined): FoundModel | undefined {
+    for (const backend of this.#backends) {
+      const name = nameWithin(backend.source, id);
+      const records = recordsOf(backend);
+      if (name === undefined || records === undefined) continue;
+      const record = records.get(name) ?? records.get(withOtherTag(name));
+      if (record !== undefined) return this.#toFound(backend.source, record);
+    }
+    return undefined;
+  }
+
+  #toFound(source: CatalogBackend, record: ModelRecord): FoundModel {
+    const listed = this.#publicRecord(source, record);
+    const { backend, describe, embed } = source;
+    const contextTokens = contextTokensOf(record);
+    return {
+      record: listed,
+      name: record.id,
+      backend,
+      nativeTools: nativeToolsOf(listed),
+      lessons: this.#memory.of(source.name, record.id),
+      ...(contextTokens !== undefined && { contextTokens }),
+      ...(describe !== undefined && { describe: (signal) => describe(record.id, signal) }),
+      ...(embed !== undefined && { embed }),
+    };
+  }
+
+  /**
+   * Reads the lists of the backends in `due` in parallel, and waits only until one of them has the model; backends that failed before have the lowest
+   * priority.
+   */
+  async #findAfterRefresh(id: string, due: readonly BackendModels[]): Promise<FoundModel | undefined> {
+    const waiting = due.map((backend) => ({ hadFailed: backend.fault !== undefined, done: backend.refresh() }));
+    for (const { done } of waiting.toSorted((one, other) => Number(one.hadFailed) - Number(other.hadFailed))) {
+      await done;
+      const found = this.#findListed(id);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  async #findLater(id: string, signal: AbortSignal, caller: Pick<Caller, 'models'> | undefined): Promise<FoundModel> {
+    const due = this.#backends.filter(({ isDue }) => isDue);
+    const found = await waitUnlessAborted(this.#findAfterRefresh(id, due), signal);
+    if (found !== undefined) return found;
+    const older = this.#backends.filter(({ ageMs }) => ageMs > unknownIdAgeMs);
+    const foundLater = await waitUnlessAborted(this.#findAfterRefresh(id, older), signal);
+    const known = foundLater ?? this.#findIn(id, ({ knownRecords }) => knownRecords);
+    if (known !== undefined) return known;
+    throw this.#notFound(id, caller);
+  }
+
+  #notFound(id: string, caller: Pick<Caller, 'models'> | undefined): GatewayError {
+    const all = this.#listed().map((record) => record.id);
+    const ids = caller === undefined ? all : all.filter((listed) => isModelAllowed(caller, listed));
+    const known = ids.slice(0, knownIdsInError).join(', ');
+    const more = ids.length > knownIdsInError ? ` and ${ids.length - knownIdsInError} more` : '';
+    const namesOf = (kind: ListFault['kind']): string[] =>
+      this.#backends.filter(({ fault }) => fault?.kind === kind).map(({ source }) => source.name);
+    const dead = namesOf('unreachable');
+    const refusing = namesOf('key_refused');
+    const hints = this.#backends
+      .filter(({ fault, records }) => fault === undefined && records.size === 0)
+      .flatMap(({ source }) => pullHint(source, nameWithin(source, id) ?? id) ?? []);
+    const sentences = [
+      `The model "${id.slice(0, 200)}" is not known.`,
+      ids.length > 0 ? `Known models: ${known}${more}.` : `No backend lists any model${all.length > 0 ? ' that this key may use' : ''}.`,
+      ...(dead.length > 0 ? [`Backends that do not answer: ${dead.join(', ')}.`] : []),
+      ...(refusing.length > 0 ? [`Backends that refuse the gateway's key: ${refusing.join(', ')}.`] : []),
+      ...(dead.length + refusing.length > 0 ? ['The model may be on one of them.'] : []),
+      ...hints,
+    ];
+    return new GatewayError('model_not_found', sentences.join(' '), { param: 'model' });
+  }
+}
+
+/** Of the local backends, only Ollama can be without models. */
+function pullHint(backend: CatalogBackend, requestedId: string): string | undefined {
+  return backend.isLocal ? ollamaPullHint(backend.name, requestedId) : undefined;
+}
+
+function publicId({ prefix }: CatalogBackend, name: string): string {
+  return prefix === undefined ? name : `${prefix}/${name}`;
+}
+
+/** The backend's own id of a model, or undefined if the id cannot belong to this backend. */
+function nameWithin(source: CatalogBackend, id: string): string | undefined {
+  if (source.prefix === undefined) return id;
+  return id.startsWith(`${source.prefix}/`) ? id.slice(source.prefix.length + 1) : undefined;
+}
+
+/** The same name with `:latest` appended, or without it: no tag means this one, and clients of Ollama add and drop it. */
+function withOtherTag(name: string): string {
+  return name.endsWith(latest) ? name.slice(0, -latest.length) : name + latest;
+}
+
+const latest = ':latest';
+
+function nativeToolsOf(record: ModelRecord): FoundModel['nativeTools'] {
+  if (record.capabilities === undefined) return 'unknown';
+  return record.capabilities.includes('tools') ? 'yes' : 'no';
+}
+
+/** The names of the context length in lists (Ollama, OpenRouter, vLLM, llama.cpp). A local model may be loaded with less than it was trained for. */
+const contextFields = ['context_length', 'max_model_len', 'n_ctx'];
+const usualLocalContext = 32_768;
+
+function contextTokensOf({ details, isLocal }: ModelRecord): number | undefined {
+  const stated = contextFields.map((field) => details[field]).find((value) => typeof value === 'number' && value > 0);
+  if (typeof stated !== 'number') return undefined;
+  return isLocal ? Math.min(stated, usualLocalContext) : stated;
+}
