@@ -3,6 +3,7 @@ import { Client } from '@modelcontextprotocol/client';
 import { expect, it, onTestFinished } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { isDeeperThan } from '../../../src/shared/json.ts';
+import { explainMcpFailure } from '../../../src/tools/mcp/explain-mcp-failure.ts';
 import { createAnswerWatch } from '../../../src/tools/mcp/incoming-messages.ts';
 import { createCallScopes } from '../../../src/tools/mcp/call-scope.ts';
 import { MarkedNumbers } from '../../../src/tools/mcp/transports/marked-numbers.ts';
@@ -127,4 +128,45 @@ it('a line nested deeper than a message may be is passed on without what is belo
   await expect.poll(() => received.messages.length).toBe(2);
   expect(received.messages[0]).toMatchObject({ result: { text: 'kept' } });
   expect([isDeeperThan(received.messages[0], limits.bodyDepth + 1), received.isClosed, received.errors]).toEqual([false, false, []]);
+});
+
+const ping = (id: number, text = ''): JSONRPCMessage => ({ jsonrpc: '2.0', id, method: 'ping', params: { text } });
+
+it('closes the connection to a process that does not read what it is sent, and rejects what is beyond as not sent', async () => {
+  const transport = transportOf('setInterval(() => undefined, 1_000);');
+  let isClosed = false;
+  Object.assign(transport, { onclose: () => void (isClosed = true) });
+  await transport.start();
+  const text = 'x'.repeat(limits.mcpMessageBytes / 8);
+  const sent = Array.from({ length: 24 }, (_, id) => transport.send(ping(id, text)));
+  const ends = await Promise.allSettled(sent);
+  const reasons = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason as unknown] : []));
+  expect(reasons.length).toBeGreaterThanOrEqual(7);
+  expect(new Set(reasons.map((reason) => explainMcpFailure(reason).kind))).toEqual(new Set(['never-sent']));
+  await expect.poll(() => isClosed).toBe(true);
+});
+
+it('sends everything to a process that begins to read late, with no listener for each message', async () => {
+  const warnings: string[] = [];
+  const note = ({ name }: Error): void => void warnings.push(name);
+  process.on('warning', note);
+  onTestFinished(() => void process.off('warning', note));
+  const script = `
+    let lines = 0;
+    process.once('SIGUSR2', () => require('node:readline').createInterface({ input: process.stdin }).on('line', () => {
+      lines += 1;
+      if (lines === 5_000) process.stdout.write('${notification("' + lines + '")}');
+    }));
+    process.stdout.write('${notification(0)}');
+    setInterval(() => undefined, 1_000);`;
+  const transport = transportOf(script) as Transport & { pid: number };
+  const received: JSONRPCMessage[] = [];
+  Object.assign(transport, { onmessage: (message: JSONRPCMessage) => void received.push(message) });
+  await transport.start();
+  await expect.poll(() => received.length).toBe(1);
+  const sent = Array.from({ length: 5_000 }, (_, id) => transport.send(ping(id, 'x'.repeat(100))));
+  process.kill(transport.pid, 'SIGUSR2');
+  await Promise.all(sent);
+  await expect.poll(() => received.at(-1)).toMatchObject({ params: { data: 5_000 } });
+  expect(warnings).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
-import type { ReadBuffer } from '@modelcontextprotocol/client';
+import { SdkError, SdkErrorCode, serializeMessage } from '@modelcontextprotocol/client';
+import type { JSONRPCMessage, ReadBuffer } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { StdioServerParameters } from '@modelcontextprotocol/client/stdio';
 import { limits } from '../../../core/limits.ts';
@@ -16,8 +17,8 @@ const lineFeed = 0x0a;
 
 /**
  * The SDK's stdio transport with the limits that HTTP servers have: a line with more bytes or values than a message may have ends the process before
- * the line is parsed, and a burst of messages is read over several turns of the event loop.
- * Starting, environment, quoting, writing and ending stay the SDK's. The SDK offers no hook in front of its parser, so this uses its private fields,
+ * the line is parsed, a burst of messages is read over several turns of the event loop, and a process that stops reading is ended.
+ * Starting, environment, quoting and ending stay the SDK's. The SDK offers no hook in front of its parser, so this uses its private fields,
  * by the names in its declarations; `test/gateway/mcp/mcp-stdio-limits.slow.test.ts` fails if a new version works differently.
  */
 export class BoundedStdioTransport extends StdioClientTransport {
@@ -50,6 +51,18 @@ export class BoundedStdioTransport extends StdioClientTransport {
       });
     });
     return started;
+  }
+
+  /** Resolves when the process has taken the message, or has ended: then the end of the connection tells whoever waits for an answer. */
+  override async send(message: JSONRPCMessage): Promise<void> {
+    const stdin = (this['_process'] as ChildProcess | undefined)?.stdin;
+    if (!stdin) throw new SdkError(SdkErrorCode.NotConnected, 'Its process is not running.');
+    if (stdin.writableLength > 2 * limits.mcpMessageBytes) {
+      void this.close().catch(() => undefined);
+      throw new SdkError(SdkErrorCode.NotConnected, 'Its process does not read what it is sent, so it was ended.');
+    }
+    // The SDK adds a listener for each message that waits: removing thousands of them takes seconds.
+    await new Promise<void>((resolve) => void stdin.write(serializeMessage(message), () => resolve()));
   }
 
   /** Never rejects. */
