@@ -1,5 +1,6 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { expect, it } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
 import { boundedStream } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 import { MarkedNumbers } from '../../../src/tools/mcp/transports/marked-numbers.ts';
 import type { Framing } from '../../../src/tools/mcp/transports/bounded-stream.ts';
@@ -36,21 +37,42 @@ it('bytes in which no number loses digits are passed on as they came, however lo
   expect(Buffer.concat(pieces).toString()).toBe(text);
 });
 
-it.each(['9007199254740993', '-0.12345678901234567890', '1e400', '1E-400', '12.5e+123', '0.1234567890123456'])(
-  'the stream notices %s wherever it is cut, and none within a text',
+it.each(['9007199254740993', '-0.12345678901234567890', '1e400', '1E-400', '12.5e+123', '0.12345678901234567'])(
+  'the stream may replace %s wherever it is cut, and none within a text',
   async (number) => {
-    const isNoticed = async (text: string, length: number): Promise<boolean> => {
-      let noticed = false;
-      const onLongNumber = (): void => void (noticed = true);
-      await Array.fromAsync(boundedStream(inPieces(text, length), { framing: 'body', onLongNumber }));
-      return noticed;
+    const offered = async (text: string, length: number): Promise<string[]> => {
+      const sources: string[] = [];
+      const replaceNumber = (source: string): string => {
+        sources.push(source);
+        return '"replaced"';
+      };
+      const all = await Array.fromAsync(boundedStream(inPieces(text, length), { framing: 'body', replaceNumber }));
+      expect(Buffer.concat(all).toString()).toBe(sources.reduce((left, source) => left.replace(source, '"replaced"'), text));
+      return sources;
     };
     for (const length of [1, 3, 1_000]) {
-      expect(await isNoticed(`{"a":[1,${number}],"b":2}`, length)).toBe(true);
-      expect(await isNoticed(`{"a":["1","${number}",1,22,333,4444],"b":1e21}`, length)).toBe(false);
+      expect(await offered(`{"a":[1,${number}],"b":2}`, length)).toEqual([number]);
+      expect(await offered(`[\n${number}\t,${number}\r]`, length)).toEqual([number, number]);
+      expect(await offered(`{"a":["1","${number}",1,22,333,4444],"b":1e21}`, length)).toEqual([]);
     }
   },
 );
+
+it('the stream offers no more numbers for replacement than there are values, because more are no JSON', async () => {
+  let offered = 0;
+  const replaceNumber = (): string => `"${(offered += 1)}"`;
+  await Array.fromAsync(boundedStream(inPieces(`[${'1e400 '.repeat(1_000)}]`, 100), { framing: 'body', replaceNumber }));
+  expect(offered).toBe(1);
+});
+
+it('the stream ends at a number of too many characters, before it is read', async () => {
+  const replaceNumber = (): string => expect.unreachable();
+  const text = `{"a":${'7'.repeat(limits.mcpNumberCharacters + 1)}}`;
+  for (const length of [1_000, 100_000]) {
+    const all = Array.fromAsync(boundedStream(inPieces(text, length), { framing: 'body', replaceNumber }));
+    await expect(all).rejects.toThrow(`a number of more than ${limits.mcpNumberCharacters} characters`);
+  }
+});
 
 it('only numbers in the syntax of JSON are marked, and come back from a mark', async () => {
   const numbers = new MarkedNumbers();

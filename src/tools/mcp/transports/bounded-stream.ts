@@ -16,10 +16,11 @@ const backslash = 0x5c;
 const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
+const [space, tab] = [0x20, 0x09] as const;
 const [zero, nine, point, plus, minus, letterE] = [0x30, 0x39, 0x2e, 0x2b, 0x2d, 0x65] as const;
 /** Makes a letter small. */
 const lowerCase = 0x20;
-/** Digits and points of a number, and digits of its exponent, from which on it may lose some as a JavaScript number (`losesDigits`). */
+/** Characters of a number, and digits of its exponent, from which on it may lose some as a JavaScript number (`losesDigits`). */
 const [longNumber, longExponent] = [16, 3] as const;
 /** `id:` and `data:` at the beginning of a line. */
 const eventId = [0x69, 0x64, 0x3a];
@@ -45,8 +46,8 @@ export interface BoundedStreamOptions {
   /** Messages passed on per turn of the event loop. */
   messagesPerTurn?: number;
   onEnd?: (end: StreamEnd) => void;
-  /** A number in a message is so long that JavaScript may have no number with its value; called before its last byte is passed on. */
-  onLongNumber?: () => void;
+  /** What is passed on instead of a number that is so long that JavaScript may have none with its value; undefined: the number itself. */
+  replaceNumber?: (source: string) => string | undefined;
 }
 
 /**
@@ -63,12 +64,14 @@ export async function* boundedStream(
     maxDepth = limits.bodyDepth,
     messagesPerTurn = mcpMessagesPerTurn,
     onEnd,
-    onLongNumber,
+    replaceNumber,
   }: BoundedStreamOptions,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const meter = new MessageMeter(framing, maxDepth, onLongNumber);
+  const meter = new MessageMeter(framing, maxDepth, replaceNumber);
   try {
     for await (const piece of body) yield* slicesOf(piece, meter, { maxBytes, maxValues, messagesPerTurn });
+    const rest = meter.finish();
+    if (rest.length > 0) yield rest;
   } finally {
     onEnd?.({ isResumable: meter.isResumable });
   }
@@ -87,6 +90,8 @@ async function* slicesOf(
     const { end, kept } = meter.measure(piece, start, messagesPerTurn);
     if (meter.maxMessageBytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
     if (meter.maxMessageValues > maxValues) throw new Error(`The server sent a message of more than ${maxValues} values.`);
+    if (meter.maxNumberCharacters > limits.mcpNumberCharacters)
+      throw new Error(`The server sent a number of more than ${limits.mcpNumberCharacters} characters.`);
     yield new Uint8Array(Buffer.concat(kept));
     start = end;
   }
@@ -106,6 +111,8 @@ class MessageMeter {
   maxMessageBytes = 0;
   /** The most values that were passed on of any message so far. */
   maxMessageValues = 0;
+  /** The most characters of any number so far that might have been replaced. */
+  maxNumberCharacters = 0;
   /** Messages that have ended since the caller last reset this. */
   messages = 0;
   isResumable = false;
@@ -124,33 +131,57 @@ class MessageMeter {
   #isAfterReturn = false;
   #isInString = false;
   #isEscaped = false;
-  /** Digits and points of a number, or the digits of its exponent. */
-  #digits = 0;
+  /** Whether a number may begin with the next byte. */
+  #mayBeginNumber = true;
+  #isInNumber = false;
+  /** The beginning of the current number, from earlier chunks, which has not been passed on. */
+  #held = '';
+  #exponentDigits = 0;
   #isInExponent = false;
-  readonly #onLongNumber: (() => void) | undefined;
+  /** Of the current message. */
+  #replaced = 0;
+  readonly #replaceNumber: ((source: string) => string | undefined) | undefined;
 
-  constructor(framing: Framing, maxDepth: number, onLongNumber: (() => void) | undefined) {
+  constructor(framing: Framing, maxDepth: number, replaceNumber: ((source: string) => string | undefined) | undefined) {
     this.#framing = framing;
     this.#maxDepth = maxDepth;
-    this.#onLongNumber = onLongNumber;
+    this.#replaceNumber = replaceNumber;
   }
 
   /** Measures a chunk from `start` until it ends or `maxMessages` is reached. */
   measure(piece: Uint8Array, start: number, maxMessages: number): Measured {
     const kept: Uint8Array[] = [];
     let from = start;
+    let numberAt = start;
     let isKeeping = this.#depth <= this.#maxDepth;
     let position = start;
     while (position < piece.length && this.messages < maxMessages) {
-      const isKept = this.#read(piece[position] ?? 0);
+      const wasInNumber = this.#isInNumber;
+      const byte = piece[position] ?? 0;
+      const isKept = this.#read(byte);
+      if (wasInNumber && !this.#isInNumber) {
+        const passedOn = this.#endNumber(piece.subarray(numberAt, position), byte);
+        if (passedOn !== undefined) {
+          kept.push(piece.subarray(from, numberAt), Buffer.from(passedOn, 'latin1'));
+          from = position;
+        }
+      }
       if (isKeeping && !isKept) kept.push(piece.subarray(from, position));
       if (!isKeeping && isKept) from = position;
+      if (this.#isInNumber && !wasInNumber) numberAt = position;
       isKeeping = isKept;
       position += 1;
       if (this.#isInString && !this.#isEscaped) position += this.#skip(piece, position);
     }
-    if (isKeeping) kept.push(piece.subarray(from, position));
+    if (isKeeping) kept.push(piece.subarray(from, this.#isInNumber ? numberAt : position));
+    if (this.#isInNumber) this.#hold(asciiOf(piece.subarray(numberAt, position)));
     return { end: position, kept };
+  }
+
+  /** What is left to pass on when the body has ended. */
+  finish(): Uint8Array<ArrayBuffer> {
+    const passedOn = this.#isInNumber ? this.#endNumber(new Uint8Array(), lineFeed) : undefined;
+    return new Uint8Array(Buffer.from(passedOn ?? '', 'latin1'));
   }
 
   /** Passes over what ends neither a text nor a line: most bytes of large messages. */
@@ -189,6 +220,7 @@ class MessageMeter {
     if (isEnd) {
       this.#bytes = 0;
       this.#values = 0;
+      this.#replaced = 0;
       this.#depth = 0;
       this.messages += 1;
     }
@@ -196,7 +228,9 @@ class MessageMeter {
     this.#matchesId = true;
     this.#matchesData = true;
     this.#isFirstLine = false;
-    // A JSON string cannot span lines.
+    // A JSON string cannot span lines, nor can a number.
+    this.#isInNumber = false;
+    this.#mayBeginNumber = true;
     this.#isInString = false;
     this.#isEscaped = false;
   }
@@ -221,12 +255,12 @@ class MessageMeter {
       else if (byte === quote) this.#isInString = false;
       return isKept;
     }
+    if (isKept) this.#readNumber(byte);
     switch (byte) {
       case quote:
         this.#isInString = true;
         return isKept;
       case comma:
-        this.#readNumber(byte);
         this.#addValue(isKept);
         return isKept;
       case openBracket:
@@ -239,21 +273,56 @@ class MessageMeter {
         this.#depth = Math.max(0, this.#depth - 1);
         return this.#depth <= this.#maxDepth;
       default:
-        this.#readNumber(byte);
         return isKept;
     }
   }
 
   #readNumber(byte: number): void {
-    if ((byte >= zero && byte <= nine) || byte === point) {
-      this.#digits += 1;
-      if (this.#digits >= (this.#isInExponent ? longExponent : longNumber)) this.#onLongNumber?.();
+    const mayBegin = this.#mayBeginNumber;
+    this.#mayBeginNumber = byte === colon || byte === comma || byte === openBracket || isSpace(byte);
+    const isDigit = byte >= zero && byte <= nine;
+    if (!this.#isInNumber) {
+      this.#isInNumber = mayBegin && (isDigit || byte === minus) && this.#mayReplace();
+      this.#exponentDigits = 0;
+      this.#isInExponent = false;
       return;
     }
-    const isSign = this.#isInExponent && this.#digits === 0 && (byte === plus || byte === minus);
-    if (isSign) return;
-    this.#isInExponent = this.#digits > 0 && (byte | lowerCase) === letterE;
-    this.#digits = 0;
+    if ((byte | lowerCase) === letterE) this.#isInExponent = true;
+    else if (isDigit && this.#isInExponent) this.#exponentDigits += 1;
+    else this.#isInNumber = isDigit || byte === point || byte === plus || byte === minus;
+  }
+
+  /** Not the addresses and ids in other fields of an event stream. */
+  #mayReplace(): boolean {
+    return this.#replaceNumber !== undefined && (this.#framing !== 'events' || this.#matchesData);
+  }
+
+  #hold(source: string): void {
+    this.#held += source;
+    this.#noteLength(this.#held.length);
+  }
+
+  #noteLength(characters: number): void {
+    if (characters > this.maxNumberCharacters) this.maxNumberCharacters = characters;
+  }
+
+  /** What to pass on for a number that has ended with `bytes`, before the byte `next`; undefined: these bytes. */
+  #endNumber(bytes: Uint8Array, next: number): string | undefined {
+    const held = this.#held;
+    this.#held = '';
+    const length = held.length + bytes.length;
+    this.#noteLength(length);
+    const isLong = length >= longNumber || this.#exponentDigits >= longExponent;
+    const isWhole = next === comma || next === closeBracket || next === closeBrace || isSpace(next);
+    // Each number of valid JSON belongs to a value of its own. Whatever has more numbers is not parsed anyway.
+    if (isLong && isWhole && length <= limits.mcpNumberCharacters && this.#replaced < this.#values) {
+      const replacement = this.#replaceNumber?.(held + asciiOf(bytes));
+      if (replacement !== undefined) {
+        this.#replaced += 1;
+        return replacement;
+      }
+    }
+    return held === '' ? undefined : held + asciiOf(bytes);
   }
 
   /** What is left out costs its reader nothing. */
@@ -262,4 +331,12 @@ class MessageMeter {
     this.#values += 1;
     if (this.#values > this.maxMessageValues) this.maxMessageValues = this.#values;
   }
+}
+
+function isSpace(byte: number): boolean {
+  return byte === space || byte === tab || byte === lineFeed || byte === carriageReturn;
+}
+
+function asciiOf({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('latin1');
 }
