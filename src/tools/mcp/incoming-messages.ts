@@ -3,6 +3,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { limits } from '../../core/limits.ts';
 import { isDeeperThan, isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonValue } from '../../shared/json.ts';
+import { hasManyFormalValues } from './bound-validation.ts';
 import { findMisfit } from './find-misfit.ts';
 import type { StreamEnd } from './transports/bounded-stream.ts';
 
@@ -165,7 +166,9 @@ export function createMalformedToolFilter(): MalformedToolFilter {
 const entryDepth = limits.bodyDepth - 4;
 
 function whyMalformed(schema: Parameters<typeof findMisfit>[0], entry: unknown): string | undefined {
-  return isDeeperThan(entry, entryDepth) ? `it is nested more than ${entryDepth} levels deep` : findMisfit(schema, entry);
+  if (isDeeperThan(entry, entryDepth)) return `it is nested more than ${entryDepth} levels deep`;
+  if (hasManyFormalValues(entry)) return `it has more than ${limits.mcpFormalValues} values besides its schemas`;
+  return findMisfit(schema, entry);
 }
 
 function withoutLongTexts(tool: JsonValue): JsonValue {

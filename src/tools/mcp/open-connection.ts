@@ -9,6 +9,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
 import { waitUnlessAborted } from '../../shared/wait-for.ts';
 import { answerElicitation, createCallScopes, mcpStatusCharacters } from './call-scope.ts';
+import { boundValidation } from './bound-validation.ts';
 import { truncateText } from './convert-tools.ts';
 import type { CreateTransports, TransportKind } from './transports/create-transports.ts';
 import { AnswerCutOff, explainMcpFailure, isSessionLost, SessionLost } from './explain-mcp-failure.ts';
@@ -144,7 +145,7 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
       if (!mayPass(message)) return;
       answers.observe(message);
       observe?.(numbers.unmark(message));
-      receive?.(malformedTools.filter(withoutMalformedContents(message), client.getProtocolEra() === 'legacy'), extra);
+      receive?.(malformedTools.filter(withoutMalformedContents(boundValidation(message)), client.getProtocolEra() === 'legacy'), extra);
     };
     // Set only now: a transport that fails to connect must not end the attempt, which continues with the next transport.
     // eslint-disable-next-line unicorn/prefer-add-event-listener -- a client of the SDK is not an EventTarget
