@@ -1,5 +1,4 @@
 import { specTypeSchemas } from '@modelcontextprotocol/client';
-import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../src/core/limits.ts';
 import { boundValidation } from '../../../src/tools/mcp/bound-validation.ts';
@@ -12,7 +11,7 @@ const contents = { uri: 'file:///a', text: 'a' };
 const says = { role: 'user', content: text };
 
 function boundResult(result: Record<string, unknown>): Record<string, unknown> {
-  const bounded = boundValidation({ jsonrpc: '2.0', id: 1, result } as JSONRPCMessage);
+  const bounded = boundValidation({ jsonrpc: '2.0', id: 1, result });
   return 'result' in bounded ? bounded.result : {};
 }
 

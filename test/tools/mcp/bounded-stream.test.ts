@@ -52,6 +52,19 @@ describe('a bounded stream', () => {
     await expect(all).rejects.toThrow('more than 8 values');
   });
 
+  it.each<[string, (fields: string) => string, Framing]>([
+    ['a message', (fields) => `{${fields}}`, 'body'],
+    ['a line', (fields) => `{"a":[1]}\n{${fields}}\n`, 'lines'],
+    ['a message of a batch', (fields) => `[{},{${fields}}]`, 'body'],
+  ])('ends at %s of more than a hundred fields, and at none of many lists or messages', async (_name, write, framing) => {
+    const fieldsOf = (count: number): string => Array.from({ length: count }, (_, index) => `"${index}":{"a":[1,2,3]}`).join(',');
+    const readAll = (text: string): Promise<Uint8Array[]> => Array.fromAsync(boundedStream(pieces(text), { framing }));
+    await expect(readAll(write(fieldsOf(101)))).rejects.toThrow('more than 100 fields');
+    await readAll(write(fieldsOf(100)));
+    await readAll(write(`"result":{${fieldsOf(1_000)}}`));
+    await readAll(`[${'{"id":1},'.repeat(1_000)}{"id":2}]`);
+  });
+
   it.each([
     ['in several events', 'data: [1,2,3,4]\n\ndata: [1,2,3,4]\n\n'],
     ['in texts', String.raw`data: "[[[[,,,,\"[[[[,,,,"` + '\n\n'],

@@ -26,6 +26,9 @@ const [longNumber, longExponent] = [16, 3] as const;
 const eventId = [0x69, 0x64, 0x3a];
 const eventData = [0x64, 0x61, 0x74, 0x61, 0x3a];
 
+/** Fields of a message itself, of which the protocol has four. The SDK describes each that it does not know, which takes 4 µs. */
+const maxFields = 100;
+
 /** What delimits messages in a body: a line (stdio), an event (`text/event-stream`), or the end of the body. */
 export type Framing = 'lines' | 'events' | 'body';
 
@@ -90,6 +93,7 @@ async function* slicesOf(
     const { end, kept } = meter.measure(piece, start, messagesPerTurn);
     if (meter.maxMessageBytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
     if (meter.maxMessageValues > maxValues) throw new Error(`The server sent a message of more than ${maxValues} values.`);
+    if (meter.maxMessageFields > maxFields) throw new Error(`The server sent a message of more than ${maxFields} fields.`);
     if (meter.maxNumberCharacters > limits.mcpNumberCharacters)
       throw new Error(`The server sent a number of more than ${limits.mcpNumberCharacters} characters.`);
     yield new Uint8Array(Buffer.concat(kept));
@@ -111,6 +115,8 @@ class MessageMeter {
   maxMessageBytes = 0;
   /** The most values that were passed on of any message so far. */
   maxMessageValues = 0;
+  /** The most fields that any message so far had outside of its fields. */
+  maxMessageFields = 0;
   /** The most characters of any number so far that might have been replaced. */
   maxNumberCharacters = 0;
   /** Messages that have ended since the caller last reset this. */
@@ -122,6 +128,9 @@ class MessageMeter {
   #bytes = 0;
   #values = 0;
   #depth = 0;
+  #fields = 0;
+  /** Where the fields of the message are, or of each message of a batch. */
+  #fieldDepth = 1;
   /** Bytes of the current line of an event stream. */
   #inLine = 0;
   #matchesId = true;
@@ -262,11 +271,14 @@ class MessageMeter {
         return isKept;
       case comma:
         this.#addValue(isKept);
+        if (this.#depth === this.#fieldDepth) this.#addField();
         return isKept;
       case openBracket:
       case openBrace:
         this.#addValue(isKept);
+        if (this.#depth === 0) this.#fieldDepth = byte === openBracket ? 2 : 1;
         this.#depth += 1;
+        if (this.#depth === this.#fieldDepth) this.#fields = 0;
         return isKept;
       case closeBracket:
       case closeBrace:
@@ -323,6 +335,11 @@ class MessageMeter {
       }
     }
     return held === '' ? undefined : held + asciiOf(bytes);
+  }
+
+  #addField(): void {
+    this.#fields += 1;
+    if (this.#fields >= this.maxMessageFields) this.maxMessageFields = this.#fields + 1;
   }
 
   /** What is left out costs its reader nothing. */
