@@ -225,6 +225,20 @@ describe('a function in this process', () => {
     });
   });
 
+  it('that throws an error which throws when it is read is masked like any other', async () => {
+    const throwing = (field: string): string =>
+      `() => { throw Object.defineProperty(new Error('x'), '${field}', { get() { throw new Error('never'); } }); }`;
+    const fields = ['message', 'name', 'stack', 'cause'];
+    const files = Object.fromEntries(fields.map((field) => [`${field}.js`, functionModule(field, { execute: throwing(field) })]));
+    const turns = [calls(...fields.map((field): [string, object] => [field, {}])), says('ok')];
+    await using gateway = await functionGateway(files, { turns });
+    const seen = await gateway.ask();
+    expect(seen.text).toBe('ok');
+    expect(seen.eventsOf('tool.result').map(({ error }) => error)).toEqual(
+      fields.map(() => expect.objectContaining({ code: 'tool_internal_error' })),
+    );
+  });
+
   it('that throws is a result, the end of the run, or the text of a function, as onError says [S2-14]', async () => {
     const throwing = '() => { throw new ToolError("closed") }';
     expect(await outcomeOf(throwing, '')).toEqual({ told: '{"error":"closed"}' });

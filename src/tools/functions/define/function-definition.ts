@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { isJsonObject } from '../../../shared/json.ts';
 import type { PlainJsonObject as JsonObject, PlainJsonValue as JsonValue } from '../../../shared/json.ts';
 
 /**
@@ -174,6 +175,17 @@ export interface Toolset extends Readonly<ToolsetDefinition> {
 
 export function isFunctionTool(value: unknown): value is FunctionTool {
   return typeof value === 'object' && value !== null && functionMark in value;
+}
+
+/** Whether something with a mark has what `defineTool` and `defineToolset` make: anybody can set the mark. */
+export function isComplete(definition: FunctionTool | Toolset): boolean {
+  if (isToolset(definition)) {
+    const { id, tools } = definition as Partial<Toolset>;
+    return typeof id === 'string' && Array.isArray(tools) && tools.every((tool) => isFunctionTool(tool) && isComplete(tool));
+  }
+  const { name, description, parameters, readArguments, options } = definition as Partial<FunctionTool>;
+  const isNamed = typeof name === 'string' && typeof description === 'string';
+  return isNamed && isJsonObject(parameters) && isJsonObject(options) && typeof readArguments === 'function';
 }
 
 export function isToolset(value: unknown): value is Toolset {

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { limits } from '../../../core/limits.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
-import { isFunctionTool, isToolset } from '../define/function-definition.ts';
+import { isComplete, isFunctionTool, isToolset } from '../define/function-definition.ts';
 import type { FunctionTool, Toolset } from '../define/function-definition.ts';
 import { loadModule, SlowModuleError } from './load-module.ts';
 import type { ImportModule, LoadedModule } from './load-module.ts';
@@ -105,11 +105,13 @@ async function loadEntry(unchanged: Unchanged, options: { folder: string; load?:
 
 /**
  * Reads default and named exports, and arrays of them. Other exports are ignored.
- * @throws Error if there is no function or toolset, or too many
+ * @throws Error if there is no function or toolset, or too many, or an incomplete one
  */
 function readExports(exports: Readonly<Record<string, unknown>>): ModuleOffer {
   const found = [...new Set(Object.values(exports).flat())];
   const toolsets = found.filter(isToolset);
+  if (![...toolsets, ...found.filter(isFunctionTool)].every(isComplete))
+    throw new Error('it exports a function or toolset that is incomplete; make it with defineTool or defineToolset');
   const bundled = new Set(toolsets.flatMap(({ tools }) => tools));
   const functions = found.filter(isFunctionTool).filter((tool) => !bundled.has(tool));
   const count = functions.length + bundled.size;

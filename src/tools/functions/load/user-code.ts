@@ -46,8 +46,29 @@ function stackOf(error: unknown): string {
 /** What a module threw, which may be anything, in words. */
 export function messageOfThrown(error: unknown): string {
   try {
-    return error instanceof Error ? error.message : String(error);
+    return String(error instanceof Error ? error.message : error);
   } catch {
     return 'it threw something that cannot be written as text';
   }
+}
+
+/** What user code threw, for code that reads and logs it: the properties of an error may be getters that throw. */
+export function toReadable(error: unknown): unknown {
+  try {
+    return isReadable(error, maxCauses) ? error : new Error(messageOfThrown(error));
+  } catch {
+    return new Error(messageOfThrown(error));
+  }
+}
+
+/** Causes of causes that the log shows at most. */
+const maxCauses = 10;
+
+/** May throw, which means that it is not. */
+function isReadable(error: unknown, causes: number): boolean {
+  if (!(error instanceof Error)) return true;
+  for (const key of Reflect.ownKeys(error)) Reflect.get(error, key);
+  const { name, message, stack = '', cause } = error;
+  if ([name, message, stack].some((text) => typeof text !== 'string')) return false;
+  return causes === 0 || isReadable(cause, causes - 1);
 }

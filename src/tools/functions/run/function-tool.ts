@@ -19,7 +19,7 @@ import type {
 import { toPublicMessage } from '../define/public-messages.ts';
 import { toOutcome } from '../define/return-values.ts';
 import type { RegisteredFunction } from '../load/function-registry.ts';
-import { asUserCode, toUserSignal } from '../load/user-code.ts';
+import { asUserCode, toReadable, toUserSignal } from '../load/user-code.ts';
 import type { FunctionStates } from './function-state.ts';
 import { toPlainArguments } from './plain-arguments.ts';
 import { runInThread } from './run-in-thread.ts';
@@ -240,7 +240,8 @@ function onErrorInContext(
 }
 
 /** The error may come from another copy of the class, of a module's loader or a worker thread, so `instanceof` is not enough. */
-function asToolError(error: unknown): unknown {
+function asToolError(thrown: unknown): unknown {
+  const error = toReadable(thrown);
   if (error instanceof ToolError || !(error instanceof Error) || error.name !== 'ToolError') return error;
   return new ToolError(error.message, { cause: error });
 }

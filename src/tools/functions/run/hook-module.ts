@@ -10,7 +10,7 @@ import type { FunctionPlace } from '../define/function-definition.ts';
 import type { HookContext } from '../define/hook-answers.ts';
 import { fromPublicMessage, toAssistantMessage, toPublicMessage } from '../define/public-messages.ts';
 import { toJson } from '../define/return-values.ts';
-import { asUserCode, toUserSignal } from '../load/user-code.ts';
+import { asUserCode, toReadable, toUserSignal } from '../load/user-code.ts';
 
 const hookNames = ['beforeModel', 'afterModel', 'beforeTool', 'afterTool'] as const;
 type HookName = (typeof hookNames)[number];
@@ -82,7 +82,13 @@ function readHookFunctions(module: string, exports: Exports): Partial<Record<Hoo
     if (value === undefined) continue;
     if (typeof value !== 'function') throw new TypeError(`${module}: ${hookName} is not a function`);
     const hook = value as HookFunction;
-    functions[hookName] = (input, context) => asUserCode(module, () => hook(input, context));
+    functions[hookName] = async (input, context) => {
+      try {
+        return await asUserCode(module, () => hook(input, context));
+      } catch (error) {
+        throw toReadable(error);
+      }
+    };
   }
   if (Object.keys(functions).length === 0)
     throw new TypeError(`${module} exports no hook; export one of these functions: ${hookNames.join(', ')}`);

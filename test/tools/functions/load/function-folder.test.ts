@@ -102,6 +102,16 @@ it.each([
     /^\/a\.js: it exports nothing made by defineTool or defineToolset; let the name of a file that is only imported by others begin with _$/,
   ],
   ['defines what cannot work', functionModule('no name'), /^\/a\.js: defineTool "no name": name must consist of/],
+  [
+    'exports only the mark of a function',
+    "export default { [Symbol.for('toolwharf.function')]: true };",
+    /^\/a\.js: it exports a function or toolset that is incomplete/,
+  ],
+  [
+    'exports only the mark of a toolset',
+    "export default { [Symbol.for('toolwharf.toolset')]: true };",
+    /^\/a\.js: it exports a function or toolset that is incomplete/,
+  ],
   ['throws what has no text', 'throw Object.create(null);', /^\/a\.js: it threw something that cannot be written as text$/],
   ['imports what is not there', `import './gone.js';`, /^\/a\.js: Cannot find module/],
 ])('a module that %s costs itself alone', async (_, source, expected) => {
