@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Tool } from '../../core/tools/tool.ts';
 import { asSentence } from '../../shared/as-sentence.ts';
 import type { SecretMask } from '../../shared/secrets/secret-mask.ts';
@@ -51,6 +52,8 @@ export function createMcpSession(peer: McpPeer, options: McpSessionOptions): Mcp
   /** Reads the tool list and compares it with the pinned definitions. */
   async function read(signal: AbortSignal): Promise<{ listing: McpListing; changed: ChangedDefinitions }> {
     const listing = await connection.list(signal);
+    // The SDK has just checked as many as a thousand tools, which takes as long as hashing them.
+    await nextTurn();
     definitions = new Map(listing.tools.map((tool) => [tool.name, { tool, hashes: hashesOf(tool) }]));
     return { listing, changed: await checkDefinitions(definitions) };
   }
