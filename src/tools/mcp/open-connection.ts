@@ -223,7 +223,11 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
     try {
       return await use(ended, (client) => scopes.run(scope, () => work(client, ended)));
     } catch (error) {
-      if (ended.aborted) scopes.abandon(scope);
+      if (ended.aborted) {
+        scopes.abandon(scope);
+        // A server that does not end it would keep a socket for each call.
+        setTimeout(() => answerLost.abort(new AnswerCutOff()), limits.mcpGivenUpMs).unref();
+      }
       throw answerLost.signal.aborted && !signal.aborted ? answerLost.signal.reason : error;
     } finally {
       calls -= 1;

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { limits } from '../../../src/core/limits.ts';
 import { OutboundError } from '../../../src/core/errors.ts';
 import type { OutboundRequest, OutboundResponse, SendOutbound } from '../../../src/core/outbound.ts';
 import type { ToolServerRecord } from '../../../src/core/stores/registry.ts';
@@ -226,4 +227,34 @@ it('an argument that a server requires and has a default for may be left out, an
     { text: 'x', level: 'info' },
     { text: 'x', level: 'error' },
   ]);
+});
+
+it('a call that was given up keeps no request open at a server that answers neither it nor its cancellation', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const pending = new Map<string, OutboundRequest>();
+  const hang = ({ method = '' }: Message, request: OutboundRequest): Promise<never> => {
+    pending.set(method, request);
+    return new Promise((_resolve, reject) => {
+      request.signal.addEventListener('abort', () => reject(request.signal.reason as Error));
+    });
+  };
+  const server = legacyServer(hang);
+  const send: SendOutbound = async (request) => {
+    const message = request.method === 'POST' ? (JSON.parse(String(request.body)) as Message) : {};
+    return message.method === 'notifications/cancelled' ? hang(message, request) : server.send(request);
+  };
+  const tool = await echoOf(send);
+  const givenUp = new AbortController();
+  const outcome = callTool(tool, { signal: givenUp.signal }).catch(() => undefined);
+  await vi.waitUntil(() => pending.has('tools/call'));
+  givenUp.abort(new Error('given up'));
+  await outcome;
+  await vi.waitUntil(() => pending.has('notifications/cancelled'));
+  expect(pending.get('tools/call')?.signal.aborted).toBe(false);
+  await vi.advanceTimersByTimeAsync(limits.mcpGivenUpMs);
+  expect(pending.get('tools/call')?.signal.aborted).toBe(true);
+  // The way out ends it.
+  expect(pending.get('notifications/cancelled')?.firstByteTimeoutMs).toBeLessThan(2 * limits.mcpConnectTimeoutMs);
+  expect(pending.get('tools/call')?.firstByteTimeoutMs).toBeGreaterThan(limits.mcpAnswerMs - 1);
 });

@@ -5,6 +5,7 @@ import type { SendOutbound, Trust } from '../../../core/outbound.ts';
 import { recordingSend } from '../../servers/record-requests.ts';
 import type { Recording } from '../../servers/record-requests.ts';
 import { ServerUnavailable } from '../explain-mcp-failure.ts';
+import { isJsonObject } from '../../../shared/json.ts';
 import { boundedStream } from './bounded-stream.ts';
 import type { StreamEnd } from './bounded-stream.ts';
 import type { MarkedNumbers } from './marked-numbers.ts';
@@ -61,7 +62,8 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
       caller: options.caller(method),
       trust: options.trust,
       signal: AbortSignal.any(signals),
-      firstByteTimeoutMs: method === 'POST' ? laterLimit(limits.mcpAnswerMs) : laterLimit(mcpConnectTimeoutMs),
+      // Only a request takes time to answer. Whatever else is posted is accepted at once.
+      firstByteTimeoutMs: laterLimit(isRequest(init.body) ? limits.mcpAnswerMs : mcpConnectTimeoutMs),
       idleTimeoutMs: mcpStreamIdleMs,
     });
     if (withoutBody.has(status)) {
@@ -83,6 +85,11 @@ export function createOutboundFetch(options: OutboundFetchOptions): FetchLike {
     // The types of the browser, which the console needs, know no `from`.
     return new Response(ReadableStream.from(pieces) as unknown as BodyInit, { status, headers });
   };
+}
+
+function isRequest(body: unknown): boolean {
+  const message: unknown = typeof body === 'string' ? JSON.parse(body) : undefined;
+  return isJsonObject(message) && 'method' in message && 'id' in message;
 }
 
 /** As the SDK reads it: what it takes for an event stream has to be measured as one. */
