@@ -31,7 +31,7 @@ export function boundValidation(message: JSONRPCMessage): JSONRPCMessage {
     if (Array.isArray(entries)) bounded[key] = upToMisfit(entries, schemas);
   }
   if (hasMoreEntriesThan(result['inputRequests'], limits.mcpFormalValues)) bounded['inputRequests'] = { all: 'too many values' };
-  return { ...message, result: bounded as typeof message.result };
+  return { ...message, result: bounded };
 }
 
 /** Whether an entry of a list has more values than any has, apart from its schemas. */
