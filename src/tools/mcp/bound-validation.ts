@@ -4,6 +4,12 @@ import { limits } from '../../core/limits.ts';
 import { hasMoreEntriesThan, isJsonObject } from '../../shared/json.ts';
 import { findMisfit } from './find-misfit.ts';
 
+/**
+ * Values of what an MCP server asks, and of one tool, resource, prompt or part of a result apart from its schemas: a form with two hundred fields. The
+ * SDK describes a fault of each, which takes 10 ms for so many.
+ */
+export const mcpFormalValues = 1_000;
+
 /** Fields that may hold anything, so that no schema of the SDK looks into them. */
 const freeFields: ReadonlySet<string> = new Set(['_meta', 'inputSchema', 'outputSchema']);
 
@@ -20,7 +26,7 @@ const parts = {
  */
 export function boundValidation(message: JSONRPCMessage): JSONRPCMessage {
   if ('method' in message) {
-    const isHeavy = 'id' in message && hasMoreEntriesThan(message.params, limits.mcpFormalValues);
+    const isHeavy = 'id' in message && hasMoreEntriesThan(message.params, mcpFormalValues);
     return isHeavy ? { ...message, params: {} } : message;
   }
   if (!('result' in message)) return message;
@@ -30,13 +36,13 @@ export function boundValidation(message: JSONRPCMessage): JSONRPCMessage {
     const entries = result[key];
     if (Array.isArray(entries)) bounded[key] = upToMisfit(entries, schemas);
   }
-  if (hasMoreEntriesThan(result['inputRequests'], limits.mcpFormalValues)) bounded['inputRequests'] = { all: 'too many values' };
+  if (hasMoreEntriesThan(result['inputRequests'], mcpFormalValues)) bounded['inputRequests'] = { all: 'too many values' };
   return { ...message, result: bounded };
 }
 
 /** Whether an entry of a list has more values than any has, apart from its schemas. */
 export function hasManyFormalValues(entry: unknown): boolean {
-  return hasMoreEntriesThan(withoutFreeFields(entry), limits.mcpFormalValues);
+  return hasMoreEntriesThan(withoutFreeFields(entry), mcpFormalValues);
 }
 
 /** As many as are read of a result, and one more to tell that there are more; the last one is malformed if any is. */

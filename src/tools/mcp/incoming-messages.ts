@@ -6,6 +6,7 @@ import type { JsonValue } from '../../shared/json.ts';
 import { hasManyFormalValues } from './bound-validation.ts';
 import { findMisfit } from './find-misfit.ts';
 import type { StreamEnd } from './transports/bounded-stream.ts';
+import { mcpFormalValues } from './bound-validation.ts';
 
 /** Notifications of one MCP server: burst and rate. Further ones are dropped. */
 export const mcpNotificationBurst = 2_000;
@@ -167,7 +168,7 @@ const entryDepth = limits.bodyDepth - 4;
 
 function whyMalformed(schema: Parameters<typeof findMisfit>[0], entry: unknown): string | undefined {
   if (isDeeperThan(entry, entryDepth)) return `it is nested more than ${entryDepth} levels deep`;
-  if (hasManyFormalValues(entry)) return `it has more than ${limits.mcpFormalValues} values besides its schemas`;
+  if (hasManyFormalValues(entry)) return `it has more than ${mcpFormalValues} values besides its schemas`;
   return findMisfit(schema, entry);
 }
 

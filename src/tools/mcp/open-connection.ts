@@ -21,6 +21,9 @@ import { boundOpenQuestions } from './open-questions.ts';
 import { MarkedNumbers } from './transports/marked-numbers.ts';
 import { recordMessages } from './transports/record-messages.ts';
 
+/** How long the request of a call that was given up stays open: by then the server has been told. */
+export const mcpGivenUpMs = 5_000;
+
 /** Finding out whether it speaks the protocol version of 2026; older servers over stdio may not answer at all. */
 const mcpProbeTimeoutMs = 5_000;
 /** The tool list is requested at most once in this time, however often a server announces that it has changed. */
@@ -226,7 +229,7 @@ export function createOpenConnection(peer: McpPeer, options: OpenConnectionOptio
       if (ended.aborted) {
         scopes.abandon(scope);
         // A server that does not end it would keep a socket for each call.
-        setTimeout(() => answerLost.abort(new AnswerCutOff()), limits.mcpGivenUpMs).unref();
+        setTimeout(() => answerLost.abort(new AnswerCutOff()), mcpGivenUpMs).unref();
       }
       throw answerLost.signal.aborted && !signal.aborted ? answerLost.signal.reason : error;
     } finally {

@@ -4,6 +4,7 @@ import { limits } from '../../../src/core/limits.ts';
 import { boundedStream } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 import { MarkedNumbers } from '../../../src/tools/mcp/transports/marked-numbers.ts';
 import type { Framing } from '../../../src/tools/mcp/transports/bounded-stream.ts';
+import { mcpNumberCharacters } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 
 async function* inPieces(text: string, length: number): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const bytes = Buffer.from(text);
@@ -67,10 +68,10 @@ it('the stream offers no more numbers for replacement than there are values, bec
 
 it('the stream ends at a number of too many characters, before it is read', async () => {
   const replaceNumber = (): string => expect.unreachable();
-  const text = `{"a":${'7'.repeat(limits.mcpNumberCharacters + 1)}}`;
+  const text = `{"a":${'7'.repeat(mcpNumberCharacters + 1)}}`;
   for (const length of [1_000, 100_000]) {
     const all = Array.fromAsync(boundedStream(inPieces(text, length), { framing: 'body', replaceNumber }));
-    await expect(all).rejects.toThrow(`a number of more than ${limits.mcpNumberCharacters} characters`);
+    await expect(all).rejects.toThrow(`a number of more than ${mcpNumberCharacters} characters`);
   }
 });
 

@@ -10,6 +10,8 @@ import { jsonResponse } from '../scripted-send.ts';
 import { callTool, mcpCatalog, mcpRecord, offerOf, requireTool } from './mcp-fixture.ts';
 import { httpPeer, textResult, toolOf } from './scripted-peer.ts';
 import { outboundBody } from '../../_support/outbound-body.ts';
+import { mcpGivenUpMs } from '../../../src/tools/mcp/open-connection.ts';
+import { mcpConnectTimeoutMs } from '../../../src/tools/mcp/transports/outbound-fetch.ts';
 
 type Message = { id?: number; method?: string };
 type Script = (message: Message, request: OutboundRequest) => OutboundResponse | Promise<OutboundResponse> | undefined;
@@ -252,9 +254,9 @@ it('a call that was given up keeps no request open at a server that answers neit
   await outcome;
   await vi.waitUntil(() => pending.has('notifications/cancelled'));
   expect(pending.get('tools/call')?.signal.aborted).toBe(false);
-  await vi.advanceTimersByTimeAsync(limits.mcpGivenUpMs);
+  await vi.advanceTimersByTimeAsync(mcpGivenUpMs);
   expect(pending.get('tools/call')?.signal.aborted).toBe(true);
   // The way out ends it.
-  expect(pending.get('notifications/cancelled')?.firstByteTimeoutMs).toBeLessThan(2 * limits.mcpConnectTimeoutMs);
+  expect(pending.get('notifications/cancelled')?.firstByteTimeoutMs).toBeLessThan(2 * mcpConnectTimeoutMs);
   expect(pending.get('tools/call')?.firstByteTimeoutMs).toBeGreaterThan(limits.mcpAnswerMs - 1);
 });

@@ -1,6 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../../core/limits.ts';
 
+/** Characters of one number: that of 10,000 factorial has 36,000, and reading so many digits takes a millisecond. */
+export const mcpNumberCharacters = 64 * 1024;
+
 /** Values in one message, which the SDK parses and validates synchronously: a list of a thousand tools with thirty values each. */
 export const mcpMessageValues = 40_000;
 /** Messages that the SDK handles in one turn of the event loop, up to 0.1 ms each. */
@@ -94,8 +97,8 @@ async function* slicesOf(
     if (meter.maxMessageBytes > maxBytes) throw new Error(`The server sent a message of more than ${maxBytes} bytes.`);
     if (meter.maxMessageValues > maxValues) throw new Error(`The server sent a message of more than ${maxValues} values.`);
     if (meter.maxMessageFields > maxFields) throw new Error(`The server sent a message of more than ${maxFields} fields.`);
-    if (meter.maxNumberCharacters > limits.mcpNumberCharacters)
-      throw new Error(`The server sent a number of more than ${limits.mcpNumberCharacters} characters.`);
+    if (meter.maxNumberCharacters > mcpNumberCharacters)
+      throw new Error(`The server sent a number of more than ${mcpNumberCharacters} characters.`);
     yield new Uint8Array(Buffer.concat(kept));
     start = end;
   }
@@ -327,7 +330,7 @@ class MessageMeter {
     const isLong = length >= longNumber || this.#exponentDigits >= longExponent;
     const isWhole = next === comma || next === closeBracket || next === closeBrace || isSpace(next);
     // Each number of valid JSON belongs to a value of its own. Whatever has more numbers is not parsed anyway.
-    if (isLong && isWhole && length <= limits.mcpNumberCharacters && this.#replaced < this.#values) {
+    if (isLong && isWhole && length <= mcpNumberCharacters && this.#replaced < this.#values) {
       const replacement = this.#replaceNumber?.(held + asciiOf(bytes));
       if (replacement !== undefined) {
         this.#replaced += 1;
