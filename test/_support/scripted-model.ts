@@ -1,3 +1,4 @@
+import { openCallerId } from '../../src/core/callers/caller.ts';
 import { RefusalMemory } from '../../src/models/remedies/lesson-memory.ts';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import type { FoundModel, ModelBackend, ModelFinder, ModelRequest } from '../../src/core/models/model.ts';
@@ -96,9 +97,9 @@ export function finderOf(
     details: {},
   });
   return {
-    /** The models that are remembered for everybody as having no tools. */
+    /** The models that are remembered as having no tools in any request of the open mode's caller. */
     get forgotten() {
-      return memory.remembered().flatMap(({ kind, scope, model }) => (kind === 'tools' && scope === 'everybody' ? [model] : []));
+      return Object.keys(models).filter((model) => memory.holds({ backend: 'scripted', model }, 'tools', openCallerId));
     },
     async require(id) {
       const backend = models[id];

@@ -90,7 +90,7 @@ describe('a form of the answer', () => {
   });
 
   it.each<[string, GatewayError, Partial<ModelRequest>, string[]]>([
-    ['the form itself', refusal, {}, ['json_object', 'json_object']],
+    ['the form itself', refusal, {}, ['json_object', 'json_schema']],
     ['the form beside a parameter of the caller', refusal, { parameters: { think: true } }, ['json_object', 'json_schema']],
     [
       'the form in words of the request',
@@ -116,6 +116,18 @@ describe('a form of the answer', () => {
     await askAs('bob', fields);
     const forms = model.requests.map(({ parameters }) => (parameters['response_format'] as JsonObject)['type']);
     expect(forms).toEqual(['json_schema', 'json_object', ...later]);
+  });
+
+  it('that is refused to two keys is asked of the model in the simpler way for a third', async () => {
+    const model = new ScriptedModel([refusal], says('a'), [refusal], says('b'), says('c'));
+    const memory = new RefusalMemory(() => 0);
+    const backend = constrainOutput(model, openAiForms, (name) => memory.of('backend', name));
+    for (const callerId of ['ada', 'bob', 'carl']) {
+      const messages = [{ role: 'user' as const, content: `I am ${callerId}.` }];
+      await Array.fromAsync(answerOf(backend, askModel({ output, messages, origin: { callerId, sourceOf: () => undefined } })));
+    }
+    const forms = model.requests.map(({ parameters }) => (parameters['response_format'] as JsonObject)['type']);
+    expect(forms).toEqual(['json_schema', 'json_object', 'json_schema', 'json_object', 'json_object']);
   });
 
   it('under which a model says nothing is given up, and the answer is asked for again', async () => {

@@ -25,13 +25,14 @@ export interface Lesson {
 /**
  * Who may be given a lesson. `lossless`: the change takes nothing away (order of messages, form of ids), so any request teaches it to everybody. `own`: it
  * changes what the caller brought, and is theirs alone. `proven`: it takes something away from others, so they get it only if the refusal points at what
- * is changed in its own words and nothing that the caller brought could be the cause. If that could be, the lesson is for the caller and the same parts of
- * their own, and without words that point there it is for the run alone.
+ * is changed in its own words, nothing that the caller brought could be the cause, and a caller with another key was refused in the same way. Until
+ * then it is for the caller. If something of theirs could be the cause, it is for the caller and the same parts of their own, and without words that
+ * point there it is for the run alone.
  */
 export type LessonRule = 'lossless' | 'own' | 'proven';
 
-/** Whose requests a lesson changes. `caller`: only those of the caller who taught it, and only with the same parts of their own. */
-type LessonScope = 'everybody' | 'caller';
+/** Whose requests a lesson changes. `caller`: only those of the caller who taught it. */
+export type LessonScope = 'everybody' | 'caller';
 
 /** A lesson that is remembered, for administrators. */
 export interface RememberedLesson extends Lesson {
@@ -44,6 +45,6 @@ export interface RememberedLesson extends Lesson {
 
 /** For administrators: which model is concerned, what is changed, for whom, and how long. */
 export function describeLesson({ backend, model, scope, until, warning }: RememberedLesson): string {
-  const whom = scope === 'everybody' ? '' : ' Only for one caller, and with what they bring along.';
+  const whom = scope === 'everybody' ? '' : ' Only for the caller who was refused.';
   return `${model} (${backend}): ${warning.message}${whom} Remembered until ${new Date(until).toISOString().slice(0, 16)}Z.`;
 }

@@ -131,12 +131,12 @@ export interface FoundModel {
   embed?: Embed;
 }
 
+/** Who looks for models: a key may limit which of them an error names, and what refusals have taught may concern this caller only. */
+export type AskingCaller = Pick<Caller, 'models'> & Partial<Pick<Caller, 'id'>>;
+
 export interface ModelFinder {
-  /**
-   * `caller`: whose key may limit which models an error names.
-   * @throws GatewayError `model_not_found`, with the cure (for an empty Ollama: the `ollama pull` to run).
-   */
-  require(id: string, signal: AbortSignal, caller?: Pick<Caller, 'models'>): MaybePromise<FoundModel>;
+  /** @throws GatewayError `model_not_found`, with the cure (for an empty Ollama: the `ollama pull` to run). */
+  require(id: string, signal: AbortSignal, caller?: AskingCaller): MaybePromise<FoundModel>;
   /** The models of all reachable backends. An unreachable backend delays the list by at most `limits.modelListTimeoutMs`. */
-  list(signal: AbortSignal): Promise<ModelRecord[]>;
+  list(signal: AbortSignal, caller?: AskingCaller): Promise<ModelRecord[]>;
 }

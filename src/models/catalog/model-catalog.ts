@@ -1,7 +1,6 @@
 import { isModelAllowed } from '../../core/callers/caller.ts';
-import type { Caller } from '../../core/callers/caller.ts';
 import { GatewayError } from '../../core/errors.ts';
-import type { FoundModel, ModelFinder, ModelRecord } from '../../core/models/model.ts';
+import type { AskingCaller, FoundModel, ModelFinder, ModelRecord } from '../../core/models/model.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { CatalogBackend } from './catalog-backend.ts';
 import { BackendModels } from './backend-models.ts';
@@ -46,6 +45,12 @@ export function createModelCatalog({ backends, now, memory = new RefusalMemory(n
   return new BackendsCatalog({ backends, now, memory });
 }
 
+/** A model that a caller asks for. */
+interface Sought {
+  id: string;
+  caller: AskingCaller | undefined;
+}
+
 class BackendsCatalog implements ModelCatalog {
   readonly #memory: RefusalMemory;
   readonly #backends: readonly BackendModels[];
@@ -58,15 +63,15 @@ class BackendsCatalog implements ModelCatalog {
     });
   }
 
-  require(id: string, signal: AbortSignal, caller?: Pick<Caller, 'models'>): FoundModel | Promise<FoundModel> {
+  require(id: string, signal: AbortSignal, caller?: AskingCaller): FoundModel | Promise<FoundModel> {
     signal.throwIfAborted();
-    return this.#findListed(id) ?? this.#findLater(id, signal, caller);
+    return this.#findListed(id, caller) ?? this.#findLater(id, signal, caller);
   }
 
-  async list(signal: AbortSignal): Promise<ModelRecord[]> {
+  async list(signal: AbortSignal, caller?: AskingCaller): Promise<ModelRecord[]> {
     await waitUnlessAborted(this.#refreshDue(), signal);
     const byId = new Map<string, ModelRecord>();
-    for (const record of this.#listed()) if (!byId.has(record.id)) byId.set(record.id, record);
+    for (const record of this.#listed(caller)) if (!byId.has(record.id)) byId.set(record.id, record);
     return [...byId.values()];
   }
 
@@ -91,33 +96,36 @@ class BackendsCatalog implements ModelCatalog {
     await Promise.all(this.#backends.filter(({ isDue }) => isDue).map((backend) => backend.refresh()));
   }
 
-  #listed(): ModelRecord[] {
-    return this.#backends.flatMap(({ source, records }) => [...records.values()].map((record) => this.#publicRecord(source, record)));
+  #listed(caller: AskingCaller | undefined): ModelRecord[] {
+    return this.#backends.flatMap(({ source, records }) =>
+      [...records.values()].map((record) => this.#publicRecord(source, record, caller)),
+    );
   }
 
-  #publicRecord(source: CatalogBackend, record: ModelRecord): ModelRecord {
+  /** As this caller sees it: a lesson may hold for one caller only. */
+  #publicRecord(source: CatalogBackend, record: ModelRecord, caller: AskingCaller | undefined): ModelRecord {
     const listed = { ...record, id: publicId(source, record.id) };
-    if (!this.#memory.holds({ backend: source.name, model: record.id }, 'tools')) return listed;
+    if (!this.#memory.holds({ backend: source.name, model: record.id }, 'tools', caller?.id)) return listed;
     return { ...listed, capabilities: (record.capabilities ?? ['completion']).filter((capability) => capability !== 'tools') };
   }
 
-  #findListed(id: string): FoundModel | undefined {
-    return this.#findIn(id, (backend) => (backend.isDue ? undefined : backend.records));
+  #findListed(id: string, caller: AskingCaller | undefined): FoundModel | undefined {
+    return this.#findIn({ id, caller }, (backend) => (backend.isDue ? undefined : backend.records));
   }
 
-  #findIn(id: string, recordsOf: (backend: BackendModels) => BackendModels['records'] | undefined): FoundModel | undefined {
+  #findIn({ id, caller }: Sought, recordsOf: (backend: BackendModels) => BackendModels['records'] | undefined): FoundModel | undefined {
     for (const backend of this.#backends) {
       const name = nameWithin(backend.source, id);
       const records = recordsOf(backend);
       if (name === undefined || records === undefined) continue;
       const record = records.get(name) ?? records.get(withOtherTag(name));
-      if (record !== undefined) return this.#toFound(backend.source, record);
+      if (record !== undefined) return this.#toFound(backend.source, record, caller);
     }
     return undefined;
   }
 
-  #toFound(source: CatalogBackend, record: ModelRecord): FoundModel {
-    const listed = this.#publicRecord(source, record);
+  #toFound(source: CatalogBackend, record: ModelRecord, caller: AskingCaller | undefined): FoundModel {
+    const listed = this.#publicRecord(source, record, caller);
     const { backend, describe, embed } = source;
     const contextTokens = contextTokensOf(record);
     return {
@@ -136,29 +144,29 @@ class BackendsCatalog implements ModelCatalog {
    * Reads the lists of the backends in `due` in parallel, and waits only until one of them has the model; backends that failed before have the lowest
    * priority.
    */
-  async #findAfterRefresh(id: string, due: readonly BackendModels[]): Promise<FoundModel | undefined> {
+  async #findAfterRefresh({ id, caller }: Sought, due: readonly BackendModels[]): Promise<FoundModel | undefined> {
     const waiting = due.map((backend) => ({ hadFailed: backend.fault !== undefined, done: backend.refresh() }));
     for (const { done } of waiting.toSorted((one, other) => Number(one.hadFailed) - Number(other.hadFailed))) {
       await done;
-      const found = this.#findListed(id);
+      const found = this.#findListed(id, caller);
       if (found !== undefined) return found;
     }
     return undefined;
   }
 
-  async #findLater(id: string, signal: AbortSignal, caller: Pick<Caller, 'models'> | undefined): Promise<FoundModel> {
+  async #findLater(id: string, signal: AbortSignal, caller: AskingCaller | undefined): Promise<FoundModel> {
     const due = this.#backends.filter(({ isDue }) => isDue);
-    const found = await waitUnlessAborted(this.#findAfterRefresh(id, due), signal);
+    const found = await waitUnlessAborted(this.#findAfterRefresh({ id, caller }, due), signal);
     if (found !== undefined) return found;
     const older = this.#backends.filter(({ ageMs }) => ageMs > unknownIdAgeMs);
-    const foundLater = await waitUnlessAborted(this.#findAfterRefresh(id, older), signal);
-    const known = foundLater ?? this.#findIn(id, ({ knownRecords }) => knownRecords);
+    const foundLater = await waitUnlessAborted(this.#findAfterRefresh({ id, caller }, older), signal);
+    const known = foundLater ?? this.#findIn({ id, caller }, ({ knownRecords }) => knownRecords);
     if (known !== undefined) return known;
     throw this.#notFound(id, caller);
   }
 
-  #notFound(id: string, caller: Pick<Caller, 'models'> | undefined): GatewayError {
-    const all = this.#listed().map((record) => record.id);
+  #notFound(id: string, caller: AskingCaller | undefined): GatewayError {
+    const all = this.#listed(caller).map((record) => record.id);
     const ids = caller === undefined ? all : all.filter((listed) => isModelAllowed(caller, listed));
     const known = ids.slice(0, knownIdsInError).join(', ');
     const more = ids.length > knownIdsInError ? ` and ${ids.length - knownIdsInError} more` : '';

@@ -1,11 +1,11 @@
-import type { FoundModel, ModelFinder, ModelRecord } from '../../core/models/model.ts';
+import type { AskingCaller, FoundModel, ModelFinder, ModelRecord } from '../../core/models/model.ts';
 import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
 import { whenThere } from '../../shared/maybe-promise.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 
 interface Asking {
   signal: AbortSignal;
-  caller: Parameters<ModelFinder['require']>[2];
+  caller: AskingCaller | undefined;
 }
 
 /** Adds the presets to a model catalog. A preset hides a model with the same id, and resolves to its base model under the preset's name. */
@@ -22,8 +22,8 @@ export function withPresets<Catalog extends ModelFinder>(models: Catalog, preset
   return {
     ...models,
     require: (id, signal, caller) => require(id, { signal, caller }),
-    async list(signal) {
-      const [listed, made] = await Promise.all([models.list(signal), presets.list()]);
+    async list(signal, caller) {
+      const [listed, made] = await Promise.all([models.list(signal, caller), presets.list()]);
       const byId = new Map(listed.map((record) => [record.id, record]));
       const ids = new Set(made.map(({ id }) => id));
       const baseOf = ({ baseModel }: PresetRecord): ModelRecord | undefined => byId.get(baseModel) ?? byId.get(`${baseModel}:latest`);

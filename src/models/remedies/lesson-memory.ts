@@ -1,6 +1,9 @@
-import type { Lesson, LessonKind, RememberedLesson } from '../../core/models/lesson.ts';
+import type { Lesson, LessonKind, LessonScope, RememberedLesson } from '../../core/models/lesson.ts';
 import type { LessonMemory, ModelLessons, ModelRequest, Proof, RequestOrigin } from '../../core/models/model.ts';
+import { keyIdOf } from '../../core/callers/people.ts';
+import { limits } from '../../core/limits.ts';
 import { FairMap } from '../../shared/fair-map.ts';
+import { hashOf } from './hash-content.ts';
 import { judgeProof, ownHashes } from './judge-proof.ts';
 
 /** What is remembered of the refusals of all backends; most gateways learn a handful of things. */
@@ -15,9 +18,18 @@ interface Entry {
   group: string;
   lesson: Lesson;
   model: ModelKey;
-  /** Of the parts that the caller brought; undefined: the lesson is for everybody. */
+  scope: LessonScope;
+  /** Of the parts that the caller brought. Undefined: the lesson holds whatever the caller brings. */
   own: string | undefined;
+  /** What the lesson for one caller proves. Undefined: nothing about the requests of others. */
+  evidence: Evidence | undefined;
   learnedAt: number;
+}
+
+/** A refusal that one caller saw and whose words do not show that their request caused it. */
+interface Evidence {
+  keyId: string;
+  messages: string;
 }
 
 interface ModelKey {
@@ -54,16 +66,17 @@ export class RefusalMemory implements LessonMemory {
     return new LessonsOfModel(this, { backend, model });
   }
 
-  /** Whether something is remembered for everybody. */
-  holds(model: ModelKey, kind: LessonKind): boolean {
-    return this.#entriesOf(groupKey(model, kind, everybody)).length > 0;
+  /** Whether something is remembered for everybody, or for all requests of this caller. */
+  holds(model: ModelKey, kind: LessonKind, callerId?: string): boolean {
+    if (this.#entriesOf(groupKey(model, kind, everybody)).length > 0) return true;
+    return callerId !== undefined && this.#entriesOf(groupKey(model, kind, oneCaller(callerId))).some(({ own }) => own === undefined);
   }
 
   remembered(): RememberedLesson[] {
     return [...this.#entries].flatMap(([, entry]) => {
       if (this.#deleteIfExpired(entry)) return [];
-      const { lesson, model, own, learnedAt } = entry;
-      return [{ ...lesson, ...model, scope: own === undefined ? 'everybody' : 'caller', until: learnedAt + lessonMemoryMs }];
+      const { lesson, model, scope, learnedAt } = entry;
+      return [{ ...lesson, ...model, scope, until: learnedAt + lessonMemoryMs }];
     });
   }
 
@@ -84,29 +97,31 @@ export class RefusalMemory implements LessonMemory {
     const ofRun = request.origin === undefined ? undefined : this.#runs.get(request.origin);
     if (ofRun === undefined && this.#groups.size === 0) return noLessons;
     const found = new Map(this.#entriesOf(groupKey(model, kind, everybody)).map(({ lesson }) => [subjectKey(lesson), lesson]));
-    const ofCaller = this.#entriesOf(groupKey(model, kind, `caller ${callerIdOf(request)}`));
-    const own = ofCaller.length === 0 ? [] : ownHashes(request, { kind });
-    for (const entry of ofCaller) if (entry.own !== undefined && own.includes(entry.own)) found.set(subjectKey(entry.lesson), entry.lesson);
+    const ofCaller = this.#entriesOf(groupKey(model, kind, oneCaller(callerIdOf(request))));
+    const own = ofCaller.some((entry) => entry.own !== undefined) ? ownHashes(request, { kind }) : [];
+    for (const entry of ofCaller) if (entry.own === undefined || own.includes(entry.own)) found.set(subjectKey(entry.lesson), entry.lesson);
     for (const { lesson, model: learned } of ofRun?.byKey.values() ?? []) {
-      const isMeant = lesson.kind === kind && learned.backend === model.backend && learned.model === model.model;
-      if (isMeant) found.set(subjectKey(lesson), lesson);
+      if (lesson.kind === kind && isSameModel(learned, model)) found.set(subjectKey(lesson), lesson);
     }
     return found.size === 0 ? noLessons : [...found.values()];
   }
 
   learn(model: ModelKey, lesson: Lesson, proof: Proof): void {
     const { request } = proof;
-    const scope = judgeProof(lesson, proof);
-    if (scope.type === 'run') {
+    const proven = judgeProof(lesson, proof);
+    if (proven.type === 'run') {
       if (request.origin !== undefined)
         this.#runOf(request.origin).byKey.set(JSON.stringify([model.backend, model.model, subjectKey(lesson)]), { lesson, model });
       return;
     }
     const owner = callerIdOf(request);
-    const own = scope.type === 'caller' ? scope.own : undefined;
-    const group = groupKey(model, lesson.kind, own === undefined ? everybody : `caller ${owner}`);
+    const own = proven.type === 'caller' ? proven.own : undefined;
+    const isLossless = proof.rule === 'lossless';
+    const evidence = own === undefined && !isLossless ? { keyId: keyIdOf(owner), messages: hashOf(request.messages) } : undefined;
+    const scope = isLossless || (evidence !== undefined && this.#confirm(model, lesson, evidence)) ? 'everybody' : 'caller';
+    const group = groupKey(model, lesson.kind, scope === 'everybody' ? everybody : oneCaller(owner));
     const key = JSON.stringify([group, subjectKey(lesson), own]);
-    const entry: Entry = { key, group, lesson, model, own, learnedAt: this.#now() };
+    const entry: Entry = { key, group, lesson, model, scope, own, evidence, learnedAt: this.#now() };
     const lost = this.#entries.set(key, { owner, value: entry, characters: key.length + JSON.stringify(lesson).length });
     this.#groups.set(group, (this.#groups.get(group) ?? new Set()).add(key));
     for (const other of lost) this.#ungroup(other);
@@ -120,6 +135,21 @@ export class RefusalMemory implements LessonMemory {
     if (shown.has(warning)) return false;
     shown.add(warning);
     return true;
+  }
+
+  /**
+   * Whether another key has learned the same from another request; what was known for single callers is then superseded. One refusal is not enough,
+   * because a server may call a model unable where it means only this request, such as a long one.
+   */
+  #confirm(model: ModelKey, lesson: Lesson, evidence: Evidence): boolean {
+    const same = [...this.#entries].flatMap(([, entry]) => {
+      const isSame =
+        isSameModel(entry.model, model) && subjectKey(entry.lesson) === subjectKey(lesson) && entry.lesson.change === lesson.change;
+      return isSame && entry.scope === 'caller' && entry.evidence !== undefined && !this.#deleteIfExpired(entry) ? [entry] : [];
+    });
+    const isConfirmed = same.some(({ evidence: other }) => other?.keyId !== evidence.keyId && other?.messages !== evidence.messages);
+    if (isConfirmed) for (const entry of same) this.#delete(entry);
+    return isConfirmed;
   }
 
   #runOf(origin: RequestOrigin): RunLessons {
@@ -190,6 +220,14 @@ class LessonsOfModel implements ModelLessons {
 
 function callerIdOf({ origin }: ModelRequest): string {
   return origin?.callerId ?? '';
+}
+
+function isSameModel(one: ModelKey, other: ModelKey): boolean {
+  return one.backend === other.backend && one.model === other.model;
+}
+
+function oneCaller(id: string): string {
+  return `caller ${id}`;
 }
 
 function groupKey({ backend, model }: ModelKey, kind: LessonKind, whose: string): string {

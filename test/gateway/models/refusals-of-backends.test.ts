@@ -23,7 +23,7 @@ const document = documentOf({
   stop: { type: 'object', properties: { why: { type: 'string', maxLength: 50 } } },
 });
 
-/** A gateway with the functions `search` and `stop`, two people, and a backend that refuses as it is told. */
+/** A gateway with the functions `search` and `stop`, three keys, and a backend that refuses as it is told. */
 async function start(refuse: Refuse = () => undefined) {
   const bodies: JsonObject[] = [];
   const peer = { refuse };
@@ -49,10 +49,11 @@ async function start(refuse: Refuse = () => undefined) {
     app.server.inject({ method, url, headers: { authorization: `Bearer ${key}` }, ...(payload && { payload }) });
   const newKey = async (name: string): Promise<string> =>
     (await call('POST', '/api/keys', { payload: { name, role: 'user' } })).json<{ key: string }>().key;
-  const [ada, bob] = [await newKey('ada'), await newKey('bob')];
+  const [ada, bob, carl] = [await newKey('ada'), await newKey('bob'), await newKey('carl')];
   return {
     ada,
     bob,
+    carl,
     bodies,
     peer,
     pass: (ms: number) => void (time += ms),
@@ -65,6 +66,9 @@ async function start(refuse: Refuse = () => undefined) {
       const warnings = isStream ? [] : (answer.json<{ warnings?: { code: string; message: string }[] }>().warnings ?? []);
       return { status: answer.statusCode, warnings, requests: bodies.slice(before) };
     },
+    async listed(key: string): Promise<JsonObject | undefined> {
+      return (await call('GET', '/v1/models', { key })).json<{ data: JsonObject[] }>().data[0];
+    },
     refresh: async () => (await call('POST', '/api/tool-servers/box/refresh')).json<JsonObject>(),
     async report(): Promise<string> {
       return JSON.stringify((await call('GET', '/api/tool-servers/box')).json<{ report: JsonObject }>().report['warnings']);
@@ -74,6 +78,9 @@ async function start(refuse: Refuse = () => undefined) {
     },
   };
 }
+
+/** Another request than the usual one: the same one twice confirms nothing. */
+const goodbye: JsonObject = { messages: [{ role: 'user', content: 'Goodbye.' }] };
 
 type Gateway = Awaited<ReturnType<typeof start>>;
 
@@ -378,6 +385,18 @@ it('a refusal of stream_options beside something that it does not name leaves th
   expect(asksForUsage((await gateway.ask(gateway.bob, { stream: true })).requests)).toEqual([true]);
 });
 
+it('a refusal of tools in words that hide its cause leaves the tools and the model lists of others', async () => {
+  const gateway = await start();
+  const before = await plainChat(gateway, gateway.bob);
+  gateway.peer.refuse = ({ tools, messages }) =>
+    tools !== undefined && Array.isArray(messages) && messages.length > 4 ? refusal(400, 'This model does not support tools.') : undefined;
+  const messages = Array.from({ length: 5 }, (_, turn) => ({ role: 'user', content: `Message ${turn}.` }));
+  expect((await gateway.ask(gateway.ada, { messages })).requests.length).toBeGreaterThan(1);
+  expect(await plainChat(gateway, gateway.bob)).toEqual(before);
+  expect(await gateway.listed(gateway.ada)).toMatchObject({ capabilities: ['completion'] });
+  expect(await gateway.listed(gateway.bob)).not.toHaveProperty('capabilities');
+});
+
 it('a refusal of tools beside earlier calls leaves the tools of others', async () => {
   const gateway = await start();
   const before = await plainChat(gateway, gateway.bob);
@@ -404,10 +423,12 @@ describe('a registered function that a backend refuses by itself', () => {
     textIn(body).includes('"pattern"') ? refusal(400, "Invalid schema for function 'search': pattern is not permitted.") : undefined;
   const code = 'function_schema_refused';
 
-  it('is simplified for everybody, once, and every chat, the report and the doctor say so', async () => {
+  it('is simplified for everybody once two keys were refused, and every chat, the report and the doctor say so', async () => {
     const gateway = await start(refusesPattern);
     expect(await gateway.ask(gateway.ada)).toMatchObject({ status: 200, requests: { length: 2 }, warnings: [{ code }] });
-    const next = await gateway.ask(gateway.bob);
+    expect(await gateway.ask(gateway.ada)).toMatchObject({ status: 200, requests: { length: 1 }, warnings: [{ code }] });
+    expect(await gateway.ask(gateway.bob, goodbye)).toMatchObject({ status: 200, requests: { length: 2 }, warnings: [{ code }] });
+    const next = await gateway.ask(gateway.carl);
     expect(next).toMatchObject({ requests: { length: 1 }, warnings: [{ code, message: expect.stringContaining('"search"') as string }] });
     expect(namesIn(next.requests[0] ?? {})).toEqual(['search', 'stop']);
     // The function that was not refused keeps its details.
@@ -419,6 +440,7 @@ describe('a registered function that a backend refuses by itself', () => {
   it('is offered unchanged again after its server was refreshed', async () => {
     const gateway = await start(refusesPattern);
     await gateway.ask(gateway.ada);
+    await gateway.ask(gateway.bob, goodbye);
     await gateway.refresh();
     expect(await gateway.report()).not.toContain('refuses its schema');
     gateway.peer.refuse = () => undefined;
@@ -429,6 +451,7 @@ describe('a registered function that a backend refuses by itself', () => {
   it('is offered unchanged again after an hour', async () => {
     const gateway = await start(refusesPattern);
     await gateway.ask(gateway.ada);
+    await gateway.ask(gateway.bob, goodbye);
     gateway.pass(lessonMemoryMs + 1);
     expect(await gateway.examined()).not.toContain('refuses its schema');
     expect(await gateway.ask(gateway.bob)).toMatchObject({ requests: { length: 2 } });
@@ -440,7 +463,8 @@ describe('a registered function that a backend refuses by itself', () => {
       return at < 0 ? undefined : refusal(400, 'Invalid schema', { param: `tools[${at}].function.parameters` });
     });
     expect(await gateway.ask(gateway.ada)).toMatchObject({ status: 200, requests: { length: 3 } });
-    const next = await gateway.ask(gateway.bob);
+    expect(await gateway.ask(gateway.bob, goodbye)).toMatchObject({ status: 200, requests: { length: 3 } });
+    const next = await gateway.ask(gateway.carl);
     expect(next).toMatchObject({ requests: { length: 1 }, warnings: [{ code }] });
     expect(namesIn(next.requests[0] ?? {})).toEqual(['stop']);
   });
@@ -462,7 +486,8 @@ describe('a registered function that a backend refuses by itself', () => {
   it('that nobody names makes all of the same offer simple, and no other offer', async () => {
     const gateway = await start((body) => (/"pattern"|maxLength/.test(textIn(body)) ? refusal(400, 'failed to parse grammar') : undefined));
     expect(await gateway.ask(gateway.ada)).toMatchObject({ status: 200, requests: { length: 2 } });
-    expect(await gateway.ask(gateway.bob)).toMatchObject({ requests: { length: 1 }, warnings: [{ code }] });
+    expect(await gateway.ask(gateway.bob, goodbye)).toMatchObject({ status: 200, requests: { length: 2 } });
+    expect(await gateway.ask(gateway.carl)).toMatchObject({ requests: { length: 1 }, warnings: [{ code }] });
     gateway.peer.refuse = () => undefined;
     const alone = await gateway.ask(gateway.bob, { tool_ids: ['server:box/stop'] });
     expect(textIn(alone.requests[0] ?? {})).toContain('maxLength');
@@ -472,10 +497,14 @@ describe('a registered function that a backend refuses by itself', () => {
 describe('a model without tools', () => {
   const refusesTools: Refuse = ({ tools }) => (tools === undefined ? undefined : refusal(400, 'm does not support tools'));
 
-  it('is asked for a selection by everybody once one chat has found out', async () => {
+  it('is asked for a selection by the caller once one chat has found out, and by everybody once another key has', async () => {
     const gateway = await start(refusesTools);
-    expect((await gateway.ask(gateway.ada)).requests.map(({ tools }) => tools !== undefined)).toEqual([true, false, false]);
-    expect((await gateway.ask(gateway.bob)).requests.map(({ tools }) => tools !== undefined)).toEqual([false, false]);
+    const withTools = async (key: string, fields: JsonObject = {}): Promise<boolean[]> =>
+      (await gateway.ask(key, fields)).requests.map(({ tools }) => tools !== undefined);
+    expect(await withTools(gateway.ada)).toEqual([true, false, false]);
+    expect(await withTools(gateway.ada, goodbye)).toEqual([false, false]);
+    expect(await withTools(gateway.bob, goodbye)).toEqual([true, false, false]);
+    expect(await withTools(gateway.carl)).toEqual([false, false]);
     expect(await gateway.examined()).toContain('no native tool calls');
   });
 

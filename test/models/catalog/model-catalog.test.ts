@@ -231,19 +231,33 @@ describe('a model', () => {
   it.each([
     [['completion', 'tools', 'vision'], ['completion', 'vision'], 'yes'],
     [undefined, ['completion'], 'unknown'],
-  ])('with %j that refused functions is shown without them for an hour', async (stated, shown, later) => {
-    const backend = new ScriptedList('one', ['a'], 'x');
-    backend.capabilities = stated;
-    const memory = new RefusalMemory(() => time);
-    const catalog = createModelCatalog({ backends: [backend], now: () => time, memory });
-    const warning = { code: 'tools_unsupported', message: 'No tools.' };
-    const lesson = { kind: 'tools', subject: '', change: 'left out', content: '', warning } as const;
-    memory.of('one', 'a').learn(lesson, { request: askModel(), pointsAt: 'does not support tools' });
-    expect(await catalog.require('x/a', signal)).toMatchObject({ nativeTools: 'no' });
-    expect(await catalog.list(signal)).toMatchObject([{ id: 'x/a', capabilities: shown }]);
-    time += 60 * 60 * 1000 + 1;
-    expect(await catalog.require('x/a', signal)).toMatchObject({ nativeTools: later });
-  });
+  ])(
+    'with %j that refused functions is shown without them for an hour, to others once two keys were refused',
+    async (stated, shown, later) => {
+      const backend = new ScriptedList('one', ['a'], 'x');
+      backend.capabilities = stated;
+      const memory = new RefusalMemory(() => time);
+      const catalog = createModelCatalog({ backends: [backend], now: () => time, memory });
+      const warning = { code: 'tools_unsupported', message: 'No tools.' };
+      const lesson = { kind: 'tools', subject: '', change: 'left out', content: '', warning } as const;
+      const learn = (callerId: string): void => {
+        const origin = { callerId, sourceOf: () => undefined };
+        const request = askModel({ messages: [{ role: 'user', content: `I am ${callerId}.` }], origin });
+        memory.of('one', 'a').learn(lesson, { request, pointsAt: 'does not support tools' });
+      };
+      const [ada, bob] = [{ id: 'ada' }, { id: 'bob' }];
+      learn('ada');
+      expect(await catalog.require('x/a', signal, ada)).toMatchObject({ nativeTools: 'no' });
+      expect(await catalog.list(signal, ada)).toMatchObject([{ id: 'x/a', capabilities: shown }]);
+      expect(await catalog.require('x/a', signal, bob)).toMatchObject({ nativeTools: later });
+      expect((await catalog.list(signal, bob))[0]?.capabilities).toEqual(stated);
+      learn('bob');
+      expect(await catalog.require('x/a', signal)).toMatchObject({ nativeTools: 'no' });
+      expect(await catalog.list(signal, { id: 'carl' })).toMatchObject([{ id: 'x/a', capabilities: shown }]);
+      time += 60 * 60 * 1000 + 1;
+      expect(await catalog.require('x/a', signal)).toMatchObject({ nativeTools: later });
+    },
+  );
 
   it('is asked anew what it refuses once its backend was away', async () => {
     const backend = new ScriptedList('one', ['a']);

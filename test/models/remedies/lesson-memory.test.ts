@@ -34,32 +34,72 @@ interface Taught {
   rule?: LessonRule;
 }
 
-/** Whom a lesson reaches that one run of Ada has taught: another run of hers with the same parts, one without them, and a run of Bob with the same. */
-function reachOf({ fields = {}, own = [], rule, ...taught }: Taught): { same: boolean; plain: boolean; other: boolean; run: boolean } {
+interface Reach {
+  run: boolean;
+  /** Another run of Ada with the same parts. */
+  same: boolean;
+  /** One without them. */
+  plain: boolean;
+  /** A run of Bob with the same. */
+  other: boolean;
+  /** The same once Carl was refused in the same way. */
+  confirmed: boolean;
+}
+
+/** Whom a lesson reaches that one run of Ada has taught. */
+function reachOf({ fields = {}, own = [], rule, ...taught }: Taught): Reach {
   const lessons = new RefusalMemory(() => 0).of('llm', 'm');
-  const origin = runOf('ada', own);
-  const request = requestOf(origin, fields);
-  lessons.learn(lesson, { request, pointsAt: 'pointsAt' in taught ? taught.pointsAt : words, ...(rule && { rule }) });
+  const request = requestOf(runOf('ada', own), fields);
+  const proof = { pointsAt: 'pointsAt' in taught ? taught.pointsAt : words, ...(rule && { rule }) };
+  lessons.learn(lesson, { request, ...proof });
   const isTold = (asked: ModelRequest): boolean => lessons.recall('function', asked).length > 0;
-  return {
+  const reached = {
     run: isTold(request),
     same: isTold(requestOf(runOf('ada', own), fields)),
     plain: isTold(requestOf(runOf('ada'))),
     other: isTold(requestOf(runOf('bob', own), fields)),
   };
+  const again = requestOf(runOf('carl', own), { ...fields, messages: [hello, hello, ...(fields.messages ?? [])] });
+  lessons.learn(lesson, { request: again, ...proof });
+  return { ...reached, confirmed: isTold(requestOf(runOf('bob', own), fields)) };
 }
 
-const forRun = { run: true, same: false, plain: false, other: false };
-const forCaller = { run: true, same: true, plain: false, other: false };
-const forEverybody = { run: true, same: true, plain: true, other: true };
+const forRun = { run: true, same: false, plain: false, other: false, confirmed: false };
+const forCaller = { run: true, same: true, plain: false, other: false, confirmed: false };
+const forEverybodyLater = { run: true, same: true, plain: true, other: false, confirmed: true };
+const forEverybody = { run: true, same: true, plain: true, other: true, confirmed: true };
 
 describe('a lesson that takes something away', () => {
   it.each<[string, Taught]>([
     ['points at it, and the caller brought nothing', {}],
     ['is asked for with other samplings', { fields: { parameters: { temperature: 0, stop: ['x'], max_tokens: 5 } } }],
     ['may call whatever it likes', { fields: { toolChoice: 'auto', parallelToolCalls: true } }],
-  ])('is for everybody where the refusal %s', (_name, taught) => {
-    expect(reachOf(taught)).toEqual(forEverybody);
+  ])('is for the caller, and for everybody once another key confirms it, where the refusal %s', (_name, taught) => {
+    expect(reachOf(taught)).toEqual(forEverybodyLater);
+  });
+
+  it.each<[string, string, Partial<ModelRequest>, string, boolean]>([
+    ['another key with another request', 'key_2/bob', { messages: [hello, hello] }, 'simplified', true],
+    ['another key with the same request', 'key_2/bob', {}, 'simplified', false],
+    ['another person of the same key', 'key_1/bob', { messages: [hello, hello] }, 'simplified', false],
+    ['the same caller with another request', 'key_1/ada', { messages: [hello, hello] }, 'simplified', false],
+    ['another key that needed another change', 'key_2/bob', { messages: [hello, hello] }, 'left out', false],
+  ])('is confirmed or not by %s', (_name, callerId, fields, change, isConfirmed) => {
+    const memory = new RefusalMemory(() => 0);
+    const lessons = memory.of('llm', 'm');
+    lessons.learn(lesson, { request: requestOf(runOf('key_1/ada'), { messages: [hello] }), pointsAt: words });
+    lessons.learn({ ...lesson, change }, { request: requestOf(runOf(callerId), { messages: [hello], ...fields }), pointsAt: words });
+    expect(lessons.recall('function', requestOf(runOf('key_3'))).length > 0).toBe(isConfirmed);
+    expect(memory.remembered().filter(({ scope }) => scope === 'everybody')).toHaveLength(isConfirmed ? 1 : 0);
+  });
+
+  it('is not confirmed by what was learned more than an hour ago', () => {
+    let time = 0;
+    const lessons = new RefusalMemory(() => time).of('llm', 'm');
+    lessons.learn(lesson, { request: requestOf(runOf('ada')), pointsAt: words });
+    time = limits.lessonMemoryMs + 1;
+    lessons.learn(lesson, { request: requestOf(runOf('bob'), { messages: [hello, hello] }), pointsAt: words });
+    expect(lessons.recall('function', requestOf(runOf('carl')))).toEqual([]);
   });
 
   it.each<[string, Taught]>([
@@ -91,7 +131,7 @@ describe('a lesson that takes something away', () => {
   });
 
   it('may be quoted from the function itself, which it is about', () => {
-    expect(reachOf({ fields: { tools: [{ ...search, description: words }] } })).toEqual(forEverybody);
+    expect(reachOf({ fields: { tools: [{ ...search, description: words }] } })).toEqual(forEverybodyLater);
   });
 });
 
@@ -110,10 +150,17 @@ it('a lesson about what a caller brought is theirs alone, even where nothing els
   expect(reachOf({ rule: 'own' })).toEqual({ ...forCaller, plain: true });
 });
 
+/** Two keys learn the same, so that it is for everybody. */
+function teach(memory: RefusalMemory, by = 'ada'): void {
+  const lessons = memory.of('llm', 'm');
+  lessons.learn(lesson, { request: requestOf(runOf('key_2'), { messages: [hello, hello] }), pointsAt: words });
+  lessons.learn(lesson, { request: requestOf(runOf(by), { messages: [hello] }), pointsAt: words });
+}
+
 describe('what is remembered', () => {
   it('is of one model of one backend', () => {
     const memory = new RefusalMemory(() => 0);
-    memory.of('llm', 'm').learn(lesson, { request: requestOf(runOf('ada')), pointsAt: words });
+    teach(memory);
     const found = (backend: string, model: string): number => memory.of(backend, model).recall('function', requestOf(runOf('bob'))).length;
     expect([found('llm', 'm'), found('llm', 'n'), found('other', 'm')]).toEqual([1, 0, 0]);
   });
@@ -121,7 +168,7 @@ describe('what is remembered', () => {
   it('lasts an hour', () => {
     let time = 0;
     const memory = new RefusalMemory(() => time);
-    memory.of('llm', 'm').learn(lesson, { request: requestOf(runOf('ada')), pointsAt: words });
+    teach(memory);
     const isThere = (): boolean[] => [
       memory.of('llm', 'm').recall('function', requestOf(runOf('bob'))).length > 0,
       memory.holds({ backend: 'llm', model: 'm' }, 'function'),
@@ -139,12 +186,12 @@ describe('what is remembered', () => {
     ['another tool server', (memory) => memory.forgetServer('cup'), 1],
     ['its backend', (memory) => memory.forgetBackend('llm'), 0],
     ['another backend', (memory) => memory.forgetBackend('other'), 1],
-    ['the caller who taught it', (memory) => memory.forgetAllOf('key_1/ada'), 0],
+    ['the caller who confirmed it', (memory) => memory.forgetAllOf('key_1/ada'), 0],
     ['the key of the caller', (memory) => memory.forgetAllOf('key_1'), 0],
-    ['another caller', (memory) => memory.forgetAllOf('key_2'), 1],
+    ['another caller', (memory) => memory.forgetAllOf('key_3'), 1],
   ])('is cleared or stays with %s', (_name, forget, left) => {
     const memory = new RefusalMemory(() => 0);
-    memory.of('llm', 'm').learn(lesson, { request: requestOf(runOf('key_1/ada')), pointsAt: words });
+    teach(memory, 'key_1/ada');
     forget(memory);
     expect([memory.remembered().length, memory.of('llm', 'm').recall('function', requestOf(runOf('bob'))).length]).toEqual([left, left]);
   });

@@ -1,6 +1,5 @@
 import type { JSONRPCMessage } from '@modelcontextprotocol/client';
 import { expect, it } from 'vitest';
-import { limits } from '../../../src/core/limits.ts';
 import { boundedStream } from '../../../src/tools/mcp/transports/bounded-stream.ts';
 import { MarkedNumbers } from '../../../src/tools/mcp/transports/marked-numbers.ts';
 import type { Framing } from '../../../src/tools/mcp/transports/bounded-stream.ts';

@@ -14,7 +14,7 @@ interface ModelRouteOptions {
 /** The models that the caller's key may use, in OpenAI's shape or Anthropic's, and `/v1/models/{id}` (ids may contain `/`). */
 export const modelRoutes: FastifyPluginAsync<ModelRouteOptions> = async (app, { models }) => {
   const listAllowed = async ({ caller }: FastifyRequest): Promise<ModelRecord[]> => {
-    const records = await models.list(listSignal());
+    const records = await models.list(listSignal(), caller);
     return records.filter(({ id }) => isModelAllowed(caller, id));
   };
   const list = async (request: FastifyRequest) => ({ object: 'list', data: (await listAllowed(request)).map(toWire) });

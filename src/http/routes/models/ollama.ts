@@ -43,7 +43,7 @@ export const ollamaRoutes: FastifyPluginAsync<OllamaRouteOptions> = async (app, 
   app.get('/api/version', { config }, () => ({ version: ollamaVersion, toolwharf: version }));
 
   app.get('/api/tags', { config }, async ({ caller }) => {
-    const records = await models.list(listSignal());
+    const records = await models.list(listSignal(), caller);
     return { models: records.filter(({ id }) => isModelAllowed(caller, id)).map(toTag) };
   });
 
