@@ -41,7 +41,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   if (dataFolder.warning !== undefined) logger.warn(dataFolder.warning);
   const secret = loadSecret(config.dataDir, config.secret);
   const { connection, registry: store, ...stores } = openStores({ file, secret, cacheMs: registryCacheMs });
-  await requireUsableDatabase(connection);
+  await requireUsableDatabase(connection, file);
   await connection.requireWritable().catch((error: unknown) => logger.error({ err: error }, 'not ready: little can be stored'));
   const releaseDatabase = lockDatabase(file);
   const time = await openBundledTimeServer({

@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync, statfsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { GatewayError } from '../core/errors.ts';
 
 /** SQLite's primary result codes (https://www.sqlite.org/rescode.html) that mean a problem with the file rather than with the gateway's SQL. */
@@ -61,7 +61,7 @@ function isFull(kind: FaultKind | undefined, file: string): boolean {
   return kind === 'full' || (kind === 'failing' && !hasFreeSpace(file, leastWorkingBytes));
 }
 
-/** An error whose one-line message tells operators which file, what is wrong with it, and how to fix it. */
+/** An error whose one-line message says which file, what is wrong with it, and how to fix it. Callers read it too, so it names no folder. */
 export function toStorageFault(kind: FaultKind, file: string, cause?: unknown): GatewayError {
   // Locks are short-lived, so clients may retry; the other faults need an operator.
   return new GatewayError('storage_unavailable', describe(isFull(kind, file) ? 'full' : kind, file), {
@@ -71,19 +71,20 @@ export function toStorageFault(kind: FaultKind, file: string, cause?: unknown): 
 }
 
 function describe(kind: FaultKind, file: string): string {
+  const name = basename(file);
   switch (kind) {
     case 'locked':
-      return `${file} is locked by another process. Close that program (a second gateway, a database browser, a backup).`;
+      return `${name} is locked by another process. Close that program (a second gateway, a database browser, a backup).`;
     case 'readonly':
-      return `${file} cannot be written: it, its folder or its file system is read-only. Give this user the right to write there.`;
+      return `${name} cannot be written: it, its folder or its file system is read-only. Give this user the right to write there.`;
     case 'failing':
-      return `${file} cannot be read or written: the disk reports an error. Check the disk and its free space.`;
+      return `${name} cannot be read or written: the disk reports an error. Check the disk and its free space.`;
     case 'damaged':
-      return `${file} is damaged or no database. Nothing was changed: restore it from a backup (without old -wal and -shm files), or move it away to begin anew.`;
+      return `${name} is damaged or no database. Nothing was changed: restore it from a backup (without old -wal and -shm files), or move it away to begin anew.`;
     case 'full':
-      return `${file} cannot grow: the disk is full, or the file has reached the size that the gateway allows. Free some space.`;
+      return `${name} cannot grow: the disk is full, or the file has reached the size that the gateway allows. Free some space.`;
     case 'unopenable':
-      return `${file} cannot be opened: ${obstacleOf(file)}.`;
+      return `${name} cannot be opened: ${obstacleOf(file)}.`;
     default:
       return kind satisfies never;
   }
@@ -91,10 +92,10 @@ function describe(kind: FaultKind, file: string): string {
 
 function obstacleOf(file: string): string {
   const folder = dirname(file);
-  if (isFolder(folder) === false) return `${folder} is not a folder; correct the path`;
+  if (isFolder(folder) === false) return 'a part of its path is not a folder; correct the path';
   if (isFolder(file) === true) return 'it is a folder; correct the path';
   if (!isAllowed(folder, constants.R_OK | constants.W_OK | constants.X_OK))
-    return `this user may not write in ${folder}; correct its permissions`;
+    return 'this user may not write in its folder; correct the permissions';
   if (isFolder(file) === undefined) return 'it is not there; restore it, or restart the gateway to begin anew';
   if (!isAllowed(file, constants.R_OK | constants.W_OK)) return 'this user may not read and write it; correct its permissions';
   return 'the system refuses it; check the path and the limit of open files';

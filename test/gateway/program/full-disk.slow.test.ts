@@ -73,6 +73,9 @@ it('a gateway whose disk becomes full goes on answering, says what it cannot sto
     status: 200,
     body: unstored,
   });
+  const refused = await ask('POST /v1/responses', { model: 'demo', input: large, background: true, tool_ids: [] });
+  expect(refused).toMatchObject({ status: 503, body: { error: { message: expect.stringContaining('toolwharf.db cannot grow') } } });
+  expect(JSON.stringify(refused)).not.toContain(folder);
   expect(await ask('GET /ready')).toMatchObject({ status: 503, body: { ready: false, reason: 'storage' } });
   expect(output()).toContain('toolwharf.db cannot grow: the disk is full');
   expect(output()).not.toContain('locked by another process');

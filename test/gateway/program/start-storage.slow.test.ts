@@ -81,7 +81,7 @@ describe('a start with a database that cannot be used ends with one line', () =>
 
   it('when a folder has its name', async () => {
     mkdirSync(file);
-    expect(await start()).toEqual(oneLine('toolwharf.db cannot be opened: it is a folder', 'correct the path'));
+    expect(await start()).toEqual(oneLine('toolwharf.db cannot be opened: it is a folder', 'correct the path', `The file is ${file}`));
   });
 
   /** The superuser may write everywhere, unless this right is taken away. */

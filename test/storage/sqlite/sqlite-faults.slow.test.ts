@@ -1,5 +1,5 @@
 import { copyFileSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -58,7 +58,7 @@ describe('a database that another process has locked', () => {
     const ticks = setInterval(() => (turns += 1), 5);
     const write = registry.writeFact('seen', 'yes');
     expect(await ids(registry)).toEqual(['time']);
-    await expect(write).rejects.toMatchObject({ ...fault(`${file} is locked by another process`), retryAfter: '1' });
+    await expect(write).rejects.toMatchObject({ ...fault(`${basename(file)} is locked by another process`), retryAfter: '1' });
     clearInterval(ticks);
     expect(turns).toBeGreaterThan(5);
     other.close();
@@ -100,7 +100,7 @@ describe('a database that is full', () => {
     const filler = toolServerRecord({ id: 'filler', spec: 'x'.repeat(100_000) });
     await registry.createToolServer(filler);
     const large = toolServerRecord({ id: 'large', spec: 'x'.repeat(120_000) });
-    await expect(registry.createToolServer(large)).rejects.toMatchObject(fault(`${file} cannot grow: the disk is full`));
+    await expect(registry.createToolServer(large)).rejects.toMatchObject(fault(`${basename(file)} cannot grow: the disk is full`));
     await expect(registry.replaceToolServers([large, filler, toolServerRecord()])).rejects.toMatchObject(fault('full'));
     expect(await ids(registry)).toEqual(['time', 'filler']);
     await registry.deleteToolServer('filler');
@@ -131,7 +131,7 @@ describe('a damaged database', () => {
     damage(file);
     const before = readFileSync(file);
     const registry = openRegistry(file);
-    await expect(registry.listToolServers()).rejects.toMatchObject(fault(`${file} ${message}`));
+    await expect(registry.listToolServers()).rejects.toMatchObject(fault(`${basename(file)} ${message}`));
     await expect(registry.writeFact('a', 'b')).rejects.toMatchObject(fault(message));
     expect(readFileSync(file).equals(before)).toBe(true);
   });
@@ -232,7 +232,11 @@ describe('a fault that waiting does not cure', () => {
 describe('a path that cannot hold a database', () => {
   it.each([
     ['a folder', (folder: string) => folder, 'it is a folder'],
-    ['below a file', (folder: string) => (writeFileSync(join(folder, 'f'), ''), join(folder, 'f', 'x.db')), 'f is not a folder'],
+    [
+      'below a file',
+      (folder: string) => (writeFileSync(join(folder, 'f'), ''), join(folder, 'f', 'x.db')),
+      'a part of its path is not a folder',
+    ],
     [
       'in a folder below a file',
       (folder: string) => (writeFileSync(join(folder, 'f'), ''), join(folder, 'f', 'g', 'x.db')),

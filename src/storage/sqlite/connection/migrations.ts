@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../../core/errors.ts';
 
@@ -227,12 +228,12 @@ export function requireKnownSchema(database: DatabaseSync, { file, steps = migra
   const version = readPragma(database, 'user_version');
   const hasTables = database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get() !== undefined;
   if (readPragma(database, 'application_id') !== applicationId && (version > 0 || hasTables)) {
-    throw new GatewayError('storage_unavailable', `${file} is a database of another program. Set DATABASE_URL to another file.`);
+    throw new GatewayError('storage_unavailable', `${basename(file)} is a database of another program. Set DATABASE_URL to another file.`);
   }
   if (version <= steps.length) return;
   throw new GatewayError(
     'storage_unavailable',
-    `${file} was written by a newer release (schema ${version}, this one knows ${steps.length}). Start that release, or restore an older backup.`,
+    `${basename(file)} was written by a newer release (schema ${version}, this one knows ${steps.length}). Start that release, or restore an older backup.`,
   );
 }
 
