@@ -65,8 +65,12 @@ export interface RunContext {
  * `chat_id`, otherwise that of the socket session. Undefined: these last for the run only.
  */
 export function conversationOf({ chatId, conversationId }: Pick<RunContext, 'chatId' | 'conversationId'>): string | undefined {
-  return chatId === undefined || chatId === '' ? conversationId : chatId;
+  if (chatId === undefined || chatId === '') return conversationId;
+  return tagged.test(chatId) ? `chat:${chatId}` : chatId;
 }
+
+/** Clients choose ids of chats. One that is written like that of a session gets a tag, and so do ids with the tag, so that no two are the same. */
+const tagged = /^(?:session|chat):/;
 
 /** Whether questions can reach a user while the run goes on. */
 export function canBeAsked({ askClient, sessionId }: Pick<RunContext, 'askClient' | 'sessionId'>): boolean {

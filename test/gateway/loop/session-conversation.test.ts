@@ -118,6 +118,17 @@ describe.each([
   });
 });
 
+it('a chat whose chat_id is written like a session is no part of its conversation', async () => {
+  const turn = [calls(['keep', { to: 'apple' }]), says('ok')];
+  await using meeting = await meet(...turn, ...turn, ...turn);
+  const browser = await meeting.connect();
+  await say(browser, 'first');
+  for (const chatId of [`session:${browser.sessionId()}`, `chat:session:${browser.sessionId()}`]) {
+    await meeting.gateway.ask({ chat_id: chatId });
+    expect(lastResult(meeting.gateway)).toMatch(/^nothing/);
+  }
+});
+
 it('a chat over HTTP that names the session is no part of its conversation', async () => {
   const turn = [calls(['keep', { to: 'apple' }]), says('ok')];
   await using meeting = await meet(...turn, ...turn);
