@@ -80,6 +80,7 @@ export function toPerson(id: string, name: string | undefined, email: string | u
 function shown(text: string | undefined): string {
   return (text ?? '')
     .replaceAll(/\p{Cc}/gu, ' ')
+    .replaceAll(/\p{Bidi_Control}/gu, '')
     .trim()
     .slice(0, maxShownCharacters)
     .toWellFormed();

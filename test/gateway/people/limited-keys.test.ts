@@ -181,6 +181,19 @@ describe('a key with limits', () => {
   });
 });
 
+it.each(['a\0b', 'a\nb', 'ada\u202Enimda', 'a\u2066b', 'a\u200Bb', '\uD800'])(
+  'a key is not named %j, which reads as another name',
+  async (name) => {
+    const { send, make } = await openGateway();
+    const { id } = await make({ name: 'Zoé 👩‍🔧 می‌خواهم' });
+    for (const answer of [
+      await send('POST', '/api/keys', { body: { name, role: 'user' } }),
+      await send('PATCH', `/api/keys/${id}`, { body: { name } }),
+    ])
+      expect([answer.status, await answer.json()]).toMatchObject([400, { error: { param: 'name' } }]);
+  },
+);
+
 it('a message without a model is answered by the first model that its key may use', async () => {
   const { make, model, url } = await openGateway();
   model.finish();

@@ -166,7 +166,7 @@ describe('a key that speaks for several people', () => {
       key,
       headers: {
         'x-openwebui-user-id': 'ada',
-        'x-openwebui-user-name': 'Ad%C3%A9%0D%0Ax-role%3A admin',
+        'x-openwebui-user-name': 'Ad%C3%A9%0D%0Ax-%E2%80%AErole%3A admin',
         'x-openwebui-user-email': 'ada@example.org',
       },
       payload: { model: 'model', messages: [{ role: 'user', content: 'Hi!' }], tool_ids: ['server:town'] },

@@ -5,6 +5,7 @@ import { fixedCallerId } from '../../../core/callers/caller.ts';
 import { invalidField } from '../../../core/errors.ts';
 import type { KeyRecord } from '../../../core/stores/registry.ts';
 import type { JsonObject } from '../../../shared/json.ts';
+import { visibleText } from '../../../shared/visible-text.ts';
 import { parseInput } from '../../parse-input.ts';
 import { peopleRule, toPeopleRule, toUsersWire } from './people-rule.ts';
 
@@ -87,7 +88,12 @@ export const callerLimits = z
 // Strict, because a key with a misspelled restriction could do everything.
 export const newKey = z.strictObject(
   {
-    name: z.string('must be a name').trim().min(1, 'must be a name').max(maxNameLength),
+    name: z
+      .string('must be a name')
+      .trim()
+      .min(1, 'must be a name')
+      .max(maxNameLength)
+      .refine((name) => !/[\p{Cc}\p{Cs}]/u.test(name) && visibleText(name) === name, 'must consist of visible characters'),
     role: z.enum(['admin', 'user'], 'must be "admin" or "user"'),
     expires_at: time.nullish(),
     models: z.array(z.string().min(1).max(256)).max(maxEntries).nullish(),
