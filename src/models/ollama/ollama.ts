@@ -59,13 +59,13 @@ export function createOllama(connection: OllamaConnection, send: SendOutbound, n
     const formWarning = reducedSchemaWarning(request.parameters, prepared);
     const contextWarning = await chooseContext(request, prepared);
     for (const event of [formWarning, contextWarning]) if (event !== undefined) await emit([{ type: 'run-event', event }]);
-    const splitter = new ReasoningSplitter({ isOpen: templates.startsInReasoning(request.model) });
+    const splitter = new ReasoningSplitter({ isOpen: templates.startsInReasoning(request.model, request.origin?.callerId) });
     const numCtx = contextWarning === undefined ? (prepared.options?.num_ctx ?? facts?.defaultContext ?? defaultContext) : undefined;
     const lines = new JsonLines(client, toEventsOf({ client, splitter, numCtx }));
     const body = { ...prepared, stream: true } as unknown as JsonObject;
     const sent = { signal: request.signal, caller: request.origin?.callerId, body };
     await client.exchange('/api/chat', sent, (response) => emitAnswer(lines, { body: response.body, emit }));
-    templates.learn(request.model, splitter.opensInTemplate);
+    templates.learn(request.model, splitter.opensInTemplate, request.origin?.callerId);
   }
 
   /** Continues a bare prompt (`POST /api/generate`). */

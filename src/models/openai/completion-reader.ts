@@ -13,6 +13,7 @@ import { ToolCallAssembler } from '../answers/tool-call-assembler.ts';
 interface CompletionContext {
   model: string;
   templates: ReasoningTemplateCache;
+  caller: string | undefined;
   /** The names of the offered functions. */
   toolNames: ReadonlySet<string>;
   makeCallId: () => string;
@@ -111,7 +112,8 @@ export class CompletionReader {
     for (const choice of [...this.#choices.values()].sort((a, b) => a.index - b.index)) {
       const { splitter } = choice;
       if (splitter !== undefined && !this.#context.isWhole) addPieces(splitter.flush({ isCut: isCut(choice) }), choice.index, events);
-      this.#context.templates.learn(this.#context.model, splitter?.opensInTemplate);
+      const { templates, model, caller } = this.#context;
+      templates.learn(model, splitter?.opensInTemplate, caller);
       const calls = choice.calls.finish();
       const fields = calls.length === 0 ? undefined : choice.details?.fields();
       if (fields !== undefined) events.push(at(choice.index, { type: 'thought', fields }));
@@ -186,9 +188,10 @@ export class CompletionReader {
   }
 
   #readText(text: string, choice: Choice, events: ModelEvent[]): void {
-    const { templates, model, isWhole } = this.#context;
+    const { templates, model, caller, isWhole } = this.#context;
+    if (choice.splitter !== undefined) return addPieces(choice.splitter.push(text), choice.index, events);
     // A backend that separates the reasoning itself has removed it from the text.
-    const isOpen = templates.startsInReasoning(model) && !choice.hasReasoningField;
+    const isOpen = templates.startsInReasoning(model, caller) && !choice.hasReasoningField;
     if (isWhole) {
       const split = splitReasoning(text, { isOpen, isCut: isCut(choice) });
       choice.splitter = split.splitter;
@@ -196,7 +199,7 @@ export class CompletionReader {
       addPieces([{ type: 'text', text: split.text }], choice.index, events);
       return;
     }
-    choice.splitter ??= new ReasoningSplitter({ isOpen });
+    choice.splitter = new ReasoningSplitter({ isOpen });
     addPieces(choice.splitter.push(text), choice.index, events);
   }
 }

@@ -46,7 +46,15 @@ export function createOpenAiBackend(
     const { model, signal, completion } = request;
     const caller = request.origin?.callerId;
     const isContinuation = completion !== undefined;
-    const expected = { model, toolNames: namesOf(request), choices: choicesOf(request), templates, makeCallId: makeId, isContinuation };
+    const expected = {
+      model,
+      caller,
+      toolNames: namesOf(request),
+      choices: choicesOf(request),
+      templates,
+      makeCallId: makeId,
+      isContinuation,
+    };
     const body = isContinuation ? toCompletionBody(request, completion) : toChatBody(request);
     return client.exchange(isContinuation ? '/completions' : '/chat/completions', { signal, caller, body }, async (response) => {
       const kind = kindOf(response);

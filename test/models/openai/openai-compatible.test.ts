@@ -348,6 +348,37 @@ describe('the stream', () => {
   });
 });
 
+describe('a closing tag that one caller had the model write', () => {
+  const closing = { text: 'Sure.\n</think>\nDone.', finish: 'stop' };
+  const cut = { text: 'A long answer', finish: 'length' };
+
+  /** What callers read, who ask the same backend one after the other. */
+  async function read(...asked: [callerId: string, written: { text: string; finish: string }][]): Promise<string[]> {
+    const server = await upstream((_, count) => {
+      const { text, finish } = asked[count]?.[1] ?? closing;
+      const choices = [{ delta: { content: text } }, { delta: {}, finish_reason: finish }].map((choice) => ({ index: 0, ...choice }));
+      return stream(events(...choices.map((choice) => ({ choices: [choice] })), '[DONE]'));
+    });
+    const backend = createOpenAiBackend(connect(server), directSend);
+    let last: ModelEvent[] = [];
+    for (const [callerId] of asked) {
+      const request = askModel({ stream: true, origin: { callerId, sourceOf: () => undefined } });
+      last = await Array.fromAsync(answerOf(backend, request));
+    }
+    return last.flatMap((event) => (event.type === 'text' || event.type === 'reasoning' ? [`${event.type}: ${event.text}`] : []));
+  }
+
+  it('makes the next answers to this caller start with reasoning, and no answer to another one', async () => {
+    expect(await read(['ada', closing], ['ada', closing])).toEqual(['reasoning: Sure.\n', 'text: Done.']);
+    expect(await read(['ada', closing], ['bob', cut])).toEqual(['text: A long answer']);
+  });
+
+  it('makes answers to others start with reasoning once it was seen with two keys', async () => {
+    expect(await read(['key_1/ada', closing], ['key_1/bob', closing], ['key_2', cut])).toEqual(['text: A long answer']);
+    expect(await read(['key_1/ada', closing], ['key_2', closing], ['key_3', closing])).toEqual(['reasoning: Sure.\n', 'text: Done.']);
+  });
+});
+
 describe('one whole answer', () => {
   const whole = {
     id: 'x',
