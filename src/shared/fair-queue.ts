@@ -37,8 +37,9 @@ export class FairQueue<Entry> {
     return true;
   }
 
-  shift(): Entry | undefined {
-    const [next] = this.#groups;
+  /** `mayServe`: groups that it refuses are passed over and keep their place. */
+  shift(mayServe: (group: string) => boolean = () => true): Entry | undefined {
+    const next = this.#groups.entries().find(([group]) => mayServe(group));
     if (next === undefined) return undefined;
     const [group, owners] = next;
     const [first] = owners;

@@ -233,7 +233,8 @@ export const settingTable = {
     field: 'maxConnectionsPerOrigin',
     fallback: String(limits.connectionsPerOrigin),
     parse: wholeNumber(1, 65_535),
-    meaning: 'connections to one backend or tool server; further requests wait for one, and callers take turns',
+    meaning:
+      'connections to one backend or tool server; further requests wait for one, and callers take turns. No key gets all of them: a 64th is left to others',
   },
   CLIENT_STALL_TIMEOUT_MS: {
     field: 'clientStallTimeoutMs',

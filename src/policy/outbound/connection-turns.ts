@@ -1,4 +1,5 @@
 import { FairQueue } from '../../shared/fair-queue.ts';
+import { groupOf } from '../../shared/fair-shares.ts';
 
 /** A request that waits for a connection. */
 export interface ConnectionWait {
@@ -14,42 +15,65 @@ interface TurnsOptions {
   onUnused: () => void;
 }
 
+/** The part of the connections that no single key may take: 16 of the usual 1,024. Of less than 64 none, which a gateway with one key would miss. */
+const sharedPart = 1 / 64;
+
 /**
  * Limits the requests that run at a time to one origin. Those beyond it wait, and callers take turns: undici's own queue would make a caller with one
- * request wait for all that another one has sent.
+ * request wait for all that another one has sent. Where there are many connections, no key has all of them, as requests may run for minutes.
  */
 export class ConnectionTurns {
   readonly #options: TurnsOptions;
   readonly #waiting = new FairQueue<() => void>();
-  #running = 0;
+  /** Requests that run, by key. */
+  readonly #running = new Map<string, number>();
+  #total = 0;
+  readonly #mostOfKey: number;
 
   constructor(options: TurnsOptions) {
     this.#options = options;
+    const { limit } = options;
+    this.#mostOfKey = limit - Math.floor(limit * sharedPart);
   }
 
   /** Undefined when the request may be sent at once. Once it may, `free` has to be called when it has ended. */
   take(caller: string): ConnectionWait | undefined {
-    if (this.#running < this.#options.limit) {
-      this.#running += 1;
+    const key = groupOf(caller);
+    if (this.#total < this.#options.limit && this.#mayServe(key)) {
+      this.#count(key, 1);
       return undefined;
     }
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#waiting.push(caller, resolve);
+    const begin = (): void => {
+      this.#count(key, 1);
+      resolve();
+    };
+    this.#waiting.push(caller, begin);
     this.#options.onWait();
     return {
       turn: promise,
       leave: () => {
-        if (!this.#waiting.remove(caller, resolve)) this.free();
+        if (!this.#waiting.remove(caller, begin)) this.free(caller);
       },
     };
   }
 
-  readonly free = (): void => {
-    const begin = this.#waiting.shift();
-    if (begin !== undefined) return begin();
-    this.#running -= 1;
-    if (this.#running === 0) this.#options.onUnused();
-  };
+  free(caller: string): void {
+    this.#count(groupOf(caller), -1);
+    this.#waiting.shift((key) => this.#mayServe(key))?.();
+    if (this.#total === 0) this.#options.onUnused();
+  }
+
+  #mayServe(key: string): boolean {
+    return (this.#running.get(key) ?? 0) < this.#mostOfKey;
+  }
+
+  #count(key: string, change: 1 | -1): void {
+    this.#total += change;
+    const running = (this.#running.get(key) ?? 0) + change;
+    if (running === 0) this.#running.delete(key);
+    else this.#running.set(key, running);
+  }
 }
 
 /** Finds the turns of an origin. Those of unused origins are forgotten: requests may name any. */

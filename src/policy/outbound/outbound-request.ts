@@ -153,12 +153,13 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
   const timeouts = { headersTimeout: fallbackMs, bodyTimeout: fallbackMs };
 
   const turns = limited.turnsAt(origin);
+  const { caller = gatewayUser } = request;
   const receiver = new ResponseReceiver({
     signal: request.signal,
     origin,
     idleTimeoutMs,
     bufferedBytes: pausedAtBytes,
-    onDone: turns.free,
+    onDone: () => turns.free(caller),
   });
   const timer = setTimeout(() => {
     const seconds = `${firstByteTimeoutMs / 1000} s`;
@@ -168,7 +169,7 @@ async function exchange(request: OutboundRequest, findRoute: () => Route): Promi
     receiver.fail(new OutboundError('timeout', message));
   }, firstByteTimeoutMs);
   try {
-    const wait = turns.take(request.caller ?? gatewayUser);
+    const wait = turns.take(caller);
     if (wait !== undefined) await takeTurn(wait, receiver);
     dispatch(limited.agent, { origin, path, method, headers: headers.flat, body: toBody(request.body), ...timeouts }, receiver);
     const head = await receiver.head;

@@ -70,6 +70,22 @@ it('as many requests as there are connections run at once, and never more', asyn
   expect(peer.connections).toHaveLength(3);
 });
 
+it.each([
+  [3, 3],
+  [64, 63],
+  [128, 126],
+])('of %i connections one key has %i at most, so that others need not wait for its requests', async (connections, most) => {
+  const { ask, isHeld, release, arrived } = await openLine(connections);
+  const busy = Array.from({ length: 2 * connections }, (_, index) => ask(`key_a/${index}`, 'a'));
+  const others = Array.from({ length: connections - most }, (_, index) => ask(`key_${index}`, 'other'));
+  await isHeld();
+  expect(arrived.filter((name) => name === 'a')).toHaveLength(most);
+  expect(arrived).toHaveLength(connections);
+  release();
+  await Promise.all([...busy, ...others]);
+  expect(arrived).toHaveLength(3 * connections - most);
+});
+
 it('a request that is aborted while it waits loses its place, and is never sent', async () => {
   const { ask, isHeld, release, arrived, peer } = await openLine(1);
   const leaving = new AbortController();
