@@ -97,7 +97,7 @@ describe('a lesson that takes something away', () => {
     let time = 0;
     const lessons = new RefusalMemory(() => time).of('llm', 'm');
     lessons.learn(lesson, { request: requestOf(runOf('ada')), pointsAt: words });
-    time = limits.lessonMemoryMs + 1;
+    time = lessonMemoryMs + 1;
     lessons.learn(lesson, { request: requestOf(runOf('bob'), { messages: [hello, hello] }), pointsAt: words });
     expect(lessons.recall('function', requestOf(runOf('carl')))).toEqual([]);
   });

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { GatewayError } from '../../../core/errors.ts';
 import { readPragma } from './migrations.ts';
@@ -94,14 +95,16 @@ function writeNothing(database: DatabaseSync): void {
 }
 
 /**
- * Checks at startup that the database can be opened and written. A locked one passes, because locks are short-lived.
+ * Checks at startup that the database can be opened and written. A locked one passes, because locks are short-lived. Only operators read these errors,
+ * which name the path.
  * @throws GatewayError `storage_unavailable` for a database that is damaged, of another program or a newer release, or cannot be written
  */
-export async function requireUsableDatabase({ write }: Pick<DatabaseConnection, 'write'>): Promise<void> {
+export async function requireUsableDatabase({ write }: Pick<DatabaseConnection, 'write'>, file: string): Promise<void> {
   try {
     await write(writeNothing);
   } catch (error) {
-    if (error instanceof GatewayError && faultKindOf(error.cause) === 'locked') return;
-    throw error;
+    if (!(error instanceof GatewayError)) throw error;
+    if (faultKindOf(error.cause) === 'locked') return;
+    throw new GatewayError(error.code, `${error.message} The file is ${resolve(file)}.`, { cause: error });
   }
 }

@@ -40,7 +40,7 @@ export class ReopeningDatabase {
   /** @throws GatewayError `storage_unavailable`, or SQLite's error if the file cannot be opened */
   requireOpen(access: 'read' | 'write'): OpenDatabase {
     const { file } = this.#options;
-    if (this.#isClosed) throw new GatewayError('storage_unavailable', `${file} is closed: the gateway is shutting down.`);
+    if (this.#isClosed) throw new GatewayError('storage_unavailable', 'The database is closed: the gateway is shutting down.');
     if (this.#current === undefined) return this.#reopen();
     const identity = identityOf(file, this.#current.isImmutable);
     if (identity === this.#current.identity) return this.#current;
