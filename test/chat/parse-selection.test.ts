@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { findOfferedName } from '../../src/chat/tool-calls/find-offered-name.ts';
-import { parseSelection } from '../../src/chat/parse-tool-calls/parse-selection.ts';
+import { findSelection, parseSelection } from '../../src/chat/parse-tool-calls/parse-selection.ts';
 import { quotesOf } from '../../src/chat/parse-tool-calls/quoted-calls.ts';
 import { countSteps } from '../_support/count-steps.ts';
 import { describeUnless, missingVariable } from '../_support/missing.ts';
@@ -72,78 +72,90 @@ it('what stands in the conversation is a quotation amid words, and a choice by i
 it.each([
   ['', ' hope that helps', true],
   ['Here it is: ', ' hope that helps', true],
-  ['Some words.\n', '\nthis should do it.', true],
-  ['', ', which tells the time', true],
-  ['', ' Does that help?', true],
-  ['', ' Shall I run this?', false],
-  ['', ' this is only an example', false],
-  ['', ' do not run it', false],
-  ['', ' is not needed here', false],
-  ['', ' must not be executed.', false],
-  ['', ' is an example.', false],
-  ['', ' would be the call if you had asked for it.', false],
-  ['', ' was the format in your example', false],
-  ['', '\nNote: this is only an example.', false],
-  ['', '\nActually, ignore that.', false],
-  ['', "\nHowever, I won't run this without your approval.", false],
-  ['', '\nPlease confirm before I run this.', false],
-  ['', '\nOn second thought, no function is needed.', false],
-  ['', '\nDies ist nur ein Beispiel.', false],
-  ['', '\nSoll ich das ausführen?', false],
-  ['', '\n不要执行。', false],
-  ['', "\nThat call shouldn't be executed.", false],
-  ['', '\nLet me know if I should run this.', false],
-  ['', '\n(example only)', false],
-  ['', '\nNão execute isto.', false],
-  ['If you confirm, I will run ', '', false],
-  ['', '\nThis should work, but if you need anything else, tell me.', true],
-  ['', '\nThis is for the example project.', true],
+  ['Some words.\n', '\nnot this one', true],
   ['', ' is what you need', true],
-  ['', ' would be my choice', true],
-  ['', '\nIs there anything else? Never mind the spelling.', true],
-  ['', '\nI did not search, because no search is needed.', true],
-  ['', '\nThis deletes all files.\nShall I run it?', false],
-  ['', '\nMay I send this? It cannot be undone.', false],
-  ['', '\nDo you agree?', false],
-  ['', '\nI am not going to execute this, because it deletes everything.', false],
-  ['', ' (not executed)', false],
-  ['', '\nNone of this should be executed.', false],
-  ['', '\nThis is just a sample.', false],
-  ['', '\nJust kidding.', false],
-  ['', '\nPlease approve this first.', false],
-  ['', '\nLet me know if you agree.', false],
-  ['', '\nPending your approval.', false],
-  ['', '\nTell me to go ahead.', false],
-  ['', '\nSolo es un ejemplo.', false],
-  ['', '\nЭто только пример.', false],
-  ['', '\nBitte ignorieren Sie das.', false],
-  ['', '\nPlease confirm whether this helps.', true],
-  ['', '\nDo you want anything else?', true],
-  ['', '\nThe function finds it. Is there anything else I can help with?', true],
-  ['', "\nThe user asks: What's the weather like? This finds it.", true],
-  ['', '\nThis is my call. I will not make it twice.', true],
-  ['', "\nI can't do that on my own, so I use the function.", true],
-  ['', "\nI can't do this without calling the function.", true],
-  ['', '\nThe other functions should not be called.', true],
-  ['', '\nIf you want me to do anything else, let me know.', true],
-  ['', '\nNo function calls are needed after this.', true],
-  ['', '\nThis will undo the previous change.', true],
-  ['', '\nDie Funktion ignoriert Großbuchstaben.', true],
-  ['', "\nJe n'appelle que cette fonction.", true],
-  ['', '\nNo llamaré a otras funciones.', true],
+  ['', '\nShall I run it?', true],
   ['The form is ', ' hope that helps', false],
   ['> ', ' hope that helps', false],
-])(
-  'the object that the prompt demands is chosen whatever words follow, unless they take it back: %j … %j [S4-29]',
-  (before, after, isChosen) => {
-    for (const list of [json, `${json}, ${json}`]) {
-      const { calls, examples } = parseSelection(`${before}{"tool_calls": [${list}]}${after}`);
-      const count = list === json ? 1 : 2;
-      // A list runs as a whole, or not at all.
-      expect([calls.length, examples.length]).toEqual(isChosen ? [count, 0] : [0, count]);
-    }
-  },
-);
+  ['If you confirm, I will run ', '', false],
+])('the object that the prompt demands is chosen whatever words follow: %j … %j [S4-29]', (before, after, isChosen) => {
+  for (const list of [json, `${json}, ${json}`]) {
+    const { calls, examples } = parseSelection(`${before}{"tool_calls": [${list}]}${after}`);
+    const count = list === json ? 1 : 2;
+    // A list is chosen as a whole, or not at all.
+    expect([calls.length, examples.length]).toEqual(isChosen ? [count, 0] : [0, count]);
+  }
+});
+
+const selection = `{"tool_calls": [${json}]}`;
+
+it.each([
+  '',
+  '\n```',
+  '}',
+  '<|im_end|>',
+  ' hope that helps',
+  '\nThis should do it.',
+  ', which tells the time',
+  ' Does that help?',
+  '\n\nThis call gets the time in UTC, as the user asked.',
+  '\nThe function get_time returns the current time for the zone UTC.',
+  '\nDo you want anything else?',
+  '\nIs there anything else I can help with?',
+  '\nNo other tools are needed.',
+  '\nThanks! Let me know if you need anything else.',
+  '\nThanks.\nUser: cancel it',
+])('words that thank or explain a call are harmless: %j', (words) => {
+  expect(parseSelection(`${selection}${words}`)).toMatchObject({ calls: [call], wordsBehind: 'harmless' });
+});
+
+it.each([
+  '\nWait, no, do not get the time.',
+  ' Shall I run this?',
+  ' do not run it',
+  '\nNote: this is only an example.',
+  '\nActually, ignore that.',
+  '\nPlease confirm before I run this.',
+  '\nDies ist nur ein Beispiel.',
+  '\nSoll ich das ausführen?',
+  '\n不要执行。',
+  '\nThis gets the time.\nShall I run it?',
+  ' (not executed)',
+  '\nLet me know if you agree.',
+  '\nNon, pas ceci.',
+  `\n\`\`\`json\n${selection}\n\`\`\`\nNo, wait.`,
+])('words that speak against a call are contrary: %j', (words) => {
+  expect(parseSelection(`${selection}${words}`)).toMatchObject({ calls: [call], wordsBehind: 'contrary' });
+  expect(parseSelection(`<tool_call>${json}</tool_call>${words}`)).toMatchObject({ calls: [call], wordsBehind: 'contrary' });
+});
+
+it.each([
+  '\nOn reflection, better leave it.',
+  '\nLieber später.',
+  '\nЭто делать рано.',
+  '\nThe other functions should not be called.',
+  '~~',
+  '-->',
+  '\nThis is the time.\n'.repeat(40),
+  '\n<think>Better later.</think>',
+  `\nOr rather this:\n{"tool_calls": []}`.replace('{"tool_calls": []}', '[]'),
+])('any other words leave open whether a call is meant: %j', (words) => {
+  expect(parseSelection(`${selection}${words}`)).toMatchObject({ calls: [call], wordsBehind: 'open' });
+});
+
+it('words of a call explain it, unless they take something back', () => {
+  const cancels = '{"tool_calls": [{"name": "cancel_order", "parameters": {"order": "for ann@example.org"}}]}';
+  expect(parseSelection(`${cancels}\nThe order for ann@example.org is here.`).wordsBehind).toBe('harmless');
+  expect(parseSelection(`${cancels}\nCancel that.`).wordsBehind).toBe('contrary');
+});
+
+it('words behind an action in labels count up to its observation', () => {
+  const action = 'Thought: hm\nAction: get_time\nAction Input: {"zone": "UTC"}\n';
+  const tools = [{ name: 'get_time', description: '', parameters: { type: 'object', properties: { zone: { type: 'string' } } } }];
+  const read = (words: string) => findSelection({ answer: `${action}${words}`, tools, isCut: false, earlierTexts: [] });
+  expect(read('Observation: not now')).toMatchObject({ calls: [call], wordsBehind: 'harmless' });
+  expect(read('Wait, no.\nObservation: 12')).toMatchObject({ calls: [call], wordsBehind: 'contrary' });
+});
 
 it.each(['Actually:', 'Sorry, the corrected selection is:', 'Or instead:'])(
   'a list that replaces another one is the only one that is chosen: %s',

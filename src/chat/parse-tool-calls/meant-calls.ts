@@ -4,27 +4,32 @@ interface MeantPieces {
   pieces: AnswerPiece[];
   /** Names of calls that are only examples. */
   examples: string[];
+  /** What the model says behind the first call that may run, calls left out: at most as much as is examined. */
+  wordsBehind: string;
 }
 
 /**
  * Separates the calls of a selection that may run from those that are only examples or quotations. A call does not run when it follows a refusal
  * or an explicit empty selection, repeats the conversation amid prose, is part of a sentence, or belongs to an invented turn of another role.
- * Calls between unmistakable marks always run.
+ * Calls between unmistakable marks always may.
  */
 export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string) => boolean): MeantPieces {
-  const meant: MeantPieces = { pieces: [], examples: [] };
+  const meant: MeantPieces = { pieces: [], examples: [], wordsBehind: '' };
   let said = '';
   let isDecided = false;
   /** Computed once per list, which may hold thousands of calls: words before and after it concern all of them. */
   let list: { isExample: boolean; isAmidProse: boolean } | undefined;
   for (const [index, piece] of all.entries()) {
+    if (isDecided && 'text' in piece && piece.type !== 'call' && piece.type !== 'damaged' && meant.wordsBehind.length <= maxSaid)
+      meant.wordsBehind += beforeTurn(piece.text).slice(0, maxSaid);
     if (piece.type === 'text') {
       if (beginsTurn(piece.text, isDecided || said.trim() !== '')) return meant;
       said += piece.text;
       list = undefined;
       meant.pieces.push(piece);
     } else if (piece.type === 'nothing-chosen') {
-      if (isDecided && isTakenBack(all.slice(0, index), piece.text)) return { pieces: [piece], examples: namesOf(meant.pieces) };
+      if (isDecided && isTakenBack(all.slice(0, index), piece.text))
+        return { pieces: [piece], examples: namesOf(meant.pieces), wordsBehind: '' };
       meant.pieces.push(piece);
       if (!isDecided) return meant;
     } else if (piece.type === 'call' || piece.type === 'damaged') {
@@ -87,28 +92,6 @@ function isReplaced({ words, next }: AfterList): boolean {
   return next?.type === 'call' && replacing.test(words);
 }
 
-/** What takes back a call, in the words behind it. */
-const takingBack = [
-  // The sentence goes on behind the call: "… is only an example", "… must not be run", "… would be the call if …".
-  /^[\s`"'*)—–-]{0,20}(?:(?:is|was)(?: not|n['’]t) (?:\w+ )?(?:needed|necessary|required|wanted|meant|intended|allowed|appropriate|relevant|correct|right)\b|(?:must|should|shall|will|may|can)(?: not|n['’]t|not) (?:be )?(?:executed|run|called|made|sent|used)\b|(?:is|was) what\b[^.!?\n]{0,60}\b(?:would|says?|said|shows?|contains?)\b|would (?:be|have been)\b[^.!?\n]{0,80}\bif\b|(?:is|was) (?:only |just |merely )?(?:an?|the|my) (?:\w+ )?(?:examples?|illustration|template|mistake)\b(?!\.\w| to\b)|was (?:only |just )?the (?:\w+ )?form(?:at)?\b)/iu,
-  /\b(?:this|that|it|above|(?:call|selection|answer))(?:['’]s| is| was) (?:only |just |merely |purely |simply )?(?:(?:wrong|incorrect|hypothetical)\b(?! if)|for (?:illustration|demonstration)\b|(?:an?|my) (?:\w+ )?(?:examples?|illustration|template|demonstration|mistake|error|sample(?: call)?(?=[.!)\n]|$))(?![\p{L}\p{N}]|\.\w| to\b))/iu,
-  /\b(?:this|that|it|which|but|(?:the|this|that) (?:above |function |tool )?call|above)(?: (?:is|was|must|should|shall|will|may|can|has))?(?: not|n['’]t) (?:to )?(?:be |been |yet |actually )*(?:executed|run|called|made)\b/iu,
-  /(?<!\b(?:other|further|another|additional) (?:\w+ ){1,3})\bnot (?:to )?be (?:executed|run|called)\b(?! (?:again|twice|more than once)\b)|\(not (?:executed|run|called)\b|\(hypothetical\b|\bnone of (?:this|it|these|them|the above) (?:should|must|may|shall|will) be\b/iu,
-  // Imperatives and intentions.
-  /(?:^|[.!:,;*(—–-]\s{0,9}|\b(?:i|we|please|but|so|and) )(?:do(?:n['’]t| not)|never|(?:will|would|should|must|shall|can)(?:n['’]t| not)|won['’]t|can['’]t|shan['’]t) (?:actually |really |yet )?(?:execute|run|call|make|send|perform|use|invoke|do) (?:it|this|that|the call)\b(?! (?:again|twice|more than once|any ?more|an?|on my own|myself|by|to anyone|without (?:\w+ing|the|this|an?))\b)|\b(?:i am|i['’]m|we are|we['’]re) not (?:actually )?(?:going to (?:execute|run|call|make|send|perform|use|invoke|do)|(?:execut|runn|call|mak|send|perform|us|invok|do)ing) (?:it|this|that|the call)\b|\b(?:i|we) (?:(?:will|would|must)(?: not|n['’]t)|won['’]t|cannot|can['’]t)[.!]|\b(?:refuse|decline)s? to (?:execute|run|call|make)\b|\b(?:i|we)(?:['’]d| would) rather not\b|\b(?:example|sample) only\b|\bnot for execution\b|\bonly showing\b/iu,
-  /^[\s`"'*(—–-]{0,20}(?:please )?do(?:n['’]t| not) (?:execute|run|call)\b/iu,
-  /\bnever ?mind\b(?! (?:the|about))|\bjust kidding\b|\bscratch (?:that|this|it|the (?:above|call))\b|(?<!\b(?:it|this|that|which|call|tool|function) (?:will|would|can) )\b(?:ignore|disregard|cancel|forget|retract|withdraw|strike|revert|undo) (?:it|this|that|the (?:above|call|previous))\b|\bon second thoughts?\b|\bi take (?:it|that|this) back\b|\b(?:oh|no),? wait\b(?! (?:for the|times?)\b)/iu,
-  /\bno (?:call|function|tool)s?(?: calls?)? (?:is|are|was|were) (?:actually |really )?(?:needed|required|necessary)\b(?! (?:after|apart|besides?|beyond|except|other)\b)|\bno (?:call|function|tool)s? (?:should|must|may|can|shall) be\b/iu,
-  // It has to wait.
-  /\bplease (?:approve|confirm)\b(?! (?:(?:whether|if) (?:(?:this|that|it) (?:helps?|helped|works?|worked|answers)|you need)|(?:whether|if|that) the (?:answer|output|result)s?)\b)|\b(?:tell|give) me (?:to |the )go[ -]?ahead\b|\bonly (?:if|once|when|after) (?:you|the user)\b|\b(?:if|once|after|until|unless) (?:you|the user) (?:has |have )?(?:confirm|approve|agree|allow)|\b(?:await|wait)(?:ing|s)? (?:for )?(?:your|the user['’]s) (?:confirmation|approval|permission|consent|reply|answer)\b|\b(?:without|need|pending|subject to) your (?:confirmation|approval|permission|consent|ok|okay)\b(?! (?:being|for nothing)\b)/iu,
-  /\bif (?:i (?:should|may|can)|you(?:['’]d| would)? (?:want|like) me to) (?:\w+ )?(?:run|execute|call|make|send|proceed|do)\b(?! (?:another|anything|more|other|something else))|\b(?:say|reply|answer|type|respond|confirm)(?: with)? ["'“«]?(?:yes|ok)\b/iu,
-  // Other languages.
-  /\b(?:nur|lediglich|bloß|dies ist|das ist) ein beispiel\b|\bnicht (?:ausführen|aufrufen|ausgeführt|aufgerufen)\b|\bbitte (?:erst |zuerst |vorher )?bestätig|\bignorier\p{L}* (?:sie )?(?:bitte )?(?:das|dies|den|es)\b|\b(?:das|dies|es|aufruf) (?:bitte )?ignorieren\b|(?:maar|slechts|alleen) een voorbeeld\b/iu,
-  /n['’]est qu['’]un exemple|\b(?:juste|seulement) un exemple\b|\bn(?:e |['’])(?:pas )?(?:l['’])?(?:exécut|appel|lanc)(?!\p{L}* qu)|\bveuillez confirmer\b|\bignorez\b/iu,
-  /\b(?:sol[oa]|sólo|solamente) (?:es )?un ejemplo\b|\bno (?:l[oa] )?(?:ejecut|llam)(?!\p{L}* (?:(?:a )?otr|dos veces|más))|\bpor favor,? confirm/iu,
-  /\b(?:apenas|somente|só) um exemplo\b|\bsolo un esempio\b|\btylko przykład|только пример|\bnão (?:execut|cham)(?!\p{L}* outr)|\bnon (?:eseguir|chiamar)|(?<!\p{L})не (?:выполня|запуска|вызыва)|実行し?ない|例です|실행하지/iu,
-  /(?:只是|仅是|僅是|这是|這是)(?:一个|一個)?(?:例子|示例|範例)|(?:不要|请勿|請勿|不应|不應)(?:执行|執行|运行|運行|调用|呼叫)|请确认|請確認/u,
-] as const;
 /** Characters after a list that are examined, of each piece. */
 const maxWords = 200;
 /** Words between two lists, of which the second stands in place of the first. */
@@ -117,35 +100,18 @@ const replacing =
 
 const programLine = /^\s*(?:(?:if|elif|else|for|while|with|def|class|try|except)\b[^\n]{0,150}:[ \t]*(?:\n|$)|import \w|from \w+ import)/;
 
-const question = /^[\s`"'*]{0,20}[^\n]{0,150}[?？]\s*$/u;
-const lastQuestion = /[^.!?。！？\n]{0,200}[?？]\s*$/u;
-/** A question whether to run the call. */
-const askingFirst =
-  /\b(?:shall|should|may|can|could|want|like|ok|okay|alright|correct|right|fine|sure|proceed|confirm|approve|run|execute|call|soll|darf|möchte\p{L}*|dois|puis|voulez|quier\p{L}*|puedo|debo|agree)\b|[吗嗎か][?？]/iu;
-/** A question what else to do, at the end of many answers. */
-const offeringMore = /\banything (?:else|more)\b|\b(?:help|assist) (?:you )?(?:further|with)\b|帮到|幫到/iu;
-/** The same anywhere in the words: others mostly state what the user has asked. */
-const askingToRun =
-  /\b(?:(?:shall|should|may|can|could) (?:i|we) (?:\w+ )?(?:call|continue|delete|do|execute|go|make|proceed|run|send)\b|(?:want|like) (?:me|us) to\b|do you (?:agree|approve|confirm)\b)[^.!?\n]{0,200}[?？]/iu;
-
 /**
- * The line of a program, of a quotation, or of a sentence that goes on after the call or leads into it without a colon. Words after the object that the
- * prompt demands are only read for whether they take the call back, or ask first.
+ * The line of a program, of a quotation, or of a sentence that goes on after the call or leads into it without a colon. The object that the prompt
+ * demands counts whatever words follow it.
  */
 function isMentioned({ isDemanded = false }: ReadEntry, said: string, after: string): boolean {
-  if (programLine.test(after) || takingBack.some((words) => words.test(after))) return true;
-  if (isDemanded ? asksFirst(after) : question.test(after)) return true;
+  if (programLine.test(after)) return true;
   const line = said.slice(said.lastIndexOf('\n') + 1).slice(-maxSaid);
   if (/^[ \t]*>[ \t]*$/.test(line)) return true;
   if (lastIndexOf(intending, line) !== -1) return false;
   const leadsIn = /[\p{L}\p{N}]["'(“«]?[ \t]*[`"'(]{0,3}$/u.test(line) && line.trim().includes(' ');
   if (leadsIn || isDemanded) return leadsIn;
   return /^[`"')]{0,3}[ \t]*\?|^[`"')]{0,3}(?:[ \t]+(?!or\b)\p{Ll}|, (?:which|that|but|so)\b)/u.test(after);
-}
-
-function asksFirst(words: string): boolean {
-  const [last = ''] = lastQuestion.exec(words) ?? [];
-  return askingToRun.test(words) || (askingFirst.test(last) && !offeringMore.test(last));
 }
 
 /** How templates and models mark the beginning of a turn in a dialogue. */
@@ -161,7 +127,12 @@ function beginsTurn(text: string, hasBegun: boolean): boolean {
   return Array.from(text.matchAll(turnBeginning)).some(({ index }) => hasBegun || text.slice(0, index).trim() !== '');
 }
 
-/** Characters before a call that are examined. */
+function beforeTurn(text: string): string {
+  const [beginning] = text.matchAll(turnBeginning);
+  return turnOfOtherRole.test(text) ? '' : text.slice(0, beginning?.index);
+}
+
+/** Characters before or behind a call that are examined. */
 const maxSaid = 4000;
 
 /** Explicit empty selections in forms that the prompt does not ask for. Calls after one are examples. */
@@ -178,6 +149,11 @@ function announcesExample(said: string): boolean {
   if (lastIndexOf(dissuading, sentence) > lastIndexOf(intending, sentence)) return true;
   const declined = lastIndexOf(declining, last);
   return declined !== -1 && declined > lastIndexOf(intending, last);
+}
+
+/** Whether a sentence speaks against a call that stands before or behind it. */
+export function speaksAgainst(sentence: string): boolean {
+  return [declining, conditional, dissuading].some((patterns) => lastIndexOf(patterns, sentence) !== -1);
 }
 
 /** The sentence or line that leads to the call, without the fence that opens after it; at most 400 characters. */

@@ -6,6 +6,8 @@ import { meantPieces } from './meant-calls.ts';
 import { quotesOf } from './quoted-calls.ts';
 import { AnswerRepairs, repairedInPlace } from './repair-json.ts';
 import { createToolCallParser } from './tool-call-parser.ts';
+import { judgeWordsBehind } from './words-behind.ts';
+import type { WordsBehind } from './words-behind.ts';
 
 /** A call that a model wrote in its answer to the selection prompt; its name is not yet checked against the offer. */
 interface SelectedCall {
@@ -23,6 +25,7 @@ export interface Selection {
   damaged: { name?: string; reason: DamageReason }[];
   /** Names of calls that are only examples or quotations: see `meantPieces`. */
   examples: string[];
+  wordsBehind: WordsBehind;
   /** False when the answer holds no selection at all; an explicitly empty selection is readable. */
   isReadable: boolean;
 }
@@ -62,7 +65,9 @@ function findWithRepairs({ answer, tools, isCut, earlierTexts }: SelectionAnswer
   const first = [...parser.push(answer), ...parser.flush({ isCut })].find((piece) => piece.type === 'call' || piece.type === 'damaged');
   if (first === undefined || first.isBare === true) return plain;
   if (first.type === 'damaged') return { ...plain, damaged: [first] };
-  return { ...plain, calls: [first], repairs: first.repairs, isReadable: true };
+  // What follows an observation is invented.
+  const [behind = ''] = answer.slice(answer.indexOf(first.text) + first.text.length).split(/\n\W{0,9}observation\b/i, 1);
+  return { ...plain, calls: [first], repairs: first.repairs, isReadable: true, wordsBehind: judgeWordsBehind(behind, [first]) };
 }
 
 /** `findSelection` for a worker thread, as JSON text: sending objects would lose the digits of an `ExactNumber`. */
@@ -104,7 +109,15 @@ export function parseSelection(
   const parser = createToolCallParser({ tools, isSelection: true, repairs });
   const isTooLong = answer.length > limits.argumentsBytes;
   const pieces = [...parser.push(answer.slice(0, limits.argumentsBytes)), ...parser.flush({ isCut: isCut || isTooLong })];
-  const selection: Selection = { calls: [], repairs: [], restated: [], damaged: [], examples: [], isReadable: false };
+  const selection: Selection = {
+    calls: [],
+    repairs: [],
+    restated: [],
+    damaged: [],
+    examples: [],
+    wordsBehind: 'harmless',
+    isReadable: false,
+  };
   const stated: StatedCalls = { before: new Set(), inThisList: new Set() };
   const meant = meantPieces(pieces.slice(pieces.findLastIndex((piece) => piece.type === 'retraction') + 1), isQuoted);
   selection.examples.push(...meant.examples.slice(0, limits.callsPerRound));
@@ -115,6 +128,7 @@ export function parseSelection(
     if (piece.type === 'text' && piece.text.trim() !== '') endList(stated);
     if (piece.type === 'call') addCall(selection, stated, piece);
   }
+  selection.wordsBehind = judgeWordsBehind(meant.wordsBehind, selection.calls);
   return selection;
 }
 

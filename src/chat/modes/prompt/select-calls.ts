@@ -12,7 +12,7 @@ import { readSelection } from './read-selection.ts';
 import type { DroppedCall, ReadSelection, SelectedEntry } from './read-selection.ts';
 import { canonicalJson } from '../../tool-calls/canonical-json.ts';
 import type { FittingRules } from '../../tool-calls/fit-arguments.ts';
-import { demandMessage, repairMessage, selectionMessages } from './selection-prompt.ts';
+import { confirmMessage, demandMessage, repairMessage, selectionMessages } from './selection-prompt.ts';
 
 /**
  * Up to this many functions of this size, one request selects functions and arguments. With more, a first request selects names: they take a sixth
@@ -79,8 +79,8 @@ const nothing: Selection = { calls: [], refused: [] };
 
 /**
  * Has a model choose calls in one model request, or in two when many functions are offered (names first, then arguments). One repair request follows
- * when arguments are invalid or a demanded call is missing; what is still invalid is dropped. When a selection fails, the answer is given without
- * tools, and the `selection` event states the reason.
+ * when arguments are invalid, a demanded call is missing, or words behind a call that may change something leave open whether it is meant; what is
+ * still invalid is dropped. When a selection fails, the answer is given without tools, and the `selection` event states the reason.
  */
 export async function selectCalls(request: SelectionRequest): Promise<Selection> {
   const log: SelectionLog = { requests: 0, dropped: [], repaired: [], more: {} };
@@ -108,9 +108,10 @@ export async function selectCalls(request: SelectionRequest): Promise<Selection>
 
 async function choose(request: SelectionRequest, log: SelectionLog): Promise<Selection> {
   const isMany = areMany(request.offered);
-  const chosen = isMany ? await chooseNames(request, log) : request.offered;
+  const names = isMany ? await chooseNames(request, log) : { chosen: request.offered, isOpen: false };
+  const { chosen } = names;
   if (chosen.length === 0) return nothing;
-  if (isMany && chosen.every((spec) => hasNoParameters(spec))) {
+  if (isMany && !names.isOpen && chosen.every((spec) => hasNoParameters(spec))) {
     const calls = chosen.slice(0, request.maxCalls).map(({ name }) => ({ name, args: {}, given: {} }));
     return { calls, refused: [] };
   }
@@ -123,16 +124,47 @@ async function choose(request: SelectionRequest, log: SelectionLog): Promise<Sel
   const entries = withinBounds(answer.entries, request, log);
   const isMissing = request.isForced && entries.length === 0;
   const faulty = entries.flatMap((entry) => (entry.type === 'faulty' && !entry.isCut ? [entry] : []));
+  const again = { purpose: 'selection_repair' as const, specs, log };
+  if (isOpen(answer, request)) {
+    const messagesAgain = [...messages, ...answerMessage(answer), confirmMessage(problemsIn(faulty))];
+    return await confirmSelection(entries, request, { ...again, messages: messagesAgain });
+  }
   if (faulty.length === 0 && !isMissing) return toSelection(entries);
-  const repair = isMissing ? demandMessage(specs) : repairMessage(faulty.map(({ spec, problems }) => ({ name: spec.name, problems })));
-  const firstAnswer: ChatMessage[] = answer.text.trim() === '' ? [] : [{ role: 'assistant', content: answer.text, toolCalls: [] }];
-  const repaired = await requestRepair(request, {
-    purpose: 'selection_repair',
-    messages: [...messages, ...firstAnswer, repair],
-    specs: isMissing ? specs : specs.filter((spec) => faulty.some((entry) => entry.spec === spec)),
-    log,
-  });
+  const repair = isMissing ? demandMessage(specs) : repairMessage(problemsIn(faulty));
+  const { entries: repaired = [] } =
+    (await requestAgain(request, {
+      ...again,
+      messages: [...messages, ...answerMessage(answer), repair],
+      specs: isMissing ? specs : specs.filter((spec) => faulty.some((entry) => entry.spec === spec)),
+    })) ?? {};
   return toSelection(isMissing ? repaired.slice(0, request.maxCalls) : withRepairs(entries, repaired));
+}
+
+function problemsIn(faulty: readonly Extract<SelectedEntry, { type: 'faulty' }>[]): { name: string; problems: string[] }[] {
+  return faulty.map(({ spec, problems }) => ({ name: spec.name, problems }));
+}
+
+function answerMessage({ text }: SelectionAnswer): ChatMessage[] {
+  return text.trim() === '' ? [] : [{ role: 'assistant', content: text, toolCalls: [] }];
+}
+
+/** Words behind the calls may take them back, and one of the calls may change something. */
+function isOpen({ wordsBehind, entries }: SelectionAnswer, { rulesOf }: SelectionRequest): boolean {
+  return wordsBehind !== 'harmless' && entries.some(({ spec }) => !rulesOf(spec).onlyReads);
+}
+
+/** The calls of a second answer in place of open ones. Where it does not decide either, nothing runs, and the answering model is told. */
+async function confirmSelection(open: readonly SelectedEntry[], request: SelectionRequest, step: SelectionStep): Promise<Selection> {
+  const answer = await requestAgain(request, step);
+  if (answer === undefined || (!answer.isReadable && answer.entries.length === 0)) {
+    const reason = 'Not run: words behind the call may take it back, and the model did not confirm it when asked once more.';
+    return { calls: [], refused: open.map(({ spec }) => ({ name: spec.name, reason })) };
+  }
+  for (const { spec } of open) {
+    const isRepeated = answer.entries.some((entry) => entry.spec === spec);
+    if (!isRepeated) step.log.dropped.push({ name: spec.name, reason: 'the model took it back when asked once more' });
+  }
+  return toSelection(withinBounds(answer.entries, request, step.log));
 }
 
 /** Whether a first question about names alone is worth a second one about arguments. With a single function there is nothing to choose. */
@@ -143,19 +175,25 @@ function areMany(specs: readonly ToolSpec[]): boolean {
   return specs.length > 1 && characters > selectedAtOnceCharacters;
 }
 
+interface ChosenNames {
+  chosen: ToolSpec[];
+  isOpen: boolean;
+}
+
 /** The functions that the model names, in its order; one that is to be called twice occurs twice. */
-async function chooseNames(request: SelectionRequest, log: SelectionLog): Promise<ToolSpec[]> {
+async function chooseNames(request: SelectionRequest, log: SelectionLog): Promise<ChosenNames> {
   const specs = request.offered.map((spec) => ({ ...spec, parameters: { type: 'object', properties: {} } }));
   const messages = selectionMessages(request.messages, specs, { ...request, areNames: true });
-  if (messages === undefined) return [];
+  if (messages === undefined) return { chosen: [], isOpen: false };
   const step: SelectionStep = { purpose: 'selection_names', messages, specs, log };
   const answer = await requestSelection(request, step);
   // Repairs of arguments are irrelevant here: the model has not seen the schemas yet.
   addToLog(log, { ...answer, repaired: answer.repaired.filter((repair) => repair.startsWith('name:')) });
-  if (answer.isCut) return [];
+  if (answer.isCut) return { chosen: [], isOpen: false };
   const isMissing = request.isForced && answer.entries.length === 0;
-  const entries = isMissing ? await requestRepair(request, { ...step, messages: [...messages, demandMessage(specs)] }) : answer.entries;
-  return entries.flatMap(({ spec }) => request.offered.find(({ name }) => name === spec.name) ?? []);
+  const repeated = isMissing ? await requestAgain(request, { ...step, messages: [...messages, demandMessage(specs)] }) : answer;
+  const chosen = (repeated?.entries ?? []).flatMap(({ spec }) => request.offered.find(({ name }) => name === spec.name) ?? []);
+  return { chosen, isOpen: repeated !== undefined && isOpen(repeated, request) };
 }
 
 /** One of the model requests of a selection. */
@@ -196,16 +234,16 @@ async function requestSelection(request: SelectionRequest, { purpose, messages, 
   };
 }
 
-/** Empty when the request fails or its answer is truncated. */
-async function requestRepair(request: SelectionRequest, step: SelectionStep): Promise<SelectedEntry[]> {
+/** Undefined when the request fails, its answer is truncated, or words behind its calls speak against them once more. */
+async function requestAgain(request: SelectionRequest, step: SelectionStep): Promise<SelectionAnswer | undefined> {
   try {
-    const { entries, repaired, isCut } = await requestSelection(request, step);
-    step.log.repaired.push(...repaired.filter((repair) => !step.log.repaired.includes(repair)));
-    return isCut ? [] : entries;
+    const answer = await requestSelection(request, step);
+    step.log.repaired.push(...answer.repaired.filter((repair) => !step.log.repaired.includes(repair)));
+    return answer.isCut || (answer.wordsBehind === 'contrary' && isOpen(answer, request)) ? undefined : answer;
   } catch (error) {
     request.signal.throwIfAborted();
     if (!(error instanceof GatewayError)) throw error;
-    return [];
+    return undefined;
   }
 }
 

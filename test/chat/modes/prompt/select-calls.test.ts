@@ -140,6 +140,69 @@ describe('arguments that do not fit', () => {
   });
 });
 
+describe('words behind a call', () => {
+  const bare = '{"tool_calls":[{"name":"get_weather","parameters":{"city":"Rome"}}]}';
+  const called = [['get_weather', { city: 'Rome' }]];
+
+  it('ask nothing where they are harmless', async () => {
+    const outcome = await run([says(`${bare}\nThis gets the weather in Rome.`), says('Dry.')]);
+    expect(outcome.executed).toEqual(called);
+    expect(outcome.model.requests).toHaveLength(2);
+  });
+
+  it.each([`${bare}\nOn reflection, better leave it.`, `<tool_call>${bare}</tool_call> Wait, no, do not call that.`])(
+    'that may take it back have the model asked once more, and the second answer decides: %j',
+    async (first) => {
+      const confirmed = await run([says(first), says(bare), says('Dry.')]);
+      expect(confirmed.executed).toEqual(called);
+      expect(lastMessage(confirmed, 1)).toMatchObject({ role: 'user', content: expect.stringContaining('leave it open') });
+      expect(confirmed.selection).toMatchObject({ asked: { questions: 2 }, found: ['get_weather'], dropped: [] });
+
+      const corrected = await run([says(first), selects(['get_time', {}]), says('Noon.')]);
+      expect(corrected.executed).toEqual([['get_time', {}]]);
+
+      const withdrawn = await run([says(first), selects(), says('Fine.')]);
+      expect(withdrawn.executed).toEqual([]);
+      const reason = 'the model took it back when asked once more';
+      expect(withdrawn.selection).toMatchObject({ found: [], dropped: [{ name: 'get_weather', reason }] });
+      expect(lastMessage(withdrawn, 2)?.content).toBe('What time is it?');
+    },
+  );
+
+  it('are read again behind the second answer, where only those that speak against it count', async () => {
+    const explained = says(`${bare}\nDas sollte genügen.`);
+    expect((await run([explained, explained, says('Dry.')])).executed).toEqual(called);
+    const refused = says(`${bare}\nWait, no, do not call that.`);
+    const outcome = await run([refused, refused, says('Fine.')]);
+    expect(outcome.executed).toEqual([]);
+    expect(lastMessage(outcome, 2)?.content).toContain('Tool `get_weather` Output: {"error":"Not run: words behind the call');
+  });
+
+  it.each([
+    ['fails', [new GatewayError('upstream_timeout', 'Silent.')]],
+    ['is no selection', says('You are right, I should not.')],
+  ])('keep it from running when the second answer %s', async (_how, second) => {
+    const outcome = await run([says(`${bare}\nBetter leave it.`), second, says('Fine.')]);
+    expect(outcome.executed).toEqual([]);
+    expect(lastMessage(outcome, 2)?.content).toContain('did not confirm it');
+  });
+
+  it('come with the problems of its arguments', async () => {
+    const faulty = '{"tool_calls":[{"name":"get_weather","parameters":{"days":2}}]}';
+    const outcome = await run([says(`${faulty}\nBetter leave it.`), says(bare), says('Dry.')]);
+    expect(lastMessage(outcome, 1)?.content).toContain('- get_weather: city: is required');
+    expect(outcome.executed).toEqual(called);
+  });
+
+  it('do not matter where it only reads', async () => {
+    const model = new ScriptedModel(says('{"tool_calls":[{"name":"get_time","parameters":{}}]}\nWait, no.'), says('Noon.'));
+    const tools = offering(toolNamed('get_time', 'noon', { isReadOnly: true }));
+    const events = await collect(answerIn(chatRequest({ mode: 'default' }), runContext(), { models: finderOf({ model }), tools }));
+    expect(eventsOf(events, 'tool.call').map((data) => data['tool'])).toEqual(['get_time']);
+    expect(model.requests).toHaveLength(2);
+  });
+});
+
 describe('a demanded call', () => {
   it('is asked for once more when the selection holds none', async () => {
     const outcome = await run([selects(), selects(['get_time', {}]), says('Noon.')], undefined, { toolChoice: 'required' });
@@ -180,6 +243,12 @@ describe('many functions', () => {
   it('without arguments need no second question', async () => {
     const outcome = await run([selects(['tool_3', {}]), says('Done.')], many);
     expect(outcome.executed).toEqual([['tool_3', {}]]);
+  });
+
+  it('without arguments need one after words that may take them back', async () => {
+    const first = says('{"tool_calls":[{"name":"tool_3","parameters":{}}]}\nBetter leave it.');
+    expect((await run([first, selects(), says('Fine.')], many)).executed).toEqual([]);
+    expect((await run([first, selects(['tool_3', {}]), says('Done.')], many)).executed).toEqual([['tool_3', {}]]);
   });
 
   it('are also a few of great size', async () => {
