@@ -139,11 +139,16 @@ const removedKeywords: ReadonlySet<string> = new Set([
   'id',
 ]);
 
-/** Removes these keywords from all subschemas. Keys below `properties`, `$defs` and the like are names and stay. */
+/**
+ * Removes these keywords from all subschemas. Keys below `properties`, `$defs` and the like are names and stay. An object that is closed beside its parts
+ * is closed around them: by the letter it would refuse each member that a part declares, so that many a function could not be called at all.
+ */
 function withoutRemovedKeywords(value: JsonValue, isNames = false): JsonValue {
   if (Array.isArray(value)) return value.map((entry) => withoutRemovedKeywords(entry));
   if (!isJsonObject(value)) return value;
+  const isClosedBesideParts = !isNames && value['additionalProperties'] === false && ('allOf' in value || '$ref' in value);
   const kept = Object.entries(value).flatMap(([key, child]): [string, JsonValue][] => {
+    if (key === 'additionalProperties' && isClosedBesideParts) return [['unevaluatedProperties', false]];
     if (child === undefined || (!isNames && removedKeywords.has(key))) return [];
     if (!isNames && (key === 'enum' || key === 'const' || key === 'default')) return [[key, child]];
     return [[key, withoutRemovedKeywords(child, !isNames && namedSchemas.has(key))]];
@@ -183,7 +188,8 @@ function sentence(error: ErrorObject): string {
     case 'required':
       return `${join(path, String(params['missingProperty']))}: is required`;
     case 'additionalProperties':
-      return `${join(path, String(params['additionalProperty']))}: is not an argument of this function`;
+    case 'unevaluatedProperties':
+      return `${join(path, String(params['additionalProperty'] ?? params['unevaluatedProperty']))}: is not an argument of this function`;
     case 'const':
       return `${path}: must be ${JSON.stringify(params['allowedValue']).slice(0, 1_000)}`;
     case 'enum':

@@ -1,7 +1,8 @@
 import { isContainer } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { nearestWord } from '../../shared/nearest-word.ts';
-import type { DeclaredMembers, MemberReader } from './declared-members.ts';
+import type { MemberReader } from './declared-members.ts';
+import type { DeclaredMembers } from './gather-members.ts';
 
 /** Arguments in which every member is declared or allowed. Each list has one sentence per change. */
 interface SettledArguments {

@@ -10,6 +10,9 @@ const list = (items: JsonValue): JsonObject => ({ type: 'array', items });
 const filter = object({ before: text, author: text });
 
 const kinds = [object({ kind: { const: 'all' }, force: text }), object({ kind: { const: 'some' }, before: text, author: text })];
+/** More than are looked at in search of a kind, if each could tell it. */
+const manyMembers = Object.fromEntries(Array.from({ length: 12 }, (_, index) => [`member${index}`, text]));
+const pair = { type: 'array', prefixItems: [filter, object({ city: text, street: text })], items: false };
 
 const writing = (args: JsonObject, schema: JsonObject): FittedArguments =>
   fitArguments(args, schema, { onlyReads: false, takesNothing: false });
@@ -57,8 +60,19 @@ describe('an unknown argument', () => {
     ['one of several or null', { anyOf: [{ oneOf: kinds }, { type: 'null' }] }],
     ['one of several beside members of all', object({ kind: text }, { oneOf: kinds })],
     ['one of several by reference', { oneOf: kinds.map((_, index) => ({ $ref: `#/$defs/${index}` })) }],
+    ['one of several, each of parts', { oneOf: kinds.map((kind) => ({ allOf: [object({ kind: text }), kind] })) }],
+    [
+      'one of several, each of a reference and parts',
+      { oneOf: kinds.map((_, index) => ({ $ref: '#/$defs/base', allOf: [{ $ref: `#/$defs/${index}` }] })) },
+    ],
+    ['one of several whose kind comes late', { oneOf: kinds.map((kind) => ({ allOf: [object(manyMembers), kind] })) }],
+    ['one of several in a part', { allOf: [{ description: 'What' }, { oneOf: kinds }] }],
+    ['one of several by a reference with a description', { $ref: '#/$defs/any', description: 'What' }],
   ])('is a member of another kind than the object says it is: %s', (_, target) => {
-    const schema = object({ target }, { $defs: { 0: kinds[0], 1: kinds[1] } });
+    const schema = object(
+      { target },
+      { $defs: { 0: kinds[0], 1: kinds[1], base: object({ kind: { enum: ['all', 'some'] } }), any: { oneOf: kinds } } },
+    );
     const other = { target: { kind: 'all', before: '2020' } };
     expect(writing(other, schema).problems[0]).toContain('target.before: is not an argument');
     const own = { target: { kind: 'some', before: '2020', author: 'a' } };
@@ -67,6 +81,26 @@ describe('an unknown argument', () => {
       args: { target: { kind: 'some', before: '2020' } },
       problems: [],
     });
+  });
+
+  it('is a member of another kind that a number tells apart', () => {
+    const target = { oneOf: [object({ version: { const: 1 }, a: text }), object({ version: { const: 2 }, b: text, c: text })] };
+    expect(writing({ target: { version: 2, a: 'x' } }, object({ target })).problems[0]).toContain('target.a: is not an argument');
+    expect(writing({ target: { version: 2, b: 'x' } }, object({ target }))).toMatchObject({
+      args: { target: { version: 2, b: 'x' } },
+      problems: [],
+    });
+  });
+
+  it.each<[string, JsonObject]>([
+    ['a list or null', { anyOf: [pair, { type: 'null' }] }],
+    ['a list or a text', { oneOf: [text, pair] }],
+    ['a list of older drafts or null', { anyOf: [{ type: 'array', items: pair.prefixItems, additionalItems: false }, { type: 'null' }] }],
+    ['a part', { allOf: [pair] }],
+  ])('is looked for in each item of a tuple by its own schema: %s', (_, target) => {
+    const args = { target: [{ before: '1' }, { city: 'x' }] };
+    expect(writing(args, object({ target }))).toMatchObject({ args, notices: [], problems: [] });
+    expect(writing({ target: [{ city: 'x' }, { before: '1' }] }, object({ target })).problems[0]).toContain('target[0].city: is not');
   });
 
   it('is none in the items of a list that may be any list', () => {
