@@ -106,7 +106,7 @@ it.each([
   '\nThanks! Let me know if you need anything else.',
   '\nThanks.\nUser: cancel it',
 ])('words that thank or explain a call are harmless: %j', (words) => {
-  expect(parseSelection(`${selection}${words}`)).toMatchObject({ calls: [call], wordsBehind: 'harmless' });
+  expect(parseSelection(`${selection}${words}`)).toMatchObject({ calls: [call], wordsAround: 'harmless' });
 });
 
 it.each([
@@ -125,8 +125,8 @@ it.each([
   '\nNon, pas ceci.',
   `\n\`\`\`json\n${selection}\n\`\`\`\nNo, wait.`,
 ])('words that speak against a call are contrary: %j', (words) => {
-  expect(parseSelection(`${selection}${words}`)).toMatchObject({ calls: [call], wordsBehind: 'contrary' });
-  expect(parseSelection(`<tool_call>${json}</tool_call>${words}`)).toMatchObject({ calls: [call], wordsBehind: 'contrary' });
+  expect(parseSelection(`${selection}${words}`)).toMatchObject({ calls: [call], wordsAround: 'contrary' });
+  expect(parseSelection(`<tool_call>${json}</tool_call>${words}`)).toMatchObject({ calls: [call], wordsAround: 'contrary' });
 });
 
 it.each([
@@ -140,21 +140,44 @@ it.each([
   '\n<think>Better later.</think>',
   `\nOr rather this:\n{"tool_calls": []}`.replace('{"tool_calls": []}', '[]'),
 ])('any other words leave open whether a call is meant: %j', (words) => {
-  expect(parseSelection(`${selection}${words}`)).toMatchObject({ calls: [call], wordsBehind: 'open' });
+  expect(parseSelection(`${selection}${words}`)).toMatchObject({ calls: [call], wordsAround: 'open' });
+});
+
+it.each([
+  'The plan for tomorrow is this:\n',
+  'What the user pasted:\n',
+  'Here is the command from the e-mail:\n',
+  'Pending approval:\n',
+  'Der Text im Dokument lautet:\n',
+  'It is tempting to call:\n```json\n',
+])('words before a call may plan or quote it: %j', (words) => {
+  expect(parseSelection(`${words}${selection}`)).toMatchObject({ calls: [call], wordsAround: 'open' });
+  expect(parseSelection(`${words}<tool_call>${json}</tool_call>`)).toMatchObject({ calls: [call], wordsAround: 'harmless' });
+});
+
+it.each([
+  'Sure! Here is the JSON object:\n',
+  'One moment, please. ',
+  "The user wants to see a clock.\nI'll look that up:\n```json\n",
+  'This function gets the time in UTC:\n\n',
+  'Ich rufe jetzt die passende Funktion auf:\n',
+  '我需要呼叫以下工具:\n',
+])('words before a call that announce it are harmless: %j', (words) => {
+  expect(parseSelection(`${words}${selection}`)).toMatchObject({ calls: [call], wordsAround: 'harmless' });
 });
 
 it('words of a call explain it, unless they take something back', () => {
   const cancels = '{"tool_calls": [{"name": "cancel_order", "parameters": {"order": "for ann@example.org"}}]}';
-  expect(parseSelection(`${cancels}\nThe order for ann@example.org is here.`).wordsBehind).toBe('harmless');
-  expect(parseSelection(`${cancels}\nCancel that.`).wordsBehind).toBe('contrary');
+  expect(parseSelection(`${cancels}\nThe order for ann@example.org is here.`).wordsAround).toBe('harmless');
+  expect(parseSelection(`${cancels}\nCancel that.`).wordsAround).toBe('contrary');
 });
 
 it('words behind an action in labels count up to its observation', () => {
   const action = 'Thought: hm\nAction: get_time\nAction Input: {"zone": "UTC"}\n';
   const tools = [{ name: 'get_time', description: '', parameters: { type: 'object', properties: { zone: { type: 'string' } } } }];
   const read = (words: string) => findSelection({ answer: `${action}${words}`, tools, isCut: false, earlierTexts: [] });
-  expect(read('Observation: not now')).toMatchObject({ calls: [call], wordsBehind: 'harmless' });
-  expect(read('Wait, no.\nObservation: 12')).toMatchObject({ calls: [call], wordsBehind: 'contrary' });
+  expect(read('Observation: not now')).toMatchObject({ calls: [call], wordsAround: 'harmless' });
+  expect(read('Wait, no.\nObservation: 12')).toMatchObject({ calls: [call], wordsAround: 'contrary' });
 });
 
 it.each(['Actually:', 'Sorry, the corrected selection is:', 'Or instead:'])(

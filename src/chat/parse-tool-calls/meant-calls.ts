@@ -4,8 +4,15 @@ interface MeantPieces {
   pieces: AnswerPiece[];
   /** Names of calls that are only examples. */
   examples: string[];
-  /** What the model says behind the first call that may run, calls left out: at most as much as is examined. */
-  wordsBehind: string;
+  around: SaidAround;
+}
+
+/** What the model says beside its calls: at most as much as is examined. */
+export interface SaidAround {
+  /** The sentence that leads to the first call that may run. Empty before a call between marks, which needs no introduction. */
+  before: string;
+  /** All words behind that call. */
+  behind: string;
 }
 
 /**
@@ -14,14 +21,14 @@ interface MeantPieces {
  * Calls between unmistakable marks always may.
  */
 export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string) => boolean): MeantPieces {
-  const meant: MeantPieces = { pieces: [], examples: [], wordsBehind: '' };
+  const meant: MeantPieces = { pieces: [], examples: [], around: { before: '', behind: '' } };
   let said = '';
   let isDecided = false;
   /** Computed once per list, which may hold thousands of calls: words before and after it concern all of them. */
   let list: { isExample: boolean; isAmidProse: boolean } | undefined;
   for (const [index, piece] of all.entries()) {
-    if (isDecided && 'text' in piece && piece.type !== 'call' && piece.type !== 'damaged' && meant.wordsBehind.length <= maxSaid)
-      meant.wordsBehind += beforeTurn(piece.text).slice(0, maxSaid);
+    if (isDecided && 'text' in piece && piece.type !== 'call' && piece.type !== 'damaged' && meant.around.behind.length <= maxSaid)
+      meant.around.behind += beforeTurn(piece.text).slice(0, maxSaid);
     if (piece.type === 'text') {
       if (beginsTurn(piece.text, isDecided || said.trim() !== '')) return meant;
       said += piece.text;
@@ -29,12 +36,13 @@ export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string
       meant.pieces.push(piece);
     } else if (piece.type === 'nothing-chosen') {
       if (isDecided && isTakenBack(all.slice(0, index), piece.text))
-        return { pieces: [piece], examples: namesOf(meant.pieces), wordsBehind: '' };
+        return { pieces: [piece], examples: namesOf(meant.pieces), around: { before: '', behind: '' } };
       meant.pieces.push(piece);
       if (!isDecided) return meant;
     } else if (piece.type === 'call' || piece.type === 'damaged') {
       list ??= judgeList(piece, { said, after: afterList(all, index), isDecided });
       const isExample: boolean = piece.isBare === true && (list.isExample || (list.isAmidProse && isQuoted(piece.text)));
+      if (!isDecided && !isExample && piece.isBare === true) meant.around.before = lastSentenceOf(said);
       isDecided ||= !isExample;
       if (isExample) meant.examples.push(piece.name ?? '');
       else meant.pieces.push(piece);
@@ -156,6 +164,11 @@ export function speaksAgainst(sentence: string): boolean {
   return [declining, conditional, dissuading].some((patterns) => lastIndexOf(patterns, sentence) !== -1);
 }
 
+/** Whether a sentence says that a call follows. */
+export function announcesCall(sentence: string): boolean {
+  return lastIndexOf(intending, sentence) !== -1;
+}
+
 /** The sentence or line that leads to the call, without the fence that opens after it; at most 400 characters. */
 function lastSentenceOf(said: string): string {
   const end = said
@@ -219,5 +232,5 @@ const dissuading = [
 
 const intending = [
   /\b(?:i will|i'll|i’ll|let me|let's (?!assume|say|suppose)|let us (?!assume|say|suppose)|i am going to|i'm going to|we will|we'll|i need to call|we need to call|i should call|here you (?:are|go)|the (?:function )?calls? (?:is|are|to answer))\b/gi,
-  /(?:\bich (?:werde|rufe)\b|\blass mich\b|\bik (?:zal|ga)\b|\bje vais\b|\bvoy a\b|\bvou (?:chamar|usar)\b|\bchiamerò\b|我将|我會|我会|让我|呼び出します|호출하겠습니다|я вызову)/giu,
+  /(?:\bich (?:werde|rufe)\b|\blass mich\b|\bik (?:zal|ga)\b|\bje vais\b|\bvoy a\b|\bvou (?:chamar|usar)\b|\bchiamerò\b|我将|我會|我会|让我|我需要(?:使用|呼叫|调用)|呼び出します|호출하겠습니다|я вызову)/giu,
 ] as const;

@@ -6,8 +6,8 @@ import { meantPieces } from './meant-calls.ts';
 import { quotesOf } from './quoted-calls.ts';
 import { AnswerRepairs, repairedInPlace } from './repair-json.ts';
 import { createToolCallParser } from './tool-call-parser.ts';
-import { judgeWordsBehind } from './words-behind.ts';
-import type { WordsBehind } from './words-behind.ts';
+import { judgeWords } from './words-around.ts';
+import type { WordsAround } from './words-around.ts';
 
 /** A call that a model wrote in its answer to the selection prompt; its name is not yet checked against the offer. */
 interface SelectedCall {
@@ -25,7 +25,7 @@ export interface Selection {
   damaged: { name?: string; reason: DamageReason }[];
   /** Names of calls that are only examples or quotations: see `meantPieces`. */
   examples: string[];
-  wordsBehind: WordsBehind;
+  wordsAround: WordsAround;
   /** False when the answer holds no selection at all; an explicitly empty selection is readable. */
   isReadable: boolean;
 }
@@ -67,7 +67,7 @@ function findWithRepairs({ answer, tools, isCut, earlierTexts }: SelectionAnswer
   if (first.type === 'damaged') return { ...plain, damaged: [first] };
   // What follows an observation is invented.
   const [behind = ''] = answer.slice(answer.indexOf(first.text) + first.text.length).split(/\n\W{0,9}observation\b/i, 1);
-  return { ...plain, calls: [first], repairs: first.repairs, isReadable: true, wordsBehind: judgeWordsBehind(behind, [first]) };
+  return { ...plain, calls: [first], repairs: first.repairs, isReadable: true, wordsAround: judgeWords({ before: '', behind }, [first]) };
 }
 
 /** `findSelection` for a worker thread, as JSON text: sending objects would lose the digits of an `ExactNumber`. */
@@ -115,7 +115,7 @@ export function parseSelection(
     restated: [],
     damaged: [],
     examples: [],
-    wordsBehind: 'harmless',
+    wordsAround: 'harmless',
     isReadable: false,
   };
   const stated: StatedCalls = { before: new Set(), inThisList: new Set() };
@@ -128,7 +128,7 @@ export function parseSelection(
     if (piece.type === 'text' && piece.text.trim() !== '') endList(stated);
     if (piece.type === 'call') addCall(selection, stated, piece);
   }
-  selection.wordsBehind = judgeWordsBehind(meant.wordsBehind, selection.calls);
+  selection.wordsAround = judgeWords(meant.around, selection.calls);
   return selection;
 }
 

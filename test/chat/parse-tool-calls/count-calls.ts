@@ -18,9 +18,9 @@ const run = { caller: { id: 'local' } };
 async function callsInSelection(text: string, specs: readonly ToolSpec[], isCut: boolean): Promise<MeantCall[]> {
   // As in the run: of an answer that was cut nothing runs.
   if (isCut) return [];
-  const { entries, wordsBehind } = await readSelection(text, specs, { isCut, run });
+  const { entries, wordsAround } = await readSelection(text, specs, { isCut, run });
   // Of a model that answers the same when it is asked once more.
-  if (wordsBehind === 'contrary') return [];
+  if (wordsAround === 'contrary') return [];
   return entries.flatMap((entry) => (entry.type === 'fits' ? [{ name: entry.spec.name, arguments: entry.args }] : []));
 }
 

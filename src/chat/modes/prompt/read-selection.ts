@@ -11,7 +11,7 @@ import { jobOf } from '../../../workers/worker-pool.ts';
 import type { DamageReason } from '../../parse-tool-calls/answer-pieces.ts';
 import { findSelectionInPlace } from '../../parse-tool-calls/parse-selection.ts';
 import type { findSelectionAsText, Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
-import type { WordsBehind } from '../../parse-tool-calls/words-behind.ts';
+import type { WordsAround } from '../../parse-tool-calls/words-around.ts';
 import { checkArguments, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 
@@ -32,7 +32,7 @@ export interface ReadSelection {
   dropped: DroppedCall[];
   /** Descriptions of repairs, for the run's `selection` event. */
   repaired: string[];
-  wordsBehind: WordsBehind;
+  wordsAround: WordsAround;
   /** False when the answer holds no selection at all; an explicitly empty selection is readable. */
   isReadable: boolean;
 }
@@ -70,8 +70,8 @@ export async function readSelection(
   { isCut, run, schemaOf = (spec) => spec.parameters, rulesOf = () => strictRules, earlierTexts = [] }: ReadOptions,
 ): Promise<ReadSelection> {
   const found = await findSelectionInWorker({ answer, tools: specs, isCut, earlierTexts }, run);
-  const { wordsBehind, isReadable } = found;
-  const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], wordsBehind, isReadable };
+  const { wordsAround, isReadable } = found;
+  const read: ReadSelection = { entries: [], dropped: [], repaired: [...found.repairs], wordsAround, isReadable };
   const checked = await Promise.all(found.calls.map((call) => checkCall(call, { specs, run, schemaOf, rulesOf })));
   for (const call of checked) addCall(read, call);
   for (const name of found.restated) read.dropped.push({ name: name.slice(0, 200), reason: 'the answer states it once more' });
@@ -107,7 +107,7 @@ async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): P
     return parseExactly(text) as Selection;
   } catch {
     run.signal?.throwIfAborted();
-    return { calls: [], repairs: [], restated: [], damaged: [], examples: [], wordsBehind: 'harmless', isReadable: false };
+    return { calls: [], repairs: [], restated: [], damaged: [], examples: [], wordsAround: 'harmless', isReadable: false };
   }
 }
 

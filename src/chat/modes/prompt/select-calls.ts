@@ -79,7 +79,7 @@ const nothing: Selection = { calls: [], refused: [] };
 
 /**
  * Has a model choose calls in one model request, or in two when many functions are offered (names first, then arguments). One repair request follows
- * when arguments are invalid, a demanded call is missing, or words behind a call that may change something leave open whether it is meant; what is
+ * when arguments are invalid, a demanded call is missing, or words around a call that may change something leave open whether it is meant; what is
  * still invalid is dropped. When a selection fails, the answer is given without tools, and the `selection` event states the reason.
  */
 export async function selectCalls(request: SelectionRequest): Promise<Selection> {
@@ -148,16 +148,16 @@ function answerMessage({ text }: SelectionAnswer): ChatMessage[] {
   return text.trim() === '' ? [] : [{ role: 'assistant', content: text, toolCalls: [] }];
 }
 
-/** Words behind the calls may take them back, and one of the calls may change something. */
-function isOpen({ wordsBehind, entries }: SelectionAnswer, { rulesOf }: SelectionRequest): boolean {
-  return wordsBehind !== 'harmless' && entries.some(({ spec }) => !rulesOf(spec).onlyReads);
+/** Words around the calls leave open whether they are meant, and one of the calls may change something. */
+function isOpen({ wordsAround, entries }: SelectionAnswer, { rulesOf }: SelectionRequest): boolean {
+  return wordsAround !== 'harmless' && entries.some(({ spec }) => !rulesOf(spec).onlyReads);
 }
 
 /** The calls of a second answer in place of open ones. Where it does not decide either, nothing runs, and the answering model is told. */
 async function confirmSelection(open: readonly SelectedEntry[], request: SelectionRequest, step: SelectionStep): Promise<Selection> {
   const answer = await requestAgain(request, step);
   if (answer === undefined || (!answer.isReadable && answer.entries.length === 0)) {
-    const reason = 'Not run: words behind the call may take it back, and the model did not confirm it when asked once more.';
+    const reason = 'Not run: it was left open whether the call is meant, and the model did not confirm it when asked once more.';
     return { calls: [], refused: open.map(({ spec }) => ({ name: spec.name, reason })) };
   }
   for (const { spec } of open) {
@@ -234,12 +234,12 @@ async function requestSelection(request: SelectionRequest, { purpose, messages, 
   };
 }
 
-/** Undefined when the request fails, its answer is truncated, or words behind its calls speak against them once more. */
+/** Undefined when the request fails, its answer is truncated, or words behind its calls speak against them. */
 async function requestAgain(request: SelectionRequest, step: SelectionStep): Promise<SelectionAnswer | undefined> {
   try {
     const answer = await requestSelection(request, step);
     step.log.repaired.push(...answer.repaired.filter((repair) => !step.log.repaired.includes(repair)));
-    return answer.isCut || (answer.wordsBehind === 'contrary' && isOpen(answer, request)) ? undefined : answer;
+    return answer.isCut || (answer.wordsAround === 'contrary' && isOpen(answer, request)) ? undefined : answer;
   } catch (error) {
     request.signal.throwIfAborted();
     if (!(error instanceof GatewayError)) throw error;

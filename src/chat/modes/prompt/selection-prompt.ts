@@ -79,11 +79,11 @@ export function repairMessage(faulty: readonly { name: string; problems: readonl
   return { role: 'user', content: content.join('\n') };
 }
 
-/** Asks which calls are to be made after words that may take them back, and for corrected arguments where they are wrong. */
+/** Asks which calls are to be made when words around them leave that open, and for corrected arguments where they are wrong. */
 export function confirmMessage(faulty: readonly { name: string; problems: readonly string[] }[]): ChatMessage {
   const lines = faulty.map(({ name, problems }) => `- ${name}: ${problems.join('; ')}`);
   const content = [
-    'Nothing was called yet, because the words after the JSON object leave it open whether these calls are meant.',
+    'Nothing was called yet, because the words around the JSON object leave it open whether these calls are meant.',
     ...(lines.length > 0 ? ['The arguments of these calls are wrong:', ...lines] : []),
     'Answer again with one JSON object of the same form and nothing else. It holds the calls to be made now, with an empty array if there are none:',
     '{"tool_calls": []}',

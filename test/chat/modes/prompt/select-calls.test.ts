@@ -140,7 +140,7 @@ describe('arguments that do not fit', () => {
   });
 });
 
-describe('words behind a call', () => {
+describe('words around a call', () => {
   const bare = '{"tool_calls":[{"name":"get_weather","parameters":{"city":"Rome"}}]}';
   const called = [['get_weather', { city: 'Rome' }]];
 
@@ -150,24 +150,25 @@ describe('words behind a call', () => {
     expect(outcome.model.requests).toHaveLength(2);
   });
 
-  it.each([`${bare}\nOn reflection, better leave it.`, `<tool_call>${bare}</tool_call> Wait, no, do not call that.`])(
-    'that may take it back have the model asked once more, and the second answer decides: %j',
-    async (first) => {
-      const confirmed = await run([says(first), says(bare), says('Dry.')]);
-      expect(confirmed.executed).toEqual(called);
-      expect(lastMessage(confirmed, 1)).toMatchObject({ role: 'user', content: expect.stringContaining('leave it open') });
-      expect(confirmed.selection).toMatchObject({ asked: { questions: 2 }, found: ['get_weather'], dropped: [] });
+  it.each([
+    `${bare}\nOn reflection, better leave it.`,
+    `The plan for tomorrow:\n${bare}`,
+    `<tool_call>${bare}</tool_call> Wait, no, do not call that.`,
+  ])('that may take it back have the model asked once more, and the second answer decides: %j', async (first) => {
+    const confirmed = await run([says(first), says(bare), says('Dry.')]);
+    expect(confirmed.executed).toEqual(called);
+    expect(lastMessage(confirmed, 1)).toMatchObject({ role: 'user', content: expect.stringContaining('leave it open') });
+    expect(confirmed.selection).toMatchObject({ asked: { questions: 2 }, found: ['get_weather'], dropped: [] });
 
-      const corrected = await run([says(first), selects(['get_time', {}]), says('Noon.')]);
-      expect(corrected.executed).toEqual([['get_time', {}]]);
+    const corrected = await run([says(first), selects(['get_time', {}]), says('Noon.')]);
+    expect(corrected.executed).toEqual([['get_time', {}]]);
 
-      const withdrawn = await run([says(first), selects(), says('Fine.')]);
-      expect(withdrawn.executed).toEqual([]);
-      const reason = 'the model took it back when asked once more';
-      expect(withdrawn.selection).toMatchObject({ found: [], dropped: [{ name: 'get_weather', reason }] });
-      expect(lastMessage(withdrawn, 2)?.content).toBe('What time is it?');
-    },
-  );
+    const withdrawn = await run([says(first), selects(), says('Fine.')]);
+    expect(withdrawn.executed).toEqual([]);
+    const reason = 'the model took it back when asked once more';
+    expect(withdrawn.selection).toMatchObject({ found: [], dropped: [{ name: 'get_weather', reason }] });
+    expect(lastMessage(withdrawn, 2)?.content).toBe('What time is it?');
+  });
 
   it('are read again behind the second answer, where only those that speak against it count', async () => {
     const explained = says(`${bare}\nDas sollte genügen.`);
@@ -175,7 +176,7 @@ describe('words behind a call', () => {
     const refused = says(`${bare}\nWait, no, do not call that.`);
     const outcome = await run([refused, refused, says('Fine.')]);
     expect(outcome.executed).toEqual([]);
-    expect(lastMessage(outcome, 2)?.content).toContain('Tool `get_weather` Output: {"error":"Not run: words behind the call');
+    expect(lastMessage(outcome, 2)?.content).toContain('Tool `get_weather` Output: {"error":"Not run: it was left open whether');
   });
 
   it.each([

@@ -1,23 +1,32 @@
 import type { ReadCall } from './answer-pieces.ts';
-import { speaksAgainst } from './meant-calls.ts';
+import { announcesCall, speaksAgainst } from './meant-calls.ts';
+import type { SaidAround } from './meant-calls.ts';
 
-/** What the words behind the calls of a selection mean for them. `open`: they may explain the calls or take them back. `contrary`: they speak against them. */
-export type WordsBehind = 'harmless' | 'open' | 'contrary';
+/**
+ * What a model says of its calls in a selection, beside what makes them examples (`meant-calls.ts`). `open`: it may announce or explain them, or quote them,
+ * plan them, take them back. `contrary`: what it says behind them speaks against them.
+ */
+export type WordsAround = 'harmless' | 'open' | 'contrary';
 
-export function judgeWordsBehind(words: string, calls: readonly Pick<ReadCall, 'name' | 'arguments'>[]): WordsBehind {
-  const said = words.replaceAll(markup, ' ').trim();
-  if (said === '') return 'harmless';
+export function judgeWords({ before, behind }: SaidAround, calls: readonly Pick<ReadCall, 'name' | 'arguments'>[]): WordsAround {
+  if (before.trim() === '' && behind.trim() === '') return 'harmless';
   const ofCalls = calls
     .map((call) => `${call.name} ${JSON.stringify(call.arguments)}`)
     .join(' ')
     .slice(0, maxOfCalls);
-  const left = withoutAddresses(said.replaceAll(courtesies, ' '), ofCalls);
-  if (said.length <= maxHarmless && areHarmless(left, ofCalls)) return 'harmless';
+  const left = essenceOf(behind, ofCalls);
+  if (left.length <= maxHarmless && areHarmless(left, ofCalls))
+    return announcesCall(before) || areHarmless(essenceOf(before, ofCalls), ofCalls) ? 'harmless' : 'open';
   const sentences = left.match(/[^.!?。！？\n]+[?？]?/gu) ?? [];
   const isContrary = sentences.some(
     (sentence) => !ofOtherCalls.test(sentence) && (/[?？]$/.test(sentence) || withdrawal.test(sentence) || speaksAgainst(sentence)),
   );
   return isContrary ? 'contrary' : 'open';
+}
+
+/** Without marks, courtesies, and the paths, URLs and mail addresses of the calls, whose words are names. */
+function essenceOf(words: string, ofCalls: string): string {
+  return withoutAddresses(words.replaceAll(markup, ' ').trim().replaceAll(courtesies, ' '), ofCalls);
 }
 
 const ofOtherCalls = /\b(?:additional|again|another|else|further|more|other|twice)\b/i;
@@ -30,8 +39,8 @@ const withdrawal =
 const maxHarmless = 400;
 
 /**
- * Whether words merely close a fence, thank, or explain the calls: every word is a plain one or occurs in the calls themselves. There are endless ways
- * to take a call back, in every language, so any other word leaves it open.
+ * Whether words merely introduce or explain the calls, close a fence, or thank: every word is a plain one or occurs in the calls themselves. There are
+ * endless ways to quote a call or to take it back, in every language, so any other word leaves it open.
  */
 function areHarmless(words: string, ofCalls: string): boolean {
   if (unusualCharacter.test(words)) return false;
@@ -40,15 +49,14 @@ function areHarmless(words: string, ofCalls: string): boolean {
 }
 
 /** Closing tags and tokens of templates, and fences. */
-const markup = /<\/?[^\s<>]{1,40}>|[`~]{3,9}(?:json)?(?=\s|$)/g;
+const markup = /<\/?[^\s<>]{1,40}>|[`~]{3,9}\w{0,20}(?=\s|$)/g;
 
 /** Whole phrases, because their words alone are not plain. */
 const courtesies =
-  /\b(?:i )?hope (?:this|that|it) (?:helps|works)\b|\bif you need anything else\b|\b(?:is|are|was|were|has been|have been) (?:asked|needed|requested|required)(?: for)?(?=[.!]?\s*$)|\b(?:is there )?anything else[^.?!\n]{0,40}\?|\b(?:this|that) should do(?: it| the trick)?\b|\bdone(?=[.!]?\s*$)|\b(?:do|would) you (?:need|want|like) anything else\?|\b(?:does|did) (?:this|that|it) help\?|\bno (?:other|further|more|additional) (?:calls?|functions?|tools?|tool calls|function calls)(?: (?:is|are) (?:needed|required|necessary))?\b|\bnothing (?:else|more) (?:is )?(?:needed|required|necessary)\b/gi;
+  /\b(?:sure|certainly|of course|okay|alright)\b|\b(?:one|just a) moment(?:,? please)?\b|\b(?:i )?hope (?:this|that|it) (?:helps|works)\b|\bif you need anything else\b|\b(?:is|are|was|were|has been|have been) (?:asked|needed|requested|required)(?: for)?(?=[.!]?\s*$)|\b(?:is there )?anything else[^.?!\n]{0,40}\?|\b(?:this|that) should do(?: it| the trick)?\b|\bdone(?=[.!]?\s*$)|\b(?:do|would) you (?:need|want|like) anything else\?|\b(?:does|did) (?:this|that|it) help\?|\bno (?:other|further|more|additional) (?:calls?|functions?|tools?|tool calls|function calls)(?: (?:is|are) (?:needed|required|necessary))?\b|\bnothing (?:else|more) (?:is )?(?:needed|required|necessary)\b/gi;
 
 const unspaced = /[^\s"'`()<>]{3,}/g;
 
-/** Without the paths, URLs and mail addresses of the calls: their words are names. */
 function withoutAddresses(words: string, ofCalls: string): string {
   return words.replaceAll(unspaced, (found) => {
     const address = found.replace(/[.,;:!?]{1,9}$/, '');
@@ -85,10 +93,10 @@ const withdrawing = new Set(
 
 const plainWords = new Set(
   `a above add adds all also an and any answer answers appropriate are argument arguments as asked at because below by calculate calculates call called calling calls
-  chosen computes contain contains correct create creates current currently data does explanation fetch fetches fetching find finding finds fits for from function functions get gets getting
-  give gives given has have helpful helps here here's his i i'll i've in information into is it it's its json know let look looks matches matching me my note now object of on our
+  chosen computes contain contains correct create creates current currently data does explanation fetch fetches fetching find finding finds fits for from following function functions get gets getting
+  give gives given has have help helpful helps here here's his i i'll i've in information into is it it's its json know let look looks matches matching me my note now object of on our
   out parameter parameters performs please provide provided provides query question request requested requests result results retrieve retrieves retrieving
-  return returning returns right runs search searches searching select selected selection selects send sending sends sent set sets show showing shows so sure task
+  return returning returns right runs search searches searching select selected selection selects send sending sends sent set sets show showing shows so task
   tell tells thank thanks that that's the their them then there these they this those to tool tools up update updates use used user user's uses using value values
-  want wanted wants we welcome what where which will with work works you your`.split(/\s+/),
+  want wanted wants we welcome which will with work works you your`.split(/\s+/),
 );
