@@ -1,5 +1,6 @@
 import { parse as parseSecurely } from 'secure-json-parse';
 import { ExactNumber, toNumber } from './exact-number.ts';
+import { isJsonObject } from './json.ts';
 import type { JsonValue } from './json.ts';
 
 /** Shorter runs of digits and points cannot lose anything: every decimal of 15 digits is a double of its own. */
@@ -34,6 +35,47 @@ export function parseForeign(text: string, prototypes: 'remove' | 'refuse'): Jso
   const action = prototypes === 'refuse' ? 'error' : 'remove';
   const actions = { protoAction: action, constructorAction: action } as const;
   return reviveNumbers(text, (reviver) => parseSecurely(text, reviver as never, actions) as unknown) as JsonValue;
+}
+
+/** Numbers that JavaScript may write otherwise: with zeros at the end, an exponent, or more digits. */
+const mayChange = /\d\.\d*0(?!\d)|\d[eE]|\d{16}|\.\d{15}/;
+
+/**
+ * `parseForeign` for the arguments of a call: every number that JavaScript would write otherwise is an `ExactNumber`, even with the same value, because a
+ * function may want text. A model that writes 3.10 for a version does not mean 3.1. `withPlainNumbers` takes the others back.
+ * @throws SyntaxError
+ */
+export function parseAsWritten(text: string): JsonValue {
+  if (!mayChange.test(text)) return parseForeign(text, 'remove');
+  const reviver: Reviver = (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && String(value) !== source ? new ExactNumber(source) : value;
+  const actions = { protoAction: 'remove', constructorAction: 'remove' } as const;
+  try {
+    return parseSecurely(text, reviver as never, actions) as JsonValue;
+  } catch (error) {
+    if (error instanceof RangeError) return parseForeign(text, 'remove');
+    throw error;
+  }
+}
+
+/** The same value where it has nothing to take back. It must not be deep. */
+export function withPlainNumbers(value: JsonValue): JsonValue {
+  if (value instanceof ExactNumber) {
+    const number = toNumber(value.source);
+    return typeof number === 'number' ? number : value;
+  }
+  if (Array.isArray(value)) {
+    const items = value.map(withPlainNumbers);
+    return items.some((item, index) => item !== value[index]) ? items : value;
+  }
+  if (!isJsonObject(value)) return value;
+  let isChanged = false;
+  const entries = Object.entries(value).map(([key, child]): [string, JsonValue | undefined] => {
+    const plain = child === undefined ? undefined : withPlainNumbers(child);
+    isChanged ||= plain !== child;
+    return [key, plain];
+  });
+  return isChanged ? Object.fromEntries(entries) : value;
 }
 
 type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;

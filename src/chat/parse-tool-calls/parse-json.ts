@@ -1,12 +1,12 @@
 import { isContainer } from '../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
-import { parseForeign } from '../../shared/parse-exactly.ts';
+import { parseAsWritten } from '../../shared/parse-exactly.ts';
 
-/** Parses standard JSON and drops prototype keys. Undefined if it is invalid, or nested too deep. */
+/** Parses standard JSON with its numbers as written, and drops prototype keys. Undefined if it is invalid, or nested too deep. */
 export function parseStrictly(text: string): JsonValue | undefined {
   try {
-    const value = parseForeign(text, 'remove');
+    const value = parseAsWritten(text);
     return isSound(value, limits.jsonDepth) ? value : undefined;
   } catch {
     return undefined;

@@ -1,6 +1,6 @@
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import { isJsonObject } from '../../shared/json.ts';
-import { parseExactly } from '../../shared/parse-exactly.ts';
+import { parseExactly, withPlainNumbers } from '../../shared/parse-exactly.ts';
 import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { canonicalJson } from '../tool-calls/canonical-json.ts';
 import type { ReadCall } from './answer-pieces.ts';
@@ -127,7 +127,7 @@ function keyOf(args: JsonObject): string {
 
 function loose(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(loose);
-  if (!isJsonObject(value)) return compact(String(value));
+  if (!isJsonObject(value)) return compact(String(withPlainNumbers(value)));
   const entries = Object.entries(value).flatMap(([key, child]): [string, JsonValue][] =>
     child === undefined ? [] : [[compact(key), loose(child)]],
   );

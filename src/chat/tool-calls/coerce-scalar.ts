@@ -6,10 +6,14 @@ import { isNumber, toNumber } from '../../shared/exact-number.ts';
 
 const numberInText = /^-?\d{1,100}(?:\.\d{1,100})?(?:e[+-]?\d{1,3})?$/i;
 
+/** A thousand to some, one to others. */
+const thousandOrOne = /^-?[1-9]\d{0,2}\.000$/;
+
 /** Text as what the schema allows instead, where it can mean only that. */
 export function fromText(text: string, schema: JsonObject): JsonValue {
   if (allowsType(schema, 'string')) return text;
   const trimmed = text.trim();
+  if (!allowsType(schema, 'number') && thousandOrOne.test(trimmed)) return text;
   if ((allowsType(schema, 'integer') || allowsType(schema, 'number')) && numberInText.test(trimmed) && Number.isFinite(Number(trimmed)))
     return toNumber(trimmed.replace(/^(-?)0+(?=\d)/, '$1'));
   if (allowsType(schema, 'boolean') && /^(?:true|false)$/i.test(trimmed)) return trimmed.toLowerCase() === 'true';

@@ -1,6 +1,7 @@
 import { isJsonObject } from '../../shared/json.ts';
 import type { Tool } from '../../core/tools/tool.ts';
 import type { JsonObject } from '../../shared/json.ts';
+import { withPlainNumbers } from '../../shared/parse-exactly.ts';
 import { coerceArguments } from './coerce-arguments.ts';
 import { parseSafely } from './coerce-scalar.ts';
 import { createMemberReader } from './declared-members.ts';
@@ -40,8 +41,16 @@ const tooManyTexts = 'objects are written as texts within texts; write them as o
 /** Models that were trained on other forms of calls put the arguments into one of these. */
 const wrappers = ['parameters', 'arguments'];
 
-/** Fits a model's arguments to the schema of the function: their names, then their types. Defaults are filled in only after names are settled. */
-export function fitArguments(given: JsonObject, parameters: JsonObject, { onlyReads, takesNothing }: FittingRules): FittedArguments {
+/**
+ * Fits a model's arguments to the schema of the function: their names, then their types. Defaults are filled in only after names are settled. Numbers may be
+ * those of `parseAsWritten`, so that texts are made of what was written.
+ */
+export function fitArguments(given: JsonObject, parameters: JsonObject, rules: FittingRules): FittedArguments {
+  const fitted = fitAsWritten(given, parameters, rules);
+  return { ...fitted, args: withPlainNumbers(fitted.args) as JsonObject };
+}
+
+function fitAsWritten(given: JsonObject, parameters: JsonObject, { onlyReads, takesNothing }: FittingRules): FittedArguments {
   const schema = takesNothing ? closedSchema : parameters;
   const read = createMemberReader(schema);
   const { args: plain, wrapper } = unwrapped(given, schema, read);

@@ -1,10 +1,10 @@
 import type { ToolCall } from '../../core/chat/chat.ts';
 import { isDeeperThan, isJsonObject } from '../../shared/json.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { wholeParameters } from '../../core/tools/tool.ts';
 import type { Tool, ToolErrorCode, ToolSpec } from '../../core/tools/tool.ts';
-import { parseSafely } from './coerce-scalar.ts';
+import { parseAsWritten, withPlainNumbers } from '../../shared/parse-exactly.ts';
 import { findOfferedName } from './find-offered-name.ts';
 import { fitArguments, rulesFor, strictRules } from './fit-arguments.ts';
 import type { FittedArguments, FittingRules } from './fit-arguments.ts';
@@ -153,12 +153,12 @@ function parseAndFit(
     const message = `The arguments of '${name}' are larger than ${limits.argumentsBytes} bytes. Call it again with less.`;
     return { type: 'refused', code: 'args_too_large', message };
   }
-  const given = parseArguments(text);
-  if (given === undefined) {
+  const written = parseArguments(text);
+  if (written === undefined) {
     const message = `The arguments of '${name}' are not a JSON object. Call it again with one, such as {"key": "value"}.`;
     return { type: 'refused', code: 'args_not_json', message };
   }
-  return { type: 'ready', given, ...fitArguments(given, parameters, rules) };
+  return { type: 'ready', given: withPlainNumbers(written) as JsonObject, ...fitArguments(written, parameters, rules) };
 }
 
 /** Checks coerced arguments against the schema of a function. @throws the signal's reason */
@@ -169,10 +169,18 @@ export function checkArguments(args: JsonObject, schema: JsonObject, { caller, s
 /** Models send an empty string for functions without arguments. JSON text within a JSON string is decoded once. */
 function parseArguments(text: string): JsonObject | undefined {
   if (text.trim() === '' || text.trim() === 'null') return {};
-  const value = parseSafely(text);
-  const decoded = typeof value === 'string' ? parseSafely(value) : value;
+  const value = parseWritten(text);
+  const decoded = typeof value === 'string' ? parseWritten(value) : value;
   if (!isJsonObject(decoded) || isDeeperThan(decoded, limits.jsonDepth)) return undefined;
   return decoded;
+}
+
+function parseWritten(text: string): JsonValue | undefined {
+  try {
+    return parseAsWritten(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function unknownName(name: string, candidates: readonly string[], finderName: string | undefined): string {

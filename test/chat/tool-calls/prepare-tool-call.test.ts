@@ -149,3 +149,18 @@ it('a name of a megabyte is no name', async () => {
     code: 'tool_not_found',
   });
 });
+
+it.each([
+  ['{"name": 3.10, "tags": [2.0, 1e21], "count": 5.0, "ratio": 1.50}', '{"name":"3.10","tags":["2.0","1e21"],"count":5,"ratio":1.5}'],
+  ['{"name": 3.1, "place": {"x": 1.10}}', '{"name":"3.1","place":{"x":1.1}}'],
+])('a number becomes text as the model wrote it, and any other number stays one: %s', async (args, sent) => {
+  const prepared = await prepareToolCall({ id: '1', name: 'f', arguments: args }, tools, run);
+  expect(prepared.type === 'ready' && JSON.stringify(prepared.args)).toBe(sent);
+  expect(prepared.type === 'ready' && prepared.given).toEqual(JSON.parse(args));
+});
+
+it('a text that may be a thousand or one is no whole number', async () => {
+  const count = async (text: string) => prepareToolCall({ id: '1', name: 'f', arguments: JSON.stringify({ count: text }) }, tools, run);
+  expect(await count('12.000')).toMatchObject({ type: 'refused', code: 'args_invalid' });
+  expect(await count('12.0')).toMatchObject({ type: 'ready', args: { count: 12 } });
+});

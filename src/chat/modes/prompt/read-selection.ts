@@ -13,7 +13,7 @@ import { findSelectionInPlace } from '../../parse-tool-calls/parse-selection.ts'
 import type { findSelectionAsText, Selection, SelectionAnswer } from '../../parse-tool-calls/parse-selection.ts';
 import type { WordsAround } from '../../parse-tool-calls/words-around.ts';
 import { checkArguments, type CallingRun } from '../../tool-calls/prepare-tool-call.ts';
-import { parseExactly } from '../../../shared/parse-exactly.ts';
+import { parseAsWritten } from '../../../shared/parse-exactly.ts';
 
 /** Characters of an answer that are searched for a selection: one call with the longest arguments fits. */
 const selectionCharacters = 300_000;
@@ -104,7 +104,7 @@ async function findSelectionInWorker(given: SelectionAnswer, run: CallingRun): P
   };
   try {
     const text = await runAside({ job: readingJob, data, caller: run.caller.id, signal: run.signal, timeoutMs: readingMs });
-    return parseExactly(text) as Selection;
+    return parseAsWritten(text) as unknown as Selection;
   } catch {
     run.signal?.throwIfAborted();
     return { calls: [], repairs: [], restated: [], damaged: [], examples: [], wordsAround: 'harmless', isReadable: false };

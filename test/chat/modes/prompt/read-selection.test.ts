@@ -42,3 +42,12 @@ it('of thousands of calls only so many are kept as a round may have', async () =
   const read = await readSelection('no_such_function(a=1)\n\n'.repeat(10_000), tools, { isCut: false, run });
   expect(read.dropped.length).toBeLessThanOrEqual(3 * limits.callsPerRound + 1);
 });
+
+it('a number becomes text as the model wrote it, also when it is fitted once more by the loop', async () => {
+  for (const filling of ['', ' '.repeat(10_000)]) {
+    const answer = `{"tool_calls": [{"name": "use", "parameters": {"text": 3.10}}]${filling}}`;
+    const { entries } = await readSelection(answer, tools, { isCut: false, run });
+    expect(entries).toMatchObject([{ args: { text: '3.10' } }]);
+    expect(entries.map((entry) => entry.type === 'fits' && JSON.stringify(entry.given))).toEqual(['{"text":3.10}']);
+  }
+});
