@@ -158,6 +158,7 @@ it.each([
 it.each([
   'Sure! Here is the JSON object:\n',
   'One moment, please. ',
+  'I think it is late. Clocks of other zones may differ.\n',
   "The user wants to see a clock.\nI'll look that up:\n```json\n",
   'This function gets the time in UTC:\n\n',
   'Ich rufe jetzt die passende Funktion auf:\n',

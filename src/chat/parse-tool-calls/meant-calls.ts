@@ -9,7 +9,7 @@ interface MeantPieces {
 
 /** What the model says beside its calls: at most as much as is examined. */
 export interface SaidAround {
-  /** The sentence that leads to the first call that may run. Empty before a call between marks, which needs no introduction. */
+  /** What introduces the first call that may run. Empty before a call between marks, and after a sentence that has ended: that is reasoning. */
   before: string;
   /** All words behind that call. */
   behind: string;
@@ -42,7 +42,7 @@ export function meantPieces(all: readonly AnswerPiece[], isQuoted: (text: string
     } else if (piece.type === 'call' || piece.type === 'damaged') {
       list ??= judgeList(piece, { said, after: afterList(all, index), isDecided });
       const isExample: boolean = piece.isBare === true && (list.isExample || (list.isAmidProse && isQuoted(piece.text)));
-      if (!isDecided && !isExample && piece.isBare === true) meant.around.before = lastSentenceOf(said);
+      if (!isDecided && !isExample && piece.isBare === true) meant.around.before = introductionIn(said);
       isDecided ||= !isExample;
       if (isExample) meant.examples.push(piece.name ?? '');
       else meant.pieces.push(piece);
@@ -179,6 +179,11 @@ function lastSentenceOf(said: string): string {
   let start = end.length - 1;
   while (start > 0 && !'.!?。！？\n'.includes(end.charAt(start - 1))) start -= 1;
   return end.slice(Math.max(0, start));
+}
+
+function introductionIn(said: string): string {
+  const sentence = lastSentenceOf(said);
+  return /[.!。！]["'”*)]{0,9}$/u.test(sentence) ? '' : sentence;
 }
 
 /** Words that do not say that a call follows. */

@@ -127,7 +127,7 @@ function keyOf(args: JsonObject): string {
 
 function loose(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(loose);
-  if (!isJsonObject(value)) return compact(String(withPlainNumbers(value)));
+  if (!isJsonObject(value)) return compact(JSON.stringify(withPlainNumbers(value)));
   const entries = Object.entries(value).flatMap(([key, child]): [string, JsonValue][] =>
     child === undefined ? [] : [[compact(key), loose(child)]],
   );
