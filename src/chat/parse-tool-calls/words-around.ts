@@ -53,7 +53,7 @@ const markup = /<\/?[^\s<>]{1,40}>|[`~]{3,9}\w{0,20}(?=\s|$)/g;
 
 /** Whole phrases, because their words alone are not plain. */
 const courtesies =
-  /\b(?:sure|certainly|of course|okay|alright)\b|\b(?:one|just a) moment(?:,? please)?\b|\b(?:i )?hope (?:this|that|it) (?:helps|works)\b|\bif you need anything else\b|\b(?:is|are|was|were|has been|have been) (?:asked|needed|requested|required)(?: for)?(?=[.!]?\s*$)|\b(?:is there )?anything else[^.?!\n]{0,40}\?|\b(?:this|that) should do(?: it| the trick)?\b|\bdone(?=[.!]?\s*$)|\b(?:do|would) you (?:need|want|like) anything else\?|\b(?:does|did) (?:this|that|it) help\?|\bno (?:other|further|more|additional) (?:calls?|functions?|tools?|tool calls|function calls)(?: (?:is|are) (?:needed|required|necessary))?\b|\bnothing (?:else|more) (?:is )?(?:needed|required|necessary)\b/gi;
+  /\b(?:sure|certainly|of course|okay|alright)\b|\b(?:one|just a) moment(?:,? please)?\b|\b(?:i )?hope (?:this|that|it) (?:helps|works)\b|\bif you need anything else\b|\b(?:what )?(?:is|are|was|were|has been|have been) (?:asked|needed|requested|required)(?: for)?(?=[.!]?\s*$)|\b(?:is there )?anything else[^.?!\n]{0,40}\?|\b(?:this|that) should do(?: it| the trick)?\b|\bdone(?=[.!]?\s*$)|\b(?:do|would) you (?:need|want|like) anything else\?|\b(?:does|did) (?:this|that|it) help\?|\bno (?:other|further|more|additional) (?:calls?|functions?|tools?|tool calls|function calls)(?: (?:is|are) (?:needed|required|necessary))?\b|\bnothing (?:else|more) (?:is )?(?:needed|required|necessary)\b/gi;
 
 const unspaced = /[^\s"'`()<>]{3,}/g;
 
