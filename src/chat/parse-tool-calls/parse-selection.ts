@@ -43,7 +43,7 @@ export interface SelectionAnswer {
  * Reads an answer to the selection prompt in up to three ways: only the text after a closing thinking tag without an opening one, then the whole
  * answer (see `parseSelection`), then the ReAct labels that some models write instead of JSON.
  */
-function findSelection(answer: SelectionAnswer): Selection {
+export function findSelection(answer: SelectionAnswer): Selection {
   return findWithRepairs(answer, new AnswerRepairs());
 }
 
