@@ -13,23 +13,23 @@ function modulesIn(path: string): Map<string, string> {
 const shown = modulesIn('docs/functions-and-hooks.md');
 const module = (name: string): Record<string, string> => ({ [name]: shown.get(name) ?? '' });
 
-describe('what the page on functions shows of own functions', () => {
-  it('is a tool of ten lines, one that changes its chat, a factory of several, and a hook', () => {
+describe('the examples of the page on functions', () => {
+  it('are a tool of ten lines, one that changes its chat, a factory of several, and a hook', () => {
     expect([...shown.keys()]).toEqual(['roll-dice.js', 'unlock.js', 'notes.js', 'guard.js']);
     expect(shown.get('roll-dice.js')?.trim().split('\n').length).toBeLessThanOrEqual(10);
   });
 
-  it('begins with the function of the README', () => {
+  it('begin with the function of the README', () => {
     expect([...modulesIn('README.md')]).toEqual([...shown].slice(0, 1));
   });
 
-  it('rolls dice', async () => {
+  it('roll dice', async () => {
     await using gateway = await functionGateway(module('roll-dice.js'), { turns: [calls(['roll_dice', { count: 3 }]), says('ok')] });
     const [result] = (await gateway.ask()).eventsOf('tool.result');
     expect(result?.['response']).toEqual([expect.any(Number), expect.any(Number), expect.any(Number)]);
   });
 
-  it('makes notes of several topics, by chat', async () => {
+  it('make notes of several topics, by chat', async () => {
     const turns = [calls(['read_work_notes', {}]), calls(['add_work_note', { note: 'a' }]), calls(['read_work_notes', {}]), says('ok')];
     await using gateway = await functionGateway(module('notes.js'), { turns });
     const results = (await gateway.ask({ tool_ids: ['toolset:notes'], chat_id: 'c' })).eventsOf('tool.result');
@@ -41,7 +41,7 @@ describe('what the page on functions shows of own functions', () => {
     expect(gateway.model.requests[0]?.tools).toHaveLength(4);
   });
 
-  it('opens the workshop for the rest of a chat', async () => {
+  it('open the workshop for the rest of a chat', async () => {
     const hidden = (shown.get('roll-dice.js') ?? '').replace("name: 'roll_dice',", "name: 'roll_dice', default: false,");
     const turns = [calls(['unlock_workshop', {}]), says('ok'), says('ok')];
     await using gateway = await functionGateway({ ...module('unlock.js'), 'roll-dice.js': hidden }, { turns });
@@ -54,7 +54,7 @@ describe('what the page on functions shows of own functions', () => {
     expect(gateway.model.requests[2]?.messages[0]?.content).toBe('You run the workshop. Be careful.');
   });
 
-  it('guards calls and words', async () => {
+  it('guard calls and words', async () => {
     const files = { ...module('roll-dice.js'), '_guard.js': shown.get('guard.js') ?? '' };
     const turns = [calls(['roll_dice', { sides: 1e6 }]), says('well, darn it')];
     await using gateway = await functionGateway(files, { hooks: ['_guard.js'], turns });

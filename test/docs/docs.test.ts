@@ -46,13 +46,28 @@ describe('the documentation', () => {
     expect(broken).toEqual([]);
   });
 
-  it('can be reached from the README, which is short', () => {
-    const readme = read('README.md');
-    expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(6_000);
-    // Pictures belong to a page.
-    const pictures = pages.flatMap(({ path, text }) => linksIn(text).map((link) => normalize(join(dirname(path), link))));
-    const reached = [...linksIn(readme), ...pictures.filter((path) => path.endsWith('.png'))];
-    expect(published.filter((path) => path !== 'README.md' && !reached.includes(path))).toEqual([]);
+  it('starts with a short README', () => {
+    expect(Buffer.byteLength(read('README.md'))).toBeLessThanOrEqual(6_500);
+  });
+
+  it('lists every page in the README or in its index', () => {
+    const targets = (path: string, text: string): string[] =>
+      linksIn(text).map((link) => normalize(join(dirname(path), link.split('#', 1)[0] ?? '')));
+    const listed = ['README.md', 'docs/README.md'].flatMap((path) => targets(path, read(path)));
+    // Pictures and examples belong to a page.
+    const shown = pages.flatMap(({ path, text }) => targets(path, text)).filter((path) => !path.endsWith('.md'));
+    expect(published.filter((path) => path !== 'README.md' && ![...listed, ...shown].includes(path))).toEqual([]);
+  });
+
+  it.each(pages)('$path has no line that is too long to read', ({ text }) => {
+    expect(text.split('\n').filter((line) => line.length > 600)).toEqual([]);
+  });
+
+  it('has a changelog with an empty section for the next release, and short ones for the others', () => {
+    const [, next = '', ...releases] = read('CHANGELOG.md').split(/^## /m);
+    expect(next.trim()).toBe('Unreleased');
+    expect(releases[0]).toMatch(/^\d+\.\d+\.\d+ - \d{4}-\d{2}-\d{2}\n/);
+    for (const release of releases) expect(release.match(/^- /gm)?.length).toBeLessThanOrEqual(60);
   });
 });
 

@@ -51,7 +51,7 @@ export const settingTable = {
     shownDefault: 'the address it listens on',
     parse: (value) => httpUrl(text(value)),
     meaning:
-      'where people and tool servers reach the gateway: links to [its pages](approvals.md#the-page), and the issuer of [session tokens](openapi-tools.md#session-tokens)',
+      'where people and tool servers reach the gateway: links to [its pages](approvals.md#the-page), and the issuer of [session tokens](tool-credentials.md#session-tokens)',
   },
   TOOLWHARF_CONFIG: { shownDefault: './toolwharf.yaml when it exists', parse: text, meaning: 'path of the configuration file' },
   OLLAMA_BASE_URLS: {
