@@ -1,7 +1,7 @@
 // A tool server to try things with: a list of tasks, described by OpenAPI. It needs Node.js and nothing else.
 import { createServer } from 'node:http';
 
-const port = Number(process.env.PORT ?? 8000);
+const port = Number(process.argv[2] ?? 8000);
 const tasks = [{ id: 1, title: 'Water the plants' }];
 
 const task = {
@@ -59,5 +59,5 @@ const server = createServer(async (request, response) => {
   }
 });
 server.listen(port, '127.0.0.1', () => {
-  console.log(`The task list listens on http://127.0.0.1:${server.address().port}`);
+  process.stdout.write(`The task list listens on http://127.0.0.1:${server.address().port}\n`);
 });

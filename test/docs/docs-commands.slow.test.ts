@@ -66,7 +66,7 @@ beforeAll(async () => {
     mkdirSync(join(folder, dirname(name)), { recursive: true });
     writeFileSync(join(folder, name), module);
   }
-  tasks = await start([join(docs, 'examples/task-list.js')]);
+  tasks = await start([join(docs, 'examples/task-list.js'), '0']);
   gateway = await start([program, 'serve'], { TOOLWHARF_DEMO: 'true', OLLAMA_BASE_URLS: ';' });
 });
 afterAll(async () => {

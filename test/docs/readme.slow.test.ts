@@ -68,7 +68,7 @@ beforeAll(async () => {
   started = [];
   // The link with the key is printed before the line of the log.
   gateway = await start([program, 'serve'], /#key=[\s\S]*listens on http:\/\/[^:]+:(\d+)/);
-  taskList = await start([join(projectRoot, 'docs/examples/task-list.js')], /listens on http:\/\/[^:]+:(\d+)/);
+  taskList = await start([join(projectRoot, 'docs/examples/task-list.js'), '0'], /listens on http:\/\/[^:]+:(\d+)/);
 });
 afterAll(async () => {
   for (const child of started) {
