@@ -9,12 +9,12 @@ import type { Emit } from '../shared/emit.ts';
 import { SlotTable } from '../shared/slot-table.ts';
 import { conversationOf } from '../core/runs/run.ts';
 import type { RunContext } from '../core/runs/run.ts';
-import { forAnotherModel } from '../chat/loop/round-messages.ts';
+import { forAnotherModel } from '../chat/messages/round-messages.ts';
 import { runAsPreset } from '../chat/loop/run-as-preset.ts';
 import type { PresetServices } from '../chat/loop/run-as-preset.ts';
 import { isCancelled, keepFailedRun } from '../chat/suspend/keep-failed-run.ts';
-import { requireBoundedCalls } from '../chat/loop/require-bounded-calls.ts';
-import { requireModels } from '../chat/loop/require-model.ts';
+import { requireBoundedCalls } from './require-bounded-calls.ts';
+import { requireModels } from './require-models.ts';
 import { createCancellableCalls } from './cancellable-calls.ts';
 import type { CancellableCalls } from './cancellable-calls.ts';
 import { limits } from '../core/limits.ts';
@@ -311,7 +311,9 @@ export function createActiveRuns({
     async interrupt(conversation, caller) {
       const found = running
         .entries()
-        .filter(([, { callerId, request }]) => callerId === caller.id && conversationOf(request) === conversation && !request.isTask);
+        .filter(
+          ([, { callerId, request }]) => callerId === caller.id && conversationOf(request) === conversation && request.purpose !== 'task',
+        );
       const reason = new GatewayError('run_cancelled', 'The run was cancelled because a later message interrupts it.');
       for (const [, { controller }] of found) controller.abort(reason);
       const ended = await Promise.all(found.map(([runId]) => whenOver(runId, limits.interruptMs)));

@@ -1,4 +1,4 @@
-import type { ChatServices } from '../chat/loop/answer-chat.ts';
+import type { ChatServices } from '../chat/loop/prepared-chat.ts';
 import { prepareToolCall } from '../chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../chat/tool-calls/run-tool-call.ts';
 import type { ToolCallScope } from '../chat/tool-calls/tool-call-result.ts';

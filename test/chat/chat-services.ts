@@ -1,11 +1,11 @@
 import { answerChat } from '../../src/chat/loop/answer-chat.ts';
-import type { ChatServices } from '../../src/chat/loop/answer-chat.ts';
+import type { ChatServices } from '../../src/chat/loop/prepared-chat.ts';
 import { memoryContinuations } from '../_support/continuations.ts';
 import { memoryTranscripts } from '../_support/transcripts.ts';
 import { defaultSelectionTemplate } from '../../src/chat/modes/prompt/selection-prompt.ts';
-import type { Handoff } from '../../src/chat/loop/run-chat.ts';
+import type { Handoff } from '../../src/chat/loop/chat-run.ts';
 import { pullFrom } from '../_support/emit-and-pull.ts';
-import { defaultContextTemplate } from '../../src/chat/results/inject-file-context.ts';
+import { defaultContextTemplate } from '../../src/chat/messages/inject-file-context.ts';
 import type { ChatEvent, ChatRequest } from '../../src/core/chat/chat.ts';
 import type { RunContext } from '../../src/core/runs/run.ts';
 

@@ -1,6 +1,6 @@
 import type { ToolCallSettings } from '../../src/chat/tool-calls/tool-call-result.ts';
 import { runChat } from '../../src/chat/loop/run-chat.ts';
-import type { ChatRun, Handoff } from '../../src/chat/loop/run-chat.ts';
+import type { BackendRequest, ChatRun, Handoff } from '../../src/chat/loop/chat-run.ts';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';
 import type { Emit } from '../../src/shared/emit.ts';
 import { pullFrom } from '../_support/emit-and-pull.ts';
@@ -18,8 +18,29 @@ export function callSettings(overrides: Partial<ToolCallSettings> = {}): ToolCal
   return { run: runContext(), requestTimeoutMs: undefined, defaultTimeoutMs: 1_000, now: () => 0, ...overrides };
 }
 
+/** Overrides for a run of the loop; fields of its request may be given directly. */
+type LoopOverrides = Partial<Omit<ChatRun, 'request'>> & Partial<BackendRequest>;
+
+/** The input of the loop for a scripted model. */
+export function chatRunOf(backend: ScriptedModel, tools: Tool[], overrides: LoopOverrides = {}): ChatRun {
+  const { model = 'model', callerTools = [], toolChoice, parallelToolCalls, parameters = {}, stream = true, ...others } = overrides;
+  const settings = others.settings ?? callSettings();
+  return {
+    backend,
+    request: { model, callerTools, toolChoice, parallelToolCalls, parameters, stream, signal: settings.run.signal },
+    messages: [{ role: 'user', content: 'Go' }],
+    offer: { tools: toolMap(...tools), warnings: [] },
+    callerNames: new Set(),
+    maxRounds: 10,
+    choice: { path: 'native', mayFallBack: false, isSingleCall: false },
+    settings,
+    keepForCaller: async (calls) => [...calls],
+    ...others,
+  };
+}
+
 /** One run of the loop over a scripted model, pulled. */
-export function loop(backend: ScriptedModel, tools: Tool[], overrides: Partial<ChatRun> = {}): AsyncGenerator<ChatEvent> {
+export function loop(backend: ScriptedModel, tools: Tool[], overrides: LoopOverrides = {}): AsyncGenerator<ChatEvent> {
   return pullFrom((emit) => runLoop(backend, tools, emit, overrides));
 }
 
@@ -27,26 +48,9 @@ export function runLoop(
   backend: ScriptedModel,
   tools: Tool[],
   emit: Emit<ChatEvent>,
-  overrides: Partial<ChatRun> = {},
+  overrides: LoopOverrides = {},
 ): Promise<Handoff | undefined> {
-  const chat: ChatRun = {
-    backend,
-    model: 'model',
-    messages: [{ role: 'user', content: 'Go' }],
-    tools: toolMap(...tools),
-    callerTools: [],
-    callerNames: new Set(),
-    toolChoice: undefined,
-    parallelToolCalls: undefined,
-    parameters: {},
-    stream: true,
-    maxRounds: 10,
-    choice: { path: 'native', mayFallBack: false, isSingleCall: false },
-    settings: callSettings(),
-    keepForCaller: async (calls) => [...calls],
-    ...overrides,
-  };
-  return runChat(chat, emit);
+  return runChat(chatRunOf(backend, tools, overrides), emit);
 }
 
 /** What the model read as results before its `turn`th answer, counted from 0. */

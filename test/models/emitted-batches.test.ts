@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ModelEvent } from '../../src/core/chat/chat.ts';
 import { recoverLeakedCalls } from '../../src/chat/modes/native/recover-leaked-calls.ts';
-import { requestModel } from '../../src/chat/loop/request-model.ts';
+import { requestTurn } from '../../src/chat/turns/request-turn.ts';
 import { createOpenAiBackend } from '../../src/models/openai/openai-compatible.ts';
 import { answerWith, askModel } from '../_support/model-answers.ts';
 import { toolNamed } from '../_support/tools.ts';
@@ -20,7 +20,7 @@ it.each([[[]], [[toolNamed('now', 'noon').spec]]])(
     const native = createOpenAiBackend(connection, answerWith([Buffer.from(text)]));
     const backend = recoverLeakedCalls({ backend: native, newCallId: () => 'c', caller: { id: 'ada' } });
     const batches: (readonly ModelEvent[])[] = [];
-    const turn = await requestModel(backend, askModel({ tools }), (events) => void batches.push(events as readonly ModelEvent[]));
+    const turn = await requestTurn(backend, askModel({ tools }), (events) => void batches.push(events as readonly ModelEvent[]));
     expect(turn.text).toBe(words.join(''));
     expect(batches.flat().length).toBeGreaterThanOrEqual(tools.length === 0 ? 1_000 : 1);
     expect(batches.length).toBeLessThan(12);

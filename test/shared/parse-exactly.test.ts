@@ -161,7 +161,7 @@ describe('an exact number', () => {
 /** These read text that the gateway wrote itself and that has only numbers of its own, or only look whether a text is JSON. */
 const withoutDigits = [
   'app/console-folder.ts',
-  'chat/loop/repair-history.ts',
+  'chat/messages/repair-history.ts',
   'cli/doctor.ts',
   'demo/',
   'http/description/to-json-schema.ts',

@@ -1,4 +1,4 @@
-import type { ChatServices } from '../../chat/loop/answer-chat.ts';
+import type { ChatServices } from '../../chat/loop/prepared-chat.ts';
 import { objectionTo } from '../../chat/tool-calls/prepare-tool-call.ts';
 import type { AppContext } from '../app-context.ts';
 import type { Storage } from './compose-storage.ts';

@@ -1,7 +1,7 @@
 import { createChatConfigs } from '../../chat/loop/chat-configs.ts';
 import type { PresetServices } from '../../chat/loop/run-as-preset.ts';
 import { defaultSelectionTemplate } from '../../chat/modes/prompt/selection-prompt.ts';
-import { defaultContextTemplate } from '../../chat/results/inject-file-context.ts';
+import { defaultContextTemplate } from '../../chat/messages/inject-file-context.ts';
 import { createResultCache } from '../../chat/results/result-cache.ts';
 import { createContinuations } from '../../chat/suspend/continuations.ts';
 import type { ModelCatalog } from '../../models/catalog/model-catalog.ts';

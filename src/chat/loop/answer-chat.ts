@@ -1,123 +1,94 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { warningEvent } from '../../core/chat/caller-warning.ts';
-import type { ConfigChange } from '../../core/chat/chat-config.ts';
-import type { ChatEvent, ChatMessage, ChatRequest, MessageContent } from '../../core/chat/chat.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { ChatEvent, ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
-import type { FoundModel, ModelFinder, ModelRequest } from '../../core/models/model.ts';
 import type { Conversation, RunContext } from '../../core/runs/run.ts';
-import type { Tool, ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
+import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
 import type { Emit } from '../../shared/emit.ts';
-import { whenThere } from '../../shared/maybe-promise.ts';
+import type { JsonObject } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { withRemedies } from '../../shared/with-remedies.ts';
-import { answerFromResults } from '../modes/native/answer-from-results.ts';
-import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
-import { backendInMode } from '../modes/backend-in-mode.ts';
-import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
-import { chooseMode, parseMode, withoutNativeCalls } from '../modes/choose-mode.ts';
-import type { ModeChoice } from '../modes/choose-mode.ts';
-import { sourceOfFile } from '../results/cite-sources.ts';
-import { inlineToolResults } from '../results/inline-tool-results.ts';
-import { fileConsumersIn, untilConsumed, withFilesAtEachTurn } from '../results/consume-files.ts';
-import type { Continuations } from '../suspend/continuations.ts';
-import type { RunTranscripts } from '../suspend/run-transcripts.ts';
-import { expandTemplate, createTemplateBudget, templateValues } from './expand-template.ts';
-import { withModelHooks } from '../hooks/hook-model.ts';
-import { reportModelRequests } from './report-model-requests.ts';
+import { fileConsumersIn, untilConsumed } from '../messages/consume-files.ts';
+import { templateValues } from '../messages/expand-template.ts';
+import { contextOf, injectFileContext } from '../messages/inject-file-context.ts';
+import { chooseMode, modeName, parseMode, withoutNativeCalls } from '../modes/choose-mode.ts';
+import type { Mode, ModeChoice } from '../modes/choose-mode.ts';
 import { learnNoTools, noToolsWarning, recallNoTools } from '../modes/learn-no-tools.ts';
+import { findTaskModel } from '../modes/prompt/task-model.ts';
+import { takeLoopCheckpoint } from '../suspend/loop-checkpoint.ts';
+import { sourceOfFile } from '../tool-calls/cite-sources.ts';
+import { applyToolChoice } from '../tool-choice/apply-tool-choice.ts';
+import { reportModelRequests } from '../turns/report-model-requests.ts';
+import { startEvents } from './announce-start.ts';
+import type { Announcement } from './announce-start.ts';
+import { stageBackend } from './backend-stages.ts';
+import type { Stage } from './backend-stages.ts';
+import type { ChatRun, Handoff } from './chat-run.ts';
+import { expandVariables, prepareMessages } from './prepare-messages.ts';
+import { nativeRequest, toBackendRequest } from './prepared-chat.ts';
+import type { ChangeRequest, ChatServices, PreparedChat } from './prepared-chat.ts';
 import { originOf } from './request-origin.ts';
 import { runChat } from './run-chat.ts';
-import type { ChatRun, Handoff } from './run-chat.ts';
-import { contextOf, injectFileContext } from '../results/inject-file-context.ts';
-import { takeLoopCheckpoint } from '../suspend/loop-checkpoint.ts';
-import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 
-export interface ChatServices {
-  models: ModelFinder;
-  tools: ToolFinder;
-  continuations: Continuations;
-  transcripts: Pick<RunTranscripts, 'restore'>;
-  settings: {
-    taskModel: string | undefined;
-    taskModelExternal: string | undefined;
-    selectionTemplate: string;
-    contextTemplate: string;
-    functionCalling: string;
-    maxToolRounds: number;
-    toolTimeoutMs: number;
-  };
-  /** Services that tool calls of all runs share; each is optional. */
-  runtime?: Pick<
-    ToolCallSettings,
-    'totalTimeoutMs' | 'approvals' | 'connecting' | 'elicitations' | 'cache' | 'hooks' | 'onFault' | 'newFaultId'
-  >;
-  newCallId: () => string;
-  now: () => number;
-}
-
-/** Applies a change that a function made at this time to the run and its chat, and returns the changed request, with its presets applied. */
-type ChangeRequest = (change: ConfigChange, time: number) => Promise<ChatRequest>;
-
-/** With more messages, each step that goes through all of them takes ten milliseconds, and gets a turn of the event loop of its own. */
+/** With more messages, each step that goes through all of them takes ten milliseconds, and gets a tick of the event loop of its own. */
 const manyMessages = 1_000;
+
+interface AnswerOptions {
+  run: RunContext;
+  services: ChatServices;
+  /** What the first event says. Default: the run starts with the model of the request. */
+  announcement?: Announcement;
+  change?: ChangeRequest;
+}
 
 /**
  * Answers a run, or the part of it that one preset answers: finds the model and the tools, chooses the mode, and runs the loop. The first event is
- * `run.start`. @throws GatewayError before the first event if the request cannot be answered, and between events if the backend fails
+ * that of the announcement.
+ * @throws GatewayError before the first event if the request cannot be answered, and between events if the backend fails
  */
 export async function answerChat(
   given: ChatRequest,
-  { run: outerRun, services, change }: { run: RunContext; services: ChatServices; change?: ChangeRequest },
+  { run: outerRun, services, announcement = { type: 'start', model: given.model, events: [] }, change }: AnswerOptions,
   emit: Emit<ChatEvent>,
 ): Promise<Handoff | undefined> {
   const conversation: Conversation = { model: given.model, messages: given.messages, files: given.files };
   const run: RunContext = { ...outerRun, conversation };
   const isLong = given.messages.length > manyMessages;
-  if (isLong) await nextTurn();
+  if (isLong) await nextTick();
   const mode = parseMode(given.mode ?? services.settings.functionCalling);
   const finding = services.models.require(given.model, run.signal, run.caller);
   const model = finding instanceof Promise ? await finding : finding;
-  if (given.isProbe === true) return answerProbe(given, run, emit);
-  // A preset has tools of its own, such as its sub-agents, which no completion can call.
-  const offering = given.completion === undefined ? services.tools.offerFor(given, run) : { tools: new Map<string, Tool>(), warnings: [] };
+  if (given.purpose === 'probe') return answerProbe(run, announcement, emit);
+  const offering = offerFor(given, run, services);
   const everything = offering instanceof Promise ? await offering : offering;
   const resumed = takeLoopCheckpoint(run);
   const { request, offer } = applyToolChoice(given, everything, resumed !== undefined);
-  if (offer.tools.size > 0 && Number(request.parameters['n'] ?? 1) > 1) {
-    throw invalidField(
-      'n',
-      'more than one choice cannot be combined with tools of the gateway. Send n = 1, or "tool_ids": [] to do without them.',
-    );
-  }
+  if (offer.tools.size > 0) requireOneChoice(request);
 
-  const known = mode === 'auto' && resumed === undefined ? recallNoTools(model, nativeRequest({ request, model, run, offer })) : undefined;
-  const choice = known === undefined ? (resumed?.loop.choice ?? chooseMode(mode, model)) : withoutNativeCalls(chooseMode(mode, model));
+  const { choice, warnings } = chooseFor({ request, model, run, offer }, mode, resumed?.loop.choice);
   const isPlain = offer.tools.size === 0 && resumed === undefined;
   const sources = resumed?.sources ?? request.files.map(sourceOfFile);
   const slow = emit([
-    { type: 'run-event', event: { type: 'run.start', data: startData({ request, offer, run }, choice) } },
-    ...[...(request.warnings ?? []), ...offer.warnings, ...(known === undefined || isPlain ? [] : [noToolsWarning(request.model)])].map(
-      warningEvent,
-    ),
+    ...startEvents(announcement, startData({ offer, run }, choice)),
+    ...[...(request.warnings ?? []), ...offer.warnings, ...(isPlain ? [] : warnings)].map(warningEvent),
     ...(resumed === undefined ? (offer.lists ?? []) : []).map((list): ChatEvent => ({ type: 'tool-list', list })),
     ...sources.map((source): ChatEvent => ({ type: 'source', source })),
   ]);
   if (slow !== undefined) await slow;
 
   const variables = templateValues(request.variables);
-  const preparing = preparedMessages(request, run, { services, variables, hasTools: !isPlain });
+  const preparing = prepareMessages(request, run, { services, variables, hasTools: !isPlain });
   const prepared = { ...request, messages: preparing instanceof Promise ? await preparing : preparing };
   const context = { template: services.settings.contextTemplate, isOllama: model.record.owner === 'ollama', variables };
-  if (isLong) await nextTurn();
+  if (isLong) await nextTick();
   const files = contextOf(request.files);
   const fileContext = files instanceof Promise ? await files : files;
   const addFiles = (messages: readonly ChatMessage[]): ChatMessage[] => injectFileContext(messages, fileContext, context);
   const withFiles = untilConsumed(addFiles, fileConsumersIn(offer));
-  const preparation = { request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop, change };
-  if (isPlain) await passThrough(preparation, emit);
-  const handoff = isPlain ? undefined : await withFallback(preparation, choice, emit);
+  const chat: PreparedChat = { request: prepared, run, services, model, offer, variables, withFiles, resumed: resumed?.loop, change };
+  if (isPlain) await passThrough(chat, emit);
+  const handoff = isPlain ? undefined : await answerWithTools(chat, choice, emit);
   if (handoff !== undefined) return handoff;
   const status = run.suspension?.isSuspended === true ? 'waiting' : 'completed';
   const slowAtEnd = emit([{ type: 'run-event', event: { type: 'run.end', data: { run_id: run.runId, status } } }]);
@@ -125,92 +96,75 @@ export async function answerChat(
   return undefined;
 }
 
-async function answerProbe({ model }: ChatRequest, { runId }: RunContext, emit: Emit<ChatEvent>): Promise<undefined> {
+async function answerProbe({ runId }: RunContext, announcement: Announcement, emit: Emit<ChatEvent>): Promise<undefined> {
   await emit([
-    { type: 'run-event', event: { type: 'run.start', data: { run_id: runId, model, mode: 'none', tools: 0 } } },
+    ...startEvents(announcement, { run_id: runId, mode: 'none', tools: 0 }),
     { type: 'finish', reason: 'stop' },
     { type: 'run-event', event: { type: 'run.end', data: { run_id: runId, status: 'completed' } } },
   ]);
 }
 
-function startData({ request, offer, run }: Pick<Preparation, 'request' | 'offer' | 'run'>, choice: ModeChoice): JsonObject {
-  const { tools } = offer;
-  const mode = tools.size === 0 ? 'none' : nameOf(choice);
-  return { run_id: run.runId, model: request.model, mode, tools: tools.size, ...(tools.size > 0 && { functions: [...tools.keys()] }) };
+/** A preset has tools of its own, such as its sub-agents, which no completion can call. */
+function offerFor(request: ChatRequest, run: RunContext, { tools }: ChatServices): MaybePromise<ToolOffer> {
+  return request.completion === undefined ? tools.offerFor(request, run) : { tools: new Map<string, Tool>(), warnings: [] };
 }
 
-/** The name of the mode in settings and the log. */
-function nameOf({ path }: ModeChoice): 'native' | 'default' | 'react' {
-  return path === 'prompt' ? 'default' : path;
-}
-
-/** Expands variables in system prompts, and restores what earlier runs of this conversation have done. */
-function preparedMessages(
-  request: ChatRequest,
-  run: RunContext,
-  { services, variables, hasTools }: Pick<Preparation, 'services' | 'variables'> & { hasTools: boolean },
-): MaybePromise<ChatMessage[]> {
-  const { model = request.model } = run;
-  const isInline = request.hasExecutedCalls === true && !hasTools && request.callerFunctions.length === 0;
-  const withTranscripts = services.transcripts.restore(run.caller, withVariables(request.messages, variables), {
-    model,
-    hasTools,
-    isTask: request.isTask,
-  });
-  const restoring = whenThere(withTranscripts, (messages) => services.continuations.restore(run.caller, messages));
-  return isInline ? whenThere(restoring, inlineToolResults) : restoring;
-}
-
-function withVariables(messages: readonly ChatMessage[], variables: ReadonlyMap<string, string>): ChatMessage[] {
-  const room = createTemplateBudget();
-  const expand = (template: string): string => expandTemplate(template, variables, room);
-  return messages.map((message) =>
-    message.role === 'system' || message.role === 'developer' ? { ...message, content: expandContent(message.content, expand) } : message,
+/** @throws GatewayError `invalid_request` */
+function requireOneChoice({ parameters }: ChatRequest): void {
+  if (Number(parameters['n'] ?? 1) <= 1) return;
+  throw invalidField(
+    'n',
+    'more than one choice cannot be combined with tools of the gateway. Send n = 1, or "tool_ids": [] to do without them.',
   );
 }
 
-function expandContent(content: MessageContent, expand: (template: string) => string): MessageContent {
-  if (typeof content === 'string') return expand(content);
-  return content.map((part) => (part.type === 'text' && typeof part.text === 'string' ? { ...part, text: expand(part.text) } : part));
+/** The mode of a run. A resumed run keeps its own. Warns if the model is known to refuse native calls. */
+function chooseFor(
+  chat: Pick<PreparedChat, 'request' | 'model' | 'run' | 'offer'>,
+  mode: Mode,
+  resumed: ModeChoice | undefined,
+): { choice: ModeChoice; warnings: ToolOffer['warnings'] } {
+  const { model, request } = chat;
+  if (resumed !== undefined) return { choice: resumed, warnings: [] };
+  const choice = chooseMode(mode, model);
+  if (mode !== 'auto' || recallNoTools(model, nativeRequest(chat)) === undefined) return { choice, warnings: [] };
+  return { choice: withoutNativeCalls(choice), warnings: [noToolsWarning(request.model)] };
+}
+
+function startData({ offer: { tools }, run }: Pick<PreparedChat, 'offer' | 'run'>, choice: ModeChoice): JsonObject {
+  if (tools.size === 0) return { run_id: run.runId, mode: 'none', tools: 0 };
+  return { run_id: run.runId, mode: modeName(choice), tools: tools.size, functions: [...tools.keys()] };
 }
 
 const noTools: ReadonlyMap<string, Tool> = new Map();
 
 /** Without tools of the gateway the request goes to the backend unchanged, with all its choices. */
-function passThrough({ request, run, model, withFiles, services }: Preparation, emit: Emit<ChatEvent>): Promise<void> {
-  const reporting = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
-  const backend = withModelHooks(reporting(model.backend), { hooks: services.runtime?.hooks, run }, 'answer');
+function passThrough(chat: PreparedChat, emit: Emit<ChatEvent>): Promise<void> {
+  const { request, run, model, withFiles } = chat;
+  const report = reportModelRequests(run.modelRequests, { mode: 'none', preset: run.preset?.id });
+  const backend = stageBackend(chat, { choice: undefined, chooser: model, mayConsumeFiles: false, report });
   const messages = withFiles(request.messages);
-  const origin = originOf(run.caller, noTools);
-  return backend.answer({ ...backendRequest(request, model, run), messages, tools: [], origin }, emit);
-}
-
-interface Preparation {
-  request: ChatRequest;
-  run: RunContext;
-  services: ChatServices;
-  model: FoundModel;
-  offer: ToolOffer;
-  variables: ReadonlyMap<string, string>;
-  withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
-  resumed: LoopCheckpoint | undefined;
-  /** Absent: functions cannot change the run. */
-  change: ChangeRequest | undefined;
+  return backend.answer({ ...toBackendRequest(request, model, run), messages, tools: [], origin: originOf(run.caller, noTools) }, emit);
 }
 
 /** In `auto`, a request whose tools a backend refuses is answered with a selection instead. If that succeeds, the refusal is remembered. */
-function withFallback(preparation: Preparation, first: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
+function answerWithTools(chat: PreparedChat, first: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
+  if (!first.mayFallBack) return answerInMode(chat, first, emit);
   return withRemedies<ModeAttempt, ChatEvent, Handoff | undefined>(
     { choice: first },
     ({ choice, refusal }, emitNext) => {
-      const answering = runInMode(preparation, choice, emitNext);
-      return refusal === undefined ? answering : answering.then((handoff) => learnFrom(refusal, preparation, handoff));
+      const answering = answerInMode(chat, choice, emitNext);
+      if (refusal === undefined) return answering;
+      return answering.then((handoff) => {
+        learnNoTools(chat.model, refusal, nativeRequest(chat));
+        return handoff;
+      });
     },
     {
       emit,
       async remedy(error): Promise<ModeAttempt | undefined> {
-        if (!first.mayFallBack || !(error instanceof GatewayError) || error.code !== 'tools_unsupported') return undefined;
-        await emit([warningEvent(noToolsWarning(preparation.request.model))]);
+        if (!(error instanceof GatewayError) || error.code !== 'tools_unsupported') return undefined;
+        await emit([warningEvent(noToolsWarning(chat.request.model))]);
         return { choice: withoutNativeCalls(first), refusal: error };
       },
     },
@@ -219,59 +173,35 @@ function withFallback(preparation: Preparation, first: ModeChoice, emit: Emit<Ch
 
 interface ModeAttempt {
   choice: ModeChoice;
-  /** Of the attempt before. */
+  /** How the backend refused the attempt before. */
   refusal?: GatewayError;
 }
 
-function learnFrom(refusal: GatewayError, preparation: Preparation, handoff: Handoff | undefined): Handoff | undefined {
-  learnNoTools(preparation.model, refusal, nativeRequest(preparation));
-  return handoff;
-}
-
-/** The first request of a run in native mode. */
-function nativeRequest({ request, model, run, offer }: Pick<Preparation, 'request' | 'model' | 'run' | 'offer'>): ModelRequest {
-  const tools = Array.from(offer.tools.values(), ({ spec }) => spec);
-  return { ...backendRequest(request, model, run), messages: request.messages, tools, origin: originOf(run.caller, offer.tools) };
-}
-
-async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
-  const { request, run, services, offer, variables, withFiles, resumed } = preparation;
-  const { settings, newCallId, continuations, runtime, now } = services;
-  const reporting = reportModelRequests(run.modelRequests, { mode: nameOf(choice), preset: run.preset?.id });
-  const model = { ...preparation.model, backend: reporting(preparation.model.backend) };
-  const isHandover = request.isHandover === true && resumed === undefined;
-  const hooked = { hooks: runtime?.hooks, run };
-  const wrapping = { model, reporting, models: services.models, settings, variables, withFiles, isHandover, offer, hooked };
-  const wrapped = backendInMode({ ...wrapping, newCallId, caller: run.caller, signal: run.signal }, choice, emit);
-  const inMode = wrapped instanceof Promise ? await wrapped : wrapped;
-  const onRefusal = (refusal: GatewayError, refused: ModelRequest): void => learnNoTools(preparation.model, refusal, refused);
-  const answering = choice.path === 'native' ? answerFromResults({ backend: inMode, plain: model.backend, onRefusal }) : inMode;
+async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<ChatEvent>): Promise<Handoff | undefined> {
+  const { request, run, services, model, offer, resumed, withFiles } = chat;
+  const { settings, continuations, runtime, now } = services;
   const isSelection = choice.path === 'prompt';
   const isOnce = isSelection || choice.isSingleCall;
   const maxRounds = Math.min(request.maxToolRounds ?? settings.maxToolRounds, limits.maxToolRounds);
-  const mayConsume = !isSelection && request.files.length > 0 && fileConsumersIn(offer).size > 0;
-  // Selections and answers are hooked apart, within their mode.
-  const backend = isSelection
-    ? answering
-    : withModelHooks(mayConsume ? withFilesAtEachTurn(answering, withFiles) : answering, hooked, 'answer');
+  const mayConsumeFiles = !isSelection && request.files.length > 0 && fileConsumersIn(offer).size > 0;
+  const report: Stage = reportModelRequests(run.modelRequests, { mode: modeName(choice), preset: run.preset?.id });
+  const chooser = isSelection ? await findTaskModel(model, { ...services, signal: run.signal }, emit) : model;
   // A selection sees only the conversation; files are added for its answer.
-  const toStart = isSelection || mayConsume ? (messages: ChatMessage[]) => messages : withFiles;
-  const chat: ChatRun = {
-    ...backendRequest(request, model, run),
-    backend,
+  const toStart = isSelection || mayConsumeFiles ? (messages: ChatMessage[]) => messages : withFiles;
+  const loop: ChatRun = {
+    backend: stageBackend(chat, { choice, chooser, mayConsumeFiles, report }),
+    request: toBackendRequest(request, model, run),
     messages: toStart(request.messages),
-    changing: changingOf(preparation, toStart),
-    tools: offer.tools,
-    finder: offer.finder,
-    describer: offer.describer,
+    offer,
+    changing: changingOf(chat, toStart),
     callerNames: new Set(request.callerFunctions.map(({ name }) => name)),
-    // One selection, or one call, unless helpers alone were called: then another one follows that has read what they gave.
+    // One selection or one call. If it called only helpers, another one follows that has read their results.
     maxRounds: isOnce ? 1 : maxRounds,
     maxLookups: isOnce ? maxRounds : undefined,
     maxCalls: request.maxToolCalls,
     // By now the backend has accepted tools; falling back would run calls again that have already run.
     choice: { ...choice, mayFallBack: false },
-    handsOverOne: request.handsOverOne,
+    returnsOneCall: request.returnsOneCall,
     contextTokens: model.contextTokens,
     resumed,
     settings: { ...runtime, run, requestTimeoutMs: request.toolTimeoutMs, defaultTimeoutMs: settings.toolTimeoutMs, now },
@@ -280,41 +210,31 @@ async function runInMode(preparation: Preparation, choice: ModeChoice, emit: Emi
         ? continuations.save(run.caller, calls, messages)
         : continuations.keepDerived(run.caller, request.callIdSeed, { calls, messages }),
   };
-  return runChat(chat, emit);
+  return runChat(loop, emit);
 }
 
-/** What the loop needs to go on with other tools and instructions. */
+/** How functions change the tools and instructions of the run. */
 function changingOf(
-  { request, run, services, variables, change }: Preparation,
+  { request, run, services, variables, change }: PreparedChat,
   toStart: (messages: ChatMessage[]) => ChatMessage[],
 ): ChatRun['changing'] {
   if (change === undefined) return undefined;
-  const offerOf = async (asked: ChatRequest, by: RunContext): Promise<ToolOffer> =>
-    applyToolChoice(asked, await services.tools.offerFor(asked, by), true).offer;
+  const findOffer = async (changed: ChatRequest, by: RunContext): Promise<ToolOffer> =>
+    applyToolChoice(changed, await services.tools.offerFor(changed, by), true).offer;
   let latest = request;
   return {
-    renew: () => offerOf(latest, { ...run, suspension: undefined }),
+    renew: () => findOffer(latest, { ...run, suspension: undefined }),
     async check(toolIds) {
       await services.tools.offerFor({ ...request, toolIds: [...toolIds], toolServers: [], mcpServers: [] }, run);
     },
     async change(changes, time) {
-      const asked = await change(changes, time);
-      latest = asked;
-      const [first] = changes.instructions === undefined ? [] : toStart(withVariables(asked.messages, variables));
+      const changed = await change(changes, time);
+      latest = changed;
+      const [first] = changes.instructions === undefined ? [] : toStart(expandVariables(changed.messages, variables));
       return {
-        ...(changes.toolIds !== undefined && { offer: await offerOf(asked, run) }),
+        ...(changes.toolIds !== undefined && { offer: await findOffer(changed, run) }),
         ...(changes.instructions !== undefined && { system: first?.role === 'system' || first?.role === 'developer' ? first : null }),
       };
     },
   };
-}
-
-/** The parts of a request that go to the backend unchanged. */
-function backendRequest(
-  { callerFunctions, hostedTools, toolChoice, parallelToolCalls, parameters, stream, completion }: ChatRequest,
-  { name }: FoundModel,
-  { signal }: RunContext,
-) {
-  const callerTools = [...callerFunctions.map(({ wire }) => wire), ...hostedTools];
-  return { model: name, callerTools, toolChoice, parallelToolCalls, parameters, stream, completion, signal };
 }

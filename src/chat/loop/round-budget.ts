@@ -1,4 +1,5 @@
 import { limits } from '../../core/limits.ts';
+import type { BudgetUse } from '../suspend/loop-checkpoint.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 /** Consecutive rounds in which no call could run. They do not count as rounds, so they have their own limit. */
@@ -21,14 +22,6 @@ export interface RoundBudget {
   spend(results: readonly ToolCallResult[], isLookup: boolean): void;
   /** What has been used so far, for the checkpoint of a suspended run. */
   used(): BudgetUse;
-}
-
-export interface BudgetUse {
-  rounds: number;
-  /** Absent: none. */
-  lookups?: number;
-  reasks: number;
-  calls: number;
 }
 
 interface BudgetOptions {

@@ -6,13 +6,14 @@ import { GatewayError } from '../../core/errors.ts';
 import type { Emit } from '../../shared/emit.ts';
 import type { PresetFinder, PresetRecord } from '../../core/models/preset.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { Announcement } from './announce-start.ts';
 import { answerChat } from './answer-chat.ts';
-import type { ChatServices } from './answer-chat.ts';
 import { applyPresets } from './apply-preset.ts';
-import { changesOf, configUpdate, createRunConfig } from './run-config.ts';
-import { requireModel } from './require-model.ts';
-import type { Handoff } from './run-chat.ts';
+import type { Handoff } from './chat-run.ts';
+import { configUpdate } from './config-update.ts';
+import type { ChatServices } from './prepared-chat.ts';
+import { createRunConfig } from './run-config.ts';
+import { requireModel } from '../../core/callers/require-model.ts';
 
 /** Hand-offs within one run, to stop presets that hand over in circles. */
 const handoffsLimit = 8;
@@ -34,8 +35,13 @@ export async function runAsPreset(
   const beginning = config.begin();
   const begun = beginning instanceof Promise ? await beginning : beginning;
   let { request } = begun;
-  let start: Start = { type: 'first', model: begun.inForce === undefined ? request.model : first.model, events: eventsOf(begun.inForce) };
-  let speak = emit;
+  const { inForce } = begun;
+  let announcement: Announcement = {
+    type: 'start',
+    model: inForce === undefined ? request.model : first.model,
+    events: inForce === undefined ? [] : [configUpdate(inForce)],
+  };
+  let emitNext = emit;
   for (let handoffs = 0; ; handoffs += 1) {
     requireModel(run.caller, request.model);
     run.suspension?.answers(request);
@@ -57,13 +63,13 @@ export async function runAsPreset(
     if (config.hasTools) {
       const { toolIds, warnings } = await usableToolIds(applied.request, acting, services.tools);
       if (warnings.length > 0) applied = { ...applied, request: await change({ toolIds }, services.now()) };
-      start = { ...start, events: [...start.events, ...warnings] };
+      if (announcement.type === 'start') announcement = { ...announcement, events: [...announcement.events, ...warnings] };
     }
-    const handoff = await answerChat(applied.request, { run: acting, services, change }, withStart(start, speak));
+    const handoff = await answerChat(applied.request, { run: acting, services, announcement, change }, emitNext);
     if (handoff === undefined) return;
-    speak = handoff.separator.separate(speak);
+    emitNext = handoff.separator.separate(emitNext);
     if (handoffs >= handoffsLimit) {
-      await speak([
+      await emitNext([
         { type: 'run-event', event: { type: 'limit.reached', data: { limit: 'handoffs', value: handoffsLimit } } },
         { type: 'text', text: `The conversation was handed over ${handoffsLimit} times without an answer.` },
         { type: 'finish', reason: 'stop' },
@@ -71,21 +77,11 @@ export async function runAsPreset(
       ]);
       return;
     }
-    const created = services.now();
-    start = { type: 'handed_over', model: handoff.preset, functionsBefore: handoff.functions, created, events: [] };
-    request = await handedOver({ ...request, approvalRule: rule }, handoff, services.presets);
-    await config.handOver(handoff.preset, rule, created);
+    const time = services.now();
+    announcement = { type: 'handoff', preset: handoff.preset, functionsBefore: handoff.functions, time };
+    request = await requestAfter(handoff, { ...request, approvalRule: rule }, services.presets);
+    await config.handOff(handoff.preset, rule, time);
   }
-}
-
-/** How one preset's part of a run begins. */
-type Start = { model: string; events: readonly ChatEvent[] } & (
-  | { type: 'first' }
-  | { type: 'handed_over'; functionsBefore: readonly string[]; created: number }
-);
-
-function eventsOf(inForce: JsonObject | undefined): ChatEvent[] {
-  return inForce === undefined ? [] : [configUpdate(inForce)];
 }
 
 /** The entries of a list from an earlier request that are still known and allowed; the others are left out with a warning. */
@@ -127,27 +123,12 @@ function actingPreset([first, ...below]: readonly PresetRecord[]): PresetRecord 
 }
 
 /** The caller's request with the messages that the run has added. Of the first preset's settings, only its approval rules are carried over. */
-async function handedOver(before: ChatRequest, { preset, messages }: Handoff, presets: PresetFinder): Promise<ChatRequest> {
+async function requestAfter({ preset, messages }: Handoff, before: ChatRequest, presets: PresetFinder): Promise<ChatRequest> {
   if ((await presets.find(preset)) === undefined)
     throw new GatewayError('model_not_found', `The conversation was handed over to the preset "${preset}", which does not exist.`);
   const { instructions: _instructions, ...request } = before;
   const messagesSoFar = [...request.messages, ...messages];
-  return { ...request, model: preset, messages: messagesSoFar, toolIds: undefined, toolChoice: undefined, isHandover: true };
-}
-
-/** The run keeps the model that the request names. A hand-off emits the change of functions, not another start of the run. */
-function withStart(start: Start, emit: Emit<ChatEvent>): Emit<ChatEvent> {
-  return (events) => {
-    const [first] = events;
-    if (first?.type !== 'run-event' || first.event.type !== 'run.start') return emit(events);
-    const others = events.slice(1);
-    const data: JsonObject = { ...first.event.data, model: start.model };
-    if (start.type === 'first') return emit([{ type: 'run-event', event: { type: 'run.start', data } }, ...start.events, ...others]);
-    const { functionsBefore, created, model: preset } = start;
-    const functions = Array.isArray(data['functions']) ? data['functions'].filter((name) => typeof name === 'string') : [];
-    const changes = { ...changesOf(functionsBefore, functions), preset, created: new Date(created).toISOString() };
-    return emit([configUpdate({ ...data, ...changes }), ...others]);
-  };
+  return { ...request, model: preset, messages: messagesSoFar, toolIds: undefined, toolChoice: undefined, purpose: 'handoff' };
 }
 
 /** Combines approval rules: a call needs approval if any of them demands it. */

@@ -1,14 +1,15 @@
 import type { ApprovalRule } from '../../core/user-input/approval.ts';
 import { isModelAllowed } from '../../core/callers/caller.ts';
 import type { ChatConfig, ChatConfigs, ConfigChange, ConfiguredChat } from '../../core/chat/chat-config.ts';
-import type { ChatEvent, ChatRequest } from '../../core/chat/chat.ts';
+import type { ChatRequest } from '../../core/chat/chat.ts';
 import type { PresetFinder } from '../../core/models/preset.ts';
 import { conversationOf } from '../../core/runs/run.ts';
 import type { RunContext } from '../../core/runs/run.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { changeData } from './config-update.ts';
 
-/** The client's request as it is to be answered after earlier changes of its chat, and what of them is in force: for `config.update`. */
+/** The client's request after the earlier changes of its chat. `inForce`: those that still apply, as data of `config.update`. */
 interface BegunRequest {
   request: ChatRequest;
   inForce?: JsonObject;
@@ -19,10 +20,10 @@ interface RunConfig {
   begin(): MaybePromise<BegunRequest>;
   /** Whether the tools that the chat begins with were chosen in an earlier request. */
   readonly hasTools: boolean;
-  /** Changes the request from the next round on, and later ones of the chat. `time`: in milliseconds since 1970. */
+  /** Changes the request from the next round on, and later requests of the chat. `time`: in milliseconds since 1970. */
   change(request: ChatRequest, change: ConfigChange, time: number): Promise<ChatRequest>;
-  /** Lets later requests of the chat go on under the preset that the conversation was handed over to. */
-  handOver(preset: string, approvalRule: ApprovalRule, time: number): Promise<void>;
+  /** Lets the preset that has taken over answer later requests of the chat. */
+  handOff(preset: string, approvalRule: ApprovalRule, time: number): Promise<void>;
 }
 
 interface RunConfigOptions {
@@ -39,12 +40,12 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
   const chat = chatOf(first, run);
   const isResumed = run.suspension?.resumed !== undefined;
   /** The list of the client's request. */
-  let asked = first.toolIds;
+  let requested = first.toolIds;
   /** The list that applies without a change: the request's, but not under a preset that the request did not name. */
-  let ownToolIds = asked;
+  let unchangedToolIds = requested;
   let config: ChatConfig | undefined;
 
-  async function keep(next: ChatConfig | undefined): Promise<void> {
+  async function save(next: ChatConfig | undefined): Promise<void> {
     config = next;
     if (chat !== undefined) await configs.save(chat, next);
   }
@@ -55,17 +56,17 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
     if (found === undefined || !isUsable) return { request: first };
     const { toolIds, ...others } = found;
     // A resumed run has its request as it was when it was suspended, with what had been changed by then.
-    if (isResumed && (asked === undefined || hasSameEntries(asked, toolIds))) asked = found.askedToolIds;
-    const hasChosenAnew = asked !== undefined && !hasSameEntries(asked, found.askedToolIds);
+    if (isResumed && (requested === undefined || hasSameEntries(requested, toolIds))) requested = found.askedToolIds;
+    const hasChosenAnew = requested !== undefined && !hasSameEntries(requested, found.askedToolIds);
     config = hasChosenAnew || toolIds === undefined ? others : found;
     const { preset, instructions, approvalRule } = found;
-    ownToolIds = preset !== undefined && !hasChosenAnew ? undefined : asked;
+    unchangedToolIds = preset !== undefined && !hasChosenAnew ? undefined : requested;
     runConfig.hasTools = config.toolIds !== undefined;
     if (isResumed) return { request: first };
     const request: ChatRequest = {
       ...first,
       model: preset ?? first.model,
-      toolIds: config.toolIds ?? ownToolIds,
+      toolIds: config.toolIds ?? unchangedToolIds,
       ...(instructions !== undefined && { instructions }),
       ...(approvalRule !== undefined && { approvalRule }),
     };
@@ -89,24 +90,24 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
         ...others,
         ...(kept.toolIds && { toolIds: kept.toolIds }),
         ...(kept.instructions !== undefined && { instructions: kept.instructions }),
-        ...(asked && { askedToolIds: asked }),
+        ...(requested && { askedToolIds: requested }),
         created: time,
       };
-      await keep(isUnchanged(next) ? undefined : next);
+      await save(isUnchanged(next) ? undefined : next);
       const { instructions: _before, ...asSent } = request;
       return {
         ...asSent,
-        toolIds: kept.toolIds ?? ownToolIds,
+        toolIds: kept.toolIds ?? unchangedToolIds,
         ...(kept.instructions !== undefined && { instructions: kept.instructions }),
       };
     },
 
-    async handOver(preset, approvalRule, time) {
-      ownToolIds = undefined;
+    async handOff(preset, approvalRule, time) {
+      unchangedToolIds = undefined;
       runConfig.hasTools = false;
       // Back at the preset that requests name, no change is left.
-      if (preset === chat?.model) return keep(undefined);
-      await keep({ preset, approvalRule, ...(asked && { askedToolIds: asked }), created: time });
+      if (preset === chat?.model) return save(undefined);
+      await save({ preset, approvalRule, ...(requested && { askedToolIds: requested }), created: time });
     },
   };
   return runConfig;
@@ -114,7 +115,7 @@ export function createRunConfig(first: ChatRequest, { run, configs, presets }: R
 
 function chatOf(request: ChatRequest, { caller, model, presetPath }: RunContext): ConfiguredChat | undefined {
   const conversation = conversationOf(request);
-  if (conversation === undefined || model === undefined || request.isTask || presetPath !== undefined) return undefined;
+  if (conversation === undefined || model === undefined || request.purpose === 'task' || presetPath !== undefined) return undefined;
   return { callerId: caller.id, conversation, model };
 }
 
@@ -130,22 +131,4 @@ function isUnchanged({ preset, toolIds, instructions }: ChatConfig): boolean {
 /** In any order: a frontend may sort its list anew with each request. */
 function hasSameEntries(left: readonly string[], right: readonly string[] | undefined): boolean {
   return left.length === right?.length && left.every((entry) => right.includes(entry));
-}
-
-/** The names of functions that came and went. */
-export function changesOf(before: readonly string[], now: readonly string[]): { added: string[]; removed: string[] } {
-  return { added: now.filter((name) => !before.includes(name)), removed: before.filter((name) => !now.includes(name)) };
-}
-
-/** The data of a `config.update`: what is changed, and since when. */
-export function changeData({ toolIds, instructions }: ConfigChange, created: number): JsonObject {
-  return {
-    created: new Date(created).toISOString(),
-    ...(toolIds !== undefined && { tool_ids: toolIds }),
-    ...(instructions !== undefined && { instructions }),
-  };
-}
-
-export function configUpdate(data: JsonObject): ChatEvent {
-  return { type: 'run-event', event: { type: 'config.update', data } };
 }

@@ -34,6 +34,11 @@ export interface ModeChoice {
   isSingleCall: boolean;
 }
 
+/** The name of the mode in settings and the log. */
+export function modeName({ path }: ModeChoice): 'native' | 'default' | 'react' {
+  return path === 'prompt' ? 'default' : path;
+}
+
 /** A model of unknown abilities is assumed to support native calls; `mayFallBack` covers the case that it does not. */
 export function chooseMode(mode: Mode, model: FoundModel): ModeChoice {
   const isSingleCall = mode === 'simple';

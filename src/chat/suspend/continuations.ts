@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { forAnotherModel } from '../loop/round-messages.ts';
+import { forAnotherModel } from '../messages/round-messages.ts';
 import { derivedCallId } from './derived-call-id.ts';
 import { appendKept } from './append-kept.ts';
 import type { Caller } from '../../core/callers/caller.ts';

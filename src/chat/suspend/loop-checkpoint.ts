@@ -5,11 +5,10 @@ import type { ChatMessage, Source, ToolCall } from '../../core/chat/chat.ts';
 import { GatewayError } from '../../core/errors.ts';
 import type { JsonObject } from '../../shared/json.ts';
 import type { RunContext } from '../../core/runs/run.ts';
-import type { Turn } from '../loop/request-model.ts';
+import type { Turn } from '../turns/request-turn.ts';
 import type { GuardedCall } from '../tool-calls/duplicate-call-guard.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
-import type { BudgetUse } from '../loop/round-budget.ts';
 import type { InnerCall, ToolRound } from '../tool-calls/run-round.ts';
 
 /** The id of a waiting call is part of the URL of its decision; some backends put kilobytes of signatures into call ids. */
@@ -39,6 +38,15 @@ export interface LoopState {
   /** The stored results that the model may read with `read_result`, in the order of their references. */
   results: string[];
   isChoiceOpen: boolean;
+}
+
+/** What a run has used of its round budget. */
+export interface BudgetUse {
+  rounds: number;
+  /** Absent: none. */
+  lookups?: number;
+  reasks: number;
+  calls: number;
 }
 
 /** `index`: the position among the turn's calls that the gateway runs. */

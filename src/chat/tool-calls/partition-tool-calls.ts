@@ -1,7 +1,7 @@
 import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
 import type { JsonValue } from '../../shared/json.ts';
 import type { Tool, ToolErrorCode } from '../../core/tools/tool.ts';
-import type { Turn } from '../loop/request-model.ts';
+import type { Turn } from '../turns/request-turn.ts';
 import { findOfferedName } from './find-offered-name.ts';
 import { isForced } from '../tool-choice/force-tool-choice.ts';
 import type { ForcedChoice } from '../tool-choice/force-tool-choice.ts';
@@ -15,11 +15,11 @@ interface PartitionRules {
   forced: ForcedChoice | undefined;
   isSingleCall: boolean;
   /** The wire format of the answer supports only one call of the caller's functions. */
-  handsOverOne?: boolean | undefined;
+  returnsOneCall?: boolean | undefined;
   parallelToolCalls: boolean | undefined;
 }
 
-/** Selects the calls of a turn to run or hand over, and returns messages about the others. */
+/** Selects the calls of a turn that run or are returned to the client, and returns events about the others. */
 export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: ToolCall[]; refused: ChatEvent[] } {
   const { toolChoice, forced } = rules;
   const reason = reasonNotToRun(turn, toolChoice);
@@ -28,7 +28,7 @@ export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: 
   const named = turn.toolCalls.map((call) => withOfferedName(call, rules));
   const wanted = forced === undefined ? named : named.filter((call) => isForced(call, forced));
   // Some backends ignore `parallel_tool_calls` too.
-  const calls = rules.isSingleCall || rules.parallelToolCalls === false ? wanted.slice(0, 1) : handedOver(wanted, rules);
+  const calls = rules.isSingleCall || rules.parallelToolCalls === false ? wanted.slice(0, 1) : atMostOneReturned(wanted, rules);
   const refused = named.flatMap((call) => {
     if (!wanted.includes(call))
       return [notRun(call, 'The request demands another function first, so this call was not run.', 'tool_disabled')];
@@ -39,8 +39,8 @@ export function partitionToolCalls(turn: Turn, rules: PartitionRules): { calls: 
   return { calls, refused };
 }
 
-function handedOver(calls: ToolCall[], { callerNames, handsOverOne }: PartitionRules): ToolCall[] {
-  if (handsOverOne !== true) return calls;
+function atMostOneReturned(calls: ToolCall[], { callerNames, returnsOneCall }: PartitionRules): ToolCall[] {
+  if (returnsOneCall !== true) return calls;
   const first = calls.find(({ name }) => callerNames.has(name));
   return calls.filter((call) => call === first || !callerNames.has(call.name));
 }

@@ -6,7 +6,7 @@ import { limits } from '../../core/limits.ts';
 import { canBeAsked } from '../../core/runs/run.ts';
 import type { Tool, ToolFile } from '../../core/tools/tool.ts';
 import type { ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
-import { sourceOf } from '../results/cite-sources.ts';
+import { sourceOf } from './cite-sources.ts';
 import { prepareToolCall } from './prepare-tool-call.ts';
 import type { PreparedCall } from './prepare-tool-call.ts';
 import { queueEvents } from './queue-events.ts';

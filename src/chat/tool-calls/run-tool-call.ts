@@ -6,7 +6,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import { wholeParameters } from '../../core/tools/tool.ts';
 import type { FollowUp, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import { withoutUndefined } from '../../shared/without-undefined.ts';
-import { judgeCall, judgeResult } from '../hooks/hook-call.ts';
+import { judgeCall, judgeResult } from './hook-call.ts';
 import { createContext } from './call-context.ts';
 import { executeToolCall, maskFault } from './execute-tool-call.ts';
 import type { Execution } from './execute-tool-call.ts';

@@ -5,8 +5,8 @@ import type { JsonValue } from '../../shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 import type { RequestPurpose } from '../../core/models/model-request-log.ts';
 import type { Emit } from '../../shared/emit.ts';
-import { requestModel } from '../loop/request-model.ts';
-import type { Turn } from '../loop/request-model.ts';
+import { requestTurn } from '../turns/request-turn.ts';
+import type { Turn } from '../turns/request-turn.ts';
 
 /** A `tool_choice` that requires a call: of any function, or of a named one. */
 export type ForcedChoice = { type: 'any' } | { type: 'named'; name: string };
@@ -53,7 +53,7 @@ interface WithheldTurn {
 
 async function requestWithheld(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<WithheldTurn> {
   const text: ChatEvent[] = [];
-  const turn = await requestModel(backend, request, (events) => {
+  const turn = await requestTurn(backend, request, (events) => {
     text.push(...events.filter(({ type }) => type === 'text'));
     return emit(events.filter(({ type }) => type !== 'text'));
   });

@@ -110,6 +110,13 @@ export interface TextCompletion {
   ollama?: JsonObject;
 }
 
+/**
+ * What a request is for. `task`: a hidden task of a frontend (title, tags), which runs without tools. `probe`: whether the model exists and the caller
+ * may use it; no backend is requested. `handoff`: another preset has handed the conversation over, so a tool result at its end belongs to no call of
+ * this preset.
+ */
+type ChatPurpose = 'chat' | 'task' | 'probe' | 'handoff';
+
 /** One chat request, free of any wire format. */
 export interface ChatRequest {
   model: string;
@@ -142,10 +149,7 @@ export interface ChatRequest {
   /** `{{NAME}}` → value, for system prompts and templates. */
   variables: Record<string, string>;
   files: InlineFile[];
-  /** A hidden task of a frontend (title, tags), which runs without tools. */
-  isTask: boolean;
-  /** Another preset handed the conversation over, so the tool result at its end belongs to no call of this preset. */
-  isHandover?: true;
+  purpose: ChatPurpose;
   /** In place of the preset's system prompt, as a function has changed it; clients cannot set it. */
   instructions?: string;
   /** The gateway has put calls of earlier runs into the history, which a backend may refuse in a request without tools. */
@@ -155,10 +159,8 @@ export interface ChatRequest {
   completion?: TextCompletion;
   /** Calls of the caller's functions get ids that follow from this and from the call, because its wire format can do without ids. */
   callIdSeed?: string;
-  /** Asks no backend: only whether the model is there, and whether the caller may use it. */
-  isProbe?: true;
-  /** The caller's functions are called one at a time, because its wire format has room for one call. */
-  handsOverOne?: true;
+  /** Only one call of the caller's functions is returned at a time, because its wire format has room for one. */
+  returnsOneCall?: true;
   /** What the request asked for and does not get; the run emits it. */
   warnings?: readonly CallerWarning[];
   /**

@@ -18,7 +18,7 @@ export function plainRequest(fields: Pick<ChatRequest, 'model' | 'messages' | 's
     messageId: undefined,
     variables: {},
     files: [],
-    isTask: false,
+    purpose: 'chat',
     ...fields,
   };
 }

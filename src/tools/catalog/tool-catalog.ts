@@ -208,7 +208,7 @@ export function createToolCatalog(options: ToolCatalogOptions): ToolCatalog {
     // A preset may add tools that no list names, such as `transfer_to_agent`.
     const bringsNone = request.toolServers.length === 0 && (request.mcpServers ?? []).length === 0;
     const wantsNone = request.toolIds?.length === 0 && bringsNone && run.preset === undefined;
-    return request.isTask || wantsNone ? { tools: new Map(), warnings: [] } : makeOffer(request, run);
+    return request.purpose === 'task' || wantsNone ? { tools: new Map(), warnings: [] } : makeOffer(request, run);
   }
 
   async function makeOffer(request: ChatRequest, run: RunContext): Promise<ToolOffer> {

@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { answerOf } from '../chat-services.ts';
-import type { ChatServices } from '../../../src/chat/loop/answer-chat.ts';
+import type { ChatServices } from '../../../src/chat/loop/prepared-chat.ts';
 import { memoryContinuations } from '../../_support/continuations.ts';
 import { memoryTranscripts } from '../../_support/transcripts.ts';
 import { defaultSelectionTemplate } from '../../../src/chat/modes/prompt/selection-prompt.ts';
-import { defaultContextTemplate } from '../../../src/chat/results/inject-file-context.ts';
+import { defaultContextTemplate } from '../../../src/chat/messages/inject-file-context.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import type { ChatRequest } from '../../../src/core/chat/chat.ts';
 import { GatewayError } from '../../../src/core/errors.ts';

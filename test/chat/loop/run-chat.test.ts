@@ -1,32 +1,17 @@
 import { expect, it, vi } from 'vitest';
 import { runChat } from '../../../src/chat/loop/run-chat.ts';
-import type { ChatRun, Handoff } from '../../../src/chat/loop/run-chat.ts';
+import type { ChatRun, Handoff } from '../../../src/chat/loop/chat-run.ts';
 import type { ChatEvent } from '../../../src/core/chat/chat.ts';
 import { pullFrom } from '../../_support/emit-and-pull.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
 import type { Tool, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
-import { collect, eventsOf, runContext, textOfEvents, toolMap, toolNamed } from '../../_support/tools.ts';
+import { collect, eventsOf, runContext, textOfEvents, toolNamed } from '../../_support/tools.ts';
 import { waitFor } from '../../_support/wait-for.ts';
+import { chatRunOf } from '../loop-fixture.ts';
 
-function chatOf(backend: ScriptedModel, tools: Tool[], overrides: Partial<ChatRun> = {}): ChatRun {
-  return {
-    backend,
-    model: 'model',
-    messages: [{ role: 'user', content: 'Go' }],
-    tools: toolMap(...tools),
-    callerTools: [],
-    callerNames: new Set(),
-    toolChoice: undefined,
-    parallelToolCalls: undefined,
-    parameters: { temperature: 0 },
-    stream: true,
-    maxRounds: 10,
-    choice: { path: 'native', mayFallBack: false, isSingleCall: false },
-    settings: { run: runContext(), requestTimeoutMs: undefined, defaultTimeoutMs: 1_000, now: () => 0 },
-    keepForCaller: async (calls) => [...calls],
-    ...overrides,
-  };
+function chatOf(backend: ScriptedModel, tools: Tool[], overrides: Parameters<typeof chatRunOf>[2] = {}): ChatRun {
+  return chatRunOf(backend, tools, { parameters: { temperature: 0 }, ...overrides });
 }
 
 function eventsOfRun(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff | undefined> {

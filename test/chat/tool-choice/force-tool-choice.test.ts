@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';
-import { collect, eventsOf, textOfEvents, toolNamed } from '../../_support/tools.ts';
+import { collect, eventsOf, textOfEvents, toolMap, toolNamed } from '../../_support/tools.ts';
 import { loop, numbered } from '../loop-fixture.ts';
 
 const tools = [toolNamed('a', 1), toolNamed('b', 2, numbered)];
@@ -71,7 +71,9 @@ it('with tool_choice none a model that only calls is asked for words', async () 
 it('a demanded function that did not fit the offer is brought in', async () => {
   const model = new ScriptedModel(calls(['kept', {}]), says('Done.'));
   const finder = { tool: toolNamed('find_tools', []), deferred: new Map([['kept', toolNamed('kept', 7)]]) };
-  const events = await collect(loop(model, tools, { toolChoice: named('kept'), finder }));
+  const events = await collect(
+    loop(model, tools, { toolChoice: named('kept'), offer: { tools: toolMap(...tools), warnings: [], finder } }),
+  );
   expect(model.requests[0]?.tools.map((spec) => spec.name)).toEqual(['a', 'b', 'find_tools', 'kept']);
   expect(eventsOf(events, 'tool.result')).toMatchObject([{ tool: 'kept', response: 7 }]);
 });

@@ -10,7 +10,7 @@ import { functionGateway } from './function-gateway.ts';
 import { documentOf, gatewayOf, selects, serverOf } from '../gateway.ts';
 import type { Gateway } from '../gateway.ts';
 import { selectedAtOnce } from '../../../src/chat/modes/prompt/select-calls.ts';
-import { loggedFunctionNames } from '../../../src/chat/loop/report-model-requests.ts';
+import { loggedFunctionNames } from '../../../src/chat/turns/report-model-requests.ts';
 
 interface LoggedEvent {
   type: string;

@@ -111,7 +111,7 @@ describe('what a request is offered', () => {
 
   it('is nothing for a hidden task of a frontend', async () => {
     const script = documents();
-    const given = await catalogOf([time], script).offerFor(chatRequest({ isTask: true }), runContext());
+    const given = await catalogOf([time], script).offerFor(chatRequest({ purpose: 'task' }), runContext());
     expect(given).toEqual({ tools: new Map(), warnings: [] });
     expect(script.requests).toEqual([]);
   });

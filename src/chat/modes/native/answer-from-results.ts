@@ -5,7 +5,7 @@ import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import { withRemedies } from '../../../shared/with-remedies.ts';
 import { withoutFunctions } from '../../tool-choice/caller-functions.ts';
-import { inlineToolResults } from '../../results/inline-tool-results.ts';
+import { inlineToolResults } from '../../messages/inline-tool-results.ts';
 
 interface LateRefusal {
   backend: ModelBackend;

@@ -9,7 +9,7 @@ import type { ModelBackend, ModelRequest } from '../../../core/models/model.ts';
 import { wholeParameters } from '../../../core/tools/tool.ts';
 import type { Tool, ToolOffer, ToolSpec } from '../../../core/tools/tool.ts';
 import { callerSpecs, withoutFunctions } from '../../tool-choice/caller-functions.ts';
-import { appendToLastUser, inlineToolResults } from '../../results/inline-tool-results.ts';
+import { appendToLastUser, inlineToolResults } from '../../messages/inline-tool-results.ts';
 import { forcedChoiceIn } from '../../tool-choice/force-tool-choice.ts';
 import { rulesFor, strictRules } from '../../tool-calls/fit-arguments.ts';
 import { withModelHooks } from '../../hooks/hook-model.ts';
@@ -31,7 +31,7 @@ interface SelectionOptions {
   withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
   newCallId: () => string;
   /** The tool result at the end of the first request belongs to a call of another preset. */
-  isHandover: boolean;
+  isAfterHandoff: boolean;
   caller: { readonly id: string };
   /** The tools of the run, and those that may be found during it. */
   offer: ToolOffer;
@@ -45,7 +45,7 @@ interface SelectionOptions {
  */
 export function selectToolsByPrompt(options: SelectionOptions): ModelBackend {
   let refused: readonly DroppedCall[] = [];
-  let isResultOfOtherPreset = options.isHandover;
+  let isResultOfOtherPreset = options.isAfterHandoff;
   const helpers = helperNames(options.offer);
 
   /** Answers with the chosen calls, or with nothing. */

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../../core/chat/chat.ts';
 import { textOf } from '../../../core/chat/chat.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
-import { expandTemplate } from '../../loop/expand-template.ts';
+import { expandTemplate } from '../../messages/expand-template.ts';
 
 /** The prompt that Open WebUI has used since its first tool servers; `TOOLS_FUNCTION_CALLING_PROMPT_TEMPLATE` replaces it. */
 export const defaultSelectionTemplate = `Available Tools: {{TOOLS}}

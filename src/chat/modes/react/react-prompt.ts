@@ -1,7 +1,7 @@
 import type { AssistantMessage, ChatMessage, MessageContent } from '../../../core/chat/chat.ts';
 import { textOf } from '../../../core/chat/chat.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
-import { appended, ownText, saidMeanwhile } from '../../results/inline-tool-results.ts';
+import { appended, ownText, saidMeanwhile } from '../../messages/inline-tool-results.ts';
 
 /** The system prompt of a ReAct run. The demo model recognises the mode by the first line. */
 function instructions(specs: readonly ToolSpec[]): string {

@@ -28,7 +28,7 @@ export function parseChatBody(value: unknown): ParsedChat {
   const { body, isLegacy } = fromLegacyFunctions(requireBoundedBody(value, 'a JSON object with model and messages'));
   const parsed = toParsedChat(parseFields(bodySchema, body), body);
   if (!isLegacy) return parsed;
-  return { ...parsed, request: { ...parsed.request, handsOverOne: true }, options: { ...parsed.options, isLegacy } };
+  return { ...parsed, request: { ...parsed.request, returnsOneCall: true }, options: { ...parsed.options, isLegacy } };
 }
 
 function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
@@ -47,7 +47,7 @@ function toParsedChat(body: Body, wire: JsonObject): ParsedChat {
     toolChoice: wire['tool_choice'] ?? undefined,
     parallelToolCalls: body.parallel_tool_calls ?? undefined,
     parameters,
-    isTask: isTask(body, messages),
+    purpose: isTask(body, messages) ? 'task' : 'chat',
     ...(parameters['store'] === true && { store: { metadata: body.metadata ?? null } }),
   };
   return {

@@ -34,7 +34,7 @@ function parseCompletion(value: unknown): ParsedRequest {
       toolChoice: undefined,
       parallelToolCalls: undefined,
       parameters: parametersOf(wire),
-      isTask: false,
+      purpose: 'chat',
     },
     options: { includeUsage: body.stream_options?.['include_usage'] === true },
     isInterrupt: body.interrupt ?? false,

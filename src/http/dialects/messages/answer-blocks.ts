@@ -1,4 +1,4 @@
-import { withCanonicalArguments } from '../../../chat/loop/repair-history.ts';
+import { withCanonicalArguments } from '../../../chat/messages/repair-history.ts';
 import type { ChatEvent, ToolCall } from '../../../core/chat/chat.ts';
 import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';

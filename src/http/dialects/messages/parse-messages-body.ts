@@ -32,7 +32,7 @@ export function parseMessagesBody(value: unknown, headers: IncomingHttpHeaders):
     stream: body.stream ?? false,
     hostedTools: [],
     parameters: { ...modelParams(wire['params']), ...modelParameters(body) },
-    isTask: false,
+    purpose: 'chat',
     ...(hasExecutedCalls && { hasExecutedCalls: true }),
     ...(warnings.length > 0 && { warnings }),
   };

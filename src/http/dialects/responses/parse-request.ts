@@ -44,7 +44,7 @@ export function parseResponseRequest(value: unknown, headers: IncomingHttpHeader
     toolChoice,
     parallelToolCalls: body.parallel_tool_calls ?? undefined,
     parameters: { ...modelParams(wire['params']), ...parametersOf(body) },
-    isTask: !namesTools(body) && isHiddenTask(messages, body.stream ?? false),
+    purpose: !namesTools(body) && isHiddenTask(messages, body.stream ?? false) ? 'task' : 'chat',
     ...(input.hasExecutedCalls && { hasExecutedCalls: true }),
     ...(typeof body.max_tool_calls === 'number' && { maxToolCalls: body.max_tool_calls }),
     ...(warnings.length > 0 && { warnings }),

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { forAnotherModel } from '../../../chat/loop/round-messages.ts';
+import { forAnotherModel } from '../../../chat/messages/round-messages.ts';
 import { textOf } from '../../../core/chat/chat.ts';
 import type { ChatMessage } from '../../../core/chat/chat.ts';
 import { limits } from '../../../core/limits.ts';

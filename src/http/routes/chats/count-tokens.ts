@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { requireModel } from '../../../chat/loop/require-model.ts';
+import { requireModel } from '../../../core/callers/require-model.ts';
 import type { ModelFinder } from '../../../core/models/model.ts';
 import { disconnectSignal } from '../../disconnect-signal.ts';
 import { countTokens } from '../../dialects/messages/count-tokens.ts';

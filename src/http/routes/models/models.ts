@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { requireModel } from '../../../chat/loop/require-model.ts';
+import { requireModel } from '../../../core/callers/require-model.ts';
 import { isModelAllowed } from '../../../core/callers/caller.ts';
 import type { ModelFinder, ModelRecord } from '../../../core/models/model.ts';
 import type { JsonObject } from '../../../shared/json.ts';

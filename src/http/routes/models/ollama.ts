@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { requireModel } from '../../../chat/loop/require-model.ts';
+import { requireModel } from '../../../core/callers/require-model.ts';
 import { isModelAllowed } from '../../../core/callers/caller.ts';
 import { invalidField } from '../../../core/errors.ts';
 import type { Embeddings } from '../../../core/models/embeddings.ts';

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
-import { requireFurtherModels, requireModel } from '../../../chat/loop/require-model.ts';
+import { requireModel } from '../../../core/callers/require-model.ts';
+import { requireFurtherModels } from '../../../runs/require-models.ts';
 import { invalidField } from '../../../core/errors.ts';
 import type { OutboundBody } from '../../../core/outbound.ts';
 import type { PassedUse } from '../../../core/runs/metrics.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { inlineToolResults } from '../../../../src/chat/results/inline-tool-results.ts';
+import { inlineToolResults } from '../../../../src/chat/messages/inline-tool-results.ts';
 import { defaultSelectionTemplate, selectionMessages } from '../../../../src/chat/modes/prompt/selection-prompt.ts';
 import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
 

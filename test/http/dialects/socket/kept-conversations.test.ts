@@ -11,7 +11,7 @@ import type {
   KeptConversations,
   KeptConversationsOptions,
 } from '../../../../src/http/dialects/socket/kept-conversations.ts';
-import { repairHistory } from '../../../../src/chat/loop/repair-history.ts';
+import { repairHistory } from '../../../../src/chat/messages/repair-history.ts';
 import { memoryNotes } from '../../../_support/memory-stores.ts';
 import { countReads } from '../../../_support/count-reads.ts';
 

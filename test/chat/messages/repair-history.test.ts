@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { repairHistory } from '../../../src/chat/loop/repair-history.ts';
+import { repairHistory } from '../../../src/chat/messages/repair-history.ts';
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 import { limits } from '../../../src/core/limits.ts';
 import { calls, says, ScriptedModel } from '../../_support/scripted-model.ts';

@@ -17,7 +17,7 @@ export interface Turn {
 }
 
 /** Streams the text of one answer. Calls and the finish reason are returned, because the loop decides about them. */
-export async function requestModel(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<Turn> {
+export async function requestTurn(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<Turn> {
   const turn: Turn = { text: '', toolCalls: [], finishReason: 'stop', isSilent: true };
   await backend.answer(request, (events) => emit(events.filter((event) => isForReader(event, turn))));
   return turn;
@@ -75,7 +75,7 @@ export function requestLastAnswer(backend: ModelBackend, request: ModelRequest, 
     parallelToolCalls: undefined,
     purpose: { type: 'last_answer' },
   };
-  return withRemedies(withoutTools, (next, emitNext: Emit<ChatEvent>) => requestModel(backend, next, emitNext), {
+  return withRemedies(withoutTools, (next, emitNext: Emit<ChatEvent>) => requestTurn(backend, next, emitNext), {
     emit,
     remedy(error): ModelRequest | undefined {
       if (!(error instanceof GatewayError) || error.code !== 'upstream_rejected') return undefined;

@@ -1,5 +1,5 @@
 import type { InlineFile, Source } from '../../core/chat/chat.ts';
-import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
+import type { ToolCallResult } from './tool-call-result.ts';
 
 /** The result of a call as a source in Open WebUI's format; undefined for failed calls and those without a reply. */
 export function sourceOf({ tool, args = {}, isReady, outcome, text, followUp }: ToolCallResult): Source | undefined {

@@ -1,7 +1,7 @@
 import type { AssistantMessage, ChatMessage, ToolCall, ToolMessage } from '../../core/chat/chat.ts';
 import { limits } from '../../core/limits.ts';
 import { withCanonicalArguments } from './repair-history.ts';
-import type { Turn } from './request-model.ts';
+import type { Turn } from '../turns/request-turn.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contextOf, defaultContextTemplate, injectFileContext } from '../../../src/chat/results/inject-file-context.ts';
+import { contextOf, defaultContextTemplate, injectFileContext } from '../../../src/chat/messages/inject-file-context.ts';
 import type { ChatMessage } from '../../../src/core/chat/chat.ts';
 
 const files = [

@@ -1,20 +1,8 @@
-import { isModelAllowed } from '../../core/callers/caller.ts';
-import type { Caller } from '../../core/callers/caller.ts';
-import type { ChatRequest } from '../../core/chat/chat.ts';
-import { GatewayError } from '../../core/errors.ts';
-import { isContainer, isJsonObject } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-
-/** Ids listed in an error message; more would bury its point. */
-const maxListed = 20;
-
-/** Responds the same for existing and missing models, so that a restricted key learns nothing about others. @throws GatewayError `forbidden` */
-export function requireModel(caller: Caller, id: string): void {
-  if (isModelAllowed(caller, id)) return;
-  const models = caller.models ?? [];
-  const listed = models.length === 0 ? 'none' : models.slice(0, maxListed).join(', ');
-  throw new GatewayError('forbidden', `model: this key may not use "${id.slice(0, 200)}". It may use: ${listed}.`, { param: 'model' });
-}
+import { requireModel } from '../core/callers/require-model.ts';
+import type { Caller } from '../core/callers/caller.ts';
+import type { ChatRequest } from '../core/chat/chat.ts';
+import { isContainer, isJsonObject } from '../shared/json.ts';
+import type { JsonObject, JsonValue } from '../shared/json.ts';
 
 /**
  * Parameters that make routing backends (OpenRouter, LiteLLM) use other models. Includes `model` itself, which `extra_body` overrides behind LiteLLM.

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { AnswerLog } from '../../../src/core/models/model-request-log.ts';
 import { GatewayError } from '../../../src/core/errors.ts';
-import { reportModelRequests } from '../../../src/chat/loop/report-model-requests.ts';
+import { reportModelRequests } from '../../../src/chat/turns/report-model-requests.ts';
 import type { ModelRequest } from '../../../src/core/models/model.ts';
 import { ScriptedModel, answerOf, generatedBy } from '../../_support/scripted-model.ts';
 

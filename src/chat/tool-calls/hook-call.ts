@@ -1,8 +1,8 @@
 import type { ToolOutcome } from '../../core/tools/tool.ts';
 import type { JsonValue } from '../../shared/json.ts';
-import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
-import { prepareEditedCall } from '../tool-calls/prepare-tool-call.ts';
-import type { PreparedCall, ReadyCall } from '../tool-calls/prepare-tool-call.ts';
+import type { ToolCallSettings } from './tool-call-result.ts';
+import { prepareEditedCall } from './prepare-tool-call.ts';
+import type { PreparedCall, ReadyCall } from './prepare-tool-call.ts';
 
 /**
  * Runs the `beforeTool` hooks. Returns the call, possibly with changed arguments, or the outcome that replaces it. Called before approval, so that a

@@ -3,7 +3,7 @@ import type { ChatMessage, InlineFile, MessageContent } from '../../core/chat/ch
 import { textOf } from '../../core/chat/chat.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { hasMoreTextThan } from '../../shared/text-length.ts';
-import { expandTemplate } from '../loop/expand-template.ts';
+import { expandTemplate } from './expand-template.ts';
 
 /**
  * The prompt with which inline files are given to a model; `RAG_TEMPLATE` overrides it. The query is in the conversation already, so it is not

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { expandTemplate, createTemplateBudget, templateValues } from '../../../src/chat/loop/expand-template.ts';
+import { expandTemplate, createTemplateBudget, templateValues } from '../../../src/chat/messages/expand-template.ts';
 
 it('names of variables come bare or in braces', () => {
   const values = templateValues({ A: '1', '{{B}}': '2', '{{ C }}': '3', 'D}}': '4' });

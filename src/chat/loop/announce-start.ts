@@ -1,0 +1,22 @@
+import type { ChatEvent } from '../../core/chat/chat.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { changesOf, configUpdate } from './config-update.ts';
+
+/** How one preset's part of a run begins. */
+export type Announcement =
+  /** The run starts. `model`: as the request names it; `events`: what follows at once. */
+  | { type: 'start'; model: string; events: readonly ChatEvent[] }
+  /** The preset takes over from another. `time`: in milliseconds since 1970. */
+  | { type: 'handoff'; preset: string; functionsBefore: readonly string[]; time: number };
+
+/** The events that announce the start. `data`: the run, its mode, and the names of its functions. */
+export function startEvents(announcement: Announcement, { run_id, ...data }: JsonObject): ChatEvent[] {
+  if (announcement.type === 'start') {
+    const { model, events } = announcement;
+    return [{ type: 'run-event', event: { type: 'run.start', data: { run_id, model, ...data } } }, ...events];
+  }
+  const { preset, functionsBefore, time } = announcement;
+  const functions = Array.isArray(data['functions']) ? data['functions'].filter((name) => typeof name === 'string') : [];
+  const changes = { ...changesOf(functionsBefore, functions), preset, created: new Date(time).toISOString() };
+  return [configUpdate({ run_id, model: preset, ...data, ...changes })];
+}

@@ -1,0 +1,159 @@
+import { warningEvent } from '../../core/chat/caller-warning.ts';
+import type { ChatEvent, ToolCall } from '../../core/chat/chat.ts';
+import { limits } from '../../core/limits.ts';
+import type { ResultStore } from '../../core/stores/result-store.ts';
+import type { Tool, ToolOffer } from '../../core/tools/tool.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { createReadResultTool, readerNameBeside } from '../results/read-result-tool.ts';
+import { createResultStore } from '../results/stored-results.ts';
+import { resultShareBytes } from '../results/truncate-result.ts';
+import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
+import { changeData, changesOf, configUpdate } from './config-update.ts';
+
+interface CurrentOfferOptions {
+  offer: Pick<ToolOffer, 'tools' | 'finder' | 'describer'>;
+  /** The names of the caller's own functions. */
+  callerNames: ReadonlySet<string>;
+  /** Only a model that may call again can read the rest of a truncated result. */
+  canReadOn: boolean;
+  /** The context size of the model in tokens, if known. */
+  contextTokens: number | undefined;
+  /** The function that `tool_choice` demands. It is offered even if it was deferred. */
+  demanded: string | undefined;
+  /** The offer of a resumed run when it was suspended, and the results that it had stored. */
+  resumed: { tools: readonly string[]; results: readonly string[] } | undefined;
+}
+
+/** The entries of `tool_ids` that name one tool. */
+const idOfOne = /^(?:function:|preset:|toolset:|server:[^/]+\/)/;
+
+/** The functions that the model may call now. The offer grows when tools are found, and functions can replace it. */
+export class CurrentOffer {
+  /** By offered name. The same map for the whole run. */
+  readonly tools: Map<string, Tool>;
+  /** Stores truncated results for `read_result`; undefined if the model cannot read them. */
+  readonly results: ResultStore | undefined;
+  /** The most bytes of one result that the model gets. */
+  readonly shareBytes: number;
+  readonly #callerNames: ReadonlySet<string>;
+  #finder: ToolOffer['finder'];
+  #describer: Tool | undefined;
+  #readerName = '';
+
+  constructor({ offer, callerNames, canReadOn, contextTokens, demanded, resumed }: CurrentOfferOptions) {
+    this.tools = new Map(offer.tools);
+    this.#callerNames = callerNames;
+    this.results = canReadOn ? createResultStore(resumed?.results) : undefined;
+    this.shareBytes = resultShareBytes(contextTokens);
+    this.#nameReader();
+    for (const [name, { isFormer }] of this.tools) if (isFormer === true && resumed?.tools.includes(name) !== true) this.tools.delete(name);
+    this.#takeHelpers(offer);
+    for (const name of [...(resumed?.tools ?? []), ...(demanded === undefined ? [] : [demanded])]) {
+      const tool = this.#finder?.deferred.get(name);
+      if (tool !== undefined) this.tools.set(tool.spec.name, tool);
+    }
+    this.#addDescriber();
+  }
+
+  get names(): string[] {
+    return [...this.tools.keys()];
+  }
+
+  get finderName(): string | undefined {
+    return this.#finder?.tool.spec.name;
+  }
+
+  /** The name under which `read_result` is or will be offered. */
+  get readerName(): string {
+    return this.#readerName;
+  }
+
+  /** What the model may call now or after a search, as in `tool_ids`. Tools of the request's own servers have no entry there. */
+  toolIds(): string[] {
+    const all = new Set([...this.tools.values(), ...(this.#finder?.deferred.values() ?? [])]);
+    return Array.from(all).flatMap(({ otherNames }) => otherNames?.find((name) => idOfOne.test(name)) ?? []);
+  }
+
+  /**
+   * Adds the deferred functions that the model calls by their exact names, which it knows from earlier in the conversation. Must run before names
+   * are matched, or a similar name on offer would be called instead. Returns the event that reports it.
+   */
+  addCalled(calls: readonly ToolCall[], time: number): ChatEvent[] {
+    return this.#addDeferred(
+      calls.map(({ name }) => name.trim()),
+      time,
+    );
+  }
+
+  /** Adds the tools that a search has found. */
+  addFound(results: readonly ToolCallResult[], time: number): ChatEvent[] {
+    return this.#addDeferred(
+      results.flatMap(({ outcome }) => (outcome.type === 'result' ? (outcome.offers ?? []) : [])),
+      time,
+    );
+  }
+
+  /** Adds `read_result` once a result has been truncated. */
+  addReader(): void {
+    if (this.results === undefined || this.results.isEmpty || this.tools.has(this.#readerName)) return;
+    this.tools.set(this.#readerName, createReadResultTool(this.#readerName, this.results, this.shareBytes));
+  }
+
+  /** Replaces the offer by one that functions have chosen. */
+  replace(offer: ToolOffer): void {
+    this.tools.clear();
+    for (const [name, tool] of offer.tools) this.tools.set(name, tool);
+    this.#nameReader();
+    this.#takeHelpers(offer);
+    this.#addDescriber();
+  }
+
+  /** Replaces the offer by the same one as it is now. Tools that a search has found stay. */
+  renew(offer: ToolOffer): void {
+    const before = this.names;
+    this.replace(offer);
+    for (const name of before) {
+      const found = offer.finder?.deferred.get(name);
+      if (found !== undefined) this.tools.set(name, found);
+    }
+    this.#addDescriber();
+  }
+
+  /** Reports a changed offer. `before`: the names that were offered until then; `changed`: what has changed besides. */
+  changeEvents(before: readonly string[], changed: JsonObject, warnings: ToolOffer['warnings'] = []): ChatEvent[] {
+    const { names } = this;
+    return [
+      configUpdate({ ...changed, tools: names.length, functions: names, ...changesOf(before, names) }),
+      ...warnings.map(warningEvent),
+    ];
+  }
+
+  /** Its name yields to all other functions of the offer. */
+  #nameReader(): void {
+    if (this.results !== undefined) this.#readerName = readerNameBeside(new Set([...this.names, ...this.#callerNames]));
+  }
+
+  #takeHelpers({ finder, describer }: Pick<ToolOffer, 'finder' | 'describer'>): void {
+    this.#finder = finder;
+    this.#describer = describer;
+    if (finder !== undefined) this.tools.set(finder.tool.spec.name, finder.tool);
+  }
+
+  #addDeferred(names: readonly string[], time: number): ChatEvent[] {
+    const wanted = new Set(names.flatMap((name) => this.#finder?.deferred.get(name) ?? []).filter(({ spec }) => !this.tools.has(spec.name)));
+    // Providers refuse requests with more tools; the last ones found are dropped.
+    const added = [...wanted].slice(0, Math.max(0, limits.toolsPerRequest - this.tools.size));
+    for (const tool of added) this.tools.set(tool.spec.name, tool);
+    if (added.length === 0) return [];
+    const data = { tools: this.tools.size, added: added.map(({ spec }) => spec.name), removed: [] };
+    this.#addDescriber();
+    return [configUpdate({ ...changeData({}, time), ...data })];
+  }
+
+  /** Adds the tool that describes shortened functions, once one of them is offered. */
+  #addDescriber(): void {
+    const describer = this.#describer;
+    if (describer === undefined || this.tools.has(describer.spec.name) || this.tools.size >= limits.toolsPerRequest) return;
+    if (this.tools.values().some(({ whole }) => whole !== undefined)) this.tools.set(describer.spec.name, describer);
+  }
+}

@@ -1,0 +1,37 @@
+import type { ChatMessage, ChatRequest, MessageContent } from '../../core/chat/chat.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import { whenThere } from '../../shared/maybe-promise.ts';
+import type { MaybePromise } from '../../shared/maybe-promise.ts';
+import { createTemplateBudget, expandTemplate } from '../messages/expand-template.ts';
+import { inlineToolResults } from '../messages/inline-tool-results.ts';
+import type { PreparedChat } from './prepared-chat.ts';
+
+/** Expands variables in system prompts, and restores what earlier runs of this conversation have done. */
+export function prepareMessages(
+  request: ChatRequest,
+  run: RunContext,
+  { services, variables, hasTools }: Pick<PreparedChat, 'services' | 'variables'> & { hasTools: boolean },
+): MaybePromise<ChatMessage[]> {
+  const { model = request.model } = run;
+  const isInline = request.hasExecutedCalls === true && !hasTools && request.callerFunctions.length === 0;
+  const withTranscripts = services.transcripts.restore(run.caller, expandVariables(request.messages, variables), {
+    model,
+    hasTools,
+    isTask: request.purpose === 'task',
+  });
+  const restoring = whenThere(withTranscripts, (messages) => services.continuations.restore(run.caller, messages));
+  return isInline ? whenThere(restoring, inlineToolResults) : restoring;
+}
+
+export function expandVariables(messages: readonly ChatMessage[], variables: ReadonlyMap<string, string>): ChatMessage[] {
+  const budget = createTemplateBudget();
+  const expand = (template: string): string => expandTemplate(template, variables, budget);
+  return messages.map((message) =>
+    message.role === 'system' || message.role === 'developer' ? { ...message, content: expandContent(message.content, expand) } : message,
+  );
+}
+
+function expandContent(content: MessageContent, expand: (template: string) => string): MessageContent {
+  if (typeof content === 'string') return expand(content);
+  return content.map((part) => (part.type === 'text' && typeof part.text === 'string' ? { ...part, text: expand(part.text) } : part));
+}

@@ -1,0 +1,71 @@
+import type { ConfigChange } from '../../core/chat/chat-config.ts';
+import type { ChatMessage, ChatRequest } from '../../core/chat/chat.ts';
+import type { FoundModel, ModelFinder, ModelRequest } from '../../core/models/model.ts';
+import type { RunContext } from '../../core/runs/run.ts';
+import type { ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
+import type { Continuations } from '../suspend/continuations.ts';
+import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
+import type { RunTranscripts } from '../suspend/run-transcripts.ts';
+import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
+import type { BackendRequest } from './chat-run.ts';
+import { originOf } from './request-origin.ts';
+
+export interface ChatServices {
+  models: ModelFinder;
+  tools: ToolFinder;
+  continuations: Continuations;
+  transcripts: Pick<RunTranscripts, 'restore'>;
+  settings: {
+    taskModel: string | undefined;
+    taskModelExternal: string | undefined;
+    selectionTemplate: string;
+    contextTemplate: string;
+    functionCalling: string;
+    maxToolRounds: number;
+    toolTimeoutMs: number;
+  };
+  /** Services that tool calls of all runs share; each is optional. */
+  runtime?: Pick<
+    ToolCallSettings,
+    'totalTimeoutMs' | 'approvals' | 'connecting' | 'elicitations' | 'cache' | 'hooks' | 'onFault' | 'newFaultId'
+  >;
+  newCallId: () => string;
+  now: () => number;
+}
+
+/**
+ * Applies a change that a function made at this time to the run and its chat, and returns the changed request, with its presets applied.
+ */
+export type ChangeRequest = (change: ConfigChange, time: number) => Promise<ChatRequest>;
+
+/** A request with everything that was found for it: its model, its tools, and the state of the chat. */
+export interface PreparedChat {
+  /** The messages are complete: variables are expanded, and earlier runs of the conversation are restored. */
+  request: ChatRequest;
+  run: RunContext;
+  services: ChatServices;
+  model: FoundModel;
+  offer: ToolOffer;
+  variables: ReadonlyMap<string, string>;
+  /** Adds inline files to the messages. */
+  withFiles: (messages: readonly ChatMessage[]) => ChatMessage[];
+  resumed: LoopCheckpoint | undefined;
+  /** Absent: functions cannot change the run. */
+  change: ChangeRequest | undefined;
+}
+
+/** The parts of a request that go to the backend unchanged. */
+export function toBackendRequest(
+  { callerFunctions, hostedTools, toolChoice, parallelToolCalls, parameters, stream, completion }: ChatRequest,
+  { name }: FoundModel,
+  { signal }: RunContext,
+): BackendRequest {
+  const callerTools = [...callerFunctions.map(({ wire }) => wire), ...hostedTools];
+  return { model: name, callerTools, toolChoice, parallelToolCalls, parameters, stream, completion, signal };
+}
+
+/** The first model request of a run in native mode. */
+export function nativeRequest({ request, model, run, offer }: Pick<PreparedChat, 'request' | 'model' | 'run' | 'offer'>): ModelRequest {
+  const tools = Array.from(offer.tools.values(), ({ spec }) => spec);
+  return { ...toBackendRequest(request, model, run), messages: request.messages, tools, origin: originOf(run.caller, offer.tools) };
+}
