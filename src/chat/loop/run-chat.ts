@@ -280,10 +280,10 @@ function requestWithTools(loop: Loop): Promise<Turn> {
 
 function requestFor({ chat, offer, transcript, budget, origin }: Loop): ModelRequest {
   return {
-    ...chat.request,
     messages: transcript.messages,
     tools: Array.from(offer.tools.values(), ({ spec }) => spec),
     offered: offer.tools,
+    ...chat.request,
     toolChoice: undefined,
     origin,
     purpose: { type: 'round', round: budget.used().rounds + 1, maxRounds: chat.maxRounds },
