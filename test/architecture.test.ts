@@ -150,6 +150,19 @@ describe('the check of the architecture', () => {
       'src/chat/run.ts: imports itself by way of src/chat/two.ts, src/chat/three.ts',
     ],
     [
+      'sibling folders that import each other',
+      {
+        'src/chat/loop/a.ts': `import { b } from '../modes/b.ts';`,
+        'src/chat/modes/deep/c.ts': `import type { D } from '../../loop/d.ts';`,
+      },
+      'src/chat/loop and src/chat/modes: sibling folders that import each other',
+    ],
+    [
+      'an exception for sibling folders that is not needed any more',
+      { 'src/console/pages/a.ts': '', 'src/console/shell/b.ts': `import '../pages/a.ts';` },
+      'src/console/pages and src/console/shell: no longer import each other, so the exception has to go',
+    ],
+    [
       'an unknown layer',
       { 'src/attic/a.ts': `import '../core/chat.ts';`, 'src/attic/README.md': 'x' },
       'src/attic/a.ts: attic is in no layer',

@@ -55,6 +55,29 @@ const homes: { packages: RegExp; files: RegExp }[] = [
   { packages: /^(?:luxon|chrono-node)$/, files: /^src\/(?:demo|models\/demo)\/.+\.ts$/ },
 ];
 
+/** Sibling folders that still import each other. The list may only become shorter. */
+const mutualSiblings: readonly string[] = [
+  'src/chat/results and src/chat/tool-calls',
+  'src/chat/tool-calls and src/chat/tool-choice',
+  'src/console/api and src/console/parts',
+  'src/console/pages and src/console/shell',
+  'src/core/callers and src/core/stores',
+  'src/core/chat and src/core/runs',
+  'src/core/models and src/core/tools',
+  'src/core/runs and src/core/tools',
+  'src/core/runs and src/core/user-input',
+  'src/core/tools and src/core/user-input',
+  'src/http/description and src/http/dialects',
+  'src/http/description and src/http/routes',
+  'src/tools/catalog and src/tools/mcp',
+  'src/tools/catalog and src/tools/openapi',
+  'src/tools/catalog and src/tools/servers',
+  'src/tools/credentials and src/tools/openapi',
+  'src/tools/mcp and src/tools/servers',
+  'src/tools/openapi and src/tools/servers',
+  'src/tools/openapi/convert and src/tools/openapi/load',
+];
+
 const maxReadmeLines = 20;
 const vagueName = /(?:^|[-./])(?:utils?|helpers?|common|misc|managers?|services?)(?:[-./]|$)/;
 const readsEnvironment = /\bprocess\s*\??\.\s*env\b|\bprocess\??\.?\[\s*['"]env['"]|^import\b[^;]*\benv\b[^;]*\bfrom 'node:process'/m;
@@ -87,6 +110,7 @@ export function findViolations(files: readonly SourceFile[]): string[] {
       ...fileViolations(file),
     ]),
     ...circles(sources),
+    ...siblingViolations(sources),
     ...readmeViolations(files, sources),
     ...versionViolations(manifest),
     ...lockViolations(parseJson(files, 'package-lock.json') as Lock),
@@ -132,6 +156,35 @@ function circles(sources: readonly SourceFile[]): string[] {
   };
   for (const path of targets.keys()) visit(path, []);
   return found;
+}
+
+/** Folders with the same parent that import each other. Neither can be understood or moved without the other. */
+function siblingViolations(sources: readonly SourceFile[]): string[] {
+  const examples = new Map<string, string>();
+  for (const { path, source } of sources) {
+    for (const { specifier } of importsOf(source)) {
+      const pair = siblingsOf(path, posix.join(posix.dirname(path), specifier));
+      if (pair !== undefined) examples.set(pair.join(' -> '), path);
+    }
+  }
+  const mutual = [...examples.keys()].filter((arrow) => examples.has(arrow.split(' -> ').toReversed().join(' -> ')));
+  const pairs = new Set(mutual.map((arrow) => arrow.split(' -> ').toSorted().join(' and ')));
+  const isThere = (pair: string): boolean =>
+    pair.split(' and ').every((folder) => sources.some(({ path }) => path.startsWith(`${folder}/`)));
+  return [
+    ...[...pairs].filter((pair) => !mutualSiblings.includes(pair)).map((pair) => `${pair}: sibling folders that import each other`),
+    ...mutualSiblings
+      .filter((pair) => isThere(pair) && !pairs.has(pair))
+      .map((pair) => `${pair}: no longer import each other, so the exception has to go`),
+  ];
+}
+
+/** The sibling folders that contain the two files, below their common parent; undefined if one of the files is in the parent itself. */
+function siblingsOf(path: string, target: string): [string, string] | undefined {
+  const [one, other] = [path.split('/'), target.split('/')];
+  const depth = one.findIndex((part, index) => part !== other[index]);
+  if (depth < 1 || depth >= one.length - 1 || depth >= other.length - 1) return undefined;
+  return [one.slice(0, depth + 1).join('/'), other.slice(0, depth + 1).join('/')];
 }
 
 function packageViolations(path: string, name: string, dependencies: ReadonlySet<string>): string[] {
