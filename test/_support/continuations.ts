@@ -1,5 +1,5 @@
-import { createContinuations } from '../../src/chat/suspend/continuations.ts';
-import type { ContinuationOptions, Continuations } from '../../src/chat/suspend/continuations.ts';
+import { Continuations } from '../../src/chat/suspend/continuations.ts';
+import type { ContinuationOptions } from '../../src/chat/suspend/continuations.ts';
 import type { ChatMessage, ToolCall } from '../../src/core/chat/chat.ts';
 import { memoryNotes } from './memory-stores.ts';
 
@@ -17,7 +17,7 @@ export const executed = (id: string, text = 'result'): ChatMessage[] => [
 
 /** Continuations that are kept in memory. Calls whose ids are taken become `own`. */
 export function memoryContinuations(options: Partial<ContinuationOptions> = {}): Continuations {
-  return createContinuations({
+  return new Continuations({
     store: memoryNotes(),
     fallback: memoryNotes(),
     now: () => 0,

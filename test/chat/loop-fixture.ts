@@ -34,7 +34,7 @@ export function chatRunOf(backend: ScriptedModel, tools: Tool[], overrides: Loop
     maxRounds: 10,
     choice: { path: 'native', mayFallBack: false, isSingleCall: false },
     settings,
-    keepForCaller: async (calls) => [...calls],
+    saveForClient: async (calls) => [...calls],
     ...others,
   };
 }

@@ -20,8 +20,7 @@ import type { ApprovalTokens } from '../../policy/approvals/approval-tokens.ts';
 import { createApprovalGate } from '../../policy/approvals/approval-gate.ts';
 import { createConnectGate } from '../../policy/connect-gate.ts';
 import { createRememberedApprovals } from '../../policy/approvals/remembered-approvals.ts';
-import { createRunTranscripts } from '../../chat/suspend/run-transcripts.ts';
-import type { RunTranscripts } from '../../chat/suspend/run-transcripts.ts';
+import { RunTranscripts } from '../../chat/suspend/run-transcripts.ts';
 import { createRunSuspensions } from '../../chat/suspend/run-suspensions.ts';
 
 export interface Approvals {
@@ -66,7 +65,7 @@ export function composeApprovals(
   const makeConnectLink: MakeConnectLink = async (caller, server, address) =>
     address === undefined ? undefined : (await connections().signIns.makeLink(caller, server, address)).url;
 
-  const transcripts = createRunTranscripts({
+  const transcripts = new RunTranscripts({
     store: noteStores.transcript,
     waits: store,
     log: runLog,

@@ -205,10 +205,10 @@ async function answerInMode(chat: PreparedChat, choice: ModeChoice, emit: Emit<C
     contextTokens: model.contextTokens,
     resumed,
     settings: { ...runtime, run, requestTimeoutMs: request.toolTimeoutMs, defaultTimeoutMs: settings.toolTimeoutMs, now },
-    keepForCaller: (calls, messages) =>
+    saveForClient: (calls, messages) =>
       request.callIdSeed === undefined
         ? continuations.save(run.caller, calls, messages)
-        : continuations.keepDerived(run.caller, request.callIdSeed, { calls, messages }),
+        : continuations.saveDerived(run.caller, request.callIdSeed, { calls, messages }),
   };
   return runChat(loop, emit);
 }

@@ -41,7 +41,7 @@ export interface ChatRun {
    * Stores the gateway's calls of a turn that also calls the caller's functions, until the client returns their results. Returns the caller's calls
    * as the client gets them.
    */
-  keepForCaller(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
+  saveForClient(callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
 }
 
 /** How a function changes the chat in which it runs. */

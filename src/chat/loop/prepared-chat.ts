@@ -13,7 +13,7 @@ import { originOf } from './request-origin.ts';
 export interface ChatServices {
   models: ModelFinder;
   tools: ToolFinder;
-  continuations: Continuations;
+  continuations: Pick<Continuations, 'save' | 'saveDerived' | 'restore'>;
   transcripts: Pick<RunTranscripts, 'restore'>;
   settings: {
     taskModel: string | undefined;

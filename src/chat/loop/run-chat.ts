@@ -72,7 +72,7 @@ export async function runChat(chat: ChatRun, sink: Emit<ChatEvent>): Promise<Han
         return undefined;
       }
       case 'return_calls': {
-        const calls = await chat.keepForCaller(step.calls, transcript.added);
+        const calls = await chat.saveForClient(step.calls, transcript.added);
         transcript.recordReturned(step.calls, calls);
         await emit([...calls.map((call): ChatEvent => ({ type: 'tool-call', call })), { type: 'finish', reason: 'tool_calls' }]);
         return undefined;

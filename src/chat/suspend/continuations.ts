@@ -2,34 +2,19 @@ import { hash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { forAnotherModel } from '../messages/round-messages.ts';
 import { derivedCallId } from './derived-call-id.ts';
-import { appendKept } from './append-kept.ts';
+import { appendStored } from './append-stored.ts';
 import type { Caller } from '../../core/callers/caller.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
 import type { ChatMessage, ToolCall } from '../../core/chat/chat.ts';
 import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 
-/** How long results of calls made alongside a caller's own functions are kept for the caller's next request. */
 export const continuationsLimit = 1_000;
-
-/** How long results of calls made alongside a caller's own functions are kept for the caller's next request. */
+/** How long results of calls that ran beside the caller's own functions are stored for the caller's next request. */
 export const continuationMs = 60 * 60 * 1000;
 export const continuationsCharacters = 64 * 1024 * 1024;
 /** Turns with calls, from the end of a history, for which stored results are looked up; a chat has fewer in an hour. */
 export const continuationsPerRequest = 256;
-
-/** Stores the gateway's calls and results of runs that ended with calls of the caller's functions. */
-export interface Continuations {
-  /**
-   * Stores a turn, and returns the calls as they are to be handed over. Some backends restart their call ids in every turn; if these ids belong to
-   * another stored turn, the calls get new ones, or a chat could continue with another one's results. Never rejects.
-   */
-  save(caller: Caller, callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]>;
-  /** The same with ids that are derived from the seed. The same calls of the same conversation replace the turn that was stored before. */
-  keepDerived(caller: Caller, seed: string, turn: { calls: readonly ToolCall[]; messages: readonly ChatMessage[] }): Promise<ToolCall[]>;
-  /** Restores the stored messages in a history; returns it unchanged if there are none. Never rejects. */
-  restore(caller: Caller, messages: ChatMessage[]): MaybePromise<ChatMessage[]>;
-}
 
 export interface ContinuationOptions {
   /** Stores turns for an hour, with a share for each caller. */
@@ -42,26 +27,82 @@ export interface ContinuationOptions {
   onFault: (error: unknown) => void;
 }
 
-/** A stored turn, as JSON. */
-interface KeptTurn {
+/** A turn with its results, stored as JSON. `calls`: those of the caller's functions, as the client got them. */
+interface StoredTurn {
   calls: readonly ToolCall[];
   messages: ChatMessage[];
 }
 
 /**
- * The caller's history has only the calls of its own functions. When it returns their results, the gateway's calls and results are restored around
- * them, so that the model sees the complete turn. Stored for an hour by caller and call ids, across restarts.
+ * The gateway's calls and results of runs that ended with calls of the caller's functions. The history of the client has only the latter. When it
+ * returns their results, the gateway's calls and results are restored around them, so that the model sees the complete turn. Stored for an hour by
+ * caller and call ids, across restarts. No method rejects.
  */
-export function createContinuations({ store, fallback, now, newCallId, onFault }: ContinuationOptions): Continuations {
+export class Continuations {
+  readonly #options: ContinuationOptions;
   /** Turns that are being stored: a second one with the same ids must not replace the first. */
-  const arriving = new Set<string>();
+  readonly #arriving = new Set<string>();
 
-  async function find(id: string): Promise<KeptTurn | undefined> {
-    const value = (await fallback.find(id, now())) ?? (await findInStore(id));
-    return value === undefined ? undefined : (parseExactly(value) as KeptTurn);
+  constructor(options: ContinuationOptions) {
+    this.#options = options;
   }
 
-  async function findInStore(id: string): Promise<string | undefined> {
+  /**
+   * Stores a turn, and returns the caller's calls as they are to be returned to the client. Some backends restart their call ids in every turn; if
+   * these ids belong to another stored turn, the calls get new ones, or a chat could continue with another one's results.
+   */
+  async save(caller: Caller, callerCalls: readonly ToolCall[], messages: readonly ChatMessage[]): Promise<ToolCall[]> {
+    const id = idOf(caller, callerCalls);
+    const isArriving = this.#arriving.has(id);
+    this.#arriving.add(id);
+    try {
+      const isTaken = isArriving || (await this.#find(id)) !== undefined;
+      const calls = isTaken ? callerCalls.map((call) => ({ ...call, id: this.#options.newCallId() })) : [...callerCalls];
+      await this.#store(caller, { calls, messages: isTaken ? withCalls(messages, callerCalls, calls) : [...messages] });
+      return calls;
+    } finally {
+      if (!isArriving) this.#arriving.delete(id);
+    }
+  }
+
+  /** The same with ids that are derived from the seed. The same calls of the same conversation replace the turn that was stored before. */
+  async saveDerived(
+    caller: Caller,
+    seed: string,
+    { calls: callerCalls, messages }: { calls: readonly ToolCall[]; messages: readonly ChatMessage[] },
+  ): Promise<ToolCall[]> {
+    const calls = callerCalls.map((call, position) => ({ ...call, id: derivedCallId(seed, position, call) }));
+    await this.#options.fallback.delete(idOf(caller, calls));
+    await this.#store(caller, { calls, messages: withCalls(messages, callerCalls, calls) });
+    return calls;
+  }
+
+  /** Restores the stored messages in a history; returns it unchanged if there are none. */
+  restore(caller: Caller, messages: ChatMessage[]): MaybePromise<ChatMessage[]> {
+    const turns = messages.filter((message) => message.role === 'assistant' && message.toolCalls.length > 0);
+    return turns.length === 0 ? messages : this.#restoreTurns(caller, messages, new Set(turns.slice(-continuationsPerRequest)));
+  }
+
+  async #restoreTurns(caller: Caller, messages: readonly ChatMessage[], turns: ReadonlySet<ChatMessage>): Promise<ChatMessage[]> {
+    let restored: ChatMessage[] = [];
+    for (const message of messages) {
+      const sent = message.role === 'assistant' && turns.has(message) ? message.toolCalls : undefined;
+      const found = sent && (await this.#find(idOf(caller, sent)));
+      if (found !== undefined && haveSameNames(found.calls, sent ?? []) && !isComplete([...restored, message], found.messages))
+        restored = appendStored(restored, found.messages);
+      else restored.push(message);
+    }
+    return restored;
+  }
+
+  async #find(id: string): Promise<StoredTurn | undefined> {
+    const { fallback, now } = this.#options;
+    const value = (await fallback.find(id, now())) ?? (await this.#findInStore(id));
+    return value === undefined ? undefined : (parseExactly(value) as StoredTurn);
+  }
+
+  async #findInStore(id: string): Promise<string | undefined> {
+    const { store, now, onFault } = this.#options;
     try {
       return await store.find(id, now());
     } catch (error) {
@@ -70,7 +111,8 @@ export function createContinuations({ store, fallback, now, newCallId, onFault }
     }
   }
 
-  async function save(caller: Caller, turn: KeptTurn): Promise<void> {
+  async #store(caller: Caller, turn: StoredTurn): Promise<void> {
+    const { store, fallback, now, onFault } = this.#options;
     const time = now();
     const note = { id: idOf(caller, turn.calls), callerId: caller.id, value: JSON.stringify(turn), expires: time + continuationMs };
     const bounds = { time, maxNotes: continuationsLimit, maxCharacters: continuationsCharacters };
@@ -83,71 +125,31 @@ export function createContinuations({ store, fallback, now, newCallId, onFault }
       await fallback.save(note, bounds);
     }
   }
-
-  async function restoreTurns(caller: Caller, messages: readonly ChatMessage[], turns: ReadonlySet<ChatMessage>): Promise<ChatMessage[]> {
-    let restored: ChatMessage[] = [];
-    for (const message of messages) {
-      const sent = message.role === 'assistant' && turns.has(message) ? message.toolCalls : undefined;
-      const found = sent && (await find(idOf(caller, sent)));
-      if (found !== undefined && isOfSameNames(found.calls, sent ?? []) && !isWhole([...restored, message], found.messages))
-        restored = appendKept(restored, found.messages);
-      else restored.push(message);
-    }
-    return restored;
-  }
-
-  return {
-    async save(caller, callerCalls, messages) {
-      const id = idOf(caller, callerCalls);
-      const isArriving = arriving.has(id);
-      arriving.add(id);
-      try {
-        const isTaken = isArriving || (await find(id)) !== undefined;
-        const calls = isTaken ? callerCalls.map((call) => ({ ...call, id: newCallId() })) : [...callerCalls];
-        await save(caller, { calls, messages: isTaken ? withCalls(messages, callerCalls, calls) : [...messages] });
-        return calls;
-      } finally {
-        if (!isArriving) arriving.delete(id);
-      }
-    },
-
-    async keepDerived(caller, seed, { calls: callerCalls, messages }) {
-      const calls = callerCalls.map((call, position) => ({ ...call, id: derivedCallId(seed, position, call) }));
-      await fallback.delete(idOf(caller, calls));
-      await save(caller, { calls, messages: withCalls(messages, callerCalls, calls) });
-      return calls;
-    },
-
-    restore(caller, messages) {
-      const turns = messages.filter((message) => message.role === 'assistant' && message.toolCalls.length > 0);
-      return turns.length === 0 ? messages : restoreTurns(caller, messages, new Set(turns.slice(-continuationsPerRequest)));
-    },
-  };
 }
 
 /** Replaces the caller's calls, which are in the last turn, without results. Some backends give several calls of a turn the same id. */
 export function withCalls(messages: readonly ChatMessage[], old: readonly ToolCall[], calls: readonly ToolCall[]): ChatMessage[] {
   const last = messages.findLastIndex((message) => message.role === 'assistant');
-  const left = old.map((call, place) => ({ call, place }));
-  const replaced = ({ id, name }: ToolCall): ToolCall | undefined => {
-    const found = left.findIndex(({ call }) => call.id === id && call.name === name);
-    const [taken] = found < 0 ? [] : left.splice(found, 1);
-    return taken && calls[taken.place];
+  const remaining = [...old.entries()];
+  const replacementOf = ({ id, name }: ToolCall): ToolCall | undefined => {
+    const found = remaining.findIndex(([, call]) => call.id === id && call.name === name);
+    const [taken] = found < 0 ? [] : remaining.splice(found, 1);
+    return taken && calls[taken[0]];
   };
   return messages.map((message, index) => {
     if (index !== last || message.role !== 'assistant') return message;
-    return { ...message, toolCalls: message.toolCalls.map((call) => replaced(call) ?? call) };
+    return { ...message, toolCalls: message.toolCalls.map((call) => replacementOf(call) ?? call) };
   });
 }
 
-/** A conversation that the gateway has kept has all calls already. */
-function isWhole(history: readonly ChatMessage[], turn: readonly ChatMessage[]): boolean {
+/** A conversation that the gateway has stored itself has all calls already. */
+function isComplete(history: readonly ChatMessage[], turn: readonly ChatMessage[]): boolean {
   return isDeepStrictEqual(forAnotherModel(history.slice(-turn.length)), forAnotherModel(turn));
 }
 
 /** With a backend that numbers its calls, an id may refer to a turn that was never stored. */
-function isOfSameNames(kept: readonly ToolCall[], sent: readonly ToolCall[]): boolean {
-  return kept.every(({ id, name }) => sent.some((call) => call.id === id && call.name === name));
+function haveSameNames(stored: readonly ToolCall[], sent: readonly ToolCall[]): boolean {
+  return stored.every(({ id, name }) => sent.some((call) => call.id === id && call.name === name));
 }
 
 /** Hashed, because call ids may contain kilobytes of provider signatures. */

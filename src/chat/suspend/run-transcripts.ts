@@ -10,67 +10,49 @@ import type { MaybePromise } from '../../shared/maybe-promise.ts';
 import { repairHistory } from '../messages/repair-history.ts';
 import { forAnotherModel } from '../messages/round-messages.ts';
 import { inlineToolResults } from '../messages/inline-tool-results.ts';
-import { appendKept, behindSentBack } from './append-kept.ts';
+import { appendStored, endOfSentBack } from './append-stored.ts';
 import { hasLink, lastLinkIn, withoutLinks } from './links-in-messages.ts';
+import { unfinishedTexts } from './unfinished-calls.ts';
+import type { WaitState } from './unfinished-calls.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 
-/** How long what a suspended run did is kept: a chat may go on weeks later, and its history has only the link. As long as stored state. */
 export const transcriptsLimit = 5_000;
-
-/** How long what a suspended run did is kept: a chat may go on weeks later, and its history has only the link. As long as stored state. */
+/** How long a transcript is stored: as long as state. A chat may continue weeks later, and its history has only the link. */
 export const transcriptMs = 30 * 24 * 60 * 60 * 1000;
 export const transcriptsCharacters = 128 * 1024 * 1024;
-/** What one run did. If it is larger, its results are shortened; if that is not enough, it is forgotten. */
+/** The size of one transcript. If it is larger, its results are shortened; if that is not enough, it is deleted. */
 const transcriptCharacters = 512 * 1024;
-/** Messages with links, from the end of a history, for which it is looked up. Each takes a millisecond or two. */
+/** Messages with links, from the end of a history, for which it is looked up. Each lookup takes a millisecond or two. */
 const transcriptsPerRequest = 32;
 
 /** The run to which a transcript belongs. */
 type TranscribedRun = Pick<WaitingRun, 'id' | 'callerId' | 'model'>;
 
-/**
- * What suspended runs did, for later requests of their chats. A frontend has only the text with the link in its history, and knows neither what was
- * decided nor what came of it.
- */
-export interface RunTranscripts {
-  /**
-   * `links`: the secret parts of the links in its answer. `before`: the messages of earlier rounds. `isToConnect`: until its caller has connected. Never
-   * rejects.
-   */
-  keepSuspended(
-    run: TranscribedRun,
-    links: readonly string[],
-    suspended: SuspendedRound & { before: readonly ChatMessage[]; isToConnect?: boolean },
-  ): Promise<void>;
-  /** Replaces it by what the run has done until its end. Never rejects. */
-  keepEnded(run: TranscribedRun, messages: readonly ChatMessage[]): Promise<void>;
-  /**
-   * Puts what a run did in the place of each answer of the assistant that has a link of a run of this caller, and removes the links from all messages.
-   * `model`: as the request names it. `hasTools`: whether calls may stand in the history. A run that still waits for its caller to connect is given up,
-   * because this request can make its calls: they must not be made twice. Not by one that `isTask`, which is none of the user's. Never rejects.
-   */
-  restore(
-    caller: Caller,
-    messages: readonly ChatMessage[],
-    request: { model: string; hasTools: boolean; isTask?: boolean },
-  ): MaybePromise<ChatMessage[]>;
-  /** Whether an earlier suspension of the run had this link, and the answer of the run if it has ended. Never rejects. */
-  find(run: Pick<TranscribedRun, 'id' | 'callerId'>, link: string): Promise<{ answer: string | undefined } | undefined>;
+/** `before`: the messages of earlier rounds. `isToConnect`: the run waits until its caller has connected. */
+type SuspendedTranscript = SuspendedRound & { before: readonly ChatMessage[]; isToConnect?: boolean };
+
+interface RestoringRequest {
+  /** As the request names it. */
+  model: string;
+  /** Whether the history may have calls. */
+  hasTools: boolean;
+  /** A hidden task of a frontend, which says nothing about what its user wants. */
+  isTask?: boolean;
 }
 
 export interface RunTranscriptsOptions {
   store: NoteStore;
   waits: Pick<WaitingRunStore, 'findHead'>;
   log: Pick<RunLog, 'find'>;
-  /** Closes a run that waits, if it still does, and ends it in its log. */
+  /** Closes a run if it still waits, and ends it in its log. */
   giveUp: (runId: string, why: string) => Promise<void>;
   /** Milliseconds since 1970. */
   now: () => number;
   onFault: (error: unknown) => void;
 }
 
-/** As JSON. `open`: the indexes of results that stand for calls that had not run; absent once the run is over. */
-interface KeptTranscript {
+/** Stored as JSON. `open`: the indexes of results whose calls had not run; absent once the run has ended. */
+interface StoredTranscript {
   links: string[];
   model: string;
   messages: ChatMessage[];
@@ -79,77 +61,117 @@ interface KeptTranscript {
   isToConnect?: boolean;
 }
 
-/** What a model reads as the result of a call that had not run, and as the answer after it. */
-const unrun = {
-  waiting: { result: 'This call waits for an approval, which the user gives on a page and never in the chat. It has not run.' },
-  expired: { result: 'Nobody approved this call in time, so it was not run.', said: 'Nobody approved it in time, so it was not run.' },
-  cancelled: { result: 'The run was cancelled before this call was approved, so it was not run.', said: 'It was cancelled and not run.' },
-  decided: {
-    result: 'The user has decided on this call. What came of it is not known here: it is running, or was cut off. Do not call it again.',
-    said: 'The user has decided, but there is no result yet.',
-  },
-} as const;
+const continuedElsewhere = 'The chat continued with another message before its user had connected.';
 
-/** The same where the user had to connect to the server of the call first. */
-const unconnected = {
-  waiting: {
-    result: 'This call waits until the user has connected to its server, which they do on a page and never in the chat. It has not run.',
-  },
-  expired: { result: 'The user did not connect to its server in time, so this call was not run.', said: 'It was not run.' },
-  cancelled: {
-    result:
-      'This call had to wait until the user had connected to its server, and was not run. If the user still wants it, call it again: that also tells whether they have connected meanwhile.',
-  },
-  decided: {
-    result:
-      'The user has connected, and this call goes on. What came of it is not known here: it is running, or was cut off. Do not call it again.',
-    said: 'The user has connected, but there is no result yet.',
-  },
-} as const;
+/**
+ * What suspended runs did, for later requests of their chats. The history of a frontend has only the text with the link, neither the decision nor
+ * the results. No method rejects.
+ */
+export class RunTranscripts {
+  readonly #options: RunTranscriptsOptions;
 
-const goneOn = 'The chat went on with another message before its user had connected.';
+  constructor(options: RunTranscriptsOptions) {
+    this.#options = options;
+  }
 
-export function createRunTranscripts({ store, waits, log, giveUp, now, onFault }: RunTranscriptsOptions): RunTranscripts {
-  async function read(run: Pick<TranscribedRun, 'id' | 'callerId'>): Promise<KeptTranscript | undefined> {
-    try {
-      const value = await store.find(noteIdOf(run), now());
-      return value === undefined ? undefined : (parseExactly(value) as KeptTranscript);
-    } catch (error) {
-      onFault(error);
-      return undefined;
+  /** `added`: the secret parts of the links in its answer. */
+  async saveSuspended(
+    run: TranscribedRun,
+    added: readonly string[],
+    { before, messages, open, said, isToConnect }: SuspendedTranscript,
+  ): Promise<void> {
+    const links = [...((await this.#read(run))?.links ?? []), ...added];
+    const shifted = open.map((index) => index + before.length);
+    const transcript = { links, model: run.model, messages: [...before, ...messages], open: shifted, said };
+    await this.#write(run, { ...transcript, ...(isToConnect === true && { isToConnect }) });
+    // Later requests find the run by the last link of its answer (`lastLinkIn`).
+    const last = added.at(-1);
+    if (isToConnect === true && last !== undefined)
+      await this.#save(run, linkIdOf(run.callerId, last), run.id).catch(this.#options.onFault);
+  }
+
+  /** Replaces the transcript by everything that the run has done. */
+  async saveEnded(run: TranscribedRun, messages: readonly ChatMessage[]): Promise<void> {
+    const earlier = await this.#read(run);
+    if (earlier !== undefined) await this.#write(run, { links: earlier.links, model: run.model, messages: [...messages] });
+  }
+
+  /**
+   * Replaces each answer with a link to a run of this caller by what the run did, and removes the links from all messages. A run that still waits for
+   * its caller to connect is given up, unless the request is a task: this request can make its calls, and they must not be made twice.
+   */
+  restore(caller: Caller, messages: readonly ChatMessage[], request: RestoringRequest): MaybePromise<ChatMessage[]> {
+    if (!messages.some(hasLink)) return [...messages];
+    const linked = messages.filter((message) => mayBeAnswer(message) && lastLinkIn(message) !== undefined);
+    return this.#restoreLinked(messages, new Set(linked.slice(-transcriptsPerRequest)), { ...request, caller });
+  }
+
+  /** Whether an earlier suspension of the run had this link, and the answer of the run if it has ended. */
+  async find(run: Pick<TranscribedRun, 'id' | 'callerId'>, link: string): Promise<{ answer: string | undefined } | undefined> {
+    const transcript = await this.#read(run);
+    if (transcript?.links.includes(link) !== true) return undefined;
+    return { answer: transcript.open === undefined ? answerIn(transcript.messages) : undefined };
+  }
+
+  async #restoreLinked(
+    messages: readonly ChatMessage[],
+    linked: ReadonlySet<ChatMessage>,
+    { caller, model, hasTools, isTask = false }: RestoringRequest & { caller: Caller },
+  ): Promise<ChatMessage[]> {
+    let restored: ChatMessage[] = [];
+    let answerBefore: string | undefined;
+    let next = 0;
+    for (const [index, message] of messages.entries()) {
+      if (index < next) continue;
+      const found = linked.has(message) ? await this.#findFor(message, caller, !isTask) : undefined;
+      if (found === undefined) {
+        // A client that got the rest of the answer from the decision has it in its history, too, perhaps with the calls before it.
+        if (answerBefore === undefined || message.role !== 'assistant' || textOf(message.content).trim() !== answerBefore)
+          restored.push(withoutLinks(message));
+        answerBefore = undefined;
+        continue;
+      }
+      const added = unlessReturned(found.messages, messages[index + 1]);
+      const messagesOfRun = found.model === model ? added : forAnotherModel(added);
+      const joined = appendStored(restored, messagesOfRun);
+      restored = hasTools ? joined : withResultsInline(joined);
+      answerBefore = answerIn(messagesOfRun)?.trim();
+      next = endOfSentBack(messages, index + 1, messagesOfRun);
     }
+    return restored;
   }
 
-  /** Links to connect do not name their run. */
-  async function findRunOf(callerId: string, link: string): Promise<string> {
-    const [runId = ''] = link.split('.', 1);
-    if (runId !== link) return runId;
-    try {
-      return (await store.find(linkIdOf(callerId, link), now())) ?? '';
-    } catch (error) {
-      onFault(error);
-      return '';
-    }
+  async #findFor(
+    message: ChatMessage,
+    caller: Caller,
+    mayGiveUp: boolean,
+  ): Promise<{ model: string; messages: ChatMessage[] } | undefined> {
+    const link = lastLinkIn(message) ?? '';
+    const runId = await this.#findRunOf(caller.id, link);
+    const transcript = await this.#read({ id: runId, callerId: caller.id });
+    if (transcript?.links.includes(link) !== true) return undefined;
+    return { model: transcript.model, messages: repairHistory(await this.#messagesOf(runId, transcript, mayGiveUp)) };
   }
 
-  async function write(run: TranscribedRun, transcript: KeptTranscript): Promise<void> {
-    const bounded = withinBounds(transcript);
-    const id = noteIdOf(run);
-    try {
-      if (bounded === undefined) await store.delete(id);
-      else await keep(run, id, JSON.stringify(bounded));
-    } catch (error) {
-      onFault(error);
-    }
+  /** Completes the messages of a run that has not ended. */
+  async #messagesOf(
+    runId: string,
+    { messages, open, said = '', isToConnect = false }: StoredTranscript,
+    mayGiveUp: boolean,
+  ): Promise<ChatMessage[]> {
+    if (open === undefined) return messages;
+    const { giveUp, onFault } = this.#options;
+    if (isToConnect && mayGiveUp && (await this.#stateOf(runId)) === 'waiting') await giveUp(runId, continuedElsewhere).catch(onFault);
+    const texts = unfinishedTexts(await this.#stateOf(runId), { isToConnect });
+    const content = JSON.stringify({ error: texts.result });
+    const completed = messages.map((message, index): ChatMessage =>
+      message.role === 'tool' && open.includes(index) ? { ...message, content } : message,
+    );
+    return [...completed, { role: 'assistant', content: texts.said ?? said, toolCalls: [] }];
   }
 
-  async function keep({ callerId }: TranscribedRun, id: string, value: string): Promise<void> {
-    const time = now();
-    const bounds = { time, maxNotes: transcriptsLimit, maxCharacters: transcriptsCharacters };
-    await store.save({ id, callerId, value, expires: time + transcriptMs }, bounds);
-  }
-
-  async function stateOf(runId: string): Promise<keyof typeof unrun> {
+  async #stateOf(runId: string): Promise<WaitState> {
+    const { waits, log, now, onFault } = this.#options;
     try {
       const head = await waits.findHead(runId);
       if (head?.isOpen === true) return head.expires > now() ? 'waiting' : 'expired';
@@ -161,91 +183,46 @@ export function createRunTranscripts({ store, waits, log, giveUp, now, onFault }
     }
   }
 
-  async function messagesOf(
-    runId: string,
-    { messages, open, said = '', isToConnect }: KeptTranscript,
-    mayGiveUp: boolean,
-  ): Promise<ChatMessage[]> {
-    if (open === undefined) return messages;
-    if (isToConnect === true && mayGiveUp && (await stateOf(runId)) === 'waiting') await giveUp(runId, goneOn).catch(onFault);
-    const state = (isToConnect === true ? unconnected : unrun)[await stateOf(runId)];
-    const completed = messages.map((message, index): ChatMessage =>
-      message.role === 'tool' && open.includes(index) ? { ...message, content: JSON.stringify({ error: state.result }) } : message,
-    );
-    return [...completed, spoken('said' in state ? state.said : said)];
+  /** Links to connect do not name their run. */
+  async #findRunOf(callerId: string, link: string): Promise<string> {
+    const [runId = ''] = link.split('.', 1);
+    if (runId !== link) return runId;
+    return (await this.#findNote(linkIdOf(callerId, link))) ?? '';
   }
 
-  return {
-    async keepSuspended(run, added, { before, messages, open, said, isToConnect }) {
-      const links = [...((await read(run))?.links ?? []), ...added];
-      const shifted = open.map((index) => index + before.length);
-      const transcript = { links, model: run.model, messages: [...before, ...messages], open: shifted, said };
-      await write(run, { ...transcript, ...(isToConnect === true && { isToConnect }) });
-      // The last one of an answer finds its run (`lastLinkIn`).
-      const last = added.at(-1);
-      if (isToConnect === true && last !== undefined) await keep(run, linkIdOf(run.callerId, last), run.id).catch(onFault);
-    },
+  async #read(run: Pick<TranscribedRun, 'id' | 'callerId'>): Promise<StoredTranscript | undefined> {
+    const value = await this.#findNote(noteIdOf(run));
+    return value === undefined ? undefined : (parseExactly(value) as StoredTranscript);
+  }
 
-    async keepEnded(run, messages) {
-      const earlier = await read(run);
-      if (earlier !== undefined) await write(run, { links: earlier.links, model: run.model, messages: [...messages] });
-    },
-
-    restore(caller, messages, request) {
-      if (!messages.some(hasLink)) return [...messages];
-      const linked = messages.filter((message) => mayBeAnswer(message) && lastLinkIn(message) !== undefined);
-      return restoreLinked(messages, new Set(linked.slice(-transcriptsPerRequest)), { ...request, caller });
-    },
-
-    async find(run, link) {
-      const transcript = await read(run);
-      if (transcript?.links.includes(link) !== true) return undefined;
-      return { answer: transcript.open === undefined ? answerIn(transcript.messages) : undefined };
-    },
-  };
-
-  async function restoreLinked(
-    messages: readonly ChatMessage[],
-    linked: ReadonlySet<ChatMessage>,
-    { caller, model, hasTools, isTask = false }: { caller: Caller; model: string; hasTools: boolean; isTask?: boolean },
-  ): Promise<ChatMessage[]> {
-    let restored: ChatMessage[] = [];
-    let answerBefore: string | undefined;
-    let next = 0;
-    for (const [index, message] of messages.entries()) {
-      if (index < next) continue;
-      const found = linked.has(message) ? await findFor(message, caller, !isTask) : undefined;
-      if (found === undefined) {
-        // A client that got the rest of the answer from the decision has it in its history, too, perhaps with the calls before it.
-        if (answerBefore === undefined || message.role !== 'assistant' || textOf(message.content).trim() !== answerBefore)
-          restored.push(withoutLinks(message));
-        answerBefore = undefined;
-        continue;
-      }
-      const own = unlessHandedOver(found.messages, messages[index + 1]);
-      const messagesOfRun = found.model === model ? own : forAnotherModel(own);
-      const joined = appendKept(restored, messagesOfRun);
-      restored = hasTools ? joined : withResultsInline(joined);
-      answerBefore = answerIn(messagesOfRun)?.trim();
-      next = behindSentBack(messages, index + 1, messagesOfRun);
+  async #findNote(id: string): Promise<string | undefined> {
+    try {
+      return await this.#options.store.find(id, this.#options.now());
+    } catch (error) {
+      this.#options.onFault(error);
+      return undefined;
     }
-    return restored;
   }
 
-  async function findFor(
-    message: ChatMessage,
-    caller: Caller,
-    mayGiveUp: boolean,
-  ): Promise<{ model: string; messages: ChatMessage[] } | undefined> {
-    const link = lastLinkIn(message) ?? '';
-    const runId = await findRunOf(caller.id, link);
-    const transcript = await read({ id: runId, callerId: caller.id });
-    if (transcript?.links.includes(link) !== true) return undefined;
-    return { model: transcript.model, messages: repairHistory(await messagesOf(runId, transcript, mayGiveUp)) };
+  async #write(run: TranscribedRun, transcript: StoredTranscript): Promise<void> {
+    const bounded = withinBounds(transcript);
+    const id = noteIdOf(run);
+    try {
+      if (bounded === undefined) await this.#options.store.delete(id);
+      else await this.#save(run, id, JSON.stringify(bounded));
+    } catch (error) {
+      this.#options.onFault(error);
+    }
+  }
+
+  async #save({ callerId }: TranscribedRun, id: string, value: string): Promise<void> {
+    const time = this.#options.now();
+    const bounds = { time, maxNotes: transcriptsLimit, maxCharacters: transcriptsCharacters };
+    await this.#options.store.save({ id, callerId, value, expires: time + transcriptMs }, bounds);
   }
 }
 
-/** Cancelled, or given up. A run that was interrupted may have gone on before. */
+/** Cancelled, or given up. An interrupted run may have been resumed before. */
 function isUndecided(run: LoggedRun | undefined): boolean {
   return (
     run?.status === 'cancelled' ||
@@ -258,18 +235,14 @@ function mayBeAnswer(message: ChatMessage): message is AssistantMessage {
 }
 
 /**
- * Nothing where the run ended with calls of the caller's functions, which follow: these bring all its rounds back (`continuations.ts`). By name, because
- * they may have been handed over under other ids.
+ * Nothing if the run ended with calls of the caller's functions, which follow in the history: these restore all its rounds (`continuations.ts`). Compared
+ * by name, because the calls may have been returned under other ids.
  */
-function unlessHandedOver(added: ChatMessage[], next: ChatMessage | undefined): ChatMessage[] {
+function unlessReturned(added: ChatMessage[], next: ChatMessage | undefined): ChatMessage[] {
   const round = added.findLast(({ role }) => role === 'assistant');
   if (round?.role !== 'assistant' || next?.role !== 'assistant' || next.toolCalls.length === 0) return added;
   const names = new Set(round.toolCalls.map(({ name }) => name));
   return next.toolCalls.every(({ name }) => names.has(name)) ? [] : added;
-}
-
-function spoken(text: string): AssistantMessage {
-  return { role: 'assistant', content: text, toolCalls: [] };
 }
 
 function linkIdOf(callerId: string, link: string): string {
@@ -282,7 +255,7 @@ function answerIn(messages: readonly ChatMessage[]): string | undefined {
   return last !== undefined && mayBeAnswer(last) ? textOf(last.content) : undefined;
 }
 
-/** For a request without tools, for which a backend may refuse calls: the results follow the question. */
+/** For a request without tools, for which a backend may refuse calls: puts the results into the question. */
 function withResultsInline(messages: readonly ChatMessage[]): ChatMessage[] {
   const question = Math.max(
     0,
@@ -292,12 +265,12 @@ function withResultsInline(messages: readonly ChatMessage[]): ChatMessage[] {
 }
 
 /** Undefined if it is too large even with shortened results. */
-function withinBounds(transcript: KeptTranscript): KeptTranscript | undefined {
+function withinBounds(transcript: StoredTranscript): StoredTranscript | undefined {
   if (charactersOf(transcript.messages) <= transcriptCharacters) return transcript;
   const messages = transcript.messages.map((message): ChatMessage => {
     const text = textOf(message.content);
     if (message.role !== 'tool' || text.length <= limits.shortenedResultCharacters) return message;
-    return { ...message, content: `${text.slice(0, limits.shortenedResultCharacters).toWellFormed()}\n\n[The rest is not kept.]` };
+    return { ...message, content: `${text.slice(0, limits.shortenedResultCharacters).toWellFormed()}\n\n[The rest was not stored.]` };
   });
   return charactersOf(messages) <= transcriptCharacters ? { ...transcript, messages } : undefined;
 }
@@ -310,7 +283,7 @@ function charactersOf(messages: readonly ChatMessage[]): number {
   }, 0);
 }
 
-/** Hashed with the caller, so that nobody finds what another's run did. */
+/** Hashed with the caller, so that no caller finds another one's transcript. */
 function noteIdOf({ id, callerId }: Pick<TranscribedRun, 'id' | 'callerId'>): string {
   return hash('sha256', JSON.stringify(['run', callerId, id]), 'base64url');
 }

@@ -59,7 +59,7 @@ it('calls of one turn stay apart where the backend gave them one id, also those 
     { role: 'assistant', content: null, toolCalls: calls },
     { role: 'tool', toolCallId: 'c', content: 'looked' },
   ];
-  const [first, second] = await continuations.keepDerived(ann, 'seed', { calls: calls.slice(1), messages });
+  const [first, second] = await continuations.saveDerived(ann, 'seed', { calls: calls.slice(1), messages });
   const sent: ChatMessage = { role: 'assistant', content: null, toolCalls: [first, second].filter((each) => each !== undefined) };
   expect(first?.id).not.toBe(second?.id);
   expect(await continuations.restore(ann, [sent])).toEqual([{ ...messages[0], toolCalls: [calls[0], first, second] }, messages[1]]);
