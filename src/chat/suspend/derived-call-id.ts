@@ -4,8 +4,8 @@ import type { ToolCall } from '../../core/chat/chat.ts';
 import { canonicalJson } from '../tool-calls/canonical-json.ts';
 
 /**
- * The id of a call that is handed to a client which may not send ids back: what it does send back, the conversation before (`seed`), the place of the
- * call and the call itself, gives the same id again.
+ * The id of a call that is returned to a client which may not send ids back. It follows from what the client does send back: the conversation before
+ * (`seed`), the position of the call and the call itself.
  */
 export function derivedCallId(seed: string, position: number, { name, arguments: args }: Pick<ToolCall, 'name' | 'arguments'>): string {
   const text = canonicalJson([seed, position, name, argumentsAsObject(args)]);

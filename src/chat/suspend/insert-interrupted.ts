@@ -1,12 +1,12 @@
 import type { ChatMessage } from '../../core/chat/chat.ts';
 import { lastLinkIn } from './links-in-messages.ts';
 
-/** What a model reads if the history has nothing of the answer: some refuse a user's message right after results. */
-const cutAnswer: ChatMessage = { role: 'assistant', content: 'The answer was cancelled.', toolCalls: [] };
+/** Stands for an answer of which the history has nothing: some models refuse a user's message right after results. */
+const cancelledAnswer: ChatMessage = { role: 'assistant', content: 'The answer was cancelled.', toolCalls: [] };
 
 /**
- * Puts what an interrupted run did before the message that interrupts it, or before the part of its answer that the client has. `rounds`: its calls
- * with their results. Returns the history unchanged if it has them already.
+ * Inserts the calls of an interrupted run with their results (`rounds`) before the message that interrupts it, or before the part of its answer that
+ * the client has. Returns the history unchanged if it has them already.
  */
 export function insertInterrupted(messages: readonly ChatMessage[], rounds: readonly ChatMessage[]): ChatMessage[] {
   const question = messages.findLastIndex(({ role }) => role === 'user');
@@ -15,11 +15,11 @@ export function insertInterrupted(messages: readonly ChatMessage[], rounds: read
   const between = messages.slice(questionBefore + 1, question);
   const ids = new Set(rounds.flatMap(callIdsIn));
   if (between.some((message) => callIdsIn(message).some((id) => ids.has(id)))) return [...messages];
-  // In the place of an answer with the link to an approval everything is told that its run has done, what was interrupted as well.
+  // An answer with a link will be replaced by everything that its run has done, including what was interrupted.
   if (between.some((message) => message.role === 'assistant' && lastLinkIn(message) !== undefined)) return [...messages];
-  const isAnswerThere = between.at(-1)?.role === 'assistant';
-  const place = isAnswerThere ? question - 1 : question;
-  return [...messages.slice(0, place), ...rounds, ...(isAnswerThere ? [] : [cutAnswer]), ...messages.slice(place)];
+  const hasAnswer = between.at(-1)?.role === 'assistant';
+  const index = hasAnswer ? question - 1 : question;
+  return [...messages.slice(0, index), ...rounds, ...(hasAnswer ? [] : [cancelledAnswer]), ...messages.slice(index)];
 }
 
 function callIdsIn(message: ChatMessage): string[] {

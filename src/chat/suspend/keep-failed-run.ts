@@ -26,7 +26,7 @@ export async function keepFailedRun(
     if (!mayKeep || !(await suspension?.keepForRetry())) throw error;
     const message = 'The run failed after its calls were decided. Their results are stored: send the same decision again to continue.';
     await emit([warningEvent({ code: 'kept_for_retry', message })]);
-    throw signal.aborted ? error : withCure(error);
+    throw signal.aborted ? error : withAdvice(error);
   }
 }
 
@@ -35,11 +35,11 @@ export function isCancelled({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof GatewayError && reason.code === 'run_cancelled';
 }
 
-function withCure(error: unknown): unknown {
+function withAdvice(error: unknown): unknown {
   if (!(error instanceof GatewayError)) return error;
   const { code, message, status, param, retryAfter } = error;
-  const instead = `${asSentence(message)} No approved call runs twice: send the same decision again to continue.`;
-  return new GatewayError(code, instead, {
+  const advice = `${asSentence(message)} No approved call runs twice: send the same decision again to continue.`;
+  return new GatewayError(code, advice, {
     status,
     ...(param !== null && { param }),
     ...(retryAfter !== undefined && { retryAfter }),

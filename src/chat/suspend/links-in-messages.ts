@@ -4,23 +4,26 @@ import { textOf } from '../../core/chat/chat.ts';
 import type { ChatMessage, ContentPart, MessageContent } from '../../core/chat/chat.ts';
 import { decideWords } from './waiting-words.ts';
 
-/** The path of a link to one of the pages, which ends in a secret. */
+/** The path of a link to the approval page or the connect page. It ends in a secret. */
 const linkPath = new RegExp(
   `${approvalPagePath}(?<approval>[\\w-]{1,64}\\.[\\w-]{43})(?![\\w-])|${connectPagePath}(?<connect>[\\w-]{43})(?![\\w-])`,
   'g',
 );
 const longestPath = 160;
-/** Where an address in a text begins at the latest: a person's address of the gateway is shorter. */
+/** The most characters before the path that belong to the link: an address of the gateway is shorter. */
 const longestAddress = 2_048;
 const notInAddress = /[\s<>"'`()[\]]/;
-/** So many links of one text go with the address before them. Of a text with more, which no answer is, only the paths go: anybody may send it, and it must not take long. */
+/**
+ * Up to this many links of a text are removed with the address before them. No answer has more. Of other texts only the paths are removed, because
+ * any client may send them, and this must not take long.
+ */
 const wholeLinks = 100;
-/** In how long a part of a text the last link is looked for at once. */
+/** The last link is searched for from the end, in parts of this size. */
 const partCharacters = 8 * 1024;
 
 const mentionsPage = (text: string): boolean => text.includes(approvalPagePath) || text.includes(connectPagePath);
 
-/** Whether there may be one in a message. Fast, because it is asked for every message. */
+/** Whether a message may contain such a link. Fast, because it is called for every message. */
 export function hasLink({ content }: ChatMessage): boolean {
   if (typeof content === 'string') return mentionsPage(content);
   return content?.some((part) => typeof part['text'] === 'string' && mentionsPage(part['text'])) === true;
@@ -32,7 +35,7 @@ export function lastLinkIn({ content }: ChatMessage): string | undefined {
   for (let end = text.length; end > 0; end -= partCharacters) {
     const start = Math.max(0, end - partCharacters);
     let last: string | undefined;
-    // A link that begins in this part may end after it.
+    // A link that begins in this part may end in the next one.
     for (const { index, groups } of text.slice(start, end + longestPath).matchAll(linkPath))
       if (start + index < end) last = groups?.['approval'] ?? groups?.['connect'];
     if (last !== undefined) return last;
@@ -40,7 +43,10 @@ export function lastLinkIn({ content }: ChatMessage): string | undefined {
   return undefined;
 }
 
-/** The message without links to these pages: a model that can send requests must not be able to decide, or to connect for its user. The same object if it has none. */
+/**
+ * The message without links to these pages: a model that can send requests must not be able to decide, or to connect for its user. The same object if
+ * it has none.
+ */
 export function withoutLinks<Message extends ChatMessage>(message: Message): Message {
   const { content } = message;
   if (content === null) return message;
@@ -58,7 +64,7 @@ function contentWithoutLinks(content: MessageContent): MessageContent {
   return parts.every((part, index) => part === content[index]) ? content : parts;
 }
 
-/** For what a model may read in another chat. */
+/** For texts that a model may read in another chat. */
 export function textWithoutLinks(text: string): string {
   if (!mentionsPage(text)) return text;
   let kept = '';

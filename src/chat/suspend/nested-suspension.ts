@@ -8,16 +8,16 @@ interface NestedSuspension extends RunSuspension {
 }
 
 /**
- * How a nested run is suspended: it is stored with the call that started it, and the outer run requests the decision, or has its caller connect. `textSoFar`: its text until
- * now.
+ * Suspends a nested run: it is stored with the call that started it, and the outer run requests the decision, or asks its caller to connect.
+ * `textSoFar`: returns its text until now.
  */
 export function nestedSuspension(request: ChatRequest, resumed: ResumedInner | undefined, textSoFar: () => string): NestedSuspension {
   let answered = request;
   let waiting: InnerSuspension | undefined;
   // The outer run keeps the sources.
-  const own = resumed && createResumedRun({ loop: resumed.run.loop, sources: [] }, resumed.decided);
+  const resumedRun = resumed && createResumedRun({ loop: resumed.run.loop, sources: [] }, resumed.decided);
   return {
-    ...(own && { resumed: own }),
+    ...(resumedRun && { resumed: resumedRun }),
     answers(now) {
       answered = now;
     },
@@ -26,7 +26,7 @@ export function nestedSuspension(request: ChatRequest, resumed: ResumedInner | u
       return { run_id: '', calls: [] };
     },
     async suspendToConnect(calls, loop) {
-      const decided = own?.unused() ?? [];
+      const decided = resumedRun?.unused() ?? [];
       const run = { request: answered, loop, text: textSoFar(), ...(decided.length > 0 && { decided }) };
       waiting = { calls: [], connect: [...calls], run };
       return { run_id: '', servers: [], token: '' };

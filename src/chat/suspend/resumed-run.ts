@@ -7,7 +7,7 @@ export interface TrackedRun extends ResumedRun {
   retryFrom(): { loop: JsonObject; left: DecidedCall[] } | undefined;
 }
 
-/** Gives a resumed run its checkpoint once, and each decision once, to the call that was shown. */
+/** Returns the checkpoint of a resumed run once, and each decision once, for the call that was shown to the person who decided. */
 export function createResumedRun(
   { loop, sources }: { loop: JsonObject; sources: readonly Source[] },
   decided: readonly DecidedCall[],

@@ -20,7 +20,7 @@ import { approvalLink, approvalWords, connectLinks, connectWords } from './waiti
 interface RoundToSuspend {
   suspension: RunSuspension | undefined;
   turn: Turn;
-  /** The calls of the turn that may run. */
+  /** The calls of the turn that may run, including those of the caller's functions. */
   calls: ToolCall[];
   results: readonly ToolCallResult[];
   loop: LoopState;
@@ -28,8 +28,8 @@ interface RoundToSuspend {
 }
 
 /**
- * Suspends a run whose round has waiting calls, and emits that. If some need their caller to connect, that comes first: the others are asked about when the
- * run goes on. Returns false if it cannot be stored: then those calls are reported as not run, and the run continues.
+ * Suspends a run whose round has waiting calls, and emits that. If some need their caller to connect, that comes first: approvals are requested when
+ * the run is resumed. Returns false if it cannot be stored: then those calls are reported as not run, and the run continues.
  */
 export async function suspendRun(round: RoundToSuspend, emit: Emit<ChatEvent>): Promise<boolean> {
   const connecting = toConnectingCalls(round.results);
@@ -102,7 +102,7 @@ export function connectResponse(call: ConnectingCall, outcome: 'connected' | 'un
   return { id: eventIdOf(call), tool: call.tool, server: call.server, outcome, ...withinOf(call) };
 }
 
-/** Blocked calls wait as well as those that need an approval. */
+/** Blocked calls wait like those that need an approval. */
 function roundSoFar({ turn, calls, results }: Omit<RoundToSuspend, 'suspension' | 'loop' | 'separator'>): Omit<SuspendedRound, 'said'> {
   const messages = messagesOfRound(turn, calls, results);
   return { messages, open: results.flatMap(({ suspended }, index) => (suspended === undefined ? [] : [index + 1])) };

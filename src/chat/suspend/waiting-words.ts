@@ -3,15 +3,15 @@ import type { PendingConnect, ServerToConnect } from '../../core/user-input/conn
 import type { WaitingCall } from '../../core/runs/suspended-run.ts';
 import { visibleText } from '../../shared/visible-text.ts';
 
-// What a person reads at the end of an answer whose run waits for them.
+// The text at the end of an answer whose run waits for a person.
 
-/** Before the link that decides, which has a line of its own. */
+/** Stands before the link that decides, on the same line. */
 export const decideWords = 'Decide here: ';
 
-/** Characters of arguments that are shown; the page of the approval shows all of them. */
+/** Characters of the arguments that are shown; the approval page shows all of them. */
 const shownCharacters = 200;
 
-/** Which calls wait for an approval. */
+/** Names the calls that wait for an approval. */
 export function approvalWords(calls: readonly WaitingCall[]): string {
   const shown = calls.map(({ tool, args }) => {
     const text = visibleText(JSON.stringify(args));
@@ -20,15 +20,15 @@ export function approvalWords(calls: readonly WaitingCall[]): string {
   return `Waiting for your approval: ${shown.join(', ')}.`;
 }
 
-/** The link ends the text and has a line of its own, so that every frontend makes it one that can be clicked. */
+/** The link ends the text and has a line of its own, so that every frontend makes it clickable. */
 export function approvalLink({ url }: PendingApproval): string {
   return url === undefined ? withoutAddress('decide') : `${decideWords}${url}`;
 }
 
-/** To which tool servers the caller has to connect. */
+/** Asks the caller to connect to tool servers. */
 export function connectWords(servers: readonly ServerToConnect[]): string {
   const names = servers.map(({ name }) => oneLine(name)).join(' and ');
-  return `To go on, connect to ${names}. When that is done, the answer goes on here, or after your next message.`;
+  return `To continue, connect to ${names}. After that, the answer continues here or with your next message.`;
 }
 
 /** A line for each server. */
@@ -37,8 +37,8 @@ export function connectLinks({ servers }: PendingConnect): string {
   return links.length === 0 ? withoutAddress('connect') : links.join('\n\n');
 }
 
-function withoutAddress(what: 'decide' | 'connect'): string {
-  return `There is no link to ${what} with, because the gateway does not know its own address: its operator has to set PUBLIC_URL.`;
+function withoutAddress(action: 'decide' | 'connect'): string {
+  return `There is no link to ${action} with, because the gateway does not know its own address: its operator has to set PUBLIC_URL.`;
 }
 
 function oneLine(name: string): string {

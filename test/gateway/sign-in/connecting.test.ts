@@ -37,7 +37,7 @@ describe('a call that lacks its caller’s credential', () => {
     });
     expect(choices[0]?.finish_reason).toBe('stop');
     expect(choices[0]?.message.content).toBe(
-      `To go on, connect to Mail. When that is done, the answer goes on here, or after your next message.\n\nConnect to Mail: ${wait.servers[0]?.url}`,
+      `To continue, connect to Mail. After that, the answer continues here or with your next message.\n\nConnect to Mail: ${wait.servers[0]?.url}`,
     );
     expect((await readRunOf(gateway, wait)).status).toBe('waiting');
 

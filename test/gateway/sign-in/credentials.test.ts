@@ -238,7 +238,7 @@ describe('a tool server that each person uses with their own key', () => {
     const users = ['ada', 'bob', 'eve'];
     await gateway.connect({ key, user: 'ada' }, 'CANARY-ada-key');
     await gateway.connect({ key, user: 'bob' }, 'CANARY-bob-key');
-    const expected: Record<string, string> = { ada: '"Ada"', bob: '"Bob"', eve: 'To go on, connect to Mail.' };
+    const expected: Record<string, string> = { ada: '"Ada"', bob: '"Bob"', eve: 'To continue, connect to Mail.' };
     await Promise.all(
       Array.from({ length: 30 }, async (_, index) => {
         const user = users[index % 3] ?? '';
