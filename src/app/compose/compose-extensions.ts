@@ -2,8 +2,7 @@ import { statSync } from 'node:fs';
 import type { AppContext } from '../app-context.ts';
 import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/config.ts';
-import { createRunHooks } from '../../chat/hooks/run-hooks.ts';
-import type { RunHooks } from '../../chat/hooks/run-hooks.ts';
+import { RunHooks } from '../../chat/hooks/run-hooks.ts';
 import type { NoteStore } from '../../core/stores/note-store.ts';
 import type { Hook } from '../../core/runs/hooks.ts';
 import { createFunctionStates } from '../../tools/functions/run/function-state.ts';
@@ -43,7 +42,7 @@ export async function composeExtensions(
   });
   const hookServices: HookServices = { states, newCallId: () => `call_${newId()}` };
   const opened = await Promise.all(modules.hooks.map((entry) => openHook(entry, load, hookServices)));
-  const runHooks = createRunHooks(opened, ({ hook, runId, error }) => logger.error({ err: error, hook, run_id: runId }, 'a hook failed'));
+  const runHooks = new RunHooks(opened, ({ hook, runId, error }) => logger.error({ err: error, hook, run_id: runId }, 'a hook failed'));
   const hooks = opened.length === 0 ? {} : { hooks: runHooks };
   const path = modules.toolsDir;
   const loaded: Extensions['loaded'] = async () => ({ hooks: opened, functions: undefined });

@@ -12,7 +12,7 @@ import { applyPresets } from './apply-preset.ts';
 import type { Handoff } from './chat-run.ts';
 import { configUpdate } from './config-update.ts';
 import type { ChatServices } from './prepared-chat.ts';
-import { createRunConfig } from './run-config.ts';
+import { RunConfig } from './run-config.ts';
 import { requireModel } from '../../core/callers/require-model.ts';
 
 /** Hand-offs within one run, to stop presets that hand over in circles. */
@@ -31,7 +31,7 @@ export async function runAsPreset(
   { run, services }: { run: RunContext; services: PresetServices },
   emit: Emit<ChatEvent>,
 ): Promise<void> {
-  const config = createRunConfig(first, { run, configs: services.configs, presets: services.presets });
+  const config = new RunConfig(first, { run, configs: services.configs, presets: services.presets });
   const beginning = config.begin();
   const begun = beginning instanceof Promise ? await beginning : beginning;
   let { request } = begun;

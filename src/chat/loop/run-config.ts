@@ -15,17 +15,6 @@ interface BegunRequest {
   inForce?: JsonObject;
 }
 
-/** What was changed in a run's chat, by this run or before it. */
-interface RunConfig {
-  begin(): MaybePromise<BegunRequest>;
-  /** Whether the tools that the chat begins with were chosen in an earlier request. */
-  readonly hasTools: boolean;
-  /** Changes the request from the next round on, and later requests of the chat. `time`: in milliseconds since 1970. */
-  change(request: ChatRequest, change: ConfigChange, time: number): Promise<ChatRequest>;
-  /** Lets the preset that has taken over answer later requests of the chat. */
-  handOff(preset: string, approvalRule: ApprovalRule, time: number): Promise<void>;
-}
-
 interface RunConfigOptions {
   run: RunContext;
   configs: ChatConfigs;
@@ -33,84 +22,103 @@ interface RunConfigOptions {
 }
 
 /**
- * Changes last for the conversation of the request, or for the run where it has none. Those of a preset that was called as a tool last for the run.
- * Hidden tasks, such as a title, are sent to the model that they name.
+ * The changes of a run's chat, made by this run or before it. They last for the conversation of the request, or for the run if it has none. Those of a
+ * preset that was called as a tool last for the run. Hidden tasks, such as a title, are answered by the model that they name.
  */
-export function createRunConfig(first: ChatRequest, { run, configs, presets }: RunConfigOptions): RunConfig {
-  const chat = chatOf(first, run);
-  const isResumed = run.suspension?.resumed !== undefined;
+export class RunConfig {
+  readonly #first: ChatRequest;
+  readonly #options: RunConfigOptions;
+  readonly #chat: ConfiguredChat | undefined;
+  readonly #isResumed: boolean;
   /** The list of the client's request. */
-  let requested = first.toolIds;
+  #requestedToolIds: string[] | undefined;
   /** The list that applies without a change: the request's, but not under a preset that the request did not name. */
-  let unchangedToolIds = requested;
-  let config: ChatConfig | undefined;
+  #unchangedToolIds: string[] | undefined;
+  #config: ChatConfig | undefined;
+  #hasTools = false;
 
-  async function save(next: ChatConfig | undefined): Promise<void> {
-    config = next;
-    if (chat !== undefined) await configs.save(chat, next);
+  constructor(first: ChatRequest, options: RunConfigOptions) {
+    this.#first = first;
+    this.#options = options;
+    this.#chat = chatOf(first, options.run);
+    this.#isResumed = options.run.suspension?.resumed !== undefined;
+    this.#requestedToolIds = first.toolIds;
+    this.#unchangedToolIds = first.toolIds;
   }
 
-  async function beginIn(known: ConfiguredChat): Promise<BegunRequest> {
-    const found = await configs.find(known);
+  /** Whether the tools with which the chat begins were chosen in an earlier request. */
+  get hasTools(): boolean {
+    return this.#hasTools;
+  }
+
+  begin(): MaybePromise<BegunRequest> {
+    return this.#chat === undefined ? { request: this.#first } : this.#beginIn(this.#chat);
+  }
+
+  /** Changes the request from the next round on, and later requests of the chat. `time`: in milliseconds since 1970. */
+  async change(request: ChatRequest, { toolIds, instructions }: ConfigChange, time: number): Promise<ChatRequest> {
+    if (toolIds !== undefined) this.#hasTools = false;
+    const { toolIds: toolIdsBefore, instructions: instructionsBefore, ...others } = this.#config ?? {};
+    const inForce = {
+      toolIds: toolIds === undefined ? toolIdsBefore : (toolIds ?? undefined),
+      instructions: instructions === undefined ? instructionsBefore : (instructions ?? undefined),
+    };
+    const withInstructions = inForce.instructions !== undefined && { instructions: inForce.instructions };
+    const next: ChatConfig = {
+      ...others,
+      ...(inForce.toolIds && { toolIds: inForce.toolIds }),
+      ...withInstructions,
+      ...this.#askedToolIds(),
+      created: time,
+    };
+    await this.#save(isUnchanged(next) ? undefined : next);
+    const { instructions: _before, ...asSent } = request;
+    return { ...asSent, toolIds: inForce.toolIds ?? this.#unchangedToolIds, ...withInstructions };
+  }
+
+  /** Lets the preset that has taken over answer later requests of the chat. */
+  async handOff(preset: string, approvalRule: ApprovalRule, time: number): Promise<void> {
+    this.#unchangedToolIds = undefined;
+    this.#hasTools = false;
+    // Back at the preset that requests name, no change is left.
+    const isBack = preset === this.#chat?.model;
+    await this.#save(isBack ? undefined : { preset, approvalRule, ...this.#askedToolIds(), created: time });
+  }
+
+  async #beginIn(chat: ConfiguredChat): Promise<BegunRequest> {
+    const { configs, presets, run } = this.#options;
+    const found = await configs.find(chat);
     const isUsable = found?.preset === undefined || (await mayAnswer(found.preset, run, presets));
-    if (found === undefined || !isUsable) return { request: first };
-    const { toolIds, ...others } = found;
+    if (found === undefined || !isUsable) return { request: this.#first };
+    const { toolIds, askedToolIds, preset, instructions, approvalRule, created } = found;
+    const requested = this.#requestedToolIds;
     // A resumed run has its request as it was when it was suspended, with what had been changed by then.
-    if (isResumed && (requested === undefined || hasSameEntries(requested, toolIds))) requested = found.askedToolIds;
-    const hasChosenAnew = requested !== undefined && !hasSameEntries(requested, found.askedToolIds);
-    config = hasChosenAnew || toolIds === undefined ? others : found;
-    const { preset, instructions, approvalRule } = found;
-    unchangedToolIds = preset !== undefined && !hasChosenAnew ? undefined : requested;
-    runConfig.hasTools = config.toolIds !== undefined;
-    if (isResumed) return { request: first };
+    if (this.#isResumed && (requested === undefined || hasSameEntries(requested, toolIds))) this.#requestedToolIds = askedToolIds;
+    const hasChosenAnew = this.#requestedToolIds !== undefined && !hasSameEntries(this.#requestedToolIds, askedToolIds);
+    const { toolIds: _toolIds, ...others } = found;
+    this.#config = hasChosenAnew || toolIds === undefined ? others : found;
+    this.#unchangedToolIds = preset !== undefined && !hasChosenAnew ? undefined : this.#requestedToolIds;
+    this.#hasTools = this.#config.toolIds !== undefined;
+    if (this.#isResumed) return { request: this.#first };
     const request: ChatRequest = {
-      ...first,
-      model: preset ?? first.model,
-      toolIds: config.toolIds ?? unchangedToolIds,
+      ...this.#first,
+      model: preset ?? this.#first.model,
+      toolIds: this.#config.toolIds ?? this.#unchangedToolIds,
       ...(instructions !== undefined && { instructions }),
       ...(approvalRule !== undefined && { approvalRule }),
     };
-    if (isUnchanged(config)) return { request };
-    return { request, inForce: { ...(preset !== undefined && { preset }), ...changeData(config, found.created) } };
+    if (isUnchanged(this.#config)) return { request };
+    return { request, inForce: { ...(preset !== undefined && { preset }), ...changeData(this.#config, created) } };
   }
 
-  const runConfig: RunConfig & { hasTools: boolean } = {
-    hasTools: false,
+  #askedToolIds(): Pick<ChatConfig, 'askedToolIds'> {
+    return this.#requestedToolIds === undefined ? {} : { askedToolIds: this.#requestedToolIds };
+  }
 
-    begin: () => (chat === undefined ? { request: first } : beginIn(chat)),
-
-    async change(request, { toolIds, instructions }, time) {
-      if (toolIds !== undefined) runConfig.hasTools = false;
-      const { toolIds: _tools, instructions: _words, ...others } = config ?? {};
-      const kept = {
-        toolIds: toolIds === undefined ? config?.toolIds : (toolIds ?? undefined),
-        instructions: instructions === undefined ? config?.instructions : (instructions ?? undefined),
-      };
-      const next: ChatConfig = {
-        ...others,
-        ...(kept.toolIds && { toolIds: kept.toolIds }),
-        ...(kept.instructions !== undefined && { instructions: kept.instructions }),
-        ...(requested && { askedToolIds: requested }),
-        created: time,
-      };
-      await save(isUnchanged(next) ? undefined : next);
-      const { instructions: _before, ...asSent } = request;
-      return {
-        ...asSent,
-        toolIds: kept.toolIds ?? unchangedToolIds,
-        ...(kept.instructions !== undefined && { instructions: kept.instructions }),
-      };
-    },
-
-    async handOff(preset, approvalRule, time) {
-      unchangedToolIds = undefined;
-      runConfig.hasTools = false;
-      // Back at the preset that requests name, no change is left.
-      if (preset === chat?.model) return save(undefined);
-      await save({ preset, approvalRule, ...(requested && { askedToolIds: requested }), created: time });
-    },
-  };
-  return runConfig;
+  async #save(next: ChatConfig | undefined): Promise<void> {
+    this.#config = next;
+    if (this.#chat !== undefined) await this.#options.configs.save(this.#chat, next);
+  }
 }
 
 function chatOf(request: ChatRequest, { caller, model, presetPath }: RunContext): ConfiguredChat | undefined {
@@ -119,7 +127,7 @@ function chatOf(request: ChatRequest, { caller, model, presetPath }: RunContext)
   return { callerId: caller.id, conversation, model };
 }
 
-/** The preset may have been deleted, or the key limited, since the conversation was handed over. */
+/** The preset may have been deleted, or the key limited, since the handoff. */
 async function mayAnswer(preset: string, { caller }: RunContext, presets: PresetFinder): Promise<boolean> {
   return isModelAllowed(caller, preset) && (await presets.find(preset)) !== undefined;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createRunHooks } from '../../../src/chat/hooks/run-hooks.ts';
+import { RunHooks } from '../../../src/chat/hooks/run-hooks.ts';
 import type { Hook, HookFault, HookInvocation } from '../../../src/core/runs/hooks.ts';
 import { runContext } from '../../_support/tools.ts';
 
@@ -12,7 +12,7 @@ function hook(name: string, fields: Partial<Hook>): Hook {
 
 describe('hooks of one kind', () => {
   it('are asked in their order, each with what the one before it has made', async () => {
-    const hooks = createRunHooks(
+    const hooks = new RunHooks(
       [
         hook('a', { beforeTool: async ({ args }) => ({ type: 'arguments', args: { ...args, a: 1 } }) }),
         hook('b', {}),
@@ -33,7 +33,7 @@ describe('hooks of one kind', () => {
         },
         beforeModel: async () => ({ type: 'answer', message: { role: 'assistant', content: message, toolCalls: [] } }),
       });
-    const hooks = createRunHooks([saying('a', 'no'), saying('b', 'never')], () => undefined);
+    const hooks = new RunHooks([saying('a', 'no'), saying('b', 'never')], () => undefined);
     expect(await hooks.beforeTool(call, place)).toEqual({ type: 'reject', message: 'no' });
     expect(await hooks.beforeModel({ purpose: 'answer', model: 'm', messages: [], tools: [] }, place)).toMatchObject({
       answer: { content: 'no' },
@@ -44,7 +44,7 @@ describe('hooks of one kind', () => {
   it('change a result one after the other, also to null', async () => {
     const changing = (value: null | string): Hook =>
       hook('h', { afterTool: async ({ result }) => ({ type: 'result', value: value ?? (result === null ? 'was null' : null) }) });
-    const hooks = createRunHooks([changing(null), changing(null)], () => undefined);
+    const hooks = new RunHooks([changing(null), changing(null)], () => undefined);
     expect(await hooks.afterTool({ ...call, result: 5 }, place)).toEqual({ type: 'result', value: 'was null' });
   });
 });
@@ -60,7 +60,7 @@ describe('a hook that fails', () => {
     const faults: HookFault[] = [];
     const after = hook('after', { beforeTool: async () => ({ type: 'reject', message: 'reached' }) });
     const hooksThat = (onFailure: 'ignore' | 'abort') =>
-      createRunHooks([hook('bad', { ...fields, onFailure }), after], (fault) => void faults.push(fault));
+      new RunHooks([hook('bad', { ...fields, onFailure }), after], (fault) => void faults.push(fault));
     expect(await hooksThat('ignore').beforeTool(call, place)).toEqual({ type: 'reject', message: 'reached' });
     await expect(hooksThat('abort').beforeTool(call, place)).rejects.toMatchObject({
       code: 'hook_failed',
@@ -74,7 +74,7 @@ describe('a hook that fails', () => {
 
   it('is no longer waited for when the run is left, whatever its policy', async () => {
     const leave = new AbortController();
-    const hooks = createRunHooks([hook('slow', { onFailure: 'ignore', afterModel: () => new Promise(() => undefined) })], () => undefined);
+    const hooks = new RunHooks([hook('slow', { onFailure: 'ignore', afterModel: () => new Promise(() => undefined) })], () => undefined);
     const answer = hooks.afterModel({ role: 'assistant', content: 'x', toolCalls: [] }, 'answer', runContext({ signal: leave.signal }));
     leave.abort(new Error('left'));
     await expect(answer).rejects.toThrow('left');
@@ -82,7 +82,7 @@ describe('a hook that fails', () => {
 });
 
 it('an abort ends the run with the words of the hook, whatever its policy', async () => {
-  const hooks = createRunHooks(
+  const hooks = new RunHooks(
     [hook('h', { onFailure: 'ignore', beforeModel: async () => ({ type: 'abort', message: 'Closed.' }) })],
     () => undefined,
   );
