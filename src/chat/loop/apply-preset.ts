@@ -16,22 +16,22 @@ interface PresetRequest {
 }
 
 /**
- * Applies a request's preset, and the presets that it is based on. The request has precedence, then the upper preset. @throws GatewayError
- * `invalid_request` for presets that are based on each other in a circle
+ * Applies a request's preset, and the presets that it is based on. The request has precedence, then the upper preset.
+ * @throws GatewayError `invalid_request` for presets that are based on each other in a circle
  */
-export function applyPresets(request: ChatRequest, book: PresetFinder): MaybePromise<PresetRequest> {
-  return whenThere(presetsOf(request.model, book), (presets) => ({
+export function applyPresets(request: ChatRequest, finder: PresetFinder): MaybePromise<PresetRequest> {
+  return whenThere(presetsOf(request.model, finder), (presets) => ({
     request: withInstructions(presets.reduce(applyOne, request)),
     presets,
   }));
 }
 
-/** `upper`: those above, from the first one down. */
-function presetsOf(model: string, book: PresetFinder, upper: PresetRecord[] = []): MaybePromise<PresetRecord[]> {
-  return whenThere(book.find(model), (preset) => {
+/** `upper`: the presets that are based on this one, first one first. */
+function presetsOf(model: string, finder: PresetFinder, upper: PresetRecord[] = []): MaybePromise<PresetRecord[]> {
+  return whenThere(finder.find(model), (preset) => {
     if (preset === undefined) return upper;
-    if (upper.includes(preset) || upper.length >= presetDepth) throw circular([...upper, preset]);
-    return presetsOf(preset.baseModel, book, [...upper, preset]);
+    if (upper.includes(preset) || upper.length >= presetDepth) throw tooDeep([...upper, preset]);
+    return presetsOf(preset.baseModel, finder, [...upper, preset]);
   });
 }
 
@@ -49,7 +49,7 @@ function applyOne(request: ChatRequest, preset: PresetRecord): ChatRequest {
   };
 }
 
-/** What a function has set stands where the system prompts of the presets would. */
+/** Instructions that a function has set replace the system prompts of the presets. */
 function withInstructions(request: ChatRequest): ChatRequest {
   const { instructions = '' } = request;
   return instructions === '' ? request : { ...request, messages: withSystem(request.messages, instructions) };
@@ -63,14 +63,14 @@ function toolIdsOf({ tools }: PresetRecord): string[] | undefined {
 function withSystem(messages: readonly ChatMessage[], system: string): ChatMessage[] {
   const [first, ...others] = messages;
   if (first?.role !== 'system' && first?.role !== 'developer') return [{ role: 'system', content: system }, ...messages];
-  return [{ ...first, content: joined(system, first.content) }, ...others];
+  return [{ ...first, content: prependTo(first.content, system) }, ...others];
 }
 
-function joined(system: string, content: MessageContent): MessageContent {
+function prependTo(content: MessageContent, system: string): MessageContent {
   return typeof content === 'string' ? `${system}\n\n${content}` : [{ type: 'text', text: system }, ...content];
 }
 
-function circular(presets: readonly PresetRecord[]): GatewayError {
+function tooDeep(presets: readonly PresetRecord[]): GatewayError {
   const path = presets.map(({ id }) => id).join(' -> ');
   return invalidField('model', `presets are based on each other too deeply or in a circle: ${path}. Change base_model of one of them.`);
 }

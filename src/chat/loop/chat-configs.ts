@@ -3,10 +3,10 @@ import type { ChatConfig, ChatConfigs, ConfiguredChat } from '../../core/chat/ch
 import type { NoteStore } from '../../core/stores/note-store.ts';
 import { parseExactly } from '../../shared/parse-exactly.ts';
 
-/** Chats whose tools, instructions or preset functions and hand-offs have changed; beyond it the oldest changes are deleted, and these chats go on as their requests say. */
+/** Chats with changed tools, instructions or presets. Beyond it the oldest changes are deleted, and these chats are answered as their requests say. */
 export const chatConfigs = 10_000;
 
-/** Size of all of them, encrypted. */
+/** The size of all of them, encrypted. */
 export const chatConfigsCharacters = 32 * 1024 * 1024;
 /** How long such a change is stored: as long as state. */
 const chatConfigMs = 30 * 24 * 60 * 60 * 1000;
@@ -21,7 +21,7 @@ interface ChatConfigsOptions {
 const bounds = { maxNotes: chatConfigs, maxCharacters: chatConfigsCharacters };
 
 export function createChatConfigs({ store, now, onFault }: ChatConfigsOptions): ChatConfigs {
-  /** Whether any chat was ever changed: most gateways have none, and need not look for one in every request. */
+  /** Whether any chat was ever changed: most gateways have none, and then no request has to look one up. */
   let isUsed: boolean | undefined;
 
   async function mayHaveAny(): Promise<boolean> {

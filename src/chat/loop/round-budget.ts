@@ -26,7 +26,7 @@ export interface RoundBudget {
 
 interface BudgetOptions {
   maxRounds: number;
-  /** Rounds of helpers alone, where they do not count as rounds. Absent: they do. */
+  /** The most rounds that call only helpers. Absent: they count as other rounds do. */
   maxLookups?: number | undefined;
   /** The most calls of the run, as its request limits them. */
   maxCalls?: number | undefined;

@@ -15,15 +15,15 @@ import type { ChatServices } from './prepared-chat.ts';
 import { RunConfig } from './run-config.ts';
 import { requireModel } from '../../core/callers/require-model.ts';
 
-/** Hand-offs within one run, to stop presets that hand over in circles. */
+/** Handoffs within one run, to stop presets that hand off in circles. */
 const handoffsLimit = 8;
 
-/** What presets need besides a chat with a model. */
+/** The services of a chat, and those of its presets. */
 export type PresetServices = ChatServices & { presets: PresetFinder; configs: ChatConfigs };
 
 /**
- * Answers a run as the preset that the request names as its model, if it is one, and as those that it hands off to. What functions and hand-offs have
- * changed in the chat before, and change now, applies.
+ * Answers a run as the preset that the request names as its model, if it is one, and as those that it hands off to. Applies the changes that functions
+ * and handoffs have made in the chat before, and those that they make now.
  * @throws GatewayError as `answerChat`; `forbidden` for a model that the caller's key may not use; `invalid_request` for presets in a circle
  */
 export async function runAsPreset(
@@ -84,7 +84,7 @@ export async function runAsPreset(
   }
 }
 
-/** The entries of a list from an earlier request that are still known and allowed; the others are left out with a warning. */
+/** The entries of a list from an earlier request that are still known and allowed, and a warning for each other one. */
 async function usableToolIds(
   request: ChatRequest,
   run: RunContext,
@@ -122,7 +122,7 @@ function actingPreset([first, ...below]: readonly PresetRecord[]): PresetRecord 
   return tools === undefined ? first : { ...first, tools };
 }
 
-/** The caller's request with the messages that the run has added. Of the first preset's settings, only its approval rules are carried over. */
+/** The caller's request with the messages that the run has added. Only the approval rules of the first preset are carried over. */
 async function requestAfter({ preset, messages }: Handoff, before: ChatRequest, presets: PresetFinder): Promise<ChatRequest> {
   if ((await presets.find(preset)) === undefined)
     throw new GatewayError('model_not_found', `The conversation was handed over to the preset "${preset}", which does not exist.`);

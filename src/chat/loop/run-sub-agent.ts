@@ -21,7 +21,7 @@ const heartbeatMs = 1_000;
 
 /**
  * Runs a preset as a tool: a nested run with its own limits, whose usage is added to the outer run's. Its events are emitted among the outer run's,
- * and if one of its calls needs approval, the outer run waits too. A preset that is already running in this chain is refused, because two that call
+ * and if one of its calls needs approval, the outer run waits too. A preset that is already running in this chain is refused: two presets that call
  * each other would never end.
  */
 export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAgent {
@@ -39,12 +39,12 @@ export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAg
     const modelRequests = run.modelRequests && requestsWithin(run.modelRequests, invocation.callId);
     const inner: RunContext = { ...run, ...within, ...(calls && { calls }), ...(modelRequests && { modelRequests }) };
     const services = servicesOf();
-    const outside = { callId: invocation.callId, context, now: services.now };
+    const outerCall = { callId: invocation.callId, context, now: services.now };
     try {
       await runAsPreset(
         request,
         { run: inner, services },
-        forwardEvents(output, outside, () => suspension?.isSuspended === true),
+        forwardEvents(output, outerCall, () => suspension?.isSuspended === true),
       );
     } catch (error) {
       signal.throwIfAborted();
@@ -54,7 +54,7 @@ export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAg
     if (suspension?.waiting !== undefined) {
       context?.waitFor(suspension.waiting);
       const tools = suspension.waiting.calls.map(({ tool }) => `'${tool}'`).join(', ');
-      const message = `The assistant has to wait for a human's approval of ${tools}, which is not possible just now; it has not finished.`;
+      const message = `The assistant needs a person's approval of ${tools}. This request cannot wait for one, so the assistant has not finished.`;
       return { ...failure(`${message}${describeCalls(output)}`, output), code: 'approval_required' };
     }
     if (output.text.trim() === '') return failure(`The assistant gave no answer.${describeCalls(output)}`, output);
@@ -77,7 +77,7 @@ function requestTo({ id }: PresetRecord, { args }: ToolInvocation): ChatRequest 
 
 function refusalOf({ id }: PresetRecord, path: readonly string[]): ToolOutcome | undefined {
   if (!path.includes(id) && path.length < presetDepth) return undefined;
-  const reason = path.includes(id) ? 'is at work in this call already' : 'would be one too many within another';
+  const reason = path.includes(id) ? 'is already running in this call' : 'is nested too deeply';
   return {
     type: 'error',
     code: 'tool_error',
@@ -93,7 +93,7 @@ function spentBy({ usage }: NestedOutput): { usage?: Usage } {
   return usage === undefined ? {} : { usage };
 }
 
-/** A retry should know what has already been done. */
+/** A retry should know which calls have already been made. */
 function describeCalls({ called }: NestedOutput): string {
   return called.length === 0 ? '' : ` Before that it had called: ${[...new Set(called)].join(', ')}.`;
 }
@@ -103,7 +103,7 @@ function callsWithin(calls: CallRegistry, outer: string): CallRegistry {
   return { register: (callId, cancel) => calls.register(idWithin(outer, callId), cancel) };
 }
 
-/** Says of each request in which call it was made. */
+/** Tags each model request with the call in which it was made. */
 function requestsWithin(log: ModelRequestLog, outer: string): ModelRequestLog {
   return {
     begin({ within, ...data }, sent) {
@@ -112,20 +112,21 @@ function requestsWithin(log: ModelRequestLog, outer: string): ModelRequestLog {
   };
 }
 
-interface Outside {
+/** The call that runs the preset. */
+interface OuterCall {
   callId: string;
   context: ToolContext | undefined;
   now: () => number;
 }
 
 /** Collects the nested run's text and forwards its events. The outer run itself reports that it waits. */
-function forwardEvents(output: NestedOutput, { callId, context, now }: Outside, isSuspended: () => boolean): Emit<ChatEvent> {
+function forwardEvents(output: NestedOutput, { callId, context, now }: OuterCall, isSuspended: () => boolean): Emit<ChatEvent> {
   let shownAt = now();
 
   async function show(events: readonly RunEvent[]): Promise<void> {
     for (const event of events) {
       noteCall(event, output);
-      if (!eventsOfCall.has(event.type)) await context?.emit(nested(event, callId));
+      if (!eventsOfCall.has(event.type)) await context?.emit(nestEvent(event, callId));
       if (event.type !== 'tool.call') continue;
       await context?.status(`uses ${nameIn(event)}`);
       shownAt = now();
@@ -154,11 +155,11 @@ function nameIn({ data: { tool } }: RunEvent): string {
   return typeof tool === 'string' ? tool : 'a tool';
 }
 
-/** Not forwarded: the outer call's own events already show start, end and progress. */
+/** Not forwarded: the events of the outer call already show start, end and progress. */
 const eventsOfCall: ReadonlySet<EventType> = new Set(['run.start', 'run.end', 'tool.progress']);
 
 /** `id` and `within` show the path from the outermost call inwards, so that the event is not taken for the outer run's own. */
-function nested({ type, data }: RunEvent, callId: string): RunEvent {
+function nestEvent({ type, data }: RunEvent, callId: string): RunEvent {
   const { id, within } = data;
   return {
     type,

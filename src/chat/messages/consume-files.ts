@@ -4,7 +4,7 @@ import type { ToolOffer } from '../../core/tools/tool.ts';
 
 type AddFiles = (messages: readonly ChatMessage[]) => ChatMessage[];
 
-/** Like `add`, until one of the functions `consumers` was called for the latest user message; those handle the files themselves. */
+/** Adds files until one of the functions `consumers` was called for the latest user message; these handle the files themselves. */
 export function untilConsumed(add: AddFiles, consumers: ReadonlySet<string>): AddFiles {
   if (consumers.size === 0) return add;
   return (messages) => {
@@ -21,7 +21,7 @@ export function fileConsumersIn({ tools, finder }: ToolOffer): Set<string> {
   return new Set(all.flatMap(([name, tool]) => (tool.consumesFiles === true ? [name] : [])));
 }
 
-/** Adds the files to each model request, since they may have been consumed since the last one. */
+/** Adds the files to each model request, because they may have been consumed since the last one. */
 export function withFilesAtEachTurn(backend: ModelBackend, add: AddFiles): ModelBackend {
   return { answer: (request, emit) => backend.answer({ ...request, messages: add(request.messages) }, emit) };
 }

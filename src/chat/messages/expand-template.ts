@@ -16,23 +16,23 @@ export function createTemplateBudget(): TemplateBudget {
 
 /**
  * Replaces `{{NAME}}` in a single pass. Inserted text is never expanded, so `{{TOOLS}}` written by a user, a document or a model stays as it is.
- * Unknown names stay as they are. `room`: the budget that several templates share. @throws GatewayError `invalid_request` for too many placeholders,
+ * Unknown names stay as they are. `budget`: shared by several templates. @throws GatewayError `invalid_request` for too many placeholders,
  * or if their values make the text too long
  */
-export function expandTemplate(template: string, values: ReadonlyMap<string, string>, room = createTemplateBudget()): string {
+export function expandTemplate(template: string, values: ReadonlyMap<string, string>, budget = createTemplateBudget()): string {
   let text = '';
   let end = 0;
   // Incrementally: `replaceAll` would find all matches before it replaces the first.
   for (const { 0: written, 1: name = '', index } of template.matchAll(/\{\{\s*([A-Za-z0-9_]{1,64})\s*\}\}/g)) {
     const value = values.get(name);
-    room.placeholders -= 1;
-    room.characters -= value?.length ?? 0;
-    if (room.placeholders < 0)
+    budget.placeholders -= 1;
+    budget.characters -= value?.length ?? 0;
+    if (budget.placeholders < 0)
       throw invalidField(
         'variables',
         `the prompts of this request contain more than ${maxPlaceholders} placeholders such as {{NAME}}. Use fewer.`,
       );
-    if (room.characters < 0) throw invalidField('variables', 'the text becomes too long with their values. Send shorter values.');
+    if (budget.characters < 0) throw invalidField('variables', 'the text becomes too long with their values. Send shorter values.');
     text += template.slice(end, index) + (value ?? written);
     end = index + written.length;
   }

@@ -12,21 +12,21 @@ export function inlineToolResults(messages: readonly ChatMessage[]): ChatMessage
     if (message.role === 'tool') appendToLastUser(folded, outputOf(message, names));
     else if (message.role === 'assistant' && message.toolCalls.length > 0) {
       const { said, ...others } = message;
-      const own = ownText(message);
-      if (own !== '') folded.push({ ...others, ...(said !== undefined && { content: own }), toolCalls: [] });
+      const text = ownText(message);
+      if (text !== '') folded.push({ ...others, ...(said !== undefined && { content: text }), toolCalls: [] });
       if (said !== undefined) appendToLastUser(folded, `\n\n${saidMeanwhile(said)}`);
     } else folded.push(message);
   }
   return folded;
 }
 
-/** The model's own words in a message with calls. */
+/** The text of the model in a message with calls, without that of functions. */
 export function ownText({ content, said = '' }: AssistantMessage): string {
   const text = textOf(content);
   return said === '' ? text : text.slice(0, -said.length).trimEnd();
 }
 
-/** How a model without a tool role reads what functions have said to the user. */
+/** Tells a model without a tool role what functions have said to the user. */
 export function saidMeanwhile(said: string): string {
   return `The user has been told meanwhile: ${said}`;
 }
@@ -54,11 +54,11 @@ export function appendToLastUser(messages: ChatMessage[], text: string): void {
   const index = messages.findLastIndex((message) => message.role === 'user');
   const user = messages[index];
   if (user === undefined) messages.push({ role: 'user', content: text.trimStart() });
-  else if (user.role === 'user') messages[index] = { ...user, content: appended(user.content, text) };
+  else if (user.role === 'user') messages[index] = { ...user, content: appendTo(user.content, text) };
 }
 
 /** Appends to the last text part, so that images keep their position. */
-export function appended(content: MessageContent, text: string): MessageContent {
+export function appendTo(content: MessageContent, text: string): MessageContent {
   if (typeof content === 'string') return content + text;
   const index = content.findLastIndex((part) => part.type === 'text');
   const part = content[index];

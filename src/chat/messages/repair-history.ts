@@ -10,13 +10,13 @@ const lostResult = JSON.stringify({ error: 'The result of this call is not in th
  */
 export function repairHistory(messages: readonly ChatMessage[]): ChatMessage[] {
   const used = new Set<ChatMessage>();
-  const places = placesOfIds(messages);
+  const byId = indexById(messages);
   return messages.flatMap((message, index): ChatMessage[] => {
     if (used.has(message)) return [];
     if (message.role === 'tool') return [withoutCall(message)];
     if (message.role !== 'assistant' || message.toolCalls.length === 0) return [message];
     const results = message.toolCalls.map((call) => {
-      const result = resultOf(call, places.get(call.id), { index, used });
+      const result = resultOf(call, byId.get(call.id), { index, used });
       used.add(result);
       return result;
     });
@@ -24,23 +24,23 @@ export function repairHistory(messages: readonly ChatMessage[]): ChatMessage[] {
   });
 }
 
-/** Where an id stands, in order. `next`: everything before has been passed. */
-interface Places {
+/** The messages with one call id, in order. `next`: those before it have been passed. */
+interface Occurrences {
   found: { index: number; message: ChatMessage }[];
   next: number;
 }
 
-/** Of all calls and results: looking for each result in all messages that follow would take minutes for a history of megabytes. */
-function placesOfIds(messages: readonly ChatMessage[]): Map<string, Places> {
-  const places = new Map<string, Places>();
-  for (const [index, message] of messages.entries()) {
+/** Indexes all calls and results: searching all later messages for each result would take minutes for a history of megabytes. */
+function indexById(messages: readonly ChatMessage[]): Map<string, Occurrences> {
+  const index = new Map<string, Occurrences>();
+  for (const [position, message] of messages.entries()) {
     for (const id of idsIn(message)) {
-      const place = places.get(id) ?? { found: [], next: 0 };
-      place.found.push({ index, message });
-      places.set(id, place);
+      const occurrences = index.get(id) ?? { found: [], next: 0 };
+      occurrences.found.push({ index: position, message });
+      index.set(id, occurrences);
     }
   }
-  return places;
+  return index;
 }
 
 function idsIn(message: ChatMessage): string[] {
@@ -51,18 +51,18 @@ function idsIn(message: ChatMessage): string[] {
 /** Some servers restart their ids in every turn, so a result belongs to the latest call with its id. */
 function resultOf(
   call: ToolCall,
-  places: Places | undefined,
+  occurrences: Occurrences | undefined,
   { index, used }: { index: number; used: ReadonlySet<ChatMessage> },
 ): ToolMessage {
-  const next = places && passTo(places, (place) => place.index > index && !used.has(place.message));
+  const next = occurrences && advanceTo(occurrences, (found) => found.index > index && !used.has(found.message));
   return next?.role === 'tool' ? next : { role: 'tool', toolCallId: call.id, name: call.name, content: lostResult };
 }
 
-/** The first message that is accepted; those before it are never looked at again. */
-function passTo(places: Places, accepts: (place: Places['found'][number]) => boolean): ChatMessage | undefined {
-  let place = places.found[places.next];
-  while (place !== undefined && !accepts(place)) place = places.found[(places.next += 1)];
-  return place?.message;
+/** The first message that is accepted; those before it are never checked again. */
+function advanceTo(occurrences: Occurrences, accepts: (found: Occurrences['found'][number]) => boolean): ChatMessage | undefined {
+  let current = occurrences.found[occurrences.next];
+  while (current !== undefined && !accepts(current)) current = occurrences.found[(occurrences.next += 1)];
+  return current?.message;
 }
 
 /** A result without its call becomes text; backends would refuse it as a result. */
@@ -71,7 +71,7 @@ function withoutCall(message: ToolMessage): ChatMessage {
   return { role: 'user', content: `Tool \`${name}\` Output: ${textOf(message.content)}` };
 }
 
-/** With a JSON object for arguments: what cannot be read as one becomes an empty one. */
+/** The call with a JSON object as its arguments: an empty one if they cannot be parsed as an object. */
 export function withCanonicalArguments(call: ToolCall): ToolCall {
   try {
     if (isJsonObject(JSON.parse(call.arguments))) return call;

@@ -6,7 +6,7 @@ import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
 
 /**
  * The messages that a round adds to the history. Arguments are a JSON object: as the model gave them if they could be parsed, so that it can correct
- * them, otherwise an empty one. What functions have said stands after the model's own words, so that it does not repeat it.
+ * them, otherwise an empty one. The text that functions have said follows the model's own, so that the model does not repeat it.
  */
 export function messagesOfRound(
   { text, thought }: Pick<Turn, 'text' | 'thought'>,
@@ -56,7 +56,7 @@ function argumentsInHistory({ shownArgs, call }: ToolCallResult): string {
   return Buffer.byteLength(call.arguments) > limits.argumentsBytes ? '{}' : withCanonicalArguments(call).arguments;
 }
 
-/** With what only the model needs: before the result which arguments were renamed or ignored, after it notes such as how to get the next page. */
+/** The result with what only the model needs: before it which arguments were renamed or ignored, after it notes such as how to get the next page. */
 function contentFor({ outcome, text, notices = [] }: ToolCallResult): string {
   const note = outcome.type === 'result' && outcome.note !== undefined ? [`[${outcome.note}]`] : [];
   return [...(notices.length > 0 ? [`[${notices.join(' ')}]`] : []), text, ...note].join('\n\n');

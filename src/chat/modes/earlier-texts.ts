@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { runAside } from '../../workers/run-aside.ts';
 import { jobOf } from '../../workers/worker-pool.ts';
 import { compactTexts, isFound, searchAction, searchQuote } from '../parse-tool-calls/quoted-calls.ts';
@@ -6,7 +6,7 @@ import type { CompactTexts, QuoteCheck, QuoteSearch } from '../parse-tool-calls/
 
 /** Up to this many characters are prepared on the main thread, which takes about ten milliseconds. */
 const inPlaceCharacters = 200_000;
-/** Many times what the longest possible conversation needs. */
+/** Many times longer than the longest possible conversation takes. */
 const preparingMs = 5_000;
 const preparingJob = jobOf<typeof compactTexts>(new URL('../parse-tool-calls/quoted-calls.ts', import.meta.url), 'compactTexts');
 
@@ -18,8 +18,8 @@ interface EarlierTextsOptions {
 
 /**
  * The messages before an answer. A call whose text occurs in them is a repetition (of a web page, for example) and must not run. The first check
- * prepares them for comparison. For a long conversation a worker thread does that, and each search takes several turns of the event loop: the answer is
- * `not_known_yet`, the parser pauses (`isAwaited`), and its user calls `search` and then the parser's `resume`.
+ * prepares them for comparison. For a long conversation a worker thread does that, and each search takes several ticks of the event loop: the check
+ * returns `not_known_yet`, the parser pauses (`isAwaited`), and its user calls `search` and then the parser's `resume`.
  */
 export class EarlierTexts implements QuoteCheck {
   readonly #texts: readonly string[];
@@ -27,8 +27,8 @@ export class EarlierTexts implements QuoteCheck {
   /** `unreadable`: preparing failed, so every call counts as quoted, to be safe. */
   #prepared: CompactTexts | 'unreadable' | undefined;
   #isLong: boolean | undefined;
-  /** What was asked last in a long conversation, and whether it was found. */
-  #asked: { key: string; begin: (prepared: CompactTexts) => QuoteSearch; isFound: boolean | undefined } | undefined;
+  /** The last search in a long conversation, and its result. */
+  #search: { key: string; begin: (prepared: CompactTexts) => QuoteSearch; isFound: boolean | undefined } | undefined;
 
   constructor(texts: readonly string[], options: EarlierTextsOptions) {
     this.#texts = texts;
@@ -37,44 +37,44 @@ export class EarlierTexts implements QuoteCheck {
 
   /** The parser has paused until `search` is done. */
   get isAwaited(): boolean {
-    return this.#asked !== undefined && this.#asked.isFound === undefined;
+    return this.#search !== undefined && this.#search.isFound === undefined;
   }
 
   readonly isQuoted = (text: string): boolean | 'not_known_yet' =>
-    this.#ask(JSON.stringify([text]), (prepared) => searchQuote(prepared, text));
+    this.#isFound(JSON.stringify([text]), (prepared) => searchQuote(prepared, text));
 
   /** For an action that is written with ReAct labels. */
   isActionQuoted(name: string, input: string): boolean | 'not_known_yet' {
-    return this.#ask(JSON.stringify([name, input]), (prepared) => searchAction(prepared, { name, input }));
+    return this.#isFound(JSON.stringify([name, input]), (prepared) => searchAction(prepared, { name, input }));
   }
 
   /**
-   * Finds the answer to the question that was asked last.
+   * Runs the pending search.
    * @throws the signal's reason
    */
   async search(): Promise<void> {
-    const asked = this.#asked;
+    const pending = this.#search;
     this.#prepared ??= await this.#prepareInWorker();
-    if (asked === undefined || asked.isFound !== undefined) return;
-    asked.isFound = this.#prepared === 'unreadable' || (await this.#isFoundInTurns(asked.begin(this.#prepared)));
+    if (pending === undefined || pending.isFound !== undefined) return;
+    pending.isFound = this.#prepared === 'unreadable' || (await this.#isFoundInTicks(pending.begin(this.#prepared)));
   }
 
-  #ask(key: string, begin: (prepared: CompactTexts) => QuoteSearch): boolean | 'not_known_yet' {
+  #isFound(key: string, begin: (prepared: CompactTexts) => QuoteSearch): boolean | 'not_known_yet' {
     this.#isLong ??= this.#texts.reduce((sum, text) => sum + text.length, 0) > inPlaceCharacters;
     if (!this.#isLong) {
       this.#prepared ??= compactTexts({ texts: this.#texts, isReact: this.#options.isReact });
       return this.#prepared === 'unreadable' || isFound(begin(this.#prepared));
     }
-    if (this.#asked?.key !== key) this.#asked = { key, begin, isFound: undefined };
-    return this.#asked.isFound ?? 'not_known_yet';
+    if (this.#search?.key !== key) this.#search = { key, begin, isFound: undefined };
+    return this.#search.isFound ?? 'not_known_yet';
   }
 
-  async #isFoundInTurns(search: QuoteSearch): Promise<boolean> {
-    await nextTurn();
+  async #isFoundInTicks(search: QuoteSearch): Promise<boolean> {
+    await nextTick();
     for (;;) {
       const { done, value } = search.next();
       if (done === true) return value;
-      await nextTurn();
+      await nextTick();
       this.#options.signal.throwIfAborted();
     }
   }

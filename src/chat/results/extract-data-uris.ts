@@ -2,7 +2,7 @@ import type { JsonValue } from '../../shared/json.ts';
 import { isJsonObject } from '../../shared/json.ts';
 import type { ToolFile } from '../../core/tools/tool.ts';
 
-/** Files that are taken out of one result; further ones stay in its text. A client shows each of them. */
+/** Files that are extracted from one result, because a client shows each of them; further ones stay in its text. */
 export const resultFiles = 1_000;
 
 /** Media type, parameters, and whether the rest is base64 (RFC 2397). */
@@ -10,26 +10,26 @@ const dataAddress = /^data:(?<type>[a-z0-9.+-]{1,64}\/[a-z0-9.+-]{1,64})?(?:;[a-
 
 /**
  * Takes the `data:` URIs (RFC 2397) out of a result, at any depth, as files for the client. The model reads a note instead, because one image would fill
- * its context; a URI that is shorter than its note stays in the text. The value is returned as it is if nothing in it changes. The recursion depth is
- * limited by the parser.
+ * its context; a URI that is shorter than its note stays in the text. Returns the same value if it has none. The recursion depth is limited by the
+ * parser.
  */
 export function extractDataUris(value: JsonValue): { value: JsonValue; files: ToolFile[] } {
   const files: ToolFile[] = [];
-  return { value: without(value, files), files };
+  return { value: extractFrom(value, files), files };
 }
 
-function without(value: JsonValue, files: ToolFile[]): JsonValue {
-  if (typeof value === 'string') return withoutFile(value, files);
+function extractFrom(value: JsonValue, files: ToolFile[]): JsonValue {
+  if (typeof value === 'string') return extractFile(value, files);
   if (Array.isArray(value)) {
-    const entries = value.map((entry) => without(entry, files));
+    const entries = value.map((entry) => extractFrom(entry, files));
     return entries.every((entry, index) => entry === value[index]) ? value : entries;
   }
   if (!isJsonObject(value)) return value;
-  const entries = Object.entries(value).map(([key, entry]) => [key, entry === undefined ? entry : without(entry, files)] as const);
+  const entries = Object.entries(value).map(([key, entry]) => [key, entry === undefined ? entry : extractFrom(entry, files)] as const);
   return entries.every(([key, entry]) => entry === value[key]) ? value : Object.fromEntries(entries);
 }
 
-function withoutFile(text: string, files: ToolFile[]): string {
+function extractFile(text: string, files: ToolFile[]): string {
   if (text[4] !== ':' || files.length >= resultFiles) return text;
   const found = dataAddress.exec(text.slice(0, 2_048));
   if (found === null) return text;

@@ -16,11 +16,11 @@ const cacheKeyCharacters = 4_096;
 export interface ResultCache {
   find(caller: Caller, tool: Tool, args: JsonObject): { value: JsonValue } | undefined;
   save(entry: { caller: Caller; tool: Tool; args: JsonObject; value: JsonValue }): void;
-  /** Of a key also those of its people. */
+  /** Deletes the results of a key, including those of its people. */
   deleteAllOf: (ownerId: string) => void;
 }
 
-interface Kept {
+interface CachedResult {
   value: JsonValue;
   expires: number;
 }
@@ -28,26 +28,26 @@ interface Kept {
 /** In memory, with a share for each caller, from which the least recently used entry is evicted first. */
 export function createResultCache(now: () => number): ResultCache {
   const bounds = { entries: cachedResultsLimit, characters: cachedResultsCharacters };
-  const kept = new FairMap<Kept>(bounds);
+  const cached = new FairMap<CachedResult>(bounds);
 
   return {
     find(caller, tool, args) {
       const key = tool.cacheTtlMs === undefined ? undefined : keyOf(caller, tool, args);
-      const found = key === undefined ? undefined : kept.use(key);
+      const found = key === undefined ? undefined : cached.use(key);
       if (key === undefined || found === undefined) return undefined;
       if (found.expires > now()) return { value: copyJson(found.value) };
-      kept.delete(key);
+      cached.delete(key);
       return undefined;
     },
     save({ caller, tool, args, value }) {
       const key = tool.cacheTtlMs === undefined ? undefined : keyOf(caller, tool, args);
       if (key === undefined || tool.cacheTtlMs === undefined) return;
-      kept.delete(key);
+      cached.delete(key);
       const characters = key.length + JSON.stringify(value).length;
       if (characters > bounds.characters) return;
-      kept.set(key, { owner: caller.id, value: { value: copyJson(value), expires: now() + tool.cacheTtlMs }, characters });
+      cached.set(key, { owner: caller.id, value: { value: copyJson(value), expires: now() + tool.cacheTtlMs }, characters });
     },
-    deleteAllOf: (ownerId) => void kept.deleteAllOf(ownerId),
+    deleteAllOf: (ownerId) => void cached.deleteAllOf(ownerId),
   };
 }
 

@@ -6,21 +6,21 @@ export const keptResults = 64;
 
 /** Stores results in memory for one run; no other run can read them. */
 export function createResultStore(known: readonly string[] = []): ResultStore {
-  const kept = new Map(known.map((text, index) => [`result_${index + 1}`, text]));
+  const stored = new Map(known.map((text, index) => [`result_${index + 1}`, text]));
   let characters = known.reduce((sum, text) => sum + text.length, 0);
   const store: ResultStore & { isEmpty: boolean } = {
-    isEmpty: kept.size === 0,
+    isEmpty: stored.size === 0,
     add(text) {
-      if (kept.size >= keptResults || characters + text.length > keptResultsCharacters) return undefined;
+      if (stored.size >= keptResults || characters + text.length > keptResultsCharacters) return undefined;
       characters += text.length;
       // Short, so that models copy it without mistakes. It need not be secret, because it is only valid within this run.
-      const reference = `result_${kept.size + 1}`;
-      kept.set(reference, text);
+      const reference = `result_${stored.size + 1}`;
+      stored.set(reference, text);
       store.isEmpty = false;
       return reference;
     },
-    find: (reference) => kept.get(reference),
-    entries: () => [...kept.values()],
+    find: (reference) => stored.get(reference),
+    entries: () => [...stored.values()],
   };
   return store;
 }

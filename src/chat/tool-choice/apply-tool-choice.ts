@@ -27,21 +27,21 @@ export function applyToolChoice(request: ChatRequest, offer: ToolOffer, isResume
   if (choice === undefined && request.parallelToolCalls === undefined) return { request, offer };
   const names = [...request.callerFunctions.map(({ name }) => name), ...gatewayNames(offer)];
   if (names.length === 0 && request.hostedTools.length === 0) return withoutTools(request, offer, isResumed);
-  const inWords = choice === 'any' || (isJsonObject(choice) && choice['type'] === 'any') ? 'required' : choice;
-  if (inWords === undefined || inWords === 'auto' || inWords === 'none' || inWords === 'required')
-    return { request: { ...request, toolChoice: inWords }, offer };
-  if (isJsonObject(inWords) && inWords['type'] === 'allowed_tools' && offer.tools.size > 0)
-    return allowed({ request, offer, isResumed }, inWords, names);
-  const server = isJsonObject(inWords) ? serverMeant(inWords) : undefined;
-  if (server !== undefined) return demandingServer({ request, offer, isResumed }, server);
-  const wanted = isJsonObject(inWords) ? namedFunction(inWords) : undefined;
+  const form = choice === 'any' || (isJsonObject(choice) && choice['type'] === 'any') ? 'required' : choice;
+  if (form === undefined || form === 'auto' || form === 'none' || form === 'required')
+    return { request: { ...request, toolChoice: form }, offer };
+  if (isJsonObject(form) && form['type'] === 'allowed_tools' && offer.tools.size > 0)
+    return narrowToAllowed({ request, offer, isResumed }, form, names);
+  const server = isJsonObject(form) ? serverChoiceIn(form) : undefined;
+  if (server !== undefined) return demandServer({ request, offer, isResumed }, server);
+  const wanted = isJsonObject(form) ? namedFunction(form) : undefined;
   if (wanted !== undefined) {
     const found = findOfferedName(wanted, names);
     if (found.type === 'unknown' && !isResumed) throw notOffered(wanted, names, offer);
     const name = found.type === 'unknown' ? wanted : found.name;
     return { request: { ...request, toolChoice: { type: 'function', function: { name } } }, offer };
   }
-  if (offer.tools.size > 0 && !isHosted(inWords, request)) throw unknownForm(inWords);
+  if (offer.tools.size > 0 && !isHosted(form, request)) throw unknownForm(form);
   return { request, offer };
 }
 
@@ -69,14 +69,14 @@ function namedFunction(choice: JsonObject): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** `{type: "mcp", server_label, name}` of the Responses API; `name` may be absent. */
+/** `{type: "mcp", server_label, name}`, as in the Responses API. */
 interface ServerChoice {
   server: string;
-  /** As the server has it. */
+  /** The server's own name of the function; undefined: all its functions. */
   name: string | undefined;
 }
 
-function serverMeant(choice: JsonObject): ServerChoice | undefined {
+function serverChoiceIn(choice: JsonObject): ServerChoice | undefined {
   const server = ownValue(choice, 'server_label');
   const name = ownValue(choice, 'name');
   if (choice['type'] !== 'mcp' || typeof server !== 'string') return undefined;
@@ -90,14 +90,14 @@ function namesOfServer({ tools, finder }: ToolOffer, { server, name }: ServerCho
   return [...new Set(meant.map(({ spec }) => spec.name))];
 }
 
-/** One function is demanded like any other; of several, no others are offered. */
-function demandingServer({ request, offer, isResumed }: ChosenOffer & { isResumed: boolean }, choice: ServerChoice): ChosenOffer {
+/** A single function is demanded by name; if there are several, only they are offered. */
+function demandServer({ request, offer, isResumed }: ChosenOffer & { isResumed: boolean }, choice: ServerChoice): ChosenOffer {
   const names = namesOfServer(offer, choice);
   const [name] = names;
-  if (name === undefined && !isResumed) throw noneOfServer(choice, offer);
+  if (name === undefined && !isResumed) throw noFunctionOfServer(choice, offer);
   if (name !== undefined && names.length === 1)
     return { request: { ...request, toolChoice: { type: 'function', function: { name } } }, offer };
-  return keepOnly({ request, offer }, { kept: new Set(names), hosted: [], mode: 'required' });
+  return offerOnly({ request, offer }, { names: new Set(names), hosted: [], mode: 'required' });
 }
 
 /** A provider's own tools are left to the backend. */
@@ -106,7 +106,7 @@ function isHosted(choice: JsonValue, { hostedTools }: ChatRequest): boolean {
 }
 
 /** `{type: "allowed_tools", allowed_tools: {mode, tools}}`, or the same flat. Unlisted functions are not offered, which works with every backend. */
-function allowed(
+function narrowToAllowed(
   { request, offer, isResumed }: ChosenOffer & { isResumed: boolean },
   choice: JsonObject,
   names: readonly string[],
@@ -116,12 +116,12 @@ function allowed(
   const entries = Array.isArray(tools) ? tools.filter((entry) => isJsonObject(entry)) : [];
   if ((mode !== 'auto' && mode !== 'required') || entries.length === 0 || entries.length > limits.toolsPerRequest)
     throw refusal(`allowed_tools needs a mode ("auto" or "required") and a list of at most ${limits.toolsPerRequest} tools.`);
-  const kept = new Set(
+  const allowed = new Set(
     entries.flatMap((entry) => {
-      const server = serverMeant(entry);
+      const server = serverChoiceIn(entry);
       if (server !== undefined) {
         const ofServer = namesOfServer(offer, server);
-        if (ofServer.length === 0 && !isResumed) throw noneOfServer(server, offer);
+        if (ofServer.length === 0 && !isResumed) throw noFunctionOfServer(server, offer);
         return ofServer;
       }
       const wanted = namedFunction(entry);
@@ -133,24 +133,24 @@ function allowed(
     }),
   );
   const hosted = request.hostedTools.filter((tool) => entries.some((entry) => entry['type'] === tool['type']));
-  return keepOnly({ request, offer }, { kept, hosted, mode });
+  return offerOnly({ request, offer }, { names: allowed, hosted, mode });
 }
 
 /** Offers these functions and no others. */
-function keepOnly(
+function offerOnly(
   { request, offer }: ChosenOffer,
-  { kept, hosted, mode }: { kept: ReadonlySet<string>; hosted: JsonObject[]; mode: 'auto' | 'required' },
+  { names, hosted, mode }: { names: ReadonlySet<string>; hosted: JsonObject[]; mode: 'auto' | 'required' },
 ): ChosenOffer {
   const { finder, describer, warnings, lists } = offer;
   const reachable = new Map<string, Tool>([...offer.tools, ...(finder?.deferred ?? [])]);
-  const isSearching = finder !== undefined && kept.has(finder.tool.spec.name);
-  const offered = new Map([...reachable].filter(([name]) => kept.has(name)));
+  const isSearching = finder !== undefined && names.has(finder.tool.spec.name);
+  const offered = new Map([...reachable].filter(([name]) => names.has(name)));
   return {
     offer: { tools: offered, warnings, ...(lists && { lists }), ...(isSearching && { finder }), ...(describer && { describer }) },
     request: {
       ...request,
       toolChoice: mode,
-      callerFunctions: request.callerFunctions.filter(({ name }) => kept.has(name)),
+      callerFunctions: request.callerFunctions.filter(({ name }) => names.has(name)),
       hostedTools: hosted,
     },
   };
@@ -163,7 +163,7 @@ function notOffered(wanted: string, names: readonly string[], { warnings: [warni
   return refusal(`there is no function "${wanted.slice(0, 100)}". Offered: ${shown}${rest}.${reason}`);
 }
 
-function noneOfServer({ server, name }: ServerChoice, { warnings: [warning] }: ToolOffer): GatewayError {
+function noFunctionOfServer({ server, name }: ServerChoice, { warnings: [warning] }: ToolOffer): GatewayError {
   const wanted = name === undefined ? 'function' : `function "${name.slice(0, 100)}"`;
   const reason = warning === undefined ? '' : ` ${warning.message}`;
   return refusal(`there is no ${wanted} of a server "${server.slice(0, 100)}".${reason}`);

@@ -7,10 +7,10 @@ import type { JsonObject, JsonValue } from '../../shared/json.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 import type { AnswerFault, ModelRequestLog } from '../../core/models/model-request-log.ts';
 
-/** Names of functions logged with one model request; the start of the run has all that were on offer then. */
+/** Names of functions logged with one model request; the start of the run has all that were offered then. */
 export const loggedFunctionNames = 32;
 
-/** The most characters of a logged name: clients may send names of any length. */
+/** The most characters of a logged name, because clients may send names of any length. */
 const nameCharacters = 200;
 
 export type ReportingBackend = (backend: ModelBackend) => ModelBackend;
@@ -24,7 +24,7 @@ interface Requester {
 /**
  * Wraps backends so that they report their requests and answers to the run's log. It must directly wrap what `ModelFinder` returns, below everything
  * that changes or repeats requests, so that the log has what was actually sent. Returns the same object for the same backend, because a selection
- * compares them.
+ * compares backends.
  */
 export function reportModelRequests(log: ModelRequestLog | undefined, requester: Requester): ReportingBackend {
   if (log === undefined) return (backend) => backend;

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../shared/json.ts';
 import { withRemedies } from '../../shared/with-remedies.ts';
 import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 
-/** The outcome of one model request. */
+/** A turn: one response of the model. */
 export interface Turn {
   text: string;
   toolCalls: ToolCall[];
@@ -16,15 +16,15 @@ export interface Turn {
   isSilent: boolean;
 }
 
-/** Streams the text of one answer. Calls and the finish reason are returned, because the loop decides about them. */
+/** Streams the text of one turn. Calls and the finish reason are returned, because the loop decides about them. */
 export async function requestTurn(backend: ModelBackend, request: ModelRequest, emit: Emit<ChatEvent>): Promise<Turn> {
   const turn: Turn = { text: '', toolCalls: [], finishReason: 'stop', isSilent: true };
-  await backend.answer(request, (events) => emit(events.filter((event) => isForReader(event, turn))));
+  await backend.answer(request, (events) => emit(events.filter((event) => addToTurn(event, turn))));
   return turn;
 }
 
 /** Adds an event to the turn, and returns whether clients get it. */
-function isForReader(event: ChatEvent, turn: Turn): boolean {
+function addToTurn(event: ChatEvent, turn: Turn): boolean {
   switch (event.type) {
     case 'tool-call':
       turn.toolCalls.push(event.call);

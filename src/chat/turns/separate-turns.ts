@@ -4,12 +4,12 @@ import type { Emit } from '../../shared/emit.ts';
 export interface TurnSeparator {
   /** Wraps the emitter of one turn. */
   separate(emit: Emit<ChatEvent>): Emit<ChatEvent>;
-  /** The events of a text that stands by itself. */
+  /** The events of a text that is a paragraph of its own. */
   paragraph(text: string): ChatEvent[];
 }
 
 const lineBreak: ChatEvent = { type: 'text', text: '\n\n' };
-/** Left out together with the notice. */
+/** Clients that leave out the notice leave this out, too. */
 const noticeBreak: ChatEvent = { ...lineBreak, isNotice: true };
 
 /** Inserts a blank line between the texts before and after tool calls, so that they do not run together. */
@@ -25,17 +25,19 @@ export function createTurnSeparator(): TurnSeparator {
     separate(emit) {
       let isBreakDue = needsBreak();
       return (events) => {
-        const last = events.findLast(isWords);
+        const last = events.findLast(isNonEmptyText);
         if (last === undefined) return emit(events);
         lastCharacter = last.text.slice(-1);
         if (!isBreakDue) return emit(events);
         isBreakDue = false;
-        return emit(events.toSpliced(events.findIndex(isWords), 0, events.find(isWords)?.isNotice === true ? noticeBreak : lineBreak));
+        return emit(
+          events.toSpliced(events.findIndex(isNonEmptyText), 0, events.find(isNonEmptyText)?.isNotice === true ? noticeBreak : lineBreak),
+        );
       };
     },
   };
 }
 
-function isWords(event: ChatEvent): event is ChatEvent & { type: 'text' } {
+function isNonEmptyText(event: ChatEvent): event is ChatEvent & { type: 'text' } {
   return event.type === 'text' && event.text !== '';
 }

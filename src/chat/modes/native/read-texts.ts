@@ -14,19 +14,19 @@ import { EarlierTexts } from '../earlier-texts.ts';
 
 /** Up to this many characters are searched for a name on the main thread, which takes about ten milliseconds. */
 const inPlaceCharacters = 200_000;
-/** More is copied into no thread: a call is then blocked. */
+/** Longer definitions are not copied into a thread: the call is then blocked. */
 const searchedCharacters = 4_000_000;
-/** Many times what the definitions of a request need. */
+/** Many times longer than the definitions of a request take. */
 const searchMs = 5_000;
 const searchJob = jobOf<typeof findInDefinitionsText>(
   new URL('../../parse-tool-calls/quoted-definitions.ts', import.meta.url),
   'findInDefinitionsText',
 );
 
-/** Where a call was found. `unreadable`: the definitions could not be searched, so every call counts as found, to be safe. */
+/** Where a call was found. `unreadable`: the definitions could not be searched, so to be safe every call counts as found. */
 type FoundIn = { type: 'nowhere' } | { type: 'unreadable' } | { type: 'definition'; of: string };
 
-/** Definitions as JSON, and for a first look. Absent where that is too long. */
+/** Definitions as JSON, and a compact form in which a name can be found quickly. Undefined if they are too long. */
 interface ForeignText {
   json: string | undefined;
   compact: string | undefined;
@@ -37,18 +37,18 @@ type Source = string;
 const ofCaller: Source = 'caller';
 
 /**
- * What the model has read: the messages, and the definitions of functions. A call in the text of an answer that only repeats a message, or a definition
- * of another server, must not run. The definitions are looked at only when there is such a call, and in a worker thread if they name its function. What the
- * operator's own functions say is trusted.
+ * The texts that the model has read: the messages, and the definitions of functions. A call in the text of an answer that only repeats a message, or a
+ * definition of another server, must not run. Definitions are searched only when there is such a call, and in a worker thread if they name its
+ * function. The operator's own functions are trusted.
  */
 export class ReadTexts implements QuoteCheck {
   readonly #messages: EarlierTexts;
   readonly #request: ModelRequest;
   readonly #caller: { readonly id: string };
-  /** By the source of the called function: what others define. */
+  /** The definitions of other sources, by the source of the called function. */
   readonly #foreignTexts = new Map<Source, ForeignText>();
-  /** The call that was asked for last, and in whose definition it was found; undefined while that is not known. */
-  #asked: { call: ReadCall; found: FoundIn | undefined } | undefined;
+  /** The last call that was searched for, and in whose definition it was found; undefined while that is not known. */
+  #search: { call: ReadCall; found: FoundIn | undefined } | undefined;
   #warnings: ModelEvent[] = [];
 
   constructor(request: ModelRequest, caller: { readonly id: string }) {
@@ -60,7 +60,7 @@ export class ReadTexts implements QuoteCheck {
 
   /** The parser has paused until `search` is done. */
   get isAwaited(): boolean {
-    return this.#messages.isAwaited || (this.#asked !== undefined && this.#asked.found === undefined);
+    return this.#messages.isAwaited || (this.#search !== undefined && this.#search.found === undefined);
   }
 
   readonly isQuoted = (text: string, entry: ReadEntry): boolean | 'not_known_yet' => {
@@ -74,15 +74,15 @@ export class ReadTexts implements QuoteCheck {
   };
 
   /**
-   * Finds the answer to the question that was asked last.
+   * Runs the pending search.
    * @throws the signal's reason
    */
   async search(): Promise<void> {
     if (this.#messages.isAwaited) return this.#messages.search();
-    if (this.#asked !== undefined) this.#asked.found ??= await this.#searchAside(this.#asked.call);
+    if (this.#search !== undefined) this.#search.found ??= await this.#searchInWorker(this.#search.call);
   }
 
-  /** Warnings about the calls that definitions have blocked since. */
+  /** Warnings about the calls that definitions have blocked since the last call of this method. */
   takeWarnings(): ModelEvent[] {
     const warnings = this.#warnings;
     if (warnings.length > 0) this.#warnings = [];
@@ -91,18 +91,18 @@ export class ReadTexts implements QuoteCheck {
 
   /** Undefined while it is not known. */
   #findDefined(call: ReadCall): FoundIn | undefined {
-    if (this.#asked?.call.text === call.text && this.#asked.call.name === call.name) return this.#asked.found;
+    if (this.#search?.call.text === call.text && this.#search.call.name === call.name) return this.#search.found;
     if (!this.#isNamed(call.name)) return { type: 'nowhere' };
-    this.#asked = { call, found: undefined };
+    this.#search = { call, found: undefined };
     return undefined;
   }
 
-  /** Whether definitions of others may name the function at all. */
+  /** Whether definitions of other sources may name the function at all. */
   #isNamed(name: string): boolean {
     return this.#textForeignTo(this.#sourceOf(name)).compact?.includes(compact(name)) ?? true;
   }
 
-  /** Written once: an answer may have any number of calls. */
+  /** Computed once: an answer may have any number of calls. */
   #textForeignTo(source: Source): ForeignText {
     const known = this.#foreignTexts.get(source);
     if (known !== undefined) return known;
@@ -115,7 +115,7 @@ export class ReadTexts implements QuoteCheck {
     return text;
   }
 
-  async #searchAside(call: ReadCall): Promise<FoundIn> {
+  async #searchInWorker(call: ReadCall): Promise<FoundIn> {
     const { signal } = this.#request;
     const definitions = this.#textForeignTo(this.#sourceOf(call.name)).json;
     const target = this.#specs().find(({ name }) => name === call.name);
@@ -142,11 +142,11 @@ export class ReadTexts implements QuoteCheck {
 
   #foreignTo(source: Source): ToolSpec[] {
     const { tools, offered, callerTools } = this.#request;
-    const own = tools.filter(({ name }) => {
+    const foreign = tools.filter(({ name }) => {
       const tool = offered?.get(name);
       return this.#sourceOf(name) !== source && (tool === undefined || !isTrusted(tool));
     });
-    return [...own, ...(source === ofCaller ? [] : callerSpecs(callerTools))];
+    return [...foreign, ...(source === ofCaller ? [] : callerSpecs(callerTools))];
   }
 }
 
@@ -154,7 +154,7 @@ function sourceOf({ kind, isHelper, server, spec }: Tool): Source {
   return isHelper === true || kind === 'preset' ? `function ${spec.name}` : `${kind} ${server}`;
 }
 
-/** Helpers repeat what others say of themselves. */
+/** Helpers repeat the definitions of other servers. */
 function isTrusted({ kind, isHelper }: Tool): boolean {
   return kind === 'function' && isHelper !== true;
 }

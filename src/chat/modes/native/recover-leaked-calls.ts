@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { FinishReason, ModelEvent, ToolCall } from '../../../core/chat/chat.ts';
 import { runSteps } from '../../../shared/emit.ts';
@@ -15,7 +15,7 @@ import { createToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts
 import type { ToolCallParser } from '../../parse-tool-calls/tool-call-parser.ts';
 import { AnswerRepairs, repairedInPlace } from '../../parse-tool-calls/repair-json.ts';
 import { demandedForm } from '../demanded-form.ts';
-import { repairAside } from '../repair-aside.ts';
+import { repairInWorker } from '../repair-in-worker.ts';
 import { slicesOf } from '../slices-of.ts';
 import { ReadTexts } from './read-texts.ts';
 import { parseExactly } from '../../../shared/parse-exactly.ts';
@@ -54,7 +54,7 @@ async function answerWithLeakedCalls(
   const quotes = new ReadTexts(request, caller);
   const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
   const parser = createToolCallParser({ tools: specs, isNative: true, quotes, repairs });
-  const repair = (): Promise<void> => repairAside(repairs, { caller, signal: request.signal });
+  const repair = (): Promise<void> => repairInWorker(repairs, { caller, signal: request.signal });
   const reader = new LeakReader(parser, { quotes, repairs, repair, tools: request.tools, emit });
 
   await backend.answer(request, (events) => runSteps(reader.readEvents(events)));
@@ -82,7 +82,7 @@ interface LeakReaderOptions {
   emit: Emit<ModelEvent>;
 }
 
-/** Reads one answer and emits what is no call. Each promise that its generators yield must be awaited before the next iteration. */
+/** Reads one answer and emits everything that is not a call. Each promise that its generators yield must be awaited before the next iteration. */
 class LeakReader {
   readonly native: ToolCall[] = [];
   leaked: LeakedCall[] = [];
@@ -109,7 +109,7 @@ class LeakReader {
       for (const slice of slicesOf(event.text)) {
         if (slice.isLater) {
           yield this.#emitRead();
-          yield nextTurn();
+          yield nextTick();
         }
         this.#add(this.#parser.push(slice.text));
         if (this.#isPaused) yield* this.#addAwaited();
@@ -184,14 +184,14 @@ async function withoutNativeCalls(leaked: readonly LeakedCall[], native: readonl
   // If the native calls fill the round, no recovered call runs, so the rest need not be compared.
   for (const call of native.slice(0, limits.callsPerRound)) {
     if (!names.has(call.name)) continue;
-    await nextTurn();
+    await nextTick();
     const key = keyOf(call);
     if (key !== undefined) nativeKeys.add(key);
   }
   if (nativeKeys.size === 0) return [...leaked];
   const recovered: LeakedCall[] = [];
   for (const call of leaked) {
-    await nextTurn();
+    await nextTick();
     const key = keyOf(call);
     if (key === undefined || !nativeKeys.has(key)) recovered.push(call);
   }

@@ -1,7 +1,7 @@
 import type { AssistantMessage, ChatMessage, MessageContent } from '../../../core/chat/chat.ts';
 import { textOf } from '../../../core/chat/chat.ts';
 import type { ToolSpec } from '../../../core/tools/tool.ts';
-import { appended, ownText, saidMeanwhile } from '../../messages/inline-tool-results.ts';
+import { appendTo, ownText, saidMeanwhile } from '../../messages/inline-tool-results.ts';
 
 /** The system prompt of a ReAct run. The demo model recognises the mode by the first line. */
 function instructions(specs: readonly ToolSpec[]): string {
@@ -61,13 +61,13 @@ function addObservation(rewritten: ChatMessage[], text: string): void {
 
 function addToLast(rewritten: ChatMessage[], text: string): void {
   const last = rewritten.at(-1);
-  if (last?.role === 'user') rewritten[rewritten.length - 1] = { ...last, content: appended(last.content, `\n\n${text}`) };
+  if (last?.role === 'user') rewritten[rewritten.length - 1] = { ...last, content: appendTo(last.content, `\n\n${text}`) };
   else rewritten.push({ role: 'user', content: text });
 }
 
 function withSystem(messages: readonly ChatMessage[], text: string): ChatMessage[] {
   const [first, ...rest] = messages;
   if (first?.role !== 'system' && first?.role !== 'developer') return [{ role: 'system', content: text }, ...messages];
-  const content: MessageContent = appended(first.content, `\n\n${text}`);
+  const content: MessageContent = appendTo(first.content, `\n\n${text}`);
   return [{ ...first, content }, ...rest];
 }

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { ChatMessage, FinishReason, ModelEvent } from '../../../core/chat/chat.ts';
 import { textOf } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
@@ -15,10 +15,10 @@ import { reactMessages } from './react-prompt.ts';
 import { ReactStep } from './react-step.ts';
 import { demandedForm } from '../demanded-form.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
-import { repairAside } from '../repair-aside.ts';
+import { repairInWorker } from '../repair-in-worker.ts';
 import { slicesOf } from '../slices-of.ts';
 
-/** Characters after an action in `react`, which are invented: then the stream of a backend without stop sequences is closed. */
+/** After this many characters behind an action, which are invented, the stream of a backend without stop sequences is closed. */
 export const inventedCharacters = 400;
 
 export interface ReasoningOptions {
@@ -60,7 +60,7 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
     const earlier = new EarlierTexts(texts, { isReact: true, caller, signal: request.signal });
     const repairs = new AnswerRepairs({ inPlace: repairedInPlace });
     const parser = createToolCallParser({ tools: specs, isReact: true, quotes: earlier, repairs });
-    const repair = (): Promise<void> => repairAside(repairs, { caller, signal: request.signal });
+    const repair = (): Promise<void> => repairInWorker(repairs, { caller, signal: request.signal });
     const withholdsText = form !== undefined && specs.length > 0;
     const read: ModelEvent[] = [];
     const step = new ReactStep(parser, { withholdsText, isFirst: steps.size === 0, earlier, repairs, repair, read });
@@ -101,9 +101,9 @@ export function reasonAndAct({ backend, newCallId, caller }: ReasoningOptions): 
   };
 }
 
-/** Reads the events of a step's answer up to what the model invents. */
+/** Reads the events of a step's answer until the model invents an observation. */
 class StepReader {
-  /** Thrown where the model goes on inventing observations, without a working stop sequence. */
+  /** Thrown when the model keeps inventing observations because no stop sequence works. */
   readonly stopReading = new StopReading();
   finish: FinishReason = 'stop';
   readonly #step: ReactStep;
@@ -131,7 +131,7 @@ class StepReader {
     for (const slice of slicesOf(text)) {
       if (slice.isLater) {
         yield this.#emit(this.#read.splice(0));
-        yield nextTurn();
+        yield nextTick();
       }
       yield* this.#step.push(slice.text);
     }

@@ -3,16 +3,16 @@ import { jobOf } from '../../workers/worker-pool.ts';
 import { parseStrictly } from '../parse-tool-calls/parse-json.ts';
 import type { AnswerRepairs, repairJsonAsText } from '../parse-tool-calls/repair-json.ts';
 
-/** Many times what the longest text needs. */
+/** Many times longer than the longest text takes. */
 const repairingMs = 5_000;
 const repairJob = jobOf<typeof repairJsonAsText>(new URL('../parse-tool-calls/repair-json.ts', import.meta.url), 'repairJsonAsText');
 
 /**
- * Repairs the text for which the parser of an answer has paused, in a worker. The parser can then be resumed. What cannot be repaired in time stays
- * damaged.
+ * Repairs in a worker the text for which the parser of an answer has paused. The parser can then be resumed. A text that cannot be repaired in time
+ * stays damaged.
  * @throws the signal's reason
  */
-export async function repairAside(
+export async function repairInWorker(
   repairs: AnswerRepairs,
   { caller, signal }: { caller: { readonly id: string }; signal: AbortSignal },
 ): Promise<void> {
