@@ -46,7 +46,7 @@ describe('time limits', () => {
     expect((await report).text).toBe(`{"error":"Tool 'work' timed out after ${seconds}s"}`);
   });
 
-  it('progress resets the idle time, and the total limit stays', async () => {
+  it('restarts the idle time upon progress, but not the total limit', async () => {
     let seen = 0;
     const tool = working(async (_invocation, context) => {
       for (;;) {
@@ -61,20 +61,20 @@ describe('time limits', () => {
     expect((await report).text).toBe(`{"error":"Tool 'work' timed out after 3s"}`);
   });
 
-  it('what makes a text of an exception has no more time than the call', async () => {
+  it('gives a function that words an exception no more time than the call', async () => {
     const tool = working(() => Promise.reject(new Error('no')), { onError: never });
     const report = run(tool, { defaultTimeoutMs: 1_000 });
     await vi.advanceTimersByTimeAsync(1_000);
     expect((await Promise.race([report, Promise.resolve()]))?.text).toBe(`{"error":"Tool 'work' timed out after 1s"}`);
   });
 
-  it('a total limit below the idle one is the limit', async () => {
+  it('applies a total limit that is below the idle limit', async () => {
     const report = run(working(never), { defaultTimeoutMs: 5_000, totalTimeoutMs: 1_500 });
     await vi.advanceTimersByTimeAsync(1_500);
     expect((await report).text).toBe(`{"error":"Tool 'work' timed out after 1.5s"}`);
   });
 
-  it('the idle limit waits for a critical section, whose result stands; the total limit does not wait', async () => {
+  it('waits for a critical section with the idle limit and keeps its result, but not with the total limit', async () => {
     const tool = working(async (invocation, context) => {
       await context.critical(() => new Promise((resolve) => setTimeout(resolve, 2_000)));
       return { type: 'result', value: invocation.signal.aborted };
@@ -87,14 +87,14 @@ describe('time limits', () => {
     expect((await capped).outcome).toMatchObject({ code: 'tool_timeout', state: 'outcome_unknown' });
   });
 
-  it('a tool may end the run when it takes too long', async () => {
+  it('lets a tool end the run when it takes too long', async () => {
     const report = run(working(never, { timeoutBehavior: 'abort' }));
     const ending = report.catch((error: unknown) => error);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(await ending).toMatchObject({ code: 'tool_failed', message: expect.stringContaining('timed out after 1s') });
   });
 
-  it('a call that had no effect is tried once more, and one that may have had one only where that does no harm', async () => {
+  it('retries a call that had no effect, and one that may have had an effect only if it is repeatable', async () => {
     const failing = (state: 'not_started' | 'outcome_unknown') => {
       const attempt = vi.fn(async (): Promise<ToolOutcome> => ({ type: 'error', code: 'tool_error', message: 'cut', state }));
       return { attempt, tool: (options: Partial<Tool> = {}) => ({ ...toolNamed('work', 1), ...options, run: attempt }) };
@@ -119,7 +119,7 @@ describe('an exception', () => {
       throw error;
     }, options);
 
-  it('of the kind ToolError tells its message to the model; any other is masked and reported with an id', async () => {
+  it('is passed to the model if it is a ToolError; any other is masked and logged with an id', async () => {
     const faults: ToolFault[] = [];
     const settings = { onFault: (fault: ToolFault) => void faults.push(fault), newFaultId: () => 'f-1' };
     expect((await run(throwing(new ToolError('The door is locked.')), settings)).text).toBe('{"error":"The door is locked."}');
@@ -131,14 +131,14 @@ describe('an exception', () => {
     expect(faults).toEqual([{ id: 'f-1', tool: 'server/work', runId: 'run-1', callId: 'call-1', error: secret }]);
   });
 
-  it('thrown before the first await is handled like a rejection', async () => {
+  it('is handled like a rejection if it is thrown before the first await', async () => {
     const tool = working(() => {
       throw new ToolError('At once.');
     });
     expect((await run(tool)).text).toBe('{"error":"At once."}');
   });
 
-  it('ends the run where the definition says so, still without what it holds', async () => {
+  it('ends the run if the definition says so, and is masked even then', async () => {
     await expect(run(throwing(new ToolError('Enough.'), { onError: 'abort' }))).rejects.toMatchObject({
       code: 'tool_failed',
       message: "The tool 'work' ended the run: Enough.",
@@ -147,7 +147,7 @@ describe('an exception', () => {
     await expect(masked).rejects.toMatchObject({ message: expect.not.stringContaining('hunter2') });
   });
 
-  it('becomes what a function of the definition makes of it; when that throws too, it is masked', async () => {
+  it('is worded by a function of the definition; if that throws too, it is masked', async () => {
     const onError = (error: unknown) => `Sorry: ${(error as Error).message}`;
     expect((await run(throwing(new Error('no'), { onError }))).text).toBe('{"error":"Sorry: no"}');
     const broken = throwing(new Error('no'), {
@@ -158,7 +158,7 @@ describe('an exception', () => {
     expect((await run(broken)).outcome).toMatchObject({ code: 'tool_internal_error' });
   });
 
-  it.each([undefined, 5, { error: 'no' }])('is masked where that function gives %j, which is no text', async (given) => {
+  it.each([undefined, 5, { error: 'no' }])('is masked if that function returns %j instead of a text', async (given) => {
     const faults: ToolFault[] = [];
     const report = await run(throwing(new Error('no'), { onError: () => given as never }), { onFault: (fault) => void faults.push(fault) });
     expect(report.outcome).toMatchObject({ code: 'tool_internal_error' });
@@ -167,7 +167,7 @@ describe('an exception', () => {
 });
 
 describe('the end of the run', () => {
-  it('waits for a critical section, and a new one does not begin', async () => {
+  it('waits for a critical section, and prevents new ones', async () => {
     const leave = new AbortController();
     const log: string[] = [];
     const gate = Promise.withResolvers<void>();
@@ -189,7 +189,7 @@ describe('the end of the run', () => {
     expect(log).toEqual(['begun', 'aborted: false']);
   });
 
-  it('a signal that was aborted before starts nothing', async () => {
+  it('starts nothing if the signal was aborted before', async () => {
     const attempt = vi.fn();
     const tool = working(async () => {
       attempt();

@@ -26,7 +26,7 @@ function idsOf(events: readonly ChatEvent[]): string[] {
   return eventsOf(events, 'tool.call').map((data) => String(data['id']));
 }
 
-it('a running call is cancelled alone; its sibling and the run go on, and the model reads what is known', async () => {
+it('cancels one running call, continues its sibling and the run, and tells the model what is known', async () => {
   const calling = scriptedRegistry();
   const { tool, begun } = hanging('slow');
   const model = new ScriptedModel(calls(['slow', {}], ['fine', {}]), says('Done.'));
@@ -45,7 +45,7 @@ it('a running call is cancelled alone; its sibling and the run go on, and the mo
   expect(calling.size).toBe(0);
 });
 
-it('only calls that have not settled can be cancelled', async () => {
+it('cancels only calls that have not settled', async () => {
   const calling = scriptedRegistry();
   const { tool, begun } = hanging('slow');
   const model = new ScriptedModel(calls(['no_such', {}], ['fine', {}], ['slow', {}]), says('Done.'));
@@ -63,7 +63,7 @@ it('only calls that have not settled can be cancelled', async () => {
   expect(calling.size).toBe(0);
 });
 
-it('a cancelled call that only reads has surely changed nothing', async () => {
+it('reports that a cancelled read-only call has changed nothing', async () => {
   const calling = scriptedRegistry();
   const { tool, begun } = hanging('look', { isReadOnly: true });
   const model = new ScriptedModel(calls(['look', {}]), says('Done.'));
@@ -72,7 +72,7 @@ it('a cancelled call that only reads has surely changed nothing', async () => {
   expect(eventsOf(await run, 'tool.result')).toMatchObject([{ error: { code: 'tool_cancelled', state: 'cancelled' } }]);
 });
 
-it('a call that waits behind a sequential one is cancelled before it starts', async () => {
+it('cancels a call that waits for a sequential one before it starts', async () => {
   const calling = scriptedRegistry();
   const first = Promise.withResolvers<ToolOutcome>();
   const started: string[] = [];
@@ -99,7 +99,7 @@ it('a call that waits behind a sequential one is cancelled before it starts', as
   ]);
 });
 
-it('a call that was cancelled before its approval was requested holds up no other', async () => {
+it('lets other calls run when one is cancelled before its approval was requested', async () => {
   const calling = scriptedRegistry();
   const asking = Promise.withResolvers<ApprovalRequest>();
   const approvals = {
@@ -127,7 +127,7 @@ it('a call that was cancelled before its approval was requested holds up no othe
   expect(eventsOf(await run, 'tool.result')).toMatchObject([{ error: { state: 'not_started' } }, { response: 'ok' }, { response: 'ok' }]);
 });
 
-it('a cancellation waits for a critical section, and a result that comes with its end stands', async () => {
+it('waits for a critical section before it cancels, and keeps a result that comes with its end', async () => {
   const calling = scriptedRegistry();
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<string>();
@@ -148,7 +148,7 @@ it('a cancellation waits for a critical section, and a result that comes with it
   expect(eventsOf(await run, 'tool.result')).toMatchObject([{ response: 'paid' }]);
 });
 
-it('whoever leaves gets a word on every call before the run ends, and nothing else is asked or started', async () => {
+it('reports every call before the run ends when the client disconnects, and starts nothing else', async () => {
   const leave = new AbortController();
   const { tool, begun } = hanging('slow', { isSequential: true });
   const later = vi.fn();
@@ -172,7 +172,7 @@ it('whoever leaves gets a word on every call before the run ends, and nothing el
   expect(Object.fromEntries(states)).toEqual({ slow: 'outcome_unknown', next: 'not_started' });
 });
 
-it('a consumer that stops reading ends the calls under way', async () => {
+it('ends the running calls when the consumer stops reading', async () => {
   const { tool, begun } = hanging('slow', { isReadOnly: true });
   const model = new ScriptedModel(calls(['quick', {}], ['slow', {}]));
   const reading = runLoop(model, [tool, toolNamed('quick', 1, { isReadOnly: true })], async (events) => {
@@ -184,7 +184,7 @@ it('a consumer that stops reading ends the calls under way', async () => {
   expect((await begun).signal.aborted).toBe(true);
 });
 
-it('a call of unknown outcome is not repeated, neither in the next round nor beside it; one that only reads is', async () => {
+it('repeats a call of unknown outcome neither in the next round nor in the same one, unless it only reads', async () => {
   const attempts: string[] = [];
   const unsure = (name: string, options: Partial<Tool>) =>
     toolNamed(

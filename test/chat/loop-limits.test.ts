@@ -5,7 +5,7 @@ import { collect, eventsOf, textOfEvents, toolNamed } from '../_support/tools.ts
 import { callSettings, loop, numbered, resultsBefore } from './loop-fixture.ts';
 import { reasksInARow, toolPhaseMs } from '../../src/chat/loop/round-budget.ts';
 
-it('the very same call runs twice, the third time it is answered with an explanation, and other arguments still run [S1-26]', async () => {
+it('runs the same call twice, answers the third with an explanation, and still runs other arguments [S1-26]', async () => {
   const seen: unknown[] = [];
   const tool = toolNamed(
     'look',
@@ -24,7 +24,7 @@ it('the very same call runs twice, the third time it is answered with an explana
   expect(textOfEvents(events)).toBe('Done.');
 });
 
-it('asking again and again until a job is done is no circle: each answer was another one [S1-26]', async () => {
+it('lets a model poll a job while each result differs [S1-26]', async () => {
   const states = ['10 %', '40 %', '70 %', '100 %'];
   const asked = vi.fn(() => states.shift() ?? 'done');
   const job = toolNamed('get_job_status', () => ({ type: 'result', value: asked() }));
@@ -35,7 +35,7 @@ it('asking again and again until a job is done is no circle: each answer was ano
   expect(textOfEvents(events)).toBe('It is done.');
 });
 
-it('a job whose state no longer changes is asked about twice more, and honest asking has its end in the rounds', async () => {
+it('stops polling a job two calls after its state stops changing, and at the latest after all rounds', async () => {
   const states = ['queued', 'running', 'running', 'running'];
   const job = toolNamed('state', () => ({ type: 'result', value: states.shift() ?? 'running' }));
   const stuck = new ScriptedModel(...Array.from({ length: 4 }, () => calls(['state', {}])), says('Still running.'));
@@ -48,7 +48,7 @@ it('a job whose state no longer changes is asked about twice more, and honest as
   expect(eventsOf(await collect(loop(endless, [clock], { maxRounds: 6 })), 'limit.reached')).toEqual([{ limit: 'tool_rounds', value: 6 }]);
 });
 
-it('failures are no progress, however their messages differ', async () => {
+it('does not count failures as progress, however their messages differ', async () => {
   let faults = 0;
   const broken = toolNamed('broken', () => Promise.reject(new Error('no')));
   const settings = callSettings({ newFaultId: () => `fault-${++faults}` });
@@ -61,7 +61,7 @@ it('failures are no progress, however their messages differ', async () => {
   ]);
 });
 
-it('what was changed meanwhile may be read again, and nothing else gains by a change', async () => {
+it('lets a model read again after a change, but repeats no other calls', async () => {
   const read = toolNamed('read', 'same', { isReadOnly: true });
   const pay = toolNamed('pay', 'paid');
   const write = toolNamed('write', ({ args }) => ({ type: 'result', value: `wrote ${String(args['n'])}` }), numbered);
@@ -72,7 +72,7 @@ it('what was changed meanwhile may be read again, and nothing else gains by a ch
   expect(results.filter(({ tool, error }) => tool === 'pay' && error === undefined)).toHaveLength(2);
 });
 
-it('a model that keeps repeating one call is stopped with an answer, long before its rounds run out', async () => {
+it('ends with an answer, long before the last round, when a model keeps repeating one call', async () => {
   const turns = Array.from({ length: 5 }, () => calls(['look', {}]));
   const model = new ScriptedModel(...turns, says('That is it.'));
   const events = await collect(loop(model, [toolNamed('look', 1)], { maxRounds: 100 }));
@@ -81,7 +81,7 @@ it('a model that keeps repeating one call is stopped with an answer, long before
   expect(textOfEvents(events)).toBe('That is it.');
 });
 
-it('damaged calls are asked for again at most twice in a row, without costing a round', async () => {
+it('requests damaged calls again at most twice in a row, without counting a round', async () => {
   const run = vi.fn();
   const tool = toolNamed(
     'add',
@@ -102,7 +102,7 @@ it('damaged calls are asked for again at most twice in a row, without costing a 
   expect(textOfEvents(events)).toBe('Done.');
 });
 
-it('after three damaged rounds in a row the model answers without tools', async () => {
+it('answers without tools after three damaged rounds in a row', async () => {
   const model = new ScriptedModel(calls(['x', {}]), calls(['y', {}]), calls(['z', {}]), says('I cannot.'));
   const events = await collect(loop(model, [toolNamed('add', 1)]));
   expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'reasks', value: 2 }]);
@@ -110,7 +110,7 @@ it('after three damaged rounds in a row the model answers without tools', async 
   expect(textOfEvents(events)).toBe('I cannot.');
 });
 
-it('in simple mode a damaged call may be repaired once more, and the first good one ends the calling', async () => {
+it('lets a damaged call be repaired in simple mode, and makes no call after the first valid one', async () => {
   const model = new ScriptedModel(calls(['add', { n: 'one' }]), calls(['add', { n: 1 }], ['add', { n: 2 }]), says('Done.'));
   const events = await collect(
     loop(model, [toolNamed('add', 'ok', numbered)], { maxRounds: 1, choice: { path: 'native', mayFallBack: false, isSingleCall: true } }),
@@ -120,7 +120,7 @@ it('in simple mode a damaged call may be repaired once more, and the first good 
   expect(eventsOf(events, 'limit.reached')).toEqual([]);
 });
 
-it('calls beyond those of one round are refused with an event, and may come in the next', async () => {
+it('refuses calls above the limit of a round with an event, and accepts them in the next', async () => {
   const many = Array.from({ length: limits.callsPerRound + 1 }, (_, n): [string, unknown] => ['add', { n }]);
   const model = new ScriptedModel(calls(...many), calls(['add', { n: limits.callsPerRound }]), says('Done.'));
   const events = await collect(loop(model, [toolNamed('add', 'ok', numbered)]));
@@ -129,7 +129,7 @@ it('calls beyond those of one round are refused with an event, and may come in t
   expect(resultsBefore(model, 2).at(-1)).toBe('ok');
 });
 
-it('calls beyond those of one run are refused, and the answer comes without tools', async () => {
+it('refuses calls above the limit of a run, and answers without tools', async () => {
   const rounds = limits.callsPerRun / limits.callsPerRound;
   const turn = (round: number) =>
     calls(...Array.from({ length: limits.callsPerRound }, (_, n): [string, unknown] => ['add', { n: round * 1_000 + n }]));
@@ -142,7 +142,7 @@ it('calls beyond those of one run are refused, and the answer comes without tool
   expect(textOfEvents(events)).toBe('Done.');
 });
 
-it('when the time for calls is over, the answer comes without tools', async () => {
+it('answers without tools when the time for calls is over', async () => {
   let time = 0;
   const slow = toolNamed('add', () => {
     time += toolPhaseMs;
@@ -154,7 +154,7 @@ it('when the time for calls is over, the answer comes without tools', async () =
   expect(model.requests[1]?.tools).toEqual([]);
 });
 
-it('a model that has nothing to say in the end is said so for', async () => {
+it('says so when the model gives no answer in the end', async () => {
   const model = new ScriptedModel(calls(['add', {}]), calls(['add', {}]));
   const events = await collect(loop(model, [toolNamed('add', 1)], { maxRounds: 1 }));
   expect(textOfEvents(events)).toBe('The model gave no answer after its last tool calls.');

@@ -63,7 +63,7 @@ async function executedFor(output: OutputCase, mode = 'default'): Promise<{ exec
 }
 
 describeUnless(missingVariable('MODEL_OUTPUTS'), 'a weak model that repeats its answer when asked to repair it (MODEL_OUTPUTS)', () => {
-  it('has its tools called correctly in at least 95 % of the cases, and never wrongly', async () => {
+  it('calls its tools correctly in at least 95 % of the cases, and never wrongly', async () => {
     const failures: string[] = [];
     const wrong: string[] = [];
     const silent: string[] = [];
@@ -89,7 +89,7 @@ describeUnless(missingVariable('MODEL_OUTPUTS'), 'a weak model that repeats its 
     expect(missed.length / withCalls.length).toBeLessThanOrEqual(0.05);
   });
 
-  it('has the same actions taken in react mode, and always answers', async () => {
+  it('takes the same actions in react mode, and always answers', async () => {
     const labelled = cases.filter((output) => output.options?.mode === 'react');
     expect(labelled.length).toBeGreaterThan(10);
     for (const output of labelled) {

@@ -11,7 +11,7 @@ function hook(name: string, fields: Partial<Hook>): Hook {
 }
 
 describe('hooks of one kind', () => {
-  it('are asked in their order, each with what the one before it has made', async () => {
+  it('run in order, each with the output of the one before', async () => {
     const hooks = new RunHooks(
       [
         hook('a', { beforeTool: async ({ args }) => ({ type: 'arguments', args: { ...args, a: 1 } }) }),
@@ -23,7 +23,7 @@ describe('hooks of one kind', () => {
     expect(await hooks.beforeTool(call, place)).toEqual({ type: 'arguments', args: { n: 1, a: 1, c: 2 } });
   });
 
-  it('stop at the first that answers or refuses', async () => {
+  it('stop at the first one that answers or refuses', async () => {
     const asked: string[] = [];
     const saying = (name: string, message: string): Hook =>
       hook(name, {
@@ -41,7 +41,7 @@ describe('hooks of one kind', () => {
     expect(asked).toEqual(['a']);
   });
 
-  it('change a result one after the other, also to null', async () => {
+  it('change a result one after the other, even to null', async () => {
     const changing = (value: null | string): Hook =>
       hook('h', { afterTool: async ({ result }) => ({ type: 'result', value: value ?? (result === null ? 'was null' : null) }) });
     const hooks = new RunHooks([changing(null), changing(null)], () => undefined);
@@ -56,7 +56,7 @@ describe('a hook that fails', () => {
     ['throws', { beforeTool: () => Promise.reject(new Error('CANARY')) }],
     ['takes too long', { timeoutMs: 5, beforeTool: (_, at) => endless(at) }],
     ['takes too long and minds no signal', { timeoutMs: 5, beforeTool: () => new Promise(() => undefined) }],
-  ])('because it %s does what its policy says', async (_, fields) => {
+  ])('follows its policy when it %s', async (_, fields) => {
     const faults: HookFault[] = [];
     const after = hook('after', { beforeTool: async () => ({ type: 'reject', message: 'reached' }) });
     const hooksThat = (onFailure: 'ignore' | 'abort') =>
@@ -72,7 +72,7 @@ describe('a hook that fails', () => {
     ]);
   });
 
-  it('is no longer waited for when the run is left, whatever its policy', async () => {
+  it('is not awaited any more once the client has disconnected, whatever its policy', async () => {
     const leave = new AbortController();
     const hooks = new RunHooks([hook('slow', { onFailure: 'ignore', afterModel: () => new Promise(() => undefined) })], () => undefined);
     const answer = hooks.afterModel({ role: 'assistant', content: 'x', toolCalls: [] }, 'answer', runContext({ signal: leave.signal }));
@@ -81,7 +81,7 @@ describe('a hook that fails', () => {
   });
 });
 
-it('an abort ends the run with the words of the hook, whatever its policy', async () => {
+it('ends the run with the message of a hook that aborts, whatever its policy', async () => {
   const hooks = new RunHooks(
     [hook('h', { onFailure: 'ignore', beforeModel: async () => ({ type: 'abort', message: 'Closed.' }) })],
     () => undefined,

@@ -36,7 +36,7 @@ function services(overrides: Partial<Omit<ChatServices, 'settings'>> & { setting
 const clock = toolNamed('get_time', { time: '12:00' });
 const selection = (name: string, parameters: unknown = {}) => says(JSON.stringify({ tool_calls: [{ name, parameters }] }));
 
-it('native mode offers the functions, runs the call, and answers with its source', async () => {
+it('offers the functions in native mode, runs the call, and answers with its source', async () => {
   const model = new ScriptedModel(calls(['get_time', {}]), says('It is noon.'));
   const events = await collect(answerOf(chatRequest(), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })));
   expect(model.requests[0]?.tools.map((spec) => spec.name)).toEqual(['get_time']);
@@ -55,7 +55,7 @@ it('native mode offers the functions, runs the call, and answers with its source
   ]);
 });
 
-it('functions that a backend refuses behind their results are not called again: it answers from what they gave', async () => {
+it('answers from the results, without another call, when a backend refuses functions after their results', async () => {
   const refusal = new GatewayError('tools_unsupported', 'does not support tools');
   const model = new ScriptedModel(calls(['get_time', {}]), [refusal], says('Noon.'));
   const models = finderOf({ model });
@@ -75,7 +75,7 @@ it.each<[string, Partial<ChatRequest>]>([
     'a function of the caller',
     { callerFunctions: [{ name: 'own', wire: { function: { parameters: { type: 'does not support tools' } } } }] },
   ],
-])('a refusal of tools that repeats %s of the request is no lesson on the model', async (_name, fields) => {
+])('learns nothing about the model from a refusal of tools that repeats %s of the request', async (_name, fields) => {
   const refusal = new GatewayError('tools_unsupported', "Invalid value: 'This model does not support tools'.");
   const model = new ScriptedModel([refusal], selection('get_time'), says('Noon.'));
   const models = finderOf({ model });
@@ -83,7 +83,7 @@ it.each<[string, Partial<ChatRequest>]>([
   expect([textOfEvents(events), models.forgotten]).toEqual(['Noon.', []]);
 });
 
-it('functions that a backend refuses amid the answer from their results are not called again either: the run ends', async () => {
+it('ends the run without another call when a backend refuses functions in the middle of the answer from their results', async () => {
   const refusal = new GatewayError('tools_unsupported', 'does not support tools');
   const model = new ScriptedModel(
     calls(['get_time', {}]),
@@ -100,7 +100,7 @@ it('functions that a backend refuses amid the answer from their results are not 
   expect(eventsOf(events, 'tool.call')).toHaveLength(1);
 });
 
-it('default mode asks for a selection, appends the result to the user message, and lets the model answer [S0-18]', async () => {
+it('requests a selection in default mode, appends the result to the user message, and lets the model answer [S0-18]', async () => {
   const model = new ScriptedModel(selection('get_time'), says('Noon.'));
   const request = chatRequest({
     mode: 'default',
@@ -123,7 +123,7 @@ it('default mode asks for a selection, appends the result to the user message, a
   expect(eventsOf(events, 'selection')).toEqual([{ model: 'model', asked, found: ['get_time'], dropped: [], repaired: [] }]);
 });
 
-it('a source comes before the text it supports [S4-41]', async () => {
+it('emits a source before the text that it supports [S4-41]', async () => {
   for (const mode of ['native', 'default']) {
     const first = mode === 'native' ? calls(['get_time', {}]) : selection('get_time');
     const model = new ScriptedModel(first, says('Noon.'));
@@ -136,7 +136,7 @@ it('a source comes before the text it supports [S4-41]', async () => {
   }
 });
 
-it('a selection of nothing leads straight to the answer', async () => {
+it('requests the answer at once when nothing was selected', async () => {
   const model = new ScriptedModel(says('{"tool_calls": []}'), says('Hello.'));
   const events = await collect(
     answerOf(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
@@ -145,7 +145,7 @@ it('a selection of nothing leads straight to the answer', async () => {
   expect(eventsOf(events, 'tool.call')).toEqual([]);
 });
 
-it('a selection that fails costs the tools and not the answer, and says so', async () => {
+it('answers without tools and with a warning when the selection fails', async () => {
   const model = new ScriptedModel([new GatewayError('upstream_timeout', 'The backend was silent.')], says('Hello.'));
   const events = await collect(
     answerOf(chatRequest({ mode: 'default' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
@@ -154,7 +154,7 @@ it('a selection that fails costs the tools and not the answer, and says so', asy
   expect(eventsOf(events, 'selection')[0]).toMatchObject({ error: { code: 'upstream_timeout' } });
 });
 
-it('a selection cut by the token limit runs nothing', async () => {
+it('runs nothing after a selection that was cut off by the token limit', async () => {
   const cut = [
     { type: 'text' as const, text: '{"tool_calls":[{"name":"get_time","parameters":{}}]}' },
     { type: 'finish' as const, reason: 'length' as const },
@@ -169,7 +169,7 @@ it('a selection cut by the token limit runs nothing', async () => {
 it.each([
   { isLocal: true, asked: 'small' },
   { isLocal: false, asked: 'remote-small' },
-])('the task model chooses for a chat model that is local: $isLocal', async ({ isLocal, asked }) => {
+])('lets the configured task model choose for a chat model (local: $isLocal)', async ({ isLocal, asked }) => {
   const chat = new ScriptedModel(says('Noon.'));
   const tasks: Record<string, ScriptedModel> = {
     small: new ScriptedModel(selection('get_time')),
@@ -182,7 +182,7 @@ it.each([
   expect(chat.requests).toHaveLength(1);
 });
 
-it('a task model that is not there leaves the choice to the chat model', async () => {
+it('lets the chat model choose when the task model is not available', async () => {
   const model = new ScriptedModel(selection('get_time'), says('Noon.'));
   const events = await collect(
     answerOf(
@@ -195,7 +195,7 @@ it('a task model that is not there leaves the choice to the chat model', async (
   expect(eventsOf(events, 'warning')[0]).toMatchObject({ code: 'task_model_unavailable' });
 });
 
-it('auto goes native where the model can, and by prompt where its capabilities say it cannot', async () => {
+it('chooses native calls in auto mode unless the capabilities of the model exclude them', async () => {
   const able = new ScriptedModel(says('Hello.'));
   await collect(answerOf(chatRequest(), runContext(), services({ models: finderOf({ model: able }), tools: offering(clock) })));
   expect(able.requests[0]?.tools).toHaveLength(1);
@@ -206,7 +206,7 @@ it('auto goes native where the model can, and by prompt where its capabilities s
   expect(unable.requests[0]?.tools).toEqual([]);
 });
 
-it('auto remembers that a backend refuses tools and answers the same request by prompt', async () => {
+it('remembers in auto mode that a backend refuses tools, and answers the same request by prompt', async () => {
   const model = new ScriptedModel([new GatewayError('tools_unsupported', 'does not support tools')], selection('get_time'), says('Noon.'));
   const models = finderOf({ model });
   const events = await collect(answerOf(chatRequest(), runContext(), services({ models, tools: offering(clock) })));
@@ -214,7 +214,7 @@ it('auto remembers that a backend refuses tools and answers the same request by 
   expect(models.forgotten).toEqual(['model']);
 });
 
-it('native mode keeps the refusal of a backend without tools as an error', async () => {
+it('reports the refusal of a backend without tools as an error in native mode', async () => {
   const model = new ScriptedModel([new GatewayError('tools_unsupported', 'does not support tools')]);
   const run = collect(
     answerOf(chatRequest({ mode: 'native' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
@@ -222,14 +222,14 @@ it('native mode keeps the refusal of a backend without tools as an error', async
   await expect(run).rejects.toMatchObject({ code: 'tools_unsupported' });
 });
 
-it('an unknown mode is refused with the known ones', async () => {
+it('rejects an unknown mode and names the known ones', async () => {
   const run = collect(
     answerOf(chatRequest({ mode: 'magic' }), runContext(), services({ models: finderOf({ model: new ScriptedModel() }) })),
   );
   await expect(run).rejects.toMatchObject({ code: 'unknown_mode', status: 400, message: expect.stringContaining('native') });
 });
 
-it('simple mode runs one call and then answers', async () => {
+it('runs one call in simple mode and then answers', async () => {
   const model = new ScriptedModel(calls(['get_time', {}], ['get_time', {}]), says('Noon.'));
   const events = await collect(
     answerOf(chatRequest({ mode: 'simple' }), runContext(), services({ models: finderOf({ model }), tools: offering(clock) })),
@@ -239,7 +239,7 @@ it('simple mode runs one call and then answers', async () => {
   expect(textOfEvents(events)).toBe('Noon.');
 });
 
-it('without gateway tools the request passes unchanged, own functions and choices included', async () => {
+it('passes a request without tools of the gateway on unchanged, including the caller’s functions and several choices', async () => {
   const wire = { type: 'function', function: { name: 'mine', parameters: {} } };
   const model = new ScriptedModel([
     { type: 'text', text: 'a' },
@@ -251,7 +251,7 @@ it('without gateway tools the request passes unchanged, own functions and choice
   expect(model.requests[0]).toMatchObject({ callerTools: [wire], toolChoice: 'auto', parameters: { n: 2, temperature: 0 } });
 });
 
-it('several choices are refused beside tools of the gateway', async () => {
+it('rejects several choices together with tools of the gateway', async () => {
   const run = collect(
     answerOf(
       chatRequest({ parameters: { n: 2 } }),
@@ -262,7 +262,7 @@ it('several choices are refused beside tools of the gateway', async () => {
   await expect(run).rejects.toMatchObject({ status: 400, param: 'n' });
 });
 
-it('a call to a function of the caller ends the round, and what the gateway executed is put back when the caller answers', async () => {
+it('ends the round with a call of the caller’s function, and restores the gateway’s calls when the caller returns its result', async () => {
   const wire = { type: 'function', function: { name: 'mine', parameters: {} } };
   const model = new ScriptedModel(calls(['get_time', {}], ['mine', { a: 1 }]), says('Done.'));
   const shared = services({ models: finderOf({ model }), tools: offering(clock) });
@@ -287,7 +287,7 @@ it('a call to a function of the caller ends the round, and what the gateway exec
   expect(history[1]).toMatchObject({ toolCalls: [{ name: 'get_time' }, { name: 'mine' }] });
 });
 
-it('in a prompt-based mode the functions of the caller join the selection', async () => {
+it('offers the caller’s functions to a selection, too', async () => {
   const wire = {
     type: 'function',
     function: { name: 'mine', description: 'Mine', parameters: { type: 'object', properties: { a: { type: 'number' } } } },
@@ -301,7 +301,7 @@ it('in a prompt-based mode the functions of the caller join the selection', asyn
   ]);
 });
 
-it('variables are put into system prompts once, and not into what a user wrote [S4-11]', async () => {
+it('expands variables in system prompts once, and not in the messages of users [S4-11]', async () => {
   const model = new ScriptedModel(says('Hello.'));
   const request = chatRequest({
     variables: { '{{USER_NAME}}': 'Ada {{CURRENT_DATE}}', '{{CURRENT_DATE}}': '2026-01-01' },
@@ -320,7 +320,7 @@ it('variables are put into system prompts once, and not into what a user wrote [
 it.each([
   { owner: 'ollama', place: 'user' },
   { owner: 'openai', place: 'system' },
-])('an inline file is a source and stands before the model as $place message for $owner', async ({ owner, place }) => {
+])('emits an inline file as a source and adds it to the $place message for $owner', async ({ owner, place }) => {
   const model = new ScriptedModel(says('Hello.'));
   const request = chatRequest({ files: [{ name: 'notes.txt', content: 'The <b>code</b> is 7. {{QUERY}}' }] });
   const events = await collect(answerOf(request, runContext(), services({ models: finderOf({ model }, { owner }) })));
@@ -330,7 +330,7 @@ it.each([
   expect(first?.content).toContain('The &lt;b&gt;code&lt;/b&gt; is 7. {{QUERY}}');
 });
 
-it('a template of files may repeat the query, and its variables are put in [S4-11]', async () => {
+it('expands the query and the variables in a template for files [S4-11]', async () => {
   const model = new ScriptedModel(says('Hello.'));
   const request = chatRequest({ files: [{ name: 'a', content: 'A' }], variables: { '{{USER_NAME}}': 'Ada' } });
   const settings = { contextTemplate: '{{CONTEXT}} for {{USER_NAME}}: {{QUERY}}' };
@@ -338,7 +338,7 @@ it('a template of files may repeat the query, and its variables are put in [S4-1
   expect(model.requests[0]?.messages[0]?.content).toBe('<source id="1" name="a">A</source> for Ada: What time is it?');
 });
 
-it('files join the answer of a prompt-based mode, not the choice [S4-25]', async () => {
+it('adds files to the answer after a selection, but not to the selection [S4-25]', async () => {
   const model = new ScriptedModel(selection('get_time'), says('Noon.'));
   const request = chatRequest({ mode: 'default', files: [{ name: 'a', content: 'The document' }] });
   await collect(answerOf(request, runContext(), services({ models: finderOf({ model }, { owner: 'ollama' }), tools: offering(clock) })));
@@ -346,7 +346,7 @@ it('files join the answer of a prompt-based mode, not the choice [S4-25]', async
   expect(model.requests[1]?.messages[0]?.content).toMatch(/The document[^]*What time is it\?\n\nTool `server\/get_time` Output/);
 });
 
-it('a tool that the provider runs itself goes along with the answer of a prompt-based mode [S2-18]', async () => {
+it('sends a provider’s own tool with the answer after a selection [S2-18]', async () => {
   const model = new ScriptedModel(says('{"tool_calls":[]}'), says('Hello.'));
   const hosted = { type: 'web_search' };
   await collect(
@@ -359,7 +359,7 @@ it('a tool that the provider runs itself goes along with the answer of a prompt-
   expect(model.requests.map((asked) => asked.callerTools)).toEqual([[], [hosted]]);
 });
 
-it('a call meant for a function of the caller never ends at a like-named function of the gateway [S4-31]', async () => {
+it('never runs a similarly named function of the gateway instead of the caller’s function [S4-31]', async () => {
   const wire = { type: 'function', function: { name: 'get_now', parameters: {} } };
   const model = new ScriptedModel(calls(['getNow', {}]));
   const twin = toolNamed('get_now_3d3f22', 'wrong');

@@ -18,7 +18,7 @@ function eventsOfRun(chat: ChatRun): AsyncGenerator<ChatEvent, Handoff | undefin
   return pullFrom((emit) => runChat(chat, emit));
 }
 
-it('the model is asked again until it answers without a call, with its parameters in every round [S0-1]', async () => {
+it('requests the model until it answers without a call, with its parameters in every round [S0-1]', async () => {
   const model = new ScriptedModel(calls(['a', {}]), calls(['b', {}]), says('Done.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1), toolNamed('b', 2)])));
   expect(model.requests).toHaveLength(3);
@@ -28,14 +28,14 @@ it('the model is asked again until it answers without a call, with its parameter
   expect(events.at(-1)).toEqual({ type: 'finish', reason: 'stop' });
 });
 
-it('text before a call is kept in the answer and in the history [S1-10]', async () => {
+it('keeps text before a call in the answer and in the history [S1-10]', async () => {
   const model = new ScriptedModel([{ type: 'text', text: 'Let me look.' }, ...calls(['a', {}])], says('It is 1.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)])));
   expect(textOfEvents(events)).toBe('Let me look.\n\nIt is 1.');
   expect(model.requests[1]?.messages[1]).toMatchObject({ role: 'assistant', content: 'Let me look.' });
 });
 
-it('calls of one turn that only read run at the same time, report as they end, and are read in call order [S2-20]', async () => {
+it('runs read-only calls of one turn at the same time, reports each as it ends, and gives the results to the model in call order [S2-20]', async () => {
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const started: string[] = [];
   const waiting = (name: string, gate: Promise<void>) =>
@@ -62,7 +62,7 @@ it('calls of one turn that only read run at the same time, report as they end, a
   expect(model.requests[1]?.messages.slice(2).map((message) => message.content)).toEqual(['slow', 'fast']);
 });
 
-it('at most eight calls run at once [S2-20]', async () => {
+it('runs at most eight calls at once [S2-20]', async () => {
   let running = 0;
   let most = 0;
   const work = async (): Promise<ToolOutcome> => {
@@ -78,7 +78,7 @@ it('at most eight calls run at once [S2-20]', async () => {
   expect(eventsOf(events, 'tool.result')).toHaveLength(30);
 });
 
-it('a failing call never harms its siblings, is told to the model, and gives no source [S0-13]', async () => {
+it('reports a failing call to the model without a source, and lets its siblings run [S0-13]', async () => {
   const broken = toolNamed('broken', () => Promise.reject(new Error('secret stack text')));
   const refusing = toolNamed('refusing', () => ({ type: 'error', code: 'tool_error', message: 'Not today.' }));
   const model = new ScriptedModel(calls(['broken', {}], ['refusing', {}], ['fine', {}]), says('Done.'));
@@ -89,7 +89,7 @@ it('a failing call never harms its siblings, is told to the model, and gives no 
   expect(events.filter((event) => event.type === 'source')).toHaveLength(1);
 });
 
-it('a tool that takes too long is told to the model in the agreed words, and its signal is aborted [S0-22]', async () => {
+it('reports a tool that takes too long to the model in the specified words, and aborts its signal [S0-22]', async () => {
   let isAborted = false;
   const slow = toolNamed('slow_tool', ({ signal }) => {
     signal.addEventListener('abort', () => (isAborted = true));
@@ -103,7 +103,7 @@ it('a tool that takes too long is told to the model in the agreed words, and its
   expect(isAborted).toBe(true);
 });
 
-it('the time limit of a tool comes before the one of the request', async () => {
+it('prefers the time limit of a tool to that of the request', async () => {
   const seen: number[] = [];
   const tool = (name: string, timeoutMs?: number) =>
     toolNamed(
@@ -136,7 +136,7 @@ it.each([
   expect(events.at(-1)).toEqual({ type: 'finish', reason });
 });
 
-it('the rounds end with one answer without tools and say that the limit was reached [S1-6]', async () => {
+it('ends the rounds with an answer without tools, and reports the reached limit [S1-6]', async () => {
   const model = new ScriptedModel(calls(['a', {}]), calls(['a', {}]), says('That is all.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)], { maxRounds: 2 })));
   expect(model.requests.map((request) => request.tools.length)).toEqual([1, 1, 0]);
@@ -144,20 +144,20 @@ it('the rounds end with one answer without tools and say that the limit was reac
   expect(eventsOf(events, 'limit.reached')).toEqual([{ limit: 'tool_rounds', value: 2 }]);
 });
 
-it('a backend that refuses the last round without tools gets them with tool_choice none [S1-6]', async () => {
+it('sends the tools with tool_choice none when a backend refuses the last round without them [S1-6]', async () => {
   const model = new ScriptedModel(calls(['a', {}]), [new GatewayError('upstream_rejected', 'tools is required')], says('Fine.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)], { maxRounds: 1 })));
   expect(model.requests[2]).toMatchObject({ toolChoice: 'none', tools: [{ name: 'a' }] });
   expect(textOfEvents(events)).toBe('Fine.');
 });
 
-it('a forced tool choice is obeyed once and then reset', async () => {
+it('forces a tool choice once and then resets it', async () => {
   const model = new ScriptedModel(calls(['a', {}]), says('Done.'));
   await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)], { toolChoice: 'required' })));
   expect(model.requests.map((request) => request.toolChoice)).toEqual(['required', undefined]);
 });
 
-it('the caller who leaves ends the run at once, in the model and in a tool', async () => {
+it('ends the run at once when the client disconnects, during a model request and during a call', async () => {
   const leave = new AbortController();
   let toolSignal: AbortSignal | undefined;
   const hanging = toolNamed('hanging', ({ signal }) => {
@@ -172,7 +172,7 @@ it('the caller who leaves ends the run at once, in the model and in a tool', asy
   expect(toolSignal?.aborted).toBe(true);
 });
 
-it('malformed arguments are not run, are told to the model, and go back into the history as valid JSON [S1-14]', async () => {
+it('runs no call with malformed arguments, tells the model, and writes valid JSON into the history [S1-14]', async () => {
   const run = vi.fn();
   const tool = toolNamed('a', () => {
     run();
@@ -185,7 +185,7 @@ it('malformed arguments are not run, are told to the model, and go back into the
   expect(model.requests[1]?.messages[2]?.content).toContain('not a JSON object');
 });
 
-it('only functions offered in this run can be called, and an unknown name is answered with the candidates [S0-15]', async () => {
+it('runs only functions that are offered in this run, and answers an unknown name with the candidates [S0-15]', async () => {
   const model = new ScriptedModel(calls(['constructor', {}], ['delete_all', {}]), says('Done.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('a', 1)])));
   expect(eventsOf(events, 'tool.result').map((data) => data['error'])).toMatchObject([
@@ -195,7 +195,7 @@ it('only functions offered in this run can be called, and an unknown name is ans
   expect(model.requests[1]?.messages.at(-1)?.content).toContain('Available: a.');
 });
 
-it('a result larger than its cap is cut with a mark', async () => {
+it('truncates a result above its limit, with a mark', async () => {
   const model = new ScriptedModel(calls(['big', {}]), says('Done.'));
   const events = await collect(eventsOfRun(chatOf(model, [toolNamed('big', 'ä'.repeat(2_000), { maxResultBytes: 1_001 })])));
   const content = String(model.requests[1]?.messages.at(-1)?.content);
@@ -204,7 +204,7 @@ it('a result larger than its cap is cut with a mark', async () => {
   expect(eventsOf(events, 'tool.result')[0]).toMatchObject({ truncated: true });
 });
 
-it('text in a tool result that looks like a call is only text', async () => {
+it('treats text in a tool result that looks like a call as text', async () => {
   const run = vi.fn();
   const secret = toolNamed('secret', () => {
     run();
@@ -218,7 +218,7 @@ it('text in a tool result that looks like a call is only text', async () => {
   expect(run).not.toHaveBeenCalled();
 });
 
-it('with tool_choice none no call runs, even when the backend takes no notice of it', async () => {
+it('runs no call with tool_choice none, even if the backend ignores it', async () => {
   const run = vi.fn();
   const tool = toolNamed('a', () => {
     run();

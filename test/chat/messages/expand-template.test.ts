@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { expandTemplate, createTemplateBudget, templateValues } from '../../../src/chat/messages/expand-template.ts';
 
-it('names of variables come bare or in braces', () => {
+it('accepts names of variables bare or in braces', () => {
   const values = templateValues({ A: '1', '{{B}}': '2', '{{ C }}': '3', 'D}}': '4' });
   expect([...values]).toEqual([
     ['A', '1'],
@@ -11,13 +11,13 @@ it('names of variables come bare or in braces', () => {
   ]);
 });
 
-it('a name full of white space is gone through once, and not from each place in it', () => {
+it('reads a name full of white space only once', () => {
   const name = `a${' '.repeat(2_000_000)}b`;
   // With a pattern for white space before an end this takes an hour.
   expect([...templateValues({ [name]: 'x' }).keys()]).toEqual([name]);
 });
 
-it('a request has so many placeholders and no more, over all its prompts', () => {
+it('limits the placeholders in all prompts of a request together', () => {
   const values = new Map([['A', 'x']]);
   const room = createTemplateBudget();
   const prompt = '{{A}} {{B}} '.repeat(4_000);

@@ -12,7 +12,7 @@ function placed(messages: ChatMessage[], template = '{{CONTEXT}} for {{QUERY}}',
   return injectFileContext(messages, String(contextOf(files)), { template, isOllama, variables: new Map() });
 }
 
-it('long files are escaped over several turns as short ones are', async () => {
+it('escapes long files over several ticks with the same result as short ones', async () => {
   const escaped = (text: string): string => text.replaceAll('<', '&lt;').replaceAll('"', '&quot;');
   const long = [{ name: 'a.txt', content: '\u{1f600}<"x'.repeat(100_000) }, ...files.slice(0, 1)];
   const context = contextOf(long);
@@ -22,8 +22,8 @@ it('long files are escaped over several turns as short ones are', async () => {
   );
 });
 
-describe('inline files before the model', () => {
-  it('are numbered in the order of their sources, and cannot leave their place', () => {
+describe('inline files in the messages', () => {
+  it('are numbered in the order of their sources, and cannot close their own tag', () => {
     const [system] = placed([question]);
     expect(system?.content).toBe(
       '<source id="1" name="a.txt">A is 1.</source>\n' +
@@ -32,13 +32,13 @@ describe('inline files before the model', () => {
     );
   });
 
-  it('stand there once, also in a template that names them twice', () => {
+  it('are inserted once, even with a template that names them twice', () => {
     const text = String(placed([question], 'First {{CONTEXT}}, again {{ CONTEXT }}, for {{QUERY}} and {{QUERY}}')[0]?.content);
     expect(text.split('A is 1.')).toHaveLength(2);
     expect(text).toMatch(/^First <source id="1"[^]*, again , for What is A\? and What is A\?$/);
   });
 
-  it('join the first message of the system or the developer, or the first question for an Ollama', () => {
+  it('are added to the system or developer message, or to the first question for Ollama', () => {
     for (const role of ['system', 'developer'] as const) {
       const messages = placed([{ role, content: 'Be short.' }, question]);
       expect(messages.map((message) => message.role)).toEqual([role, 'user']);
@@ -52,7 +52,7 @@ describe('inline files before the model', () => {
     expect(messages.at(-1)).toEqual(question);
   });
 
-  it('are asked to be named by their number in the built-in template', () => {
+  it('are to be cited by their number with the built-in template', () => {
     expect(String(placed([question], defaultContextTemplate)[0]?.content)).toContain('such as [1]');
   });
 });

@@ -51,12 +51,12 @@ it.each<[string, ChatMessage[], ChatMessage[]]>([
     [asks(['0', '{}']), asks(['0', '{}']), result('0', 'second')],
     [asks(['0', '{}']), lost('0'), asks(['0', '{}']), result('0', 'second')],
   ],
-])('in a history %s', (_name, messages, expected) => {
+])('repairs a history %s', (_name, messages, expected) => {
   expect(repairHistory(messages)).toEqual(expected);
   expect(repairHistory(repairHistory(messages))).toEqual(expected);
 });
 
-it('of a long history, in which no call has a result, each call is looked at a few times', () => {
+it('checks each call of a long history without results only a few times', () => {
   const asking = (turn: number): ChatMessage =>
     asks(...Array.from({ length: 20 }, (_, place): [string, string] => [`${turn}-${place}`, '{}']));
   const { counted, reads } = countReads(Array.from({ length: 500 }, (_, turn) => asking(turn)));
@@ -64,7 +64,7 @@ it('of a long history, in which no call has a result, each call is looked at a f
   expect(reads()).toBeLessThan(500 * 20 * 20);
 });
 
-it('a run asks with a valid history, however the frontend has cut it', async () => {
+it('requests the model with a valid history, however the frontend has truncated it', async () => {
   const model = new ScriptedModel(says('Hello.'));
   const messages = [asks(['1', 'nonsense']), user('And now?')];
   await collect(loop(model, [toolNamed('f', 1)], { messages }));
@@ -75,7 +75,7 @@ it.each([
   ['default_api.f g<x>', 'default_api_f_g_x_'],
   ['f'.repeat(200), 'f'.repeat(64)],
   ['фу', '_'],
-])('a name that no backend takes (%s) stands in the history as one that every backend takes', async (written, expected) => {
+])('replaces a name that backends reject (%s) by one that every backend accepts', async (written, expected) => {
   const model = new ScriptedModel(calls([written, {}]), says('Sorry.'));
   await collect(loop(model, [toolNamed('look', 1)]));
   const [asked, result] = model.requests[1]?.messages.slice(-2) ?? [];
@@ -88,7 +88,7 @@ it.each<[string, string, string]>([
   ['nothing of what nobody can read', '{"place": ', '{}'],
   ['nothing of what is no object', '["Rome"]', '{}'],
   ['nothing of what is too large', JSON.stringify({ place: 'x'.repeat(limits.argumentsBytes) }), '{}'],
-])('a call of an unknown name keeps %s', async (_, written, kept) => {
+])('keeps %s in a call of an unknown name', async (_, written, kept) => {
   const model = new ScriptedModel(calls(['weather_in', written]), says('Sorry.'));
   await collect(loop(model, [toolNamed('look', 1)]));
   expect(model.requests[1]?.messages.at(-2)).toMatchObject({ toolCalls: [{ name: 'weather_in', arguments: kept }] });

@@ -4,7 +4,7 @@ import { extractDataUris, resultFiles } from '../../../src/chat/results/extract-
 const picture = `data:image/png;base64,${'A'.repeat(4_096)}`;
 
 describe('files in a result', () => {
-  it('are taken out at any depth, all of them, and a note stands in their place [S4-34]', () => {
+  it('are extracted at any depth and replaced by a note [S4-34]', () => {
     const value = {
       shots: [
         { at: 1, image: picture },
@@ -30,7 +30,7 @@ describe('files in a result', () => {
     [`data:,${'x'.repeat(400)}`, 'text/plain'],
     [`data:text/csv;charset=utf-8,${'a,b '.repeat(100)}`, 'text/csv'],
     [`DATA:image/png;base64,${'A'.repeat(400)}`, 'image/png'],
-  ])('%s is read as the type that it states', (text, type) => {
+  ])('have the media type that %s states', (text, type) => {
     expect(extractDataUris([text]).files.map((file) => file.type)).toEqual([type]);
   });
 
@@ -45,7 +45,7 @@ describe('files in a result', () => {
     ]);
   });
 
-  it('beyond the limit stay in the text', () => {
+  it('stay in the text beyond the limit', () => {
     const value = Array.from({ length: resultFiles + 1 }, () => picture);
     const found = extractDataUris(value);
     expect(found.files).toHaveLength(resultFiles);

@@ -11,7 +11,7 @@ import { loop, resultsBefore } from '../loop-fixture.ts';
 const manyAlphabets = fc.string({ unit: 'binary', maxLength: 3_000, size: 'max' });
 const invocation = { callId: 'c', run: runContext(), signal: runContext().signal, timeoutMs: 1 };
 
-it('what fits stays untouched; what is cut keeps whole characters of both ends within the limit', () => {
+it('leaves a text that fits unchanged, and keeps whole characters of both ends of one that does not', () => {
   fc.assert(
     fc.property(manyAlphabets, fc.integer({ min: 300, max: 2_000 }), (text, maxBytes) => {
       const fitted = truncateResult(text, { maxBytes, results: createResultStore(), readerName: 'read_result' });
@@ -26,7 +26,7 @@ it('what fits stays untouched; what is cut keeps whole characters of both ends w
   );
 });
 
-it('page by page a kept result can be read as a whole', async () => {
+it('returns a stored result completely, page by page', async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 2_000, size: 'max' }), async (text) => {
       const results = createResultStore();
@@ -48,14 +48,14 @@ it('page by page a kept result can be read as a whole', async () => {
 it.each([
   ['a reference that this run has not given', { reference: 'result_9', offset: 0 }, "There is no result 'result_9'"],
   ['an offset behind the end', { reference: 'result_1', offset: 3 }, "'result_1' has 3 characters"],
-])('reading %s is an error that says so', async (_name, args, message) => {
+])('reports an error for reading %s', async (_name, args, message) => {
   const results = createResultStore();
   results.add('abc');
   const outcome = await createReadResultTool('read_result', results, 400).run({ ...invocation, args });
   expect(outcome).toMatchObject({ type: 'error', message: expect.stringContaining(message) });
 });
 
-it('a run keeps so many results and no more; the rest is cut without a reference', () => {
+it('stores a limited number of results, and truncates the others without a reference', () => {
   const results = createResultStore();
   expect(results.isEmpty).toBe(true);
   const references = Array.from({ length: keptResults + 1 }, (_, n) => results.add(`${n}`));
@@ -72,20 +72,20 @@ it.each([
   [128_000, 134_400],
   [10_000_000, limits.toolResultBytes],
   [10, 1_000],
-])('of a context of %o tokens one result may take %i bytes', (tokens, bytes) => {
+])('gives one result of a context of %o tokens %i bytes', (tokens, bytes) => {
   expect(resultShareBytes(tokens)).toBe(bytes);
 });
 
-it('many results at once together take what two would, and each at least a little', () => {
+it('gives many results together the room of two, and each a minimum', () => {
   expect([1, 2, 4, 8, 1_000].map((results) => shareAmong(10_000, results))).toEqual([10_000, 10_000, 5_000, 2_500, 1_000]);
 });
 
-it('text that is no valid Unicode is cut without an error', () => {
+it('truncates text that is not valid Unicode without an error', () => {
   expect(headWithin('\ud83d\ude00', 3)).toBe('');
   expect(headWithin('a\ud83d', 4)).toBe('a\ud83d');
 });
 
-it('a model that got a cut result is offered to read on, and the answer cites what it read', async () => {
+it('offers read_result after a truncated result, and cites what it returns', async () => {
   const text = `${'a'.repeat(3_000)}needle${'b'.repeat(3_000)}`;
   const model = new ScriptedModel(
     calls(['page', {}]),
@@ -108,14 +108,14 @@ it('a model that got a cut result is offered to read on, and the answer cites wh
   expect(events.filter((event) => event.type === 'source')).toHaveLength(2);
 });
 
-it('what the reader is called gives way to what is offered already', async () => {
+it('names read_result differently when that name is taken', async () => {
   const model = new ScriptedModel(calls(['read_result', {}]), says('Done.'));
   await collect(loop(model, [toolNamed('read_result', 'x'.repeat(5_000))], { contextTokens: 1_000 }));
   expect(model.requests[1]?.tools.map((spec) => spec.name)).toEqual(['read_result', 'read_result_2']);
   expect(resultsBefore(model, 1)[0]).toContain('call read_result_2 with');
 });
 
-it('where no further call is possible, nothing is offered to read on', async () => {
+it('does not offer read_result when no further call is possible', async () => {
   const model = new ScriptedModel(calls(['page', {}]), says('Done.'));
   const choice = { path: 'prompt', mayFallBack: false, isSingleCall: false } as const;
   await collect(loop(model, [toolNamed('page', 'x'.repeat(5_000))], { contextTokens: 1_000, choice, maxRounds: 1 }));

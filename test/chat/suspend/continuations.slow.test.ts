@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { ann, bob, call, executed, memoryContinuations, own } from '../../_support/continuations.ts';
 import { continuationsCharacters } from '../../../src/chat/suspend/continuations.ts';
 
-it('a caller with too much text loses its oldest turns, and nobody else does', async () => {
+it('evicts the oldest turns of a caller with too much text, and nobody else’s', async () => {
   const continuations = memoryContinuations();
   const text = 'x'.repeat(continuationsCharacters / 2);
   await continuations.save(bob, [call('b')], executed('b'));

@@ -4,7 +4,7 @@ import { memoryNotes } from '../../_support/memory-stores.ts';
 import { ann, bob, call, executed, memoryContinuations, own } from '../../_support/continuations.ts';
 import { continuationMs, continuationsPerRequest, continuationsLimit } from '../../../src/chat/suspend/continuations.ts';
 
-it('what was executed is put back for the same caller and calls, and for nobody else', async () => {
+it('restores executed calls for the same caller and call ids, and for nobody else', async () => {
   const continuations = memoryContinuations();
   await continuations.save(ann, [call('1')], executed('1'));
   expect(await continuations.restore(ann, [own('1')])).toEqual(executed('1'));
@@ -12,7 +12,7 @@ it('what was executed is put back for the same caller and calls, and for nobody 
   expect(await continuations.restore(ann, [own('2')])).toEqual([own('2')]);
 });
 
-it('after its time a history is used as it was sent', async () => {
+it('uses a history as it was sent once the stored turn has expired', async () => {
   let time = 0;
   const continuations = memoryContinuations({ now: () => time });
   await continuations.save(ann, [call('1')], executed('1'));
@@ -20,7 +20,7 @@ it('after its time a history is used as it was sent', async () => {
   expect(await continuations.restore(ann, [own('1')])).toEqual([own('1')]);
 });
 
-it('what is in the store outlives the process; what ran nothing is not written there', async () => {
+it('keeps turns with results across restarts, and writes turns without results only to memory', async () => {
   const store = memoryNotes();
   const before = memoryContinuations({ store });
   await before.save(ann, [call('1')], executed('1'));
@@ -31,7 +31,7 @@ it('what is in the store outlives the process; what ran nothing is not written t
   expect([await before.restore(ann, [thought]), await after.restore(ann, [thought])]).toEqual([[own('2')], [thought]]);
 });
 
-it('a caller with too many loses its oldest ones, and nobody else does', async () => {
+it('evicts the oldest turns of a caller with too many, and nobody else’s', async () => {
   const many = memoryContinuations();
   await many.save(bob, [call('0')], executed('0'));
   for (let n = 0; n < continuationsLimit; n++) await many.save(ann, [call(`${n}`)], executed(`${n}`));
@@ -40,7 +40,7 @@ it('a caller with too many loses its oldest ones, and nobody else does', async (
   expect(await many.restore(bob, [own('0')])).toEqual(executed('0'));
 });
 
-it('a history of thousands of turns costs a bounded number of looks, at the latest turns', async () => {
+it('looks up only the latest turns of a history with thousands of them', async () => {
   const store = memoryNotes();
   let looks = 0;
   const counted = { ...store, find: (...asked: Parameters<typeof store.find>) => ((looks += 1), store.find(...asked)) };
@@ -52,7 +52,7 @@ it('a history of thousands of turns costs a bounded number of looks, at the late
   expect(looks).toBe(continuationsPerRequest);
 });
 
-it('calls of one turn stay apart where the backend gave them one id, also those of the gateway', async () => {
+it('separates calls of one turn to which the backend gave the same id, including those of the gateway', async () => {
   const continuations = memoryContinuations();
   const calls = ['look', 'mine', 'mine'].map((name, index) => ({ id: 'c', name, arguments: `{"n":${index}}` }));
   const messages: ChatMessage[] = [
@@ -65,7 +65,7 @@ it('calls of one turn stay apart where the backend gave them one id, also those 
   expect(await continuations.restore(ann, [sent])).toEqual([{ ...messages[0], toolCalls: [calls[0], first, second] }, messages[1]]);
 });
 
-it('ids that a backend counts anew never mix two turns: the later one is handed over under ids of its own', async () => {
+it('returns a later turn under new ids when the backend restarts its ids, so that turns never mix', async () => {
   let count = 0;
   const continuations = memoryContinuations({ newCallId: () => `own_${++count}` });
   expect(await continuations.save(ann, [call('0')], executed('0', 'first'))).toEqual([call('0')]);
@@ -76,7 +76,7 @@ it('ids that a backend counts anew never mix two turns: the later one is handed 
   expect([first[1]?.content, second[1]?.content]).toEqual(['first', 'second']);
 });
 
-it('nor do they where both turns end at the same moment', async () => {
+it('does the same when both turns end at the same time', async () => {
   const continuations = memoryContinuations();
   const both = await Promise.all(['first', 'second'].map((text) => continuations.save(ann, [call('0')], executed('0', text))));
   expect(both).toEqual([[call('0')], [call('own')]]);
@@ -84,14 +84,14 @@ it('nor do they where both turns end at the same moment', async () => {
   expect(texts).toEqual(['first', 'second']);
 });
 
-it('a turn of other functions is used as it was sent, whatever its ids', async () => {
+it('uses a turn of other functions as it was sent, whatever its ids', async () => {
   const continuations = memoryContinuations();
   await continuations.save(ann, [call('0')], executed('0'));
   const other: ChatMessage = { role: 'assistant', content: null, toolCalls: [{ id: '0', name: 'another', arguments: '{}' }] };
   expect(await continuations.restore(ann, [other])).toEqual([other]);
 });
 
-it('where the store fails, the turn is kept as long as the process lives, and the fault is told', async () => {
+it('stores the turn in memory and reports the fault when the store fails', async () => {
   const faults: unknown[] = [];
   const fault = (): Promise<never> => Promise.reject(new Error('The disk is full.'));
   const store = { ...memoryNotes(), save: fault, find: fault };

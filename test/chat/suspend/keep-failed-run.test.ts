@@ -59,7 +59,7 @@ async function read(steps: Step[], { reason, count = 10, hasPlace = true, isSusp
   return seen;
 }
 
-it('a fault keeps the run, is told with the cure, and stays the fault that it was', async () => {
+it('stores a run that fails, says how to continue, and throws the same error', async () => {
   const { isKept, events, error } = await read([hello, fault]);
   expect([isKept, events.map(({ type }) => type)]).toEqual([true, ['text', 'run-event']]);
   expect(error).toMatchObject({

@@ -15,12 +15,12 @@ it.each([
   ['with words of another script in its address', `http://é.test/approvals/${secret('a')}`, secret('a'), '[link]'],
   ['side by side', `/approvals/${secret('a')}/approvals/${secret('b')}`, secret('b'), '[link][link]'],
   ['nowhere', '/approvals/ and /approvals/a.b', undefined, '/approvals/ and /approvals/a.b'],
-])('a link %s is found and taken out', (_, text, link, left) => {
+])('finds and removes a link %s', (_, text, link, left) => {
   expect(lastLinkIn(said(text))).toBe(link);
   expect(withoutLinks(said(text)).content).toBe(left);
 });
 
-it('the last link of a text with many is looked for from its end', () => {
+it('searches the last link of a text with many from its end', () => {
   const message = said(`http://a.test/approvals/${secret('a')} `.repeat(10_000));
   expect(countSteps(() => void lastLinkIn(message))).toBeLessThan(10_000);
 });

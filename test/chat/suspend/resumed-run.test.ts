@@ -19,14 +19,14 @@ describe('decisions on calls within a preset', () => {
     decided('in', [{ ...outer, index: 2 }]),
   ];
 
-  it('are for nobody outside of it, whatever ids they have', () => {
+  it('are not used outside of it, whatever ids they have', () => {
     const run = createResumedRun(was, all);
     expect(run.takeDecision('in', args)).toBeUndefined();
     expect(run.takeDecision('own', args)?.call.id).toBe('own');
     expect(run.takeDecision('own', args)).toBeUndefined();
   });
 
-  it('are given to it once, as it knows its calls', () => {
+  it('are returned to it once, with the ids that it uses', () => {
     const run = createResumedRun(was, all);
     const given = run.takeInnerDecisions(1);
     expect(given.map(({ call }) => [call.id, call.within])).toEqual([
@@ -43,8 +43,8 @@ describe('decisions on calls within a preset', () => {
   });
 });
 
-describe('what a resumed run goes on with if it fails', () => {
-  it('is what it was suspended with until calls begin, nothing amid them, and then its checkpoint', () => {
+describe('the checkpoint from which a resumed run is retried', () => {
+  it('is that of the suspension until calls begin, none while they run, and then a new one', () => {
     const run = createResumedRun(was, [decided('own')]);
     expect(run.retryFrom()).toEqual({ loop: was.loop, left: [decided('own')] });
     run.takeDecision('own', args);

@@ -42,7 +42,7 @@ function openWaits() {
   return { suspensions, store, steps };
 }
 
-it('a run is written down, and its log too, before a token is made', async () => {
+it('stores a run and its log before it makes a token', async () => {
   const { suspensions, store, steps } = openWaits();
   const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   expect(suspension.isSuspended).toBe(false);
@@ -57,7 +57,7 @@ it('a run is written down, and its log too, before a token is made', async () =>
   expect(await store.find('run-a')).toMatchObject({ run: { expires: 1_000 + approvalTokenMs, loop: { version: 1 } } });
 });
 
-it('a run that is too large, or one too many, is not kept and gets no token', async () => {
+it('neither stores a run that is too large or one too many, nor makes a token for it', async () => {
   const { suspensions, store, steps } = openWaits();
   const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   const huge = { text: 'x'.repeat(waitingRunCharacters) };
@@ -65,7 +65,7 @@ it('a run that is too large, or one too many, is not kept and gets no token', as
   expect([suspension.isSuspended, steps, await store.find('run-a')]).toEqual([false, ['keep wait'], undefined]);
 });
 
-it('what was handed over is what goes on, under the model that was asked for', async () => {
+it('resumes the request after a handoff, under the model that the client named', async () => {
   const { suspensions, store } = openWaits();
   const suspension = suspensions.begin({ id: 'run-a', request: chatRequest(), ...nothing });
   suspension.answers(chatRequest({ model: 'other' }));
@@ -73,7 +73,7 @@ it('what was handed over is what goes on, under the model that was asked for', a
   expect(await store.find('run-a')).toMatchObject({ run: { model: 'model', request: { model: 'other' } } });
 });
 
-it('a resumed run gives its loop once, and each decision to the call that it is for, once', () => {
+it('returns the checkpoint of a resumed run once, and each decision once to its call', () => {
   const run: WaitingRun = waitingRun({ calls: [waitingCall('one'), { ...waitingCall('one-2'), callId: 'one', args: { amount: 6 } }] });
   const decided = run.calls.map((call) => ({ call, answer: { decision: 'approve' as const } }));
   const { resumed } = openWaits().suspensions.resume(run, decided, nothing);
@@ -82,7 +82,7 @@ it('a resumed run gives its loop once, and each decision to the call that it is 
   expect([idOf(7), idOf(6), idOf(6), idOf(5), idOf(5)]).toEqual([undefined, 'one-2', undefined, 'one', undefined]);
 });
 
-it('runs that have failed after their decision leave room for those that wait for one', async () => {
+it('leaves room for runs that wait when others have failed after their decision', async () => {
   const { suspensions, store } = openWaits();
   const bounds = { ...noBounds, maxOfCaller: waitingRunsPerCaller, maxCharacters: waitingRunsCharacters };
   const failed = (): RunSuspension => suspensions.resume(waitingRun({ id: 'failed', callerId: 'ada' }), [], nothing);

@@ -6,7 +6,7 @@ import { loop, numbered } from '../loop-fixture.ts';
 const tools = [toolNamed('a', 1), toolNamed('b', 2, numbered)];
 const named = (name: string) => ({ type: 'function', function: { name } });
 
-it.each([['required'], [named('a')]])('a backend that ignores %o is asked once more, and its words are withheld', async (toolChoice) => {
+it.each([['required'], [named('a')]])('requests a backend that ignores %o once more, and withholds its text', async (toolChoice) => {
   const model = new ScriptedModel(says('I would rather talk.'), calls(['a', {}]), says('Done.'));
   const events = await collect(loop(model, tools, { toolChoice }));
   expect(model.requests.map((request) => request.toolChoice)).toEqual([toolChoice, toolChoice, undefined]);
@@ -16,7 +16,7 @@ it.each([['required'], [named('a')]])('a backend that ignores %o is asked once m
   expect(textOfEvents(events)).toBe('Done.');
 });
 
-it('a model that does not call even then answers in words, with a warning', async () => {
+it('answers with text and a warning when the model makes no call even then', async () => {
   const model = new ScriptedModel(says('No.'), says('Still no.'));
   const events = await collect(loop(model, tools, { toolChoice: 'required' }));
   expect(textOfEvents(events)).toBe('Still no.');
@@ -24,19 +24,19 @@ it('a model that does not call even then answers in words, with a warning', asyn
   expect(events.at(-1)).toEqual({ type: 'finish', reason: 'stop' });
 });
 
-it('words before a forced call are kept', async () => {
+it('keeps the text before a forced call', async () => {
   const model = new ScriptedModel([{ type: 'text', text: 'Let me see.' }, ...calls(['a', {}])], says('Done.'));
   expect(textOfEvents(await collect(loop(model, tools, { toolChoice: 'required' })))).toBe('Let me see.\n\nDone.');
 });
 
-it('beside the function that is demanded no other one runs', async () => {
+it('runs no other function beside the demanded one', async () => {
   const model = new ScriptedModel(calls(['b', {}], ['a', {}]), calls(['b', {}]), says('Done.'));
   const events = await collect(loop(model, tools, { toolChoice: named('a') }));
   expect(eventsOf(events, 'tool.call').map((data) => data['tool'])).toEqual(['a', 'b']);
   expect(eventsOf(events, 'tool.result')[0]).toMatchObject({ tool: 'b', error: { code: 'tool_disabled' } });
 });
 
-it('calls of other functions only are not run, and the answer comes without tools', async () => {
+it('runs no calls when there are only others, and answers without tools', async () => {
   const model = new ScriptedModel(calls(['b', {}]), calls(['b', {}]), says('Sorry.'));
   const events = await collect(loop(model, tools, { toolChoice: named('a') }));
   expect(eventsOf(events, 'tool.call')).toEqual([]);
@@ -44,13 +44,13 @@ it('calls of other functions only are not run, and the answer comes without tool
   expect(textOfEvents(events)).toBe('Sorry.');
 });
 
-it('a forced choice stays until a call could run, and is reset then', async () => {
+it('forces a choice until a call could run, and then resets it', async () => {
   const model = new ScriptedModel(calls(['b', { n: 'x' }]), calls(['b', { n: 1 }]), says('Done.'));
   await collect(loop(model, tools, { toolChoice: 'required' }));
   expect(model.requests.map((request) => request.toolChoice)).toEqual(['required', 'required', undefined]);
 });
 
-it('an answer that was cut is not asked for again', async () => {
+it('does not request a truncated answer again', async () => {
   const cut = [
     { type: 'text' as const, text: 'Once upon' },
     { type: 'finish' as const, reason: 'length' as const },
@@ -60,7 +60,7 @@ it('an answer that was cut is not asked for again', async () => {
   expect(events.at(-1)).toEqual({ type: 'finish', reason: 'length' });
 });
 
-it('with tool_choice none a model that only calls is asked for words', async () => {
+it('requests text with tool_choice none when the model only makes calls', async () => {
   const model = new ScriptedModel(calls(['a', {}]), says('In words.'));
   const events = await collect(loop(model, tools, { toolChoice: 'none' }));
   expect(eventsOf(events, 'tool.call')).toEqual([]);
@@ -68,7 +68,7 @@ it('with tool_choice none a model that only calls is asked for words', async () 
   expect(textOfEvents(events)).toBe('In words.');
 });
 
-it('a demanded function that did not fit the offer is brought in', async () => {
+it('offers a demanded function that was deferred', async () => {
   const model = new ScriptedModel(calls(['kept', {}]), says('Done.'));
   const finder = { tool: toolNamed('find_tools', []), deferred: new Map([['kept', toolNamed('kept', 7)]]) };
   const events = await collect(

@@ -13,7 +13,7 @@ it.each([
   ['a defect', new Error('CANARY'), undefined, { code: 'internal_error', message: 'Internal error.' }],
   ['a caller who has left', new Error('CANARY'), leave, { code: 'run_cancelled', message: 'The answer is no longer needed.' }],
   ['a run that was cancelled', new Error('CANARY'), cancelled, { code: 'run_cancelled', message: 'The run was cancelled.' }],
-])('an answer that ends by %s is told in words of the gateway, and thrown as it came', async (_, error, reason, fault) => {
+])('logs an answer that ends by %s with an error of the gateway, and throws the original', async (_, error, reason, fault) => {
   const ends: unknown[] = [];
   const answer: AnswerLog = { note: () => undefined, end: (how) => void ends.push(how) };
   const log = { begin: () => answer };
