@@ -1,7 +1,7 @@
 import type { ChatServices } from '../chat/loop/prepared-chat.ts';
 import { prepareToolCall } from '../chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../chat/tool-calls/run-tool-call.ts';
-import type { ToolCallScope } from '../chat/tool-calls/tool-call-result.ts';
+import type { ToolCallScope } from '../chat/tool-calls/tool-call-scope.ts';
 import type { Caller } from '../core/callers/caller.ts';
 import type { MakeConnectLink, PendingConnect } from '../core/user-input/connect.ts';
 import type { AskClient } from '../core/user-input/elicitation.ts';

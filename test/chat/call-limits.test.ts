@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { ToolCallSettings, ToolFault } from '../../src/chat/tool-calls/tool-call-result.ts';
+import type { ToolCallSettings, ToolFault } from '../../src/chat/tool-calls/tool-call-scope.ts';
 import { prepareToolCall } from '../../src/chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../../src/chat/tool-calls/run-tool-call.ts';
 import { ToolError } from '../../src/core/tools/tool.ts';

@@ -1,4 +1,4 @@
-import type { ToolCallSettings } from '../../src/chat/tool-calls/tool-call-result.ts';
+import type { ToolCallSettings } from '../../src/chat/tool-calls/tool-call-scope.ts';
 import { runChat } from '../../src/chat/loop/run-chat.ts';
 import type { BackendRequest, ChatRun, Handoff } from '../../src/chat/loop/chat-run.ts';
 import type { ChatEvent } from '../../src/core/chat/chat.ts';

@@ -4,7 +4,7 @@ import type { ModelBackend, ModelRequest } from '../../core/models/model.ts';
 import type { ToolOffer } from '../../core/tools/tool.ts';
 import type { ModeChoice } from '../modes/choose-mode.ts';
 import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
-import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
+import type { ToolCallSettings } from '../tool-calls/tool-call-scope.ts';
 import type { TurnSeparator } from '../turns/separate-turns.ts';
 
 /** The parts of a chat request that go to the backend unchanged. */

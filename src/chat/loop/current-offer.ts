@@ -8,6 +8,7 @@ import { createReadResultTool, readerNameBeside } from '../results/read-result-t
 import { createResultStore } from '../results/stored-results.ts';
 import { resultShareBytes } from '../results/truncate-result.ts';
 import type { ToolCallResult } from '../tool-calls/tool-call-result.ts';
+import type { RoundScope } from '../tool-calls/tool-call-scope.ts';
 import { changeData, changesOf, configUpdate } from './config-update.ts';
 
 interface CurrentOfferOptions {
@@ -31,8 +32,7 @@ const idOfOne = /^(?:function:|preset:|toolset:|server:[^/]+\/)/;
 export class CurrentOffer {
   /** By offered name. The same map for the whole run. */
   readonly tools: Map<string, Tool>;
-  /** Stores truncated results for `read_result`; undefined if the model cannot read them. */
-  readonly results: ResultStore | undefined;
+  readonly #results: ResultStore | undefined;
   /** The most bytes of one result that the model gets. */
   readonly shareBytes: number;
   readonly #callerNames: ReadonlySet<string>;
@@ -43,7 +43,7 @@ export class CurrentOffer {
   constructor({ offer, callerNames, canReadOn, contextTokens, demanded, resumed }: CurrentOfferOptions) {
     this.tools = new Map(offer.tools);
     this.#callerNames = callerNames;
-    this.results = canReadOn ? createResultStore(resumed?.results) : undefined;
+    this.#results = canReadOn ? createResultStore(resumed?.results) : undefined;
     this.shareBytes = resultShareBytes(contextTokens);
     this.#nameReader();
     for (const [name, { isFormer }] of this.tools) if (isFormer === true && resumed?.tools.includes(name) !== true) this.tools.delete(name);
@@ -63,9 +63,9 @@ export class CurrentOffer {
     return this.#finder?.tool.spec.name;
   }
 
-  /** The name under which `read_result` is or will be offered. */
-  get readerName(): string {
-    return this.#readerName;
+  /** Stores truncated results for `read_result`, which may have another name; undefined if the model cannot call it. */
+  get reader(): RoundScope['reader'] {
+    return this.#results && { results: this.#results, name: this.#readerName };
   }
 
   /** What the model may call now or after a search, as in `tool_ids`. Tools of the request's own servers have no entry there. */
@@ -95,8 +95,8 @@ export class CurrentOffer {
 
   /** Adds `read_result` once a result has been truncated. */
   addReader(): void {
-    if (this.results === undefined || this.results.isEmpty || this.tools.has(this.#readerName)) return;
-    this.tools.set(this.#readerName, createReadResultTool(this.#readerName, this.results, this.shareBytes));
+    if (this.#results === undefined || this.#results.isEmpty || this.tools.has(this.#readerName)) return;
+    this.tools.set(this.#readerName, createReadResultTool(this.#readerName, this.#results, this.shareBytes));
   }
 
   /** Replaces the offer by one that functions have chosen. */
@@ -130,7 +130,7 @@ export class CurrentOffer {
 
   /** Its name yields to all other functions of the offer. */
   #nameReader(): void {
-    if (this.results !== undefined) this.#readerName = readerNameBeside(new Set([...this.names, ...this.#callerNames]));
+    if (this.#results !== undefined) this.#readerName = readerNameBeside(new Set([...this.names, ...this.#callerNames]));
   }
 
   #takeHelpers({ finder, describer }: Pick<ToolOffer, 'finder' | 'describer'>): void {
@@ -140,7 +140,9 @@ export class CurrentOffer {
   }
 
   #addDeferred(names: readonly string[], time: number): ChatEvent[] {
-    const wanted = new Set(names.flatMap((name) => this.#finder?.deferred.get(name) ?? []).filter(({ spec }) => !this.tools.has(spec.name)));
+    const wanted = new Set(
+      names.flatMap((name) => this.#finder?.deferred.get(name) ?? []).filter(({ spec }) => !this.tools.has(spec.name)),
+    );
     // Providers refuse requests with more tools; the last ones found are dropped.
     const added = [...wanted].slice(0, Math.max(0, limits.toolsPerRequest - this.tools.size));
     for (const tool of added) this.tools.set(tool.spec.name, tool);

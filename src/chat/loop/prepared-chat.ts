@@ -6,7 +6,7 @@ import type { ToolFinder, ToolOffer } from '../../core/tools/tool.ts';
 import type { Continuations } from '../suspend/continuations.ts';
 import type { LoopCheckpoint } from '../suspend/loop-checkpoint.ts';
 import type { RunTranscripts } from '../suspend/run-transcripts.ts';
-import type { ToolCallSettings } from '../tool-calls/tool-call-result.ts';
+import type { ToolCallSettings } from '../tool-calls/tool-call-scope.ts';
 import type { BackendRequest } from './chat-run.ts';
 import { originOf } from './request-origin.ts';
 

@@ -181,14 +181,15 @@ function roundOf(
   resumed: LoopCheckpoint | undefined,
 ): ToolRound {
   const { settings, changing, request } = chat;
+  const { reader } = offer;
   return {
     tools: offer.tools,
     settings,
     scope: {
       guard,
-      ...(offer.results !== undefined && { results: offer.results, readerName: offer.readerName }),
+      ...(reader && { reader }),
       resultBytes: shareAmong(offer.shareBytes, calls.length),
-      ...(changing && { config: { check: (toolIds: readonly string[]) => changing.check(toolIds), toolIds: () => offer.toolIds() } }),
+      ...(changing && { selection: { check: (toolIds: readonly string[]) => changing.check(toolIds), toolIds: () => offer.toolIds() } }),
     },
     // Text from functions would spoil an answer in a demanded format.
     toParagraph: demandedForm(request.parameters) === undefined ? (text: string) => separator.paragraph(text) : undefined,
@@ -257,7 +258,7 @@ function stateOf({ chat, offer, transcript, guard, budget, isChoiceOpen }: Loop)
     tools: offer.names,
     guardedCalls: guard.entries(),
     budget: budget.used(),
-    results: offer.results?.entries() ?? [],
+    results: offer.reader?.results.entries() ?? [],
     isChoiceOpen,
   };
 }

@@ -12,10 +12,8 @@ interface TruncatedResult {
 
 interface TruncateOptions {
   maxBytes: number;
-  /** Where the whole result is stored; undefined if the model cannot call `read_result`. */
-  results: ResultStore | undefined;
-  /** The name under which `read_result` is offered. */
-  readerName: string;
+  /** Where the whole result is stored, and the name of `read_result`; undefined if the model cannot call it. */
+  reader: { results: ResultStore; name: string } | undefined;
 }
 
 /** The share of the head: it shows what the result is, the tail how it ended. */
@@ -41,15 +39,15 @@ export function shareAmong(shareBytes: number, results: number): number {
 }
 
 /** Truncates a text above the limit to its head and tail, at character boundaries, with a mark that says how to read the rest. */
-export function truncateResult(text: string, options: TruncateOptions): TruncatedResult {
-  const { maxBytes, results, readerName } = options;
+export function truncateResult(text: string, { maxBytes, reader }: TruncateOptions): TruncatedResult {
   if (text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes) return { text, isCut: false };
   const room = Math.max(maxBytes - markBytes, 0);
   const head = headWithin(text, Math.ceil(room * headShare));
   const tail = tailWithin(text.slice(head.length), Math.floor(room * (1 - headShare)));
   const end = text.length - tail.length;
-  const reference = results?.add(text);
-  const how = reference === undefined ? '' : ` To read on, call ${readerName} with ${JSON.stringify({ reference, offset: head.length })}.`;
+  const reference = reader?.results.add(text);
+  const how =
+    reference === undefined ? '' : ` To read on, call ${reader?.name} with ${JSON.stringify({ reference, offset: head.length })}.`;
   const mark = `[cut: characters ${head.length} to ${end} of ${text.length} are left out.${how}]`;
   return { text: [head, mark, tail].filter((part) => part !== '').join('\n'), isCut: true };
 }

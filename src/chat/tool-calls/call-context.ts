@@ -6,7 +6,7 @@ import { createConfigChanges } from './change-config.ts';
 import { createElicitation } from './elicit-input.ts';
 import type { ReadyCall } from './prepare-tool-call.ts';
 import type { Supervision } from './supervise-call.ts';
-import type { ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
+import type { ToolCallScope, ToolCallSettings } from './tool-call-scope.ts';
 
 /** Progress events of one call; a tool that reports more is in a loop. */
 export const progressEventsPerCall = 1_000;
@@ -58,7 +58,7 @@ export function createContext(
     status: (text) => showProgress({ status: text }),
     progress: (done, total) => showProgress({ progress: done, ...(total !== undefined && { total }) }),
     say,
-    ...createConfigChanges(scope.config, tool.spec.name, (change) => {
+    ...createConfigChanges(scope.selection, tool.spec.name, (change) => {
       if (!supervision.isOver()) said.changes = { ...said.changes, ...change };
     }),
     emit: async (event) => scope.emit?.(event),

@@ -4,7 +4,7 @@ import { ToolError } from '../../core/tools/tool.ts';
 import type { Tool, ToolContext, ToolInvocation, ToolOutcome } from '../../core/tools/tool.ts';
 import { hasUnknownEnd, isRepeatable } from './duplicate-call-guard.ts';
 import type { ReadyCall } from './prepare-tool-call.ts';
-import type { ToolCallScope, ToolCallSettings, ToolFault } from './tool-call-result.ts';
+import type { ToolCallScope, ToolCallSettings, ToolFault } from './tool-call-scope.ts';
 import type { Ending, Supervision } from './supervise-call.ts';
 
 /** Delay before a call without an effect is retried: a restarting server needs a moment. */
@@ -54,9 +54,17 @@ async function attempt(execution: Execution): Promise<ToolOutcome> {
 }
 
 function invocationOf({ prepared: { call, args }, settings, scope, supervision, timeoutMs }: Execution): ToolInvocation {
-  const { results, inner } = scope;
+  const { reader, inner } = scope;
   const { signal } = supervision;
-  return { callId: call.id, args, run: settings.run, signal, timeoutMs, ...(results && { results }), ...(inner && { resumed: inner }) };
+  return {
+    callId: call.id,
+    args,
+    run: settings.run,
+    signal,
+    timeoutMs,
+    ...(reader && { results: reader.results }),
+    ...(inner && { resumed: inner }),
+  };
 }
 
 /** A call that certainly was not executed may be retried; one that may have been, only if it is idempotent. Timeouts are never retried. */

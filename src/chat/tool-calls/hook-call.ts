@@ -1,6 +1,6 @@
 import type { ToolOutcome } from '../../core/tools/tool.ts';
 import type { JsonValue } from '../../shared/json.ts';
-import type { ToolCallSettings } from './tool-call-result.ts';
+import type { ToolCallSettings } from './tool-call-scope.ts';
 import { prepareEditedCall } from './prepare-tool-call.ts';
 import type { PreparedCall, ReadyCall } from './prepare-tool-call.ts';
 

@@ -5,14 +5,15 @@ import type { JsonObject } from '../../shared/json.ts';
 import { limits } from '../../core/limits.ts';
 import { canBeAsked } from '../../core/runs/run.ts';
 import type { Tool, ToolFile } from '../../core/tools/tool.ts';
-import type { ToolCallResult, ToolCallScope, ToolCallSettings } from './tool-call-result.ts';
+import type { ToolCallResult } from './tool-call-result.ts';
+import type { RoundScope, ToolCallScope, ToolCallSettings } from './tool-call-scope.ts';
 import { sourceOf } from './cite-sources.ts';
 import { prepareToolCall } from './prepare-tool-call.ts';
 import type { PreparedCall } from './prepare-tool-call.ts';
 import { queueEvents } from './queue-events.ts';
 import { runToolCall } from './run-tool-call.ts';
-import { orderOf, takeTurns } from './take-turns.ts';
-import type { CallInRound } from './take-turns.ts';
+import { orderOf, scheduleCalls } from './schedule-calls.ts';
+import type { CallInRound } from './schedule-calls.ts';
 
 /** A file in an event, as a `data:` URI: large enough for a picture, not for an archive. */
 const eventFileCharacters = 1_400_000;
@@ -20,8 +21,7 @@ const eventFileCharacters = 1_400_000;
 export interface ToolRound {
   tools: ReadonlyMap<string, Tool>;
   settings: ToolCallSettings;
-  /** Shared by all rounds of a run. */
-  scope: ToolCallScope;
+  scope: RoundScope;
   /** Makes events of what a function says in the answer; absent if the answer is no text. */
   toParagraph?: ((text: string) => ChatEvent[]) | undefined;
   /** The calls that the run may still make. Default: the limit of a round. */
@@ -48,7 +48,7 @@ export interface InnerCall extends ResumedInner {
  */
 export async function runRound(calls: readonly ToolCall[], round: ToolRound, emit: Emit<ChatEvent>): Promise<ToolCallResult[]> {
   const { settings, resumed, toParagraph } = round;
-  // Together, because a check in a worker takes its time.
+  // In parallel, because a check in a worker may take long.
   const prepared = await Promise.all(calls.map((call, index) => prepareInRound(call, index, round)));
 
   const queue = queueEvents(emit);
@@ -60,20 +60,20 @@ export async function runRound(calls: readonly ToolCall[], round: ToolRound, emi
     emit: (event) => queue.emit([{ type: 'run-event', event }]),
     ...(toParagraph && { say: (text) => queue.emit(toParagraph(text)) }),
   };
-  const { turns, open } = takeTurns(callsInRound(prepared, round));
+  const { slots, open } = scheduleCalls(callsInRound(prepared, round));
   const running = prepared.map(async (call, index): Promise<ToolCallResult> => {
-    const turn = turns[index];
+    const slot = slots[index];
     const inner = round.inner?.get(index);
     const settled = resumed?.get(index);
     if (settled !== undefined) {
-      turn?.end('over');
+      slot?.end('over');
       return settled;
     }
-    const result = await runToolCall(call, settings, { ...scope, ...(turn && { turn }), ...(inner && { inner }) });
+    const result = await runToolCall(call, settings, { ...scope, ...(slot && { slot }), ...(inner && { inner }) });
     if (result.suspended === undefined) await queue.emit(resultEvents(result));
     return result;
   });
-  // Rejects as soon as any call ends the run, whatever its place.
+  // Rejects as soon as any call ends the run, whatever its position.
   const all = Promise.all(running);
   // Prevents an unhandled rejection while the events of the calls are emitted.
   all.catch(() => undefined);
@@ -114,10 +114,10 @@ async function prepareInRound(
   const prepared = await prepareToolCall(call, tools, { ...settings.run, finderName });
   if (resumed === undefined) return prepared;
   const args = inner?.get(index)?.args;
-  // Those that the preset was started with, which a human may have changed.
+  // The arguments with which the preset was started, which a person may have changed.
   if (prepared.type === 'ready') return args === undefined ? prepared : { ...prepared, args, given: args };
   if (prepared.code !== 'tool_not_found') return prepared;
-  const message = `'${call.name}' is no longer offered, so its call, which waited, was not run.`;
+  const message = `'${call.name}' is no longer offered, so the waiting call was not run.`;
   return { ...prepared, message };
 }
 
@@ -132,14 +132,14 @@ export function limitReached(limit: string, value: number, more: JsonObject = {}
   return { type: 'run-event', event: { type: 'limit.reached', data: { limit, value, ...more } } };
 }
 
-/** Calls after one that may need a human may wait with it, unless they only read. */
+/** Calls after one that may need a person may wait with it, unless they only read. */
 function callEvents(calls: readonly PreparedCall[], settings: ToolCallSettings): ChatEvent[] {
   let isBehind = false;
   return calls.map((prepared) => {
-    const waitsItself = needsHuman(prepared, settings);
-    const waits = waitsItself || (isBehind && prepared.type === 'ready' && orderOf(prepared.tool) !== 'reading');
-    isBehind ||= waitsItself;
-    return callEvent(prepared, waits);
+    const isFirst = needsPerson(prepared, settings);
+    const mayWait = isFirst || (isBehind && prepared.type === 'ready' && orderOf(prepared.tool) !== 'reading');
+    isBehind ||= isFirst;
+    return callEvent(prepared, mayWait);
   });
 }
 
@@ -151,13 +151,13 @@ function callEvent(prepared: PreparedCall, mayWait: boolean): ChatEvent {
   return { type: 'run-event', event: { type: 'tool.call', data }, ...(mayWait && { mayWait: true }) };
 }
 
-/** Whether the run is suspended where a human is needed. */
+/** Whether the run is suspended when a person is needed. */
 function isSuspendable({ run }: ToolCallSettings): boolean {
   return run.suspension !== undefined && !canBeAsked(run);
 }
 
-/** Whether a gate may need a human: to approve the call, by a rule of the run or the tool's own, or to connect to its server. */
-function needsHuman({ type, tool }: PreparedCall, { approvals, connecting, run }: ToolCallSettings): boolean {
+/** Whether a gate may need a person: to approve the call, by a rule of the run or the tool's own, or to connect to its server. */
+function needsPerson({ type, tool }: PreparedCall, { approvals, connecting, run }: ToolCallSettings): boolean {
   if (type !== 'ready') return false;
   if (connecting !== undefined && tool?.whyNotReady !== undefined) return true;
   if (approvals === undefined) return false;

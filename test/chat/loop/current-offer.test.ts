@@ -71,10 +71,10 @@ describe('the current offer', () => {
     const offer = offerOf({ tools: toolMap(a) }, { callerNames: new Set(['read_result']) });
     offer.addReader();
     expect(offer.names).toEqual(['a']);
-    offer.results?.add('long text');
+    offer.reader?.results.add('long text');
     offer.addReader();
     expect(offer.names).toEqual(['a', 'read_result_2']);
-    expect(offerOf({ tools: toolMap(a) }, { canReadOn: false }).results).toBeUndefined();
+    expect(offerOf({ tools: toolMap(a) }, { canReadOn: false }).reader).toBeUndefined();
   });
 
   it('is replaced in place, and reports what was added and removed', () => {

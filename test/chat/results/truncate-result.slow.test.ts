@@ -14,7 +14,7 @@ const invocation = { callId: 'c', run: runContext(), signal: runContext().signal
 it('leaves a text that fits unchanged, and keeps whole characters of both ends of one that does not', () => {
   fc.assert(
     fc.property(manyAlphabets, fc.integer({ min: 300, max: 2_000 }), (text, maxBytes) => {
-      const fitted = truncateResult(text, { maxBytes, results: createResultStore(), readerName: 'read_result' });
+      const fitted = truncateResult(text, { maxBytes, reader: { results: createResultStore(), name: 'read_result' } });
       const [head = '', tail = ''] = fitted.text.split(/\n?\[cut: characters [^\]]*\]\n?/u);
       expect(fitted.isCut).toBe(Buffer.byteLength(text) > maxBytes);
       expect(fitted.text === text).toBe(!fitted.isCut);
@@ -61,7 +61,7 @@ it('stores a limited number of results, and truncates the others without a refer
   const references = Array.from({ length: keptResults + 1 }, (_, n) => results.add(`${n}`));
   expect(references.at(-1)).toBeUndefined();
   expect(new Set(references).size).toBe(keptResults + 1);
-  const fitted = truncateResult('x'.repeat(1_000), { maxBytes: 500, results, readerName: 'read_result' });
+  const fitted = truncateResult('x'.repeat(1_000), { maxBytes: 500, reader: { results, name: 'read_result' } });
   expect(fitted.text).toMatch(/\[cut: characters \d+ to \d+ of 1000 are left out\.\]/u);
   expect(createResultStore().add('x'.repeat(keptResultsCharacters + 1))).toBeUndefined();
 });

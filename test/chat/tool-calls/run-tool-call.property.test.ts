@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { createDuplicateCallGuard } from '../../../src/chat/tool-calls/duplicate-call-guard.ts';
 import type { ToolCallResult } from '../../../src/chat/tool-calls/tool-call-result.ts';
 import { runToolCall } from '../../../src/chat/tool-calls/run-tool-call.ts';
-import { onlyTurn } from '../../../src/chat/tool-calls/take-turns.ts';
-import type { TurnAnswer } from '../../../src/chat/tool-calls/take-turns.ts';
+import { freeSlot } from '../../../src/chat/tool-calls/schedule-calls.ts';
+import type { SlotAnswer } from '../../../src/chat/tool-calls/schedule-calls.ts';
 import { fitToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
 import type { Tool, ToolContext, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { runContext, toolMap, toolNamed } from '../../_support/tools.ts';
@@ -39,13 +39,13 @@ interface Real {
   calls: LiveCall[];
 }
 
-/** Microtasks and one turn of the loop: a cancellation after a critical section takes effect in the next turn. */
+/** Microtasks and one tick of the event loop: a cancellation after a critical section takes effect in the next tick. */
 const quiet = async (): Promise<void> => {
-  for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let tick = 0; tick < 2; tick++) await new Promise((resolve) => setImmediate(resolve));
 };
 
 function addCall(real: Real, isReadOnly: boolean): void {
-  const turn = Promise.withResolvers<TurnAnswer>();
+  const start = Promise.withResolvers<SlotAnswer>();
   const leave = new AbortController();
   let cancelCall = (): void => undefined;
   const calls = {
@@ -55,7 +55,7 @@ function addCall(real: Real, isReadOnly: boolean): void {
     },
   };
   const live: LiveCall = {
-    start: () => turn.resolve('go'),
+    start: () => start.resolve('go'),
     end: (why) => (why === 'left' ? leave.abort() : cancelCall()),
     answer: Promise.withResolvers(),
     leaveCritical: undefined,
@@ -74,7 +74,7 @@ function addCall(real: Real, isReadOnly: boolean): void {
   };
   const call = { id: `call-${real.calls.length}`, name: 'work', arguments: JSON.stringify({ n: real.calls.length }) };
   const settings = callSettings({ defaultTimeoutMs: 60_000, run: runContext({ calls, signal: leave.signal }) });
-  const scope = { guard: createDuplicateCallGuard(), turn: { ...onlyTurn, toRun: () => turn.promise } };
+  const scope = { guard: createDuplicateCallGuard(), slot: { ...freeSlot, toRun: () => start.promise } };
   const running = runToolCall(fitToolCall(call, toolMap(tool)), settings, scope);
   void running.then((result) => live.settlements.push(result));
   real.calls.push(live);

@@ -1,6 +1,6 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { GatewayError } from '../../../core/errors.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { JsonObject } from '../../../shared/json.ts';
 
 /** Serializes the events of a run into an answer, streamed or not. */
 export interface AnswerFormat {
@@ -35,9 +35,4 @@ export interface AnswerCollector {
   add(event: ChatEvent): void;
   /** The collected events as one body. */
   body(): JsonObject;
-}
-
-/** A tool's result as text. Objects and arrays become JSON, indented as the model reads them. */
-export function textOfResult(response: JsonValue | undefined): string {
-  return typeof response === 'string' ? response : JSON.stringify(response ?? null, null, 2);
 }

@@ -3,7 +3,7 @@ import type { PendingApproval } from '../../../core/user-input/approval.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { isJsonObject, textIn } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
-import { textOfResult } from '../answers/answer-format.ts';
+import { textOfResult } from '../../../chat/results/result-text.ts';
 import { approvalRequestId } from './approval-request-id.ts';
 import { customInput, labelOfServer, searchArguments } from './caller-tools.ts';
 import type { OriginalTool } from './caller-tools.ts';

@@ -7,7 +7,7 @@ import { limits } from '../../../core/limits.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { addUsage } from '../../../core/chat/usage.ts';
-import { textOfResult } from '../answers/answer-format.ts';
+import { textOfResult } from '../../../chat/results/result-text.ts';
 import { isNotStored } from '../answers/not-stored.ts';
 import { toWireCall } from '../chat-completions/openai-wire.ts';
 
