@@ -40,7 +40,7 @@ it('cancels one running call, continues its sibling and the run, and tells the m
     { id: callId, error: { code: 'outcome_unknown', state: 'outcome_unknown' } },
     { response: 'ok' },
   ]);
-  expect(resultsBefore(model, 1)[0]).toContain('whether it took effect is not known');
+  expect(resultsBefore(model, 1)[0]).toContain('It is not known whether it took effect');
   expect(textOfEvents(events)).toBe('Done.');
   expect(calling.size).toBe(0);
 });

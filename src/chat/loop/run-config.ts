@@ -121,9 +121,9 @@ export class RunConfig {
   }
 }
 
-function chatOf(request: ChatRequest, { caller, model, presetPath }: RunContext): ConfiguredChat | undefined {
+function chatOf(request: ChatRequest, { caller, model, nested }: RunContext): ConfiguredChat | undefined {
   const conversation = conversationOf(request);
-  if (conversation === undefined || model === undefined || request.purpose === 'task' || presetPath !== undefined) return undefined;
+  if (conversation === undefined || model === undefined || request.purpose === 'task' || nested !== undefined) return undefined;
   return { callerId: caller.id, conversation, model };
 }
 

@@ -27,7 +27,7 @@ const heartbeatMs = 1_000;
 export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAgent {
   return async (preset, invocation, context) => {
     const { run, signal, resumed } = invocation;
-    const path = [...(run.presetPath ?? []), ...(run.preset === undefined ? [] : [run.preset.id])];
+    const path = [...(run.nested?.path ?? []), ...(run.preset === undefined ? [] : [run.preset.id])];
     const refusal = refusalOf(preset, path);
     if (refusal !== undefined) return refusal;
     const output: NestedOutput = { text: resumed?.run.text ?? '', called: [] };
@@ -35,7 +35,7 @@ export function createSubAgentRunner(servicesOf: () => PresetServices): RunSubAg
     const suspension = run.suspension === undefined ? undefined : nestedSuspension(request, resumed, () => output.text);
     const calls = run.calls && callsWithin(run.calls, invocation.callId);
     const say = context && ((text: string): Promise<void> => context.say(text));
-    const within = { presetPath: path, preset, signal, suspension, say, transcript: undefined };
+    const within = { nested: { path, say }, preset, signal, suspension, transcript: undefined };
     const modelRequests = run.modelRequests && requestsWithin(run.modelRequests, invocation.callId);
     const inner: RunContext = { ...run, ...within, ...(calls && { calls }), ...(modelRequests && { modelRequests }) };
     const services = servicesOf();

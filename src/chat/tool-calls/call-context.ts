@@ -10,10 +10,10 @@ import type { ToolCallScope, ToolCallSettings } from './tool-call-scope.ts';
 
 /** Progress events of one call; a tool that reports more is in a loop. */
 export const progressEventsPerCall = 1_000;
-/** What a function may say to the user in one call: many pages. The model reads it, too. */
+/** The most text for the user in one call: many pages. The model reads it, too. */
 const saidCharacters = 64 * 1024;
 
-/** What a call has said through its context, besides its result. */
+/** What a function has done through its context, besides returning a result. */
 interface SaidByCall {
   isStopped: boolean;
   inner?: InnerSuspension;
@@ -22,7 +22,7 @@ interface SaidByCall {
   changes?: ConfigChange;
 }
 
-/** The `ToolContext` of a running call. Nothing has an effect once it has settled. */
+/** The `ToolContext` of a running call. It has no effect once the call has settled. */
 export function createContext(
   { call, tool, args }: ReadyCall,
   { settings, scope, supervision }: { settings: ToolCallSettings; scope: ToolCallScope; supervision: Supervision },
@@ -38,7 +38,7 @@ export function createContext(
     await scope.emit?.({ type: 'tool.progress', data: { id: call.id, tool: tool.spec.name, ...data } });
   }
   const { run, elicitations } = settings;
-  const sayInAnswer = run.say ?? scope.say;
+  const sayInAnswer = run.nested?.say ?? scope.say;
   async function say(text: string): Promise<void> {
     if (text === '' || supervision.isOver()) return;
     if (sayInAnswer === undefined) return showProgress({ status: text });

@@ -4,7 +4,7 @@ import { limits } from '../../core/limits.ts';
 import type { Tool, ToolErrorCode, ToolOutcome } from '../../core/tools/tool.ts';
 import { canonicalJson } from './canonical-json.ts';
 
-/** What a run knows of calls of one function with one set of arguments. Plain data, so that it can be stored in a checkpoint. */
+/** The calls of one function with one set of arguments in a run. Plain data, so that it can be stored in a checkpoint. */
 export interface GuardedCall {
   tool: string;
   /** Canonical JSON. */
@@ -25,13 +25,13 @@ type DuplicateCallRefusal = { code: ToolErrorCode; message: string };
  * Blocks repeated calls within one run. Calls are equal if function and arguments are; call ids differ in every turn. At most `limits.identicalCalls`
  * equal calls run without returning anything new. A result that differs from the previous one is new, and the count of a read-only call restarts
  * whenever another call has changed something. Further calls are answered with `duplicate_call_blocked`; functions that may repeat are exempt. The
- * decision is made when a call's turn comes, so it makes no difference whether equal calls are in one round or in several. A call that may have taken
+ * decision is made when a call may run, so it makes no difference whether equal calls are in one round or in several. A call that may have taken
  * effect is never repeated by a retry or a resume.
  */
 export interface DuplicateCallGuard {
   /** Why a call must not run in the current state. Does not count it. */
   objection(tool: Tool, args: JsonObject): DuplicateCallRefusal | undefined;
-  /** For each call of a round, whether it might be blocked when its turn comes. Calls that certainly will not be can be checked early. */
+  /** For each call of a round, whether it might be blocked when it may run. Calls that certainly will not be blocked can be checked early. */
   mayObject(calls: readonly (RoundCall | undefined)[]): boolean[];
   /** Counts a call that starts now, or returns why it must not. `isResumed`: it was counted when it first started. */
   begin(tool: Tool, args: JsonObject, isResumed?: boolean): DuplicateCallRefusal | undefined;
@@ -64,7 +64,7 @@ export function createDuplicateCallGuard(known: readonly GuardedCall[] = []): Du
   }
 
   /** Only for read-only calls: a payment must not be repeatable just because a note was saved. */
-  function countReadersAnew(changed: GuardedCall): void {
+  function resetReaders(changed: GuardedCall): void {
     for (const entry of entries.values()) if (entry !== changed && entry.isReading === true) entry.count = 0;
   }
 
@@ -99,11 +99,11 @@ export function createDuplicateCallGuard(known: readonly GuardedCall[] = []): Du
       const entry = entryOf(tool, args);
       if (entry.state !== 'unknown') entry.state = hasUnknownEnd(outcome) ? 'unknown' : 'settled';
       const digest = digestOf(outcome);
-      const isNews = digest !== entry.resultDigest;
+      const isNew = digest !== entry.resultDigest;
       // The first result is new too, but there is nothing yet to compare with.
-      if (isNews && entry.resultDigest !== undefined) entry.count = 1;
+      if (isNew && entry.resultDigest !== undefined) entry.count = 1;
       entry.resultDigest = digest;
-      if (tool.isReadOnly !== true && mayHaveChangedSomething(outcome)) countReadersAnew(entry);
+      if (tool.isReadOnly !== true && mayHaveChangedSomething(outcome)) resetReaders(entry);
     },
     entries: () => Array.from(entries.values(), (entry) => ({ ...entry })),
   };
@@ -131,15 +131,15 @@ function isUnrepeatable(tool: Tool, entry: GuardedCall): boolean {
 
 function mayHaveHappened(tool: Tool): DuplicateCallRefusal {
   const message =
-    `An equal call of '${tool.spec.name}' came to no answer and may have taken effect, so it is not repeated. ` +
-    'Find out by another function whether it did, or tell the user.';
+    `An identical call to '${tool.spec.name}' did not return and may have succeeded, so it was not repeated. ` +
+    'Find out with another function whether it did, or tell the user.';
   return { code: 'outcome_unknown', message };
 }
 
 function duplicate(tool: Tool): DuplicateCallRefusal {
   const message =
-    `'${tool.spec.name}' was called with exactly these arguments ${limits.identicalCalls} times already and gave nothing new, so it was not run again. ` +
-    'Use the results above, call with other arguments, or answer.';
+    `'${tool.spec.name}' was already called with exactly these arguments ${limits.identicalCalls} times and returned nothing new, so it was not run again. ` +
+    'Use the results above, call it with other arguments, or answer.';
   return { code: 'duplicate_call_blocked', message };
 }
 

@@ -27,10 +27,10 @@ const heartbeatMs = 250;
 
 /** Lets a running function ask its user for input. A question ends with its call. */
 export function createElicitation({ run, elicitations, supervision, tool, args }: ElicitingCall): Pick<ToolContext, 'ask' | 'confirm'> {
-  async function put(type: 'confirmation' | 'input', data: JsonObject): Promise<JsonObject | undefined> {
+  async function request(type: 'confirmation' | 'input', data: JsonObject): Promise<JsonObject | undefined> {
     if (elicitations === undefined) throw unavailable(tool);
     const { signal } = supervision;
-    const sign = setInterval(() => supervision.touch(), heartbeatMs);
+    const heartbeat = setInterval(() => supervision.touch(), heartbeatMs);
     try {
       const reply = await elicitations.ask(
         { type, data: { run_id: run.runId, ...data } },
@@ -42,19 +42,19 @@ export function createElicitation({ run, elicitations, supervision, tool, args }
         throw new ToolError(`The browser disconnected while '${tool}' asked the user.`, { code: 'client_disconnected' });
       return undefined;
     } finally {
-      clearInterval(sign);
+      clearInterval(heartbeat);
     }
   }
 
   return {
     async ask(title, { message = '', schema } = {}) {
-      const data = await put('input', { title, message, ...(schema !== undefined && { schema }) });
+      const data = await request('input', { title, message, ...(schema !== undefined && { schema }) });
       const value = data === undefined || ownValue(data, 'cancelled') === true ? undefined : ownValue(data, 'value');
       if (value !== undefined && schema !== undefined) await requireMatch(value, { schema, tool, run });
       return value;
     },
     async confirm(title, message = '') {
-      const data = await put('confirmation', { tool, params: args, title, message });
+      const data = await request('confirmation', { tool, params: args, title, message });
       return data !== undefined && ownValue(data, 'decision') === 'approve';
     },
   };
@@ -65,7 +65,7 @@ async function requireMatch(value: JsonValue, { schema, tool, run }: { schema: J
   const check = isJsonObject(value)
     ? await checkArguments(value, schema, run)
     : await checkArguments({ value }, { type: 'object', properties: { value: schema }, required: ['value'] }, run);
-  const given = `What the user gave to '${tool}'`;
+  const given = `The user's input for '${tool}'`;
   switch (check.type) {
     case 'fits':
       return;

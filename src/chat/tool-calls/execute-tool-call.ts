@@ -30,9 +30,9 @@ export async function executeToolCall(execution: Execution): Promise<{ outcome: 
     supervision.startLimits({ idleMs: timeoutMs, totalMs: settings.totalTimeoutMs ?? limits.toolTotalTimeoutMs });
   const first = await attempt(execution);
   if (!mayRetry(prepared.tool, first)) return { outcome: first, attempts: 1 };
-  const { promise: rested, resolve } = Promise.withResolvers<undefined>();
+  const { promise: delay, resolve } = Promise.withResolvers<undefined>();
   const timer = setTimeout(() => resolve(undefined), toolRetryDelayMs);
-  const ending = await Promise.race([rested, supervision.ended]);
+  const ending = await Promise.race([delay, supervision.ended]);
   clearTimeout(timer);
   // Ended between two attempts: the outcome of the first one is known.
   if (ending !== undefined) return { outcome: first, attempts: 1 };
@@ -87,7 +87,7 @@ function endedOutcome(tool: Tool, ending: Ending): ToolOutcome {
     : {
         type: 'error',
         code: 'outcome_unknown',
-        message: `${cause} while the call was under way; whether it took effect is not known. Find out before it is repeated.`,
+        message: `${cause} while the call was running. It is not known whether it took effect. Find out before you repeat it.`,
         state,
       };
 }

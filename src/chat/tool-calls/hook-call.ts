@@ -5,9 +5,9 @@ import { prepareEditedCall } from './prepare-tool-call.ts';
 import type { PreparedCall, ReadyCall } from './prepare-tool-call.ts';
 
 /**
- * Runs the `beforeTool` hooks. Returns the call, possibly with changed arguments, or the outcome that replaces it. Called before approval, so that a
- * human sees the arguments that will run, and is not asked about a call that will be refused. @throws GatewayError as `RunHooks`; the run signal's
- * reason
+ * Runs the `beforeTool` hooks. Returns the call, possibly with changed arguments, or the outcome that replaces it. Called before approval, so that the
+ * approver sees the arguments that will run, and is not asked about a call that will be refused.
+ * @throws GatewayError as `RunHooks`; the run signal's reason
  */
 export async function judgeCall(prepared: ReadyCall, { hooks, run }: ToolCallSettings): Promise<PreparedCall | ToolOutcome> {
   const { tool, args } = prepared;
@@ -38,17 +38,17 @@ export async function judgeResult({ tool, args }: ReadyCall, outcome: ToolOutcom
 }
 
 /**
- * Replaces the value alone: files, notes and what follows belong to the call. But a file that the function's text mentions goes with its mention, so
- * that a hook which takes the words out withholds the file, too.
+ * Replaces only the value: files, notes and the follow-up belong to the call. A file that the function's text mentions is removed together with its
+ * mention, so that a hook which removes the mention also withholds the file.
  */
 function withValue(outcome: Extract<ToolOutcome, { type: 'result' }>, value: JsonValue): ToolOutcome {
   const { files, ...others } = outcome;
   if (files === undefined) return { ...others, value };
   const [before, after] = [outcome.value, value].map((each) => JSON.stringify(each));
-  const left = files.filter(({ mention }) => {
+  const remaining = files.filter(({ mention }) => {
     if (mention === undefined) return true;
     const written = JSON.stringify(mention).slice(1, -1);
     return after?.includes(written) === true || before?.includes(written) === false;
   });
-  return { ...others, value, ...(left.length > 0 && { files: left }) };
+  return { ...others, value, ...(remaining.length > 0 && { files: remaining }) };
 }

@@ -15,7 +15,7 @@ interface EventQueue {
   readonly failed: Promise<never>;
 }
 
-interface Waiting {
+interface QueuedBatch {
   events: ChatEvent[];
   /** Set for a batch that is one call's progress: the event into which later progress is merged. */
   progress?: JsonObject;
@@ -23,7 +23,7 @@ interface Waiting {
 }
 
 export function queueEvents(emit: Emit<ChatEvent>): EventQueue {
-  let waiting: Waiting[] = [];
+  let waiting: QueuedBatch[] = [];
   let flushing: Promise<void> | undefined;
   let isClosed = false;
   const { promise: failed, reject } = Promise.withResolvers<never>();

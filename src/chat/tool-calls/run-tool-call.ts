@@ -10,7 +10,7 @@ import type { Execution } from './execute-tool-call.ts';
 import { judgeResult } from './hook-call.ts';
 import type { PreparedCall, ReadyCall, RefusedCall } from './prepare-tool-call.ts';
 import { freeSlot } from './schedule-calls.ts';
-import { superviseCall } from './supervise-call.ts';
+import { Supervision } from './supervise-call.ts';
 import { toToolCallResult } from './tool-call-result.ts';
 import type { Suspension, ToolCallResult } from './tool-call-result.ts';
 import { timeoutOf } from './tool-call-scope.ts';
@@ -23,7 +23,7 @@ import type { ToolCallScope, ToolCallSettings } from './tool-call-scope.ts';
  */
 export async function runToolCall(prepared: PreparedCall, settings: ToolCallSettings, scope: ToolCallScope = {}): Promise<ToolCallResult> {
   const { slot = freeSlot } = scope;
-  using supervision = superviseCall();
+  using supervision = new Supervision();
   const release = endFromOutside(prepared, { settings, scope, slot, supervision });
   let result: ToolCallResult | undefined;
   try {

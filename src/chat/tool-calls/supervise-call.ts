@@ -1,114 +1,122 @@
 /** Why a call is ended before it has a result. */
 export type Ending = { type: 'cancelled' } | { type: 'left' } | { type: 'timeout'; limitMs: number };
 
-/** Controls one call: its time limits, its critical sections, and its early end. */
-export interface Supervision {
-  /** The signal for the tool; aborts when the call is ended. */
-  readonly signal: AbortSignal;
-  /** Resolves when the call is ended early; never if it has a result. */
-  readonly ended: Promise<Ending>;
-  /** It was ended early or has settled. */
-  isOver(): boolean;
-  /** Ends the call, at once or after its critical sections. The first ending counts. */
-  end(ending: Ending): void;
-  /**
-   * Starts the time limits, anew if the call is run a second time. The call is ended after `idleMs` without progress, and after `totalMs` in any case: not even a critical section may block
-   * a run forever.
-   */
-  startLimits(limits: { idleMs: number; totalMs: number }): void;
-  /** Reports progress, which restarts the idle time. */
-  touch(): void;
-  critical<Value>(work: () => Promise<Value> | Value): Promise<Value>;
-  /** Stops all time limits while a human is asked, until the returned function has been called; pauses may be nested. */
-  pause(): () => void;
-  [Symbol.dispose](): void;
+/** The time limits of a call. */
+interface CallLimits {
+  idleMs: number;
+  totalMs: number;
 }
 
-export function superviseCall(): Supervision {
-  const abort = new AbortController();
-  const { promise: ended, resolve } = Promise.withResolvers<Ending>();
-  let ending: Ending | undefined;
-  let isOver = false;
-  let criticalSections = 0;
+/** Controls one call: its time limits, its critical sections, and its early end. */
+export class Supervision {
+  /** Resolves when the call is ended early; never if it has a result. */
+  readonly ended: Promise<Ending>;
+  readonly #abort = new AbortController();
+  readonly #resolveEnded: (ending: Ending) => void;
+  #ending: Ending | undefined;
+  #isSettled = false;
+  #criticalSections = 0;
+  #pauses = 0;
+  /** Undefined until the limits are started. */
+  #limits: CallLimits | undefined;
+  #totalLeftMs = 0;
+  #startedAt = 0;
+  #idle: NodeJS.Timeout | undefined;
+  #total: NodeJS.Timeout | undefined;
 
-  function takeEffect(why: Ending): void {
-    abort.abort(reasonOf(why));
-    resolve(why);
-  }
-  function end(why: Ending): void {
-    if (ending !== undefined) return;
-    ending = why;
-    if (criticalSections === 0) takeEffect(why);
-  }
-  let areLimitsSet = false;
-  let idleLimitMs = 0;
-  let totalLimitMs = 0;
-  let totalLeftMs = 0;
-  let startedAt = 0;
-  let pauses = 0;
-  let idle: NodeJS.Timeout | undefined;
-  let total: NodeJS.Timeout | undefined;
-  function start(): void {
-    if (!areLimitsSet) return;
-    startedAt = performance.now();
-    idle = setTimeout(() => end({ type: 'timeout', limitMs: idleLimitMs }), idleLimitMs);
-    total = setTimeout(() => {
-      ending ??= { type: 'timeout', limitMs: totalLimitMs };
-      takeEffect(ending);
-    }, totalLeftMs);
-  }
-  function stop(): void {
-    clearTimeout(idle);
-    clearTimeout(total);
-    totalLeftMs = Math.max(0, totalLeftMs - (performance.now() - startedAt));
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<Ending>();
+    this.ended = promise;
+    this.#resolveEnded = resolve;
   }
 
-  return {
-    signal: abort.signal,
-    ended,
-    isOver: () => isOver || abort.signal.aborted,
-    end,
-    startLimits({ idleMs, totalMs }) {
-      stop();
-      areLimitsSet = true;
-      idleLimitMs = Math.min(idleMs, totalMs);
-      totalLimitMs = totalMs;
-      totalLeftMs = totalMs;
-      start();
-    },
-    touch() {
-      if (pauses === 0) idle?.refresh();
-    },
-    pause() {
-      if (pauses++ === 0) stop();
-      let isPaused = true;
-      return () => {
-        if (!isPaused) return;
-        isPaused = false;
-        if (--pauses === 0 && !abort.signal.aborted) start();
-      };
-    },
-    async critical(work) {
-      if (ending !== undefined && criticalSections === 0) throw reasonOf(ending);
-      criticalSections++;
-      try {
-        return await work();
-      } finally {
-        criticalSections--;
-        // Deferred, so that a function that returns right after its critical section still delivers its result.
-        setImmediate(() => {
-          if (ending !== undefined && criticalSections === 0) takeEffect(ending);
-        });
-      }
-    },
-    [Symbol.dispose]() {
-      isOver = true;
-      // A later call of a resume function must not restart the limits.
-      pauses = Number.POSITIVE_INFINITY;
-      clearTimeout(idle);
-      clearTimeout(total);
-    },
-  };
+  /** The signal for the tool; aborts when the call is ended. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  /** It was ended early or has settled. */
+  isOver(): boolean {
+    return this.#isSettled || this.signal.aborted;
+  }
+
+  /** Ends the call, at once or after its critical sections. The first ending counts. */
+  end(ending: Ending): void {
+    if (this.#ending !== undefined) return;
+    this.#ending = ending;
+    if (this.#criticalSections === 0) this.#takeEffect(ending);
+  }
+
+  /**
+   * Starts the time limits, anew if the call is run a second time. The call is ended after `idleMs` without progress, and after `totalMs` in any case:
+   * not even a critical section may block a run forever.
+   */
+  startLimits({ idleMs, totalMs }: CallLimits): void {
+    this.#stop();
+    this.#limits = { idleMs: Math.min(idleMs, totalMs), totalMs };
+    this.#totalLeftMs = totalMs;
+    this.#start();
+  }
+
+  /** Reports progress, which restarts the idle time. */
+  touch(): void {
+    if (this.#pauses === 0) this.#idle?.refresh();
+  }
+
+  /** Stops all time limits while a person is asked, until the returned function has been called; pauses may be nested. */
+  pause(): () => void {
+    if (this.#pauses++ === 0) this.#stop();
+    let isPaused = true;
+    return () => {
+      if (!isPaused) return;
+      isPaused = false;
+      if (--this.#pauses === 0 && !this.signal.aborted) this.#start();
+    };
+  }
+
+  async critical<Value>(work: () => Promise<Value> | Value): Promise<Value> {
+    if (this.#ending !== undefined && this.#criticalSections === 0) throw reasonOf(this.#ending);
+    this.#criticalSections++;
+    try {
+      return await work();
+    } finally {
+      this.#criticalSections--;
+      // Deferred, so that a function that returns right after its critical section still delivers its result.
+      setImmediate(() => {
+        if (this.#ending !== undefined && this.#criticalSections === 0) this.#takeEffect(this.#ending);
+      });
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#isSettled = true;
+    // A later call of a resume function must not restart the limits.
+    this.#pauses = Number.POSITIVE_INFINITY;
+    clearTimeout(this.#idle);
+    clearTimeout(this.#total);
+  }
+
+  #start(): void {
+    if (this.#limits === undefined) return;
+    const { idleMs, totalMs } = this.#limits;
+    this.#startedAt = performance.now();
+    this.#idle = setTimeout(() => this.end({ type: 'timeout', limitMs: idleMs }), idleMs);
+    this.#total = setTimeout(() => {
+      this.#ending ??= { type: 'timeout', limitMs: totalMs };
+      this.#takeEffect(this.#ending);
+    }, this.#totalLeftMs);
+  }
+
+  #stop(): void {
+    clearTimeout(this.#idle);
+    clearTimeout(this.#total);
+    this.#totalLeftMs = Math.max(0, this.#totalLeftMs - (performance.now() - this.#startedAt));
+  }
+
+  #takeEffect(ending: Ending): void {
+    this.#abort.abort(reasonOf(ending));
+    this.#resolveEnded(ending);
+  }
 }
 
 function reasonOf(ending: Ending): DOMException {

@@ -37,10 +37,8 @@ export interface RunContext {
    * as a tool.
    */
   readonly approvalRule?: ApprovalRule | undefined;
-  /** Within a preset that was called as a tool: says something to the user, in the answer of the outermost run. */
-  readonly say?: ((text: string) => Promise<void>) | undefined;
-  /** Ids of the presets that called this one as a tool, outermost first. */
-  readonly presetPath?: readonly string[];
+  /** Present within a preset that was called as a tool. */
+  readonly nested?: NestedRun;
   /** Absent when a single function is invoked, whose call cannot be cancelled by id. */
   readonly calls?: CallRegistry;
   /** Absent when a single function is invoked. */
@@ -58,6 +56,14 @@ export interface RunContext {
   readonly modelRequests?: ModelRequestLog | undefined;
   /** Where requests to tool servers are added, for a caller who may see their addresses and asks for it. */
   readonly recordedRequests?: RecordedRequest[] | undefined;
+}
+
+/** A preset that runs as a tool. */
+interface NestedRun {
+  /** Ids of the presets that called this one, outermost first. */
+  readonly path: readonly string[];
+  /** Says something to the user, in the answer of the outermost run. */
+  readonly say: ((text: string) => Promise<void>) | undefined;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { createElicitation } from '../../../src/chat/tool-calls/elicit-input.ts';
-import { superviseCall } from '../../../src/chat/tool-calls/supervise-call.ts';
+import { Supervision } from '../../../src/chat/tool-calls/supervise-call.ts';
 import type { Ending } from '../../../src/chat/tool-calls/supervise-call.ts';
 import type { ElicitationReply } from '../../../src/core/user-input/elicitation.ts';
 import { runContext } from '../../_support/tools.ts';
@@ -9,7 +9,7 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function openCall(reply: Promise<ElicitationReply>) {
-  const supervision = superviseCall();
+  const supervision = new Supervision();
   supervision.startLimits({ idleMs: 1_000, totalMs: 60_000 });
   const endings: Ending[] = [];
   void supervision.ended.then((ending) => endings.push(ending));

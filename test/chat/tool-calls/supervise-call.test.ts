@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { superviseCall } from '../../../src/chat/tool-calls/supervise-call.ts';
+import { Supervision } from '../../../src/chat/tool-calls/supervise-call.ts';
 import type { Ending } from '../../../src/chat/tool-calls/supervise-call.ts';
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }));
 afterEach(() => void vi.useRealTimers());
 
 function watched(limits: { idleMs: number; totalMs: number }) {
-  const call = superviseCall();
+  const call = new Supervision();
   call.startLimits(limits);
   const endings: Ending[] = [];
   void call.ended.then((ending) => endings.push(ending));

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { fitToolCall } from '../../../src/chat/tool-calls/prepare-tool-call.ts';
 import { runToolCall } from '../../../src/chat/tool-calls/run-tool-call.ts';
-import { superviseCall } from '../../../src/chat/tool-calls/supervise-call.ts';
+import { Supervision } from '../../../src/chat/tool-calls/supervise-call.ts';
 import type { Tool, ToolOutcome } from '../../../src/core/tools/tool.ts';
 import { toolMap, toolNamed } from '../../_support/tools.ts';
 import { callSettings, numbered } from '../loop-fixture.ts';
@@ -27,7 +27,7 @@ it('the time limits of a single tool end a function and not a preset, whose own 
 });
 
 it('the end of a pause starts no limits where there are none', async () => {
-  const call = superviseCall();
+  const call = new Supervision();
   const ended = vi.fn();
   void call.ended.then(ended);
   call.pause()();

@@ -4,7 +4,7 @@ import { createFunctionFolder } from '../../../src/tools/functions/load/function
 import { createFunctionSource } from '../../../src/tools/functions/run/function-source.ts';
 import type { PresetRecord } from '../../../src/core/models/preset.ts';
 import type { ToolContext, ToolOutcome } from '../../../src/core/tools/tool.ts';
-import { superviseCall } from '../../../src/chat/tool-calls/supervise-call.ts';
+import { Supervision } from '../../../src/chat/tool-calls/supervise-call.ts';
 import { chatRequest, runContext } from '../../_support/tools.ts';
 import { functionModule, importNatively, toolsFolder } from '../../_support/tools-folder.ts';
 
@@ -97,7 +97,7 @@ it('an abort ends the thread though it never looks up [S2-7]', async () => {
 });
 
 it('a critical section in a thread defers the end of the call [S3-9]', async () => {
-  using supervision = superviseCall();
+  using supervision = new Supervision();
   supervision.startLimits({ idleMs: 10_000, totalMs: 10_000 });
   const { call } = await callInThread(
     worker(`async (args, { critical, status }) => critical(async () => { await status('inside'); await status('still'); return 'done' })`),
