@@ -205,6 +205,6 @@ it('repeats a call of unknown outcome neither in the next round nor in the same 
   const model = new ScriptedModel(...turns, says('Done.'));
   const events = await collect(loop(model, tools));
   expect(attempts).toEqual(['pay {"n":1}', 'pay {"n":2}', 'look {}', 'look {}']);
-  expect(resultsBefore(model, 1)[1]).toContain('may have taken effect, so it is not repeated');
+  expect(resultsBefore(model, 1)[1]).toContain('may have succeeded, so it was not repeated');
   expect(eventsOf(events, 'tool.result')[3]).toMatchObject({ error: { code: 'outcome_unknown' } });
 });
