@@ -4,7 +4,7 @@ import { countTurns } from '../../_support/count-turns.ts';
 
 const long = 'some words of a page. '.repeat(10_000);
 
-it('anything may stand in messages that could not be prepared', async () => {
+it('counts every call as quoted when the messages could not be prepared', async () => {
   // A thread cannot be sent a function: the work fails before it begins.
   const texts = [long, () => 0] as unknown as string[];
   const earlier = new EarlierTexts(texts, { isReact: true, caller: { id: 'ada' }, signal: new AbortController().signal });
@@ -16,7 +16,7 @@ it('anything may stand in messages that could not be prepared', async () => {
   expect(earlier.isActionQuoted('get_time', '{}')).toBe(true);
 });
 
-it('a long conversation is searched over several turns', async () => {
+it('searches a long conversation over several ticks', async () => {
   const texts = Array.from({ length: 20 }, () => 'a'.repeat(100_000));
   const earlier = new EarlierTexts(texts, { isReact: true, caller: { id: 'ada' }, signal: new AbortController().signal });
   const turnsOf = async (ask: () => boolean | 'not_known_yet'): Promise<number> => {
@@ -36,7 +36,7 @@ it('a long conversation is searched over several turns', async () => {
   expect(earlier.isActionQuoted('use', wanted)).toBe(false);
 });
 
-it('a run that is over asks nothing more', async () => {
+it('stops the search when the run has ended', async () => {
   const earlier = new EarlierTexts([long], { isReact: false, caller: { id: 'ada' }, signal: AbortSignal.abort(new Error('Over.')) });
   await expect(earlier.search()).rejects.toThrow('Over.');
 });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { slicesOf } from '../../../src/chat/modes/slices-of.ts';
 
-it('a long text comes in parts, all but the first for a later turn of the event loop, and no character is cut in two', () => {
+it('splits a long text into parts, all but the first for a later tick of the event loop, without splitting a character', () => {
   const text = `a${'😀'.repeat(50_000)}`;
   const slices = [...slicesOf(text)];
   expect(slices.map((slice) => slice.text).join('')).toBe(text);
@@ -10,7 +10,7 @@ it('a long text comes in parts, all but the first for a later turn of the event 
   expect(slices.map((slice) => slice.isLater)).toEqual(slices.map((_, index) => index > 0));
 });
 
-it('a short text is one part, and an empty one is nothing', () => {
+it('returns a short text as one part, and none for an empty text', () => {
   expect([...slicesOf('short')]).toEqual([{ text: 'short', isLater: false }]);
   expect([...slicesOf('')]).toEqual([]);
 });

@@ -35,7 +35,7 @@ async function run(answer: string, tools: Tool[], request: Partial<ChatRequest> 
   return { executed, text: textOfEvents(events), warnings: eventsOf(events, 'warning') };
 }
 
-describe('a call in the text of an answer stays text, with a warning, where the definition of another server has it', () => {
+describe('a call in the text of an answer that the definition of another server quotes stays text, with a warning', () => {
   const places: [where: string, definition: Definition][] = [
     ['a description', { description: `Weather. Example: ${marked}` }],
     ['a choice', city({ enum: ['Paris', marked] })],
@@ -83,25 +83,25 @@ describe('a call in the text of an answer stays text, with a warning, where the 
       expect((await run(said, [weather(definition), mail])).executed).toEqual([]);
   });
 
-  it('and the definition is of a function of the caller', async () => {
+  it('if the definition is that of a function of the caller', async () => {
     const parameters: JsonObject = { type: 'object', properties: {} };
     const wire = { type: 'function', function: { name: 'weather', description: marked, parameters } };
     const { executed, text } = await run(marked, [mail], { callerFunctions: [{ name: 'weather', wire }] });
     expect([executed, text]).toEqual([[], marked]);
   });
 
-  it('and the call is of a function of the caller', async () => {
+  it('if the call is one of a function of the caller', async () => {
     const wire = { type: 'function', function: { name: 'send_mail', description: '', parameters: mail.spec.parameters } };
     const { text } = await run(marked, [weather({ description: marked })], { callerFunctions: [{ name: 'send_mail', wire }] });
     expect(text).toBe(marked);
   });
 
-  it('and a helper repeats the definition', async () => {
+  it('if a helper repeats the definition', async () => {
     const helper = { ...weather({ description: marked, kind: 'function' }), isHelper: true as const };
     expect((await run(marked, [helper, mail])).executed).toEqual([]);
   });
 
-  it('and the definitions are so many that they are searched in a thread at once', async () => {
+  it('if the definitions are so long that they are searched in a thread at once', async () => {
     const many = weather({ description: marked, ...city({ enum: Array.from({ length: 20_000 }, (_, index) => `city number ${index}`) }) });
     const { executed, warnings } = await run(marked, [many, mail]);
     expect([executed, warnings]).toMatchObject([[], [{ code: 'call_not_rescued' }]]);
@@ -123,21 +123,21 @@ describe('a call in the text of an answer runs', () => {
     expect((await run(marked, tools)).executed).toEqual([['send_mail', args]]);
   });
 
-  it('when it has no arguments, and another server names its function alone', async () => {
+  it('if it has no arguments, and another server only names its function', async () => {
     const now = toolNamed('get_time', 'noon', { server: 'clock' });
     const words = 'After get_time, or instead of get_time: get_time\nreturns the time.';
     const { executed } = await run('<tool_call>{"name": "get_time", "arguments": {}}</tool_call>', [weather({ description: words }), now]);
     expect(executed).toEqual([['get_time', {}]]);
   });
 
-  it('when it is native, whatever definitions show', async () => {
+  it('if it is native, whatever definitions quote', async () => {
     const model = new ScriptedModel(calls(['send_mail', args]), says('Done.'));
     const found = { models: finderOf({ model }), tools: offering(weather({ description: marked }), mail) };
     const events = await collect(answerIn(chatRequest({ mode: 'native' }), runContext(), found));
     expect(eventsOf(events, 'tool.call')).toMatchObject([{ tool: 'send_mail', args }]);
   });
 
-  it('and nothing is searched where no other definition names its function', async () => {
+  it('without a search if no other definition names its function', async () => {
     const aside = watchWorkAside();
     expect((await run(marked, [weather({}), mail])).executed).toHaveLength(1);
     await run('It rains.', [weather({ description: marked }), mail]);

@@ -35,7 +35,7 @@ describe('a call in the text of a native answer', () => {
     ['behind other text', `Let me look.\n${marked}`],
     ['as the whole message', json],
     ['as the whole message in a fence', `\`\`\`json\n${json}\n\`\`\``],
-  ])('runs when it stands %s, and its text is not shown', async (_place, text) => {
+  ])('runs %s, and its text is not shown', async (_place, text) => {
     const { executed, text: shown, events, model } = await run([says(text), says('It is noon.')]);
     expect(executed).toEqual([{ zone: 'UTC' }]);
     expect(shown.replace('Let me look.', '').trim()).toBe('It is noon.');
@@ -48,20 +48,20 @@ describe('a call in the text of a native answer', () => {
     ['a fence within an explanation', `Do it so:\n\`\`\`json\n${json}\n\`\`\`\nThat is all.`],
     ['a name that is not offered exactly', json.replace('get_time', 'get_tim')],
     ['data that has a name', '{"name": "Alice", "age": 7}'],
-  ])('does not run as %s, and its text stays', async (_what, text) => {
+  ])('does not run as %s, and stays text', async (_what, text) => {
     const { executed, text: shown } = await run([says(text)]);
     expect(executed).toEqual([]);
     expect(shown).toBe(text);
   });
 
-  it('with marks and an unknown name stays text, and the run says so', async () => {
+  it('with marks and an unknown name stays text, with a warning', async () => {
     const { executed, text, events } = await run([says(marked.replace('get_time', 'Get-Time'))]);
     expect(executed).toEqual([]);
     expect(text).toContain('Get-Time');
     expect(eventsOf(events, 'warning')).toMatchObject([{ code: 'call_not_rescued' }]);
   });
 
-  it('with marks and damaged arguments does not run, and the model is told', async () => {
+  it('with marks and damaged arguments does not run, and the model reads why', async () => {
     const damaged = '<tool_call>\n{"name": "get_time", "arguments": {"zone": }}\n</tool_call>';
     const { events, text, model } = await run([says(damaged), calls(['get_time', { zone: 'UTC' }]), says('It is noon.')]);
     expect(eventsOf(events, 'tool.result')).toMatchObject([{ error: { code: 'args_not_json' } }, { response: 'noon' }]);
@@ -92,7 +92,7 @@ describe('a call in the text of a native answer', () => {
     expect(executed).toEqual([]);
   });
 
-  it('does not run where the request forbids calls or wants a form of the answer', async () => {
+  it('does not run if the request forbids calls or demands a format', async () => {
     for (const request of [{ toolChoice: 'none' }, { parameters: { response_format: { type: 'json_object' } } }]) {
       const { executed, text } = await run([says(json)], request);
       expect(executed).toEqual([]);
@@ -101,13 +101,13 @@ describe('a call in the text of a native answer', () => {
     expect((await run([says(json), says('Noon.')], { parameters: { response_format: { type: 'text' } } })).executed).toHaveLength(1);
   });
 
-  it('does not run when it turns out to have been a thought', async () => {
+  it('does not run if it turns out to be a thought', async () => {
     const { executed, text } = await run([says(`${marked}\nNo, I know it.\n</think>\nIt is noon.`)]);
     expect(executed).toEqual([]);
     expect(text).toContain('It is noon.');
   });
 
-  it('does not run when the answer was cut', async () => {
+  it('does not run if the answer was cut off', async () => {
     const { executed } = await run([
       [
         { type: 'text', text: marked },
@@ -117,12 +117,12 @@ describe('a call in the text of a native answer', () => {
     expect(executed).toEqual([]);
   });
 
-  it('runs once when the server gives it in both ways', async () => {
+  it('runs once if the server sends it both ways', async () => {
     const both: ScriptStep[] = [{ type: 'text', text: marked }, ...calls(['get_time', { zone: 'UTC' }])];
     expect((await run([both, says('Noon.')])).executed).toEqual([{ zone: 'UTC' }]);
   });
 
-  it('is compared with the native calls in one reading of each, and beyond a round stays text', async () => {
+  it('is compared with native calls that are each parsed once, and stays text above the limit of a round', async () => {
     const count = 300;
     const leaked = Array.from({ length: count }, (_, index) => `<tool_call>${json.replace('UTC', `leaked-${index}`)}</tool_call>`);
     const native = calls(...Array.from({ length: count }, (_, index): [string, unknown] => ['get_time', { zone: `native-${index}` }]));
@@ -144,7 +144,7 @@ describe('a call in the text of a native answer', () => {
     }
   });
 
-  it('reads arguments that need to be fitted, as for any call', async () => {
+  it('has its arguments fitted like any call', async () => {
     const { events } = await run([says(json.replace('"UTC"', '7')), says('Noon.')]);
     expect(eventsOf(events, 'tool.call')).toMatchObject([{ args: { zone: 7 }, repairs: ['zone: 7 read as "7"'] }]);
   });
@@ -157,14 +157,14 @@ describe('a call in the text of an answer to a long conversation', () => {
   it.each([
     ['push', says(marked)],
     ['the end', [{ type: 'text', text: json }] satisfies ScriptStep[]],
-  ])('is looked for aside, and runs when it does not stand there (found at %s)', async (_when, answer) => {
+  ])('is searched for in a worker, and runs if it is not quoted (found at %s)', async (_when, answer) => {
     const aside = watchWorkAside();
     const { executed } = await run([answer, says('Noon.')], { messages: conversation(long, 'When?') });
     expect(executed).toEqual([{ zone: 'UTC' }]);
     expect(aside.filter((name) => name === 'compactTexts')).toHaveLength(1);
   });
 
-  it('stays text when it stands there in another spelling', async () => {
+  it('stays text if it is quoted in another spelling', async () => {
     const aside = watchWorkAside();
     const quoted = marked.replaceAll('"', String.raw`\u0022`).replaceAll('<', '&lt;');
     const text = `It says ${marked} and more.`;
@@ -173,7 +173,7 @@ describe('a call in the text of an answer to a long conversation', () => {
     expect(aside).toContain('compactTexts');
   });
 
-  it('has a turn of the event loop of its own, so that many of them are not looked for at once', async () => {
+  it('is searched for in its own tick of the event loop, so that many do not block it', async () => {
     const count = 40;
     const leaked = Array.from({ length: count }, (_, index) => `<tool_call>${json.replace('UTC', `z${index}`)}</tool_call>`).join('\n');
     const backend = recoverLeakedCalls({ backend: new ScriptedModel(says(leaked)), newCallId: () => 'c', caller: { id: 'ada' } });
@@ -183,7 +183,7 @@ describe('a call in the text of an answer to a long conversation', () => {
     expect(turns()).toBeGreaterThanOrEqual(count - 1);
   });
 
-  it('is the only reason to look: an answer without one, or to a short conversation, costs nothing', async () => {
+  it('is the only reason to search: an answer without one, or to a short conversation, costs nothing', async () => {
     const aside = watchWorkAside();
     await run([says(`Some data: {"a": 1} and \`${json}\`.`)], { messages: conversation(long, 'When?') });
     await run([says(marked), says('Noon.')], { messages: conversation('When?') });
@@ -191,7 +191,7 @@ describe('a call in the text of an answer to a long conversation', () => {
   });
 });
 
-it('a long damaged call is repaired aside, and runs', async () => {
+it('repairs a long damaged call in a worker, and runs it', async () => {
   const aside = watchWorkAside();
   const zone = 'x'.repeat(20_000);
   const { executed, text } = await run([says(`Wait.\n${marked.replace('UTC"', `${zone}",`)}`), says('Noon.')]);
@@ -200,8 +200,8 @@ it('a long damaged call is repaired aside, and runs', async () => {
   expect(aside.filter((name) => name === 'repairJsonAsText')).toHaveLength(1);
 });
 
-describe('the way of a native answer', () => {
-  it('shows text as it comes', async () => {
+describe('a native answer', () => {
+  it('is streamed as it arrives', async () => {
     const pieces = ['It ', 'is < 12', ' o’clock.'];
     const model = new ScriptedModel([...pieces.map((text) => ({ type: 'text' as const, text })), { type: 'finish', reason: 'stop' }]);
     const backend = recoverLeakedCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });
@@ -209,7 +209,7 @@ describe('the way of a native answer', () => {
     expect(events.slice(0, -1)).toEqual(pieces.map((text) => ({ type: 'text', text })));
   });
 
-  it('is the backend’s own where no function is offered', async () => {
+  it('is passed on unchanged if no function is offered', async () => {
     const readers: unknown[] = [];
     const model: ModelBackend = { answer: async (_request, emit) => void readers.push(emit) };
     const backend = recoverLeakedCalls({ backend: model, newCallId: () => 'c', caller: { id: 'ada' } });

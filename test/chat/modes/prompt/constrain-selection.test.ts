@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '../../../../src/shared/json.ts';
 const objectWith = (properties: JsonObject, more: JsonObject = {}): JsonObject => ({ type: 'object', properties, ...more });
 const closed = (properties: JsonObject, required: string[] = []) => ({ type: 'object', properties, required, additionalProperties: false });
 
-describe('parameters in the words that grammars have in common', () => {
+describe('parameters in the subset that grammars share', () => {
   const table: [string, JsonObject, JsonObject][] = [
     [
       'bounds, patterns, defaults and descriptions are left to the check',
@@ -30,12 +30,12 @@ describe('parameters in the words that grammars have in common', () => {
     expect(narrowParameters(parameters)).toEqual(closed({ a: expected }));
   });
 
-  it('of a function without any are an empty object', () => {
+  it('are an empty object for a function without any', () => {
     for (const parameters of [{}, { type: 'object' }, { type: 'string' }]) expect(narrowParameters(parameters)['type']).toBe('object');
     expect(narrowParameters({ type: 'object' })).toEqual(closed({}));
   });
 
-  it('end where a schema refers to itself, is deep, wide or long', () => {
+  it('are cut off where a schema is recursive, deep, wide or long', () => {
     const tree = { $defs: { node: objectWith({ next: { $ref: '#/$defs/node' } }) }, ...objectWith({ a: { $ref: '#/$defs/node' } }) };
     expect(JSON.stringify(narrowParameters(tree)).length).toBeLessThan(2_000);
     const circle = { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } }, ...objectWith({ x: { $ref: '#/$defs/a' } }) };
@@ -49,8 +49,8 @@ describe('parameters in the words that grammars have in common', () => {
   });
 });
 
-describe('the same as OpenAI enforces it', () => {
-  it('has every property required, and null for what may be left out', () => {
+describe('the same in the strict form of OpenAI', () => {
+  it('requires every property, and allows null for optional ones', () => {
     const parameters = objectWith(
       { a: { type: 'string' }, b: { enum: ['x'] }, c: { type: 'array', items: { type: 'integer' } } },
       { required: ['a'] },
@@ -100,16 +100,16 @@ describe('the form of a selection', () => {
     expect(accepts(strictSchema, { name: 'get_weather', parameters: { city: 'Rome' } })).toBe(false);
   });
 
-  it('demands a call where one is demanded', () => {
+  it('demands a call if the request does', () => {
     expect(accepts(selectionForm(specs, { minCalls: 1, maxCalls: 2 }).schema)).toBe(false);
   });
 
-  it('is not enforced to the letter when one function cannot be', () => {
+  it('has no strict form if one function has none', () => {
     const map = { name: 'map', description: '', parameters: objectWith({ a: {} }) };
     expect(selectionForm([...specs, map], { minCalls: 0, maxCalls: 2 }).strictSchema).toBeUndefined();
   });
 
-  it('leaves arguments open when they are too much for a grammar', () => {
+  it('leaves arguments open if they are too large for a grammar', () => {
     const properties = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`${'p'.repeat(100)}${index}`, { type: 'string' }]));
     const large = ['a', 'b', 'c'].map((name) => ({ name, description: '', parameters: objectWith(properties) }));
     const { schema } = selectionForm(large, { minCalls: 0, maxCalls: 2 });

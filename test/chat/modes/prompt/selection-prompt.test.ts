@@ -5,7 +5,7 @@ import type { ChatMessage } from '../../../../src/core/chat/chat.ts';
 
 const spec = { name: 'f', description: 'Says {{TOOLS}}', parameters: { type: 'object', properties: {}, required: [] } };
 
-it('the selection prompt holds all specs, flat, in the template of Open WebUI', () => {
+it('inserts all specs into the template in the flat form of Open WebUI', () => {
   const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [spec], { template: defaultSelectionTemplate }) ?? [];
   const text = String(system?.content);
   expect(text.startsWith(`Available Tools: [{"type":"function","name":"f","description":"Says {{TOOLS}}"`)).toBe(true);
@@ -13,7 +13,7 @@ it('the selection prompt holds all specs, flat, in the template of Open WebUI', 
   expect(text).toContain('{"name": "toolName1", "parameters": {"key1": "value1"}}');
 });
 
-it('a placeholder in a description is not expanded again', () => {
+it('does not expand a placeholder in a description', () => {
   const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [spec], { template: 'Tools: {{TOOLS}} or {{OTHER}}' }) ?? [];
   expect(system?.content).toBe(`Tools: ${JSON.stringify([{ type: 'function', ...spec }])} or {{OTHER}}`);
 });
@@ -26,13 +26,13 @@ it.each([
   ['Pays. Then it sends a receipt. Never call it twice.', 'Pays. Then it sends a receipt.'],
   ['', ''],
   ['word '.repeat(100), `${'word '.repeat(40)}…`],
-])('a question for names shows functions by name and summary alone: %j', (description, summary) => {
+])('shows only names and summaries in a request for names: %j', (description, summary) => {
   const options = { template: '{{TOOLS}}', areNames: true };
   const [system] = selectionMessages([{ role: 'user', content: 'Hi' }], [{ ...spec, description }], options) ?? [];
   expect(system?.content).toBe(JSON.stringify([{ name: 'f', description: summary }]));
 });
 
-it('the history holds at most three earlier messages, oldest first, without system messages, and the query once', () => {
+it('includes at most three earlier messages, oldest first, without system messages, and the query once', () => {
   const messages: ChatMessage[] = [
     { role: 'system', content: 'Secret rules' },
     { role: 'user', content: 'one' },
@@ -51,11 +51,11 @@ it('the history holds at most three earlier messages, oldest first, without syst
   expect(user?.content).toBe('Query: History:\nASSISTANT: """two"""\nUSER: """three"""\nASSISTANT: """four"""\nQuery: and now?');
 });
 
-it('without a user message there is nothing to choose for', () => {
+it('selects nothing without a user message', () => {
   expect(selectionMessages([{ role: 'system', content: 'Rules' }], [spec], { template: defaultSelectionTemplate })).toBeUndefined();
 });
 
-it('results are appended to the last user message, each set off by a blank line, under the name of their source', () => {
+it('appends each result to the last user message after a blank line, under the name of its source', () => {
   const folded = inlineToolResults([
     { role: 'user', content: 'Hi' },
     {
@@ -72,7 +72,7 @@ it('results are appended to the last user message, each set off by a blank line,
   expect(folded).toEqual([{ role: 'user', content: 'Hi\n\nTool `time/f` Output: {\n  "a": 1\n}\n\nTool `g` Output: plain' }]);
 });
 
-it('images stay where they are when a result is appended', () => {
+it('keeps the position of images when it appends a result', () => {
   const image = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
   const folded = inlineToolResults([
     { role: 'user', content: [{ type: 'text', text: 'Hi' }, image] },
