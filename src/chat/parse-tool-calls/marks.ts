@@ -1,9 +1,9 @@
 import { isUnmistakable, reasoningTags } from '../../shared/reasoning-tags.ts';
 import type { ReasoningTag } from '../../shared/reasoning-tags.ts';
 import type { AnswerText } from './answer-text.ts';
-import { namedOpenings } from './named-calls.ts';
+import { namedOpenings } from './forms/named-calls.ts';
 import type { Enclosure } from './read-context.ts';
-import { tagOpenings } from './tag-calls.ts';
+import { tagOpenings } from './forms/tag-calls.ts';
 
 /** What a mark in an answer begins. */
 export type Mark = { open: string } & (

@@ -2,11 +2,11 @@ import { limits } from '../../core/limits.ts';
 import { damagedCall, entriesTo, entryTo, noCall } from './answer-pieces.ts';
 import type { Entries, ReadEntry, Reading } from './answer-pieces.ts';
 import { cutOff, tooFar } from './answer-text.ts';
-import { readJsonCalls, readQuotedJson, visibleName } from './json-calls.ts';
-import { namedOpenings, readNamedCall } from './named-calls.ts';
-import { readPrintedCall, readPythonicCall, readPythonicList } from './pythonic-calls.ts';
+import { readJsonCalls, readQuotedJson, visibleName } from './forms/json-calls.ts';
+import { namedOpenings, readNamedCall } from './forms/named-calls.ts';
+import { readPrintedCall, readPythonicCall, readPythonicList } from './forms/pythonic-calls.ts';
 import type { Enclosure, ReadContext } from './read-context.ts';
-import { readTagCall, tagOpenings } from './tag-calls.ts';
+import { readTagCall, tagOpenings } from './forms/tag-calls.ts';
 
 /** Characters after a fault within which the closing mark is searched for. */
 const maxRecovery = 1024;

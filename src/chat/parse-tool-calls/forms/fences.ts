@@ -1,4 +1,4 @@
-import type { AnswerText } from './answer-text.ts';
+import type { AnswerText } from '../answer-text.ts';
 
 const longestFence = 16;
 

@@ -1,10 +1,10 @@
-import { limits } from '../../core/limits.ts';
-import { damagedCall, entriesTo, entryTo, noCall, plainName } from './answer-pieces.ts';
-import type { ReadEntry, Reading } from './answer-pieces.ts';
-import { matchEnd, spaceEnd } from './answer-text.ts';
+import { limits } from '../../../core/limits.ts';
+import { damagedCall, entriesTo, entryTo, noCall, plainName } from '../answer-pieces.ts';
+import type { ReadEntry, Reading } from '../answer-pieces.ts';
+import { matchEnd, spaceEnd } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
 import { calledName, continuesExpression, findBracketEnd, parsePythonicCall } from './pythonic-calls.ts';
-import type { ReadContext } from './read-context.ts';
+import type { ReadContext } from '../read-context.ts';
 
 /** What may precede a call: a bullet or number, a label such as "Call:", quotes. */
 const lead = /(?:(?:[-*•]|\d{1,2}[.)])[ \t]{1,9})?(?:(?:function |tool )?(?:calls?|answer|output):\s{0,99})?["'`]{0,3}/iy;

@@ -1,13 +1,13 @@
-import type { JsonValue } from '../../shared/json.ts';
-import { limits } from '../../core/limits.ts';
-import { damagedCall, entryTo, noCall, plainName, readCall, withText } from './answer-pieces.ts';
-import type { Reading } from './answer-pieces.ts';
-import { cutOff } from './answer-text.ts';
-import type { AnswerText } from './answer-text.ts';
+import type { JsonValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { damagedCall, entryTo, noCall, plainName, readCall, withText } from '../answer-pieces.ts';
+import type { Reading } from '../answer-pieces.ts';
+import { cutOff } from '../answer-text.ts';
+import type { AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
-import { objectOfEntries } from './parse-json.ts';
+import { objectOfEntries } from '../parse-json.ts';
 import { readPythonicCall } from './pythonic-calls.ts';
-import type { Enclosure, ReadContext } from './read-context.ts';
+import type { Enclosure, ReadContext } from '../read-context.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
 
 /** Marks that begin a single call of Kimi or DeepSeek. DeepSeek writes full-width bars; distilled models write ASCII ones. */

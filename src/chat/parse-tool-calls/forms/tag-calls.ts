@@ -1,14 +1,14 @@
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { limits } from '../../core/limits.ts';
-import { damagedCall, entryTo, noCall, plainName, readCall, withText } from './answer-pieces.ts';
-import type { Reading } from './answer-pieces.ts';
-import { cutOff } from './answer-text.ts';
-import type { AnswerText } from './answer-text.ts';
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { damagedCall, entryTo, noCall, plainName, readCall, withText } from '../answer-pieces.ts';
+import type { Reading } from '../answer-pieces.ts';
+import { cutOff } from '../answer-text.ts';
+import type { AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
-import { objectOfEntries, parseStrictly } from './parse-json.ts';
+import { objectOfEntries, parseStrictly } from '../parse-json.ts';
 import { typeParameter, withoutOuterBreaks } from './type-parameter.ts';
-import type { ReadContext } from './read-context.ts';
+import type { ReadContext } from '../read-context.ts';
 
 /** The tags of one notation. A name inside a tag ends at `nameEnd`, the tag itself at `>`. */
 interface TagForm {

@@ -1,10 +1,10 @@
-import { limits } from '../../core/limits.ts';
-import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall } from './answer-pieces.ts';
-import type { ReadEntry, Reading } from './answer-pieces.ts';
-import { cutOff, matchEnd, tooFar } from './answer-text.ts';
-import type { AnswerText } from './answer-text.ts';
+import { limits } from '../../../core/limits.ts';
+import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall } from '../answer-pieces.ts';
+import type { ReadEntry, Reading } from '../answer-pieces.ts';
+import { cutOff, matchEnd, tooFar } from '../answer-text.ts';
+import type { AnswerText } from '../answer-text.ts';
 import { parsePythonArguments } from './python-literal.ts';
-import type { Enclosure, ReadContext } from './read-context.ts';
+import type { Enclosure, ReadContext } from '../read-context.ts';
 
 /** `[f(a='x'), g()]`. A bad member does not invalidate the others. A member that is more than a single call, such as `f(a=1) + f(a=2)`, is damaged. */
 export function readPythonicList(context: ReadContext, at: number, enclosure: Enclosure): Reading {

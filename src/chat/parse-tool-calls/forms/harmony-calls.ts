@@ -1,7 +1,7 @@
-import { damagedCall, entryTo, plainName, withText } from './answer-pieces.ts';
-import type { Reading } from './answer-pieces.ts';
+import { damagedCall, entryTo, plainName, withText } from '../answer-pieces.ts';
+import type { Reading } from '../answer-pieces.ts';
 import { readJsonArguments } from './json-calls.ts';
-import type { ReadContext } from './read-context.ts';
+import type { ReadContext } from '../read-context.ts';
 
 /** What a header announces: a call, thinking, or text for the user. `end`: where the body of the message begins. */
 type HarmonyMessage = { type: 'none' } | { type: 'call'; reading: Reading } | { type: 'reasoning' | 'text'; end: number };

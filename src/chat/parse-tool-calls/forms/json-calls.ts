@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isJsonObject, ownValue } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall } from './answer-pieces.ts';
-import type { ReadEntry, Reading } from './answer-pieces.ts';
-import { cutOff, tooFar } from './answer-text.ts';
+import { isJsonObject, ownValue } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { damagedCall, entriesTo, entryTo, noCall, plainName, readCall } from '../answer-pieces.ts';
+import type { ReadEntry, Reading } from '../answer-pieces.ts';
+import { cutOff, tooFar } from '../answer-text.ts';
 import { findJsonExtent } from './json-extent.ts';
 import type { JsonExtent } from './json-extent.ts';
-import { parseStrictly } from './parse-json.ts';
-import { parseTolerantly, toArguments } from './parse-tolerantly.ts';
+import { parseStrictly } from '../parse-json.ts';
+import { parseTolerantly, toArguments } from '../parse-tolerantly.ts';
 import { parsePythonicCall } from './pythonic-calls.ts';
-import type { Enclosure, ReadContext } from './read-context.ts';
-import { maxMendable } from './repair-json.ts';
+import type { Enclosure, ReadContext } from '../read-context.ts';
+import { maxMendable } from '../repair-json.ts';
 
 const argumentKeys = ['parameters', 'arguments', 'args', 'params', 'input', 'tool_input', 'action_input', 'kwargs'] as const;
 const nameKeys = ['name', 'tool_name', 'function_name', 'function', 'tool', 'action', 'recipient_name'] as const;

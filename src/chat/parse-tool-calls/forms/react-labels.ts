@@ -1,9 +1,9 @@
-import { damagedCall, plainName, readCall } from './answer-pieces.ts';
-import type { ReadEntry } from './answer-pieces.ts';
-import type { AnswerText } from './answer-text.ts';
+import { damagedCall, plainName, readCall } from '../answer-pieces.ts';
+import type { ReadEntry } from '../answer-pieces.ts';
+import type { AnswerText } from '../answer-text.ts';
 import { readJsonArguments } from './json-calls.ts';
-import { BlockReader } from './read-block.ts';
-import type { Enclosure, ReadContext } from './read-context.ts';
+import { BlockReader } from '../read-block.ts';
+import type { Enclosure, ReadContext } from '../read-context.ts';
 
 const labels = ['thought', 'action', 'action input', 'observation', 'final answer'] as const;
 const maxLabel = 40;

@@ -1,9 +1,9 @@
-import { isContainer } from '../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../shared/json.ts';
-import { limits } from '../../core/limits.ts';
-import { matchEnd, spaceEnd } from './answer-text.ts';
-import { objectOfEntries } from './parse-json.ts';
-import { toNumber } from '../../shared/exact-number.ts';
+import { isContainer } from '../../../shared/json.ts';
+import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import { limits } from '../../../core/limits.ts';
+import { matchEnd, spaceEnd } from '../answer-text.ts';
+import { objectOfEntries } from '../parse-json.ts';
+import { toNumber } from '../../../shared/exact-number.ts';
 
 /** A literal, or undefined. */
 export function parsePythonLiteral(text: string): JsonValue | undefined {
