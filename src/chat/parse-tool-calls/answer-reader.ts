@@ -1,16 +1,17 @@
-import { findPlaceholder } from './find-placeholder.ts';
-import { damagedCall, noCall } from './answer-pieces.ts';
-import type { ReadEntry, Reading } from './answer-pieces.ts';
+import { noCall } from './answer-pieces.ts';
+import type { Reading } from './answer-pieces.ts';
+import { ReadingEmitter } from './emit-reading.ts';
 import { NeedsMoreText, matchEnd, spaceEnd } from './answer-text.ts';
 import type { AnswerText } from './answer-text.ts';
 import { fenceAt } from './forms/fences.ts';
 import type { Fence } from './forms/fences.ts';
 import { headerWithoutStart, readHarmonyMessage } from './forms/harmony-calls.ts';
-import { readJsonArguments, readMangledAnswer } from './forms/json-calls.ts';
-import { findBeginning, marksByOpen, noise, thoughtEnds } from './marks.ts';
+import { readMangledAnswer } from './forms/json-calls.ts';
+import { findBeginning, marksByOpen, skipNoise, thoughtEnds } from './marks.ts';
 import type { Mark } from './marks.ts';
-import type { PieceWriter } from './piece-writer.ts';
-import { nameBefore, readPlainCalls } from './forms/plain-calls.ts';
+import { createPassage, writePassage } from './piece-writer.ts';
+import type { Passage, PieceWriter } from './piece-writer.ts';
+import { readPlainCalls, selectionReading } from './forms/plain-calls.ts';
 import type { QuoteCheck } from './quoted-calls.ts';
 import { labelAt, readAction } from './forms/react-labels.ts';
 import type { Label } from './forms/react-labels.ts';
@@ -25,40 +26,15 @@ interface AnswerReaderOptions {
   quotes?: QuoteCheck;
 }
 
-/** Text that is passed on as it arrives, up to one of the marks in `ends`. */
-interface Passage {
-  as: 'text' | 'reasoning';
-  ends: readonly string[];
-  /** What to do with the mark that ends it. */
-  end: 'skip' | 'write' | 'leave';
-}
-
 /** What is read next; 'section' is the text after a ReAct label such as "Thought:". */
 type State = 'beginning' | 'header' | 'first label' | 'words' | 'section' | 'action' | 'final answer' | OpenPassage;
 
-interface OpenPassage extends Passage {
-  /** The first characters of the marks. */
-  beginnings: RegExp;
-  next: State;
-}
-
-/** What was read from the position `at` on. `isBare` as in `ReadCall`. */
-interface ReadAt {
-  at: number;
-  reading: Reading;
-  isBare: boolean;
-}
+type OpenPassage = Passage & { next: State };
 
 const plain: Enclosure = { ...bare, allowsPythonicCalls: true };
 
-/** Budget for rereading after false starts: this many characters plus `rereadingShare` times the text. It keeps the work on hostile text linear. */
-const freeRereading = 64 * 1024;
-const rereadingShare = 4;
-
 /** A bracket with a first character that a call can have. It rules out most brackets in prose. */
 const openingBracket = /\[[\sA-Za-z_"'/\\[\]{}\u0100-\uffff]|\{[\sA-Za-z_"'/\\}\u0100-\uffff]/y;
-
-const demandedObject = /^\{\s{0,99}["']?tool_calls["']?\s{0,99}:/;
 
 /**
  * A state machine that goes through an answer from one possible beginning of a call to the next. Text in between is passed on at once. From such a
@@ -70,16 +46,13 @@ export class AnswerReader {
   readonly #input: AnswerText;
   readonly #options: AnswerReaderOptions;
   readonly #isNative: boolean;
+  readonly #emitter: ReadingEmitter;
   #state: State = 'beginning';
   /** The undecided block. It stores its complete calls, so that repeating the step does not read them again. */
   #block: BlockReader | undefined;
-  /** How many calls of the undecided text have already been checked and are not quoted from earlier messages. */
-  #notQuoted = 0;
   #plainReadAt: number | undefined;
   #hasThought = false;
   #isHarmony = false;
-  /** Characters read again so far: see `freeRereading`. */
-  #reread = 0;
 
   constructor(context: ReadContext, writer: PieceWriter, options: AnswerReaderOptions) {
     this.#context = context;
@@ -87,6 +60,7 @@ export class AnswerReader {
     this.#input = writer.input;
     this.#options = options;
     this.#isNative = options.isNative === true;
+    this.#emitter = new ReadingEmitter(context, writer, { isNative: this.#isNative, quotes: options.quotes });
   }
 
   /** Reads as far as the text that has arrived allows. */
@@ -157,7 +131,7 @@ export class AnswerReader {
     else this.#readMark(at, mark);
     if (writer.cursor === at) writer.text(at + 1);
     this.#block = undefined;
-    this.#notQuoted = 0;
+    this.#emitter.beginNext();
     return true;
   }
 
@@ -178,12 +152,12 @@ export class AnswerReader {
     const end = at + mark.open.length;
     switch (mark.kind) {
       case 'block':
-        return void this.#emitReading({ at, reading: this.#readBlock(at, end - mark.keeps, mark.enclosure), isBare: false });
+        return void this.#emitter.emit({ at, reading: this.#readBlock(at, end - mark.keeps, mark.enclosure), isBare: false });
       case 'wrapper':
-        if (!this.#isNative) return void this.#emitReading({ at, reading: this.#readBlock(at, end, mark.enclosure), isBare: true });
+        if (!this.#isNative) return void this.#emitter.emit({ at, reading: this.#readBlock(at, end, mark.enclosure), isBare: true });
         return writer.isFresh ? void this.#readWhole(at, end, mark.enclosure) : undefined;
       case 'foreign':
-        return this.#pass({ as: 'text', ends: [mark.close], end: 'write' });
+        return this.#pass([mark.close], { as: 'text', end: 'write' });
       case 'thought':
         if (!mark.isToken && !writer.isAfterBlock && writer.lastCharacter !== '\n') return;
         writer.skip(end);
@@ -212,29 +186,17 @@ export class AnswerReader {
 
   #think(ends: readonly string[]): void {
     this.#hasThought = true;
-    this.#pass({ as: 'reasoning', ends, end: 'skip' });
+    this.#pass(ends, { as: 'reasoning', end: 'skip' });
   }
 
-  #pass(passage: Passage): void {
-    const beginnings = new RegExp(`[${passage.ends.map((mark) => mark.charAt(0)).join('')}]`, 'g');
-    this.#state = { ...passage, beginnings, next: this.#state };
+  #pass(ends: readonly string[], { as, end }: Pick<Passage, 'as' | 'end'>): void {
+    this.#state = { ...createPassage(ends, { as, end }), next: this.#state };
   }
 
-  #passOn({ as, ends, end, beginnings, next }: OpenPassage): boolean {
-    const writer = this.#writer;
-    const { text } = this.#input;
-    beginnings.lastIndex = writer.cursor;
-    const at = beginnings.exec(text)?.index ?? text.length;
-    writer[as](at);
-    if (at === text.length) return false;
-    const mark = this.#input.firstOf(ends, at);
-    if (mark === undefined) writer[as](at + 1);
-    else {
-      if (end === 'write') writer[as](at + mark.length);
-      if (end === 'skip') writer.skip(at + mark.length);
-      this.#state = next;
-    }
-    return true;
+  #passOn(passage: OpenPassage): boolean {
+    const result = writePassage(this.#writer, passage);
+    if (result === 'ended') this.#state = passage.next;
+    return result !== 'open';
   }
 
   #readHarmony(at: number, next = this.#state): void {
@@ -244,10 +206,10 @@ export class AnswerReader {
     if (message.type === 'none') return;
     this.#isHarmony = true;
     this.#hasThought = true;
-    if (message.type === 'call') return void this.#emitReading({ at, reading: message.reading, isBare: false });
+    if (message.type === 'call') return void this.#emitter.emit({ at, reading: message.reading, isBare: false });
     this.#writer.skip(message.end);
     if (message.type === 'reasoning')
-      this.#pass({ as: 'reasoning', ends: ['<|end|>', '<|return|>', '<|call|>', '<|start|>', '<|channel|>'], end: 'leave' });
+      this.#pass(['<|end|>', '<|return|>', '<|call|>', '<|start|>', '<|channel|>'], { as: 'reasoning', end: 'leave' });
   }
 
   #readLabel(lineStart: number): boolean {
@@ -288,7 +250,7 @@ export class AnswerReader {
     this.#writer.text(at + fence.mark.length);
     // A call inside code is an explanation and must not run.
     if (this.#isNative || fence.isProgram)
-      this.#pass({ as: 'text', ends: fence.mark.length < 3 ? [fence.mark, '\n'] : [`\n${fence.mark}`], end: 'write' });
+      this.#pass(fence.mark.length < 3 ? [fence.mark, '\n'] : [`\n${fence.mark}`], { as: 'text', end: 'write' });
   }
 
   /** In a fence with program code, calls count only if the fence holds nothing else: a call among other statements is sample code. */
@@ -297,7 +259,7 @@ export class AnswerReader {
     if (this.#isNative) return this.#readWhole(at, start, enclosure);
     const { text } = this.#input;
     const block = this.#readBlock(at, start, enclosure);
-    let reading = this.#context.isSelection ? this.#inSelection(at, start, block) : block;
+    let reading = this.#context.isSelection ? selectionReading(this.#context, { at, start, reading: block }) : block;
     if (isProgram) {
       const isWhole = reading.type === 'entries' && (reading.end >= text.length || text.slice(0, reading.end).endsWith(mark));
       // Report how far was read, so that rereading is charged to the budget.
@@ -307,7 +269,7 @@ export class AnswerReader {
       const end = spaceEnd(text, reading.end);
       if (text.startsWith(mark, end)) reading = { ...reading, end: end + mark.length };
     }
-    return this.#emitReading({ at, reading, isBare: true });
+    return this.#emitter.emit({ at, reading, isBare: true });
   }
 
   /** Reads calls without any marks, at the beginning of an answer and directly after other calls. */
@@ -316,32 +278,18 @@ export class AnswerReader {
     if (at >= this.#input.text.length || at === this.#plainReadAt) return;
     this.#plainReadAt = at;
     const reading = readPlainCalls(this.#context, at);
-    if (reading.type === 'entries') this.#emitReading({ at, reading, isBare: true });
+    if (reading.type === 'entries') this.#emitter.emit({ at, reading, isBare: true });
   }
 
   #readBare(at: number): void {
     const { isFresh } = this.#writer;
     let reading = this.#readBlock(at, at, bare);
-    if (this.#context.isSelection) reading = this.#inSelection(at, at, reading);
+    if (this.#context.isSelection) reading = selectionReading(this.#context, { at, start: at, reading });
     if (reading.type === 'none' && isFresh) {
       const mangled = readMangledAnswer(this.#context, at);
       if (mangled.type === 'entries') reading = mangled;
     }
-    this.#emitReading({ at, reading, isBare: true });
-  }
-
-  /** Rules for selections: a value that is assigned, passed or returned is program code, and the name of the function may be on the line before its JSON. */
-  #inSelection(at: number, start: number, reading: Reading): Reading {
-    const { text } = this.#input;
-    if (reading.type === 'entries')
-      return /(?:[=(]|\breturn)\s{0,99}$/.test(text.slice(Math.max(0, at - 100), at)) ? { type: 'data', end: reading.end } : reading;
-    const name = text[start] === '{' ? nameBefore(this.#context, at) : undefined;
-    if (name === undefined) return reading;
-    const named = readJsonArguments(this.#context, start, name);
-    const isFitting =
-      named.type === 'entries' &&
-      named.entries.every((entry) => entry.type === 'call' && this.#context.takes(name, Object.keys(entry.arguments)));
-    return isFitting ? named : reading;
+    this.#emitter.emit({ at, reading, isBare: true });
   }
 
   #readBlock(at: number, start: number, enclosure: Enclosure): Reading {
@@ -355,86 +303,7 @@ export class AnswerReader {
   /** Accepts calls only if they are the whole message; nothing but template tokens may follow. */
   #readWhole(at: number, start: number, enclosure: Enclosure): boolean {
     const reading = this.#readBlock(at, start, enclosure);
-    const isWhole = reading.type !== 'entries' || this.#skipNoise(reading.end) >= this.#input.text.length;
-    return this.#emitReading({ at, reading: isWhole ? reading : noCall(at + 1), isBare: true });
-  }
-
-  #skipNoise(from: number): number {
-    let position = from;
-    for (;;) {
-      position = this.#input.skipSpace(position);
-      const mark = this.#input.firstOf(noise, position);
-      if (mark === undefined) return position;
-      position += mark.length;
-    }
-  }
-
-  /** Emits what was read as pieces. False when it was no call; its first character is then text. */
-  #emitReading({ at, reading, isBare }: ReadAt): boolean {
-    const writer = this.#writer;
-    const isNative = this.#isNative;
-    if (reading.type === 'none') return this.#emitFalseStart(at, Math.max(reading.at, this.#input.searchedTo));
-    const asText = (end: number): boolean => {
-      writer.text(end);
-      return true;
-    };
-    const { end } = reading;
-    if (reading.type === 'data') return asText(end);
-    const entries = isNative ? reading.entries.map((entry) => this.#withExactName(entry)) : reading.entries;
-    if (isNative && isBare && !entries.some((entry) => entry.type === 'call')) return asText(end);
-    if (isNative && isBare && entries.some((entry) => this.#isForbidden(entry))) return asText(end);
-    if (this.#isAnyQuoted(entries)) return asText(end);
-    const text = this.#input.text.slice(at, end);
-    const [only, ...others] = entries;
-    if (only === undefined) {
-      if (isNative || (text.trim() === '[]' && !writer.isFresh)) return asText(end);
-      writer.put({ type: 'nothing-chosen', text });
-    }
-    const mark = isBare && this.#context.isSelection ? { isBare, ...(demandedObject.test(text) && { isDemanded: true }) } : {};
-    // The text of a single damaged call includes the marks around it, because it may be shown to the user.
-    if (only?.type === 'damaged' && others.length === 0) writer.put({ ...only, ...mark, text });
-    else for (const entry of entries) writer.put({ ...entry, ...mark });
-    writer.skip(end);
-    // The search for the end of a damaged call may have gone far; that text is read again only within the budget.
-    const { searchedTo } = this.#input;
-    return searchedTo <= end || this.#mayReread(end, searchedTo) || asText(searchedTo);
-  }
-
-  /** Rereads the text of a false start if the budget allows it; otherwise all of it becomes text. */
-  #emitFalseStart(at: number, failedAt: number): boolean {
-    if (this.#mayReread(at, failedAt)) return false;
-    this.#writer.text(Math.max(failedAt, at + 1));
-    return true;
-  }
-
-  #mayReread(from: number, to: number): boolean {
-    const cost = Math.max(0, to - from);
-    if (this.#reread + cost > freeRereading + rereadingShare * (this.#input.dropped + to)) return false;
-    this.#reread += cost;
-    return true;
-  }
-
-  /** In a native answer a call may run only if its name is offered exactly as written. */
-  #withExactName(entry: ReadEntry): ReadEntry {
-    if (entry.type === 'damaged' || this.#context.isOffered(entry.name)) return entry;
-    return { ...damagedCall('unknown_name', entry.text, entry.name), arguments: entry.arguments };
-  }
-
-  /** Whether a call without marks in a native answer is rejected. */
-  #isForbidden(entry: ReadEntry): boolean {
-    if (entry.type === 'damaged') return entry.reason === 'unknown_name' || entry.reason === 'ambiguous';
-    return findPlaceholder(entry.arguments, this.#context.parametersOf(entry.name) ?? {}) !== undefined;
-  }
-
-  #isAnyQuoted(entries: readonly ReadEntry[]): boolean {
-    const { quotes } = this.#options;
-    if (quotes === undefined) return false;
-    for (const entry of entries.slice(this.#notQuoted)) {
-      const isQuoted = quotes.isQuoted(entry.text, entry);
-      if (isQuoted === 'not_known_yet') this.#input.pause();
-      if (isQuoted) return true;
-      this.#notQuoted += 1;
-    }
-    return false;
+    const isWhole = reading.type !== 'entries' || skipNoise(this.#input, reading.end) >= this.#input.text.length;
+    return this.#emitter.emit({ at, reading: isWhole ? reading : noCall(at + 1), isBare: true });
   }
 }

@@ -80,7 +80,7 @@ const thoughts: readonly ReasoningTag[] = [
 ];
 
 /** Tokens of templates that may stand after a call. */
-export const noise = [
+const noise = [
   '<|end|>',
   '<|return|>',
   '<|call|>',
@@ -146,4 +146,15 @@ function undecidedFrom(text: string, from: number): number {
   for (let at = Math.max(from, text.length - longestMark); at < text.length; at += 1)
     if (markStarts.has(text.charAt(at)) && markBeginnings.has(text.slice(at))) return at;
   return text.length;
+}
+
+/** The position after template tokens and white space. */
+export function skipNoise(input: AnswerText, from: number): number {
+  let position = from;
+  for (;;) {
+    position = input.skipSpace(position);
+    const mark = input.firstOf(noise, position);
+    if (mark === undefined) return position;
+    position += mark.length;
+  }
 }

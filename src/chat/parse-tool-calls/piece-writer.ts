@@ -76,3 +76,34 @@ export class PieceWriter {
     else this.#pieces.push({ type, text });
   }
 }
+
+/** Text that is passed on as it arrives, up to one of the marks in `ends`. */
+export interface Passage {
+  as: 'text' | 'reasoning';
+  ends: readonly string[];
+  /** What to do with the mark that ends it. */
+  end: 'skip' | 'write' | 'leave';
+  /** The first characters of the marks. */
+  beginnings: RegExp;
+}
+
+export function createPassage(ends: readonly string[], { as, end }: Pick<Passage, 'as' | 'end'>): Passage {
+  return { as, ends, end, beginnings: new RegExp(`[${ends.map((mark) => mark.charAt(0)).join('')}]`, 'g') };
+}
+
+/** Writes the text up to the next possible end. `open`: all the text that has arrived was written. */
+export function writePassage(writer: PieceWriter, { as, ends, end, beginnings }: Passage): 'open' | 'undecided' | 'ended' {
+  const { text } = writer.input;
+  beginnings.lastIndex = writer.cursor;
+  const at = beginnings.exec(text)?.index ?? text.length;
+  writer[as](at);
+  if (at === text.length) return 'open';
+  const mark = writer.input.firstOf(ends, at);
+  if (mark === undefined) {
+    writer[as](at + 1);
+    return 'undecided';
+  }
+  if (end === 'write') writer[as](at + mark.length);
+  if (end === 'skip') writer.skip(at + mark.length);
+  return 'ended';
+}

@@ -71,3 +71,19 @@ export function nameBefore({ input, isKnown, isOffered }: ReadContext, at: numbe
   const glued = gluedName.exec(before)?.[1];
   return glued !== undefined && isOffered(glued) ? glued : undefined;
 }
+
+/**
+ * Applies the rules for selections: a value that is assigned, passed or returned is program code, and the name of the function may be on the line
+ * before its JSON.
+ */
+export function selectionReading(context: ReadContext, { at, start, reading }: { at: number; start: number; reading: Reading }): Reading {
+  const { text } = context.input;
+  if (reading.type === 'entries')
+    return /(?:[=(]|\breturn)\s{0,99}$/.test(text.slice(Math.max(0, at - 100), at)) ? { type: 'data', end: reading.end } : reading;
+  const name = text[start] === '{' ? nameBefore(context, at) : undefined;
+  if (name === undefined) return reading;
+  const named = readJsonArguments(context, start, name);
+  const isFitting =
+    named.type === 'entries' && named.entries.every((entry) => entry.type === 'call' && context.takes(name, Object.keys(entry.arguments)));
+  return isFitting ? named : reading;
+}
