@@ -1,14 +1,14 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { runAside } from '../../workers/run-aside.ts';
 import { jobOf } from '../../workers/worker-pool.ts';
-import { compactTexts, isFound, searchAction, searchQuote } from '../parse-tool-calls/quoted-calls.ts';
-import type { CompactTexts, QuoteCheck, QuoteSearch } from '../parse-tool-calls/quoted-calls.ts';
+import { compactTexts, isFound, searchAction, searchQuote } from '../parse-tool-calls/quotes/quoted-calls.ts';
+import type { CompactTexts, QuoteCheck, QuoteSearch } from '../parse-tool-calls/quotes/quoted-calls.ts';
 
 /** Up to this many characters are prepared on the main thread, which takes about ten milliseconds. */
 const inPlaceCharacters = 200_000;
 /** Many times longer than the longest possible conversation takes. */
 const preparingMs = 5_000;
-const preparingJob = jobOf<typeof compactTexts>(new URL('../parse-tool-calls/quoted-calls.ts', import.meta.url), 'compactTexts');
+const preparingJob = jobOf<typeof compactTexts>(new URL('../parse-tool-calls/quotes/quoted-calls.ts', import.meta.url), 'compactTexts');
 
 interface EarlierTextsOptions {
   isReact: boolean;

@@ -12,7 +12,7 @@ import type { Mark } from './marks.ts';
 import { createPassage, writePassage } from './piece-writer.ts';
 import type { Passage, PieceWriter } from './piece-writer.ts';
 import { readPlainCalls, selectionReading } from './forms/plain-calls.ts';
-import type { QuoteCheck } from './quoted-calls.ts';
+import type { QuoteCheck } from './quotes/quoted-calls.ts';
 import { labelAt, readAction } from './forms/react-labels.ts';
 import type { Label } from './forms/react-labels.ts';
 import { BlockReader, maxSelected } from './read-block.ts';

@@ -2,7 +2,7 @@ import { damagedCall } from './answer-pieces.ts';
 import type { ReadEntry, Reading } from './answer-pieces.ts';
 import { findPlaceholder } from './find-placeholder.ts';
 import type { PieceWriter } from './piece-writer.ts';
-import type { QuoteCheck } from './quoted-calls.ts';
+import type { QuoteCheck } from './quotes/quoted-calls.ts';
 import type { ReadContext } from './read-context.ts';
 
 /** What was read from the position `at` on. `isBare` as in `ReadCall`. */

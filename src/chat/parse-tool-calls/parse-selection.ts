@@ -3,7 +3,7 @@ import { limits } from '../../core/limits.ts';
 import type { ToolSpec } from '../../core/tools/tool.ts';
 import type { AnswerPiece, DamageReason } from './answer-pieces.ts';
 import { meantPieces } from './meant-calls.ts';
-import { quotesOf } from './quoted-calls.ts';
+import { quotesOf } from './quotes/quoted-calls.ts';
 import { AnswerRepairs, repairedInPlace } from './repair-json.ts';
 import { createToolCallParser } from './tool-call-parser.ts';
 import { judgeWords } from './words-around.ts';

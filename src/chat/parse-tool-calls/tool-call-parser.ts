@@ -3,7 +3,7 @@ import type { AnswerPiece } from './answer-pieces.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { AnswerText } from './answer-text.ts';
 import { PieceWriter } from './piece-writer.ts';
-import type { QuoteCheck } from './quoted-calls.ts';
+import type { QuoteCheck } from './quotes/quoted-calls.ts';
 import { createReadContext } from './read-context.ts';
 import { AnswerRepairs } from './repair-json.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { quotesOf } from '../../../src/chat/parse-tool-calls/quoted-calls.ts';
+import { quotesOf } from '../../../src/chat/parse-tool-calls/quotes/quoted-calls.ts';
 import { judge, piecesOf, specOf } from './judge-output.ts';
 
 const tools = [specOf('get_time', { zone: { type: 'string' } }), specOf('delete_file', { path: { type: 'string' } })];

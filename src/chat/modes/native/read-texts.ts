@@ -6,9 +6,9 @@ import type { ModelEvent } from '../../../core/chat/chat.ts';
 import type { ModelRequest } from '../../../core/models/model.ts';
 import type { Tool, ToolSpec } from '../../../core/tools/tool.ts';
 import type { ReadCall, ReadEntry } from '../../parse-tool-calls/answer-pieces.ts';
-import { compact } from '../../parse-tool-calls/quoted-calls.ts';
-import type { QuoteCheck } from '../../parse-tool-calls/quoted-calls.ts';
-import type { findInDefinitionsText } from '../../parse-tool-calls/quoted-definitions.ts';
+import { compact } from '../../parse-tool-calls/quotes/quoted-calls.ts';
+import type { QuoteCheck } from '../../parse-tool-calls/quotes/quoted-calls.ts';
+import type { findInDefinitionsText } from '../../parse-tool-calls/quotes/quoted-definitions.ts';
 import { callerSpecs } from '../../tool-choice/caller-functions.ts';
 import { EarlierTexts } from '../earlier-texts.ts';
 
@@ -19,7 +19,7 @@ const searchedCharacters = 4_000_000;
 /** Many times longer than the definitions of a request take. */
 const searchMs = 5_000;
 const searchJob = jobOf<typeof findInDefinitionsText>(
-  new URL('../../parse-tool-calls/quoted-definitions.ts', import.meta.url),
+  new URL('../../parse-tool-calls/quotes/quoted-definitions.ts', import.meta.url),
   'findInDefinitionsText',
 );
 

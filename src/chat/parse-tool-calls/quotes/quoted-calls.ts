@@ -1,4 +1,4 @@
-import type { ReadEntry } from './answer-pieces.ts';
+import type { ReadEntry } from '../answer-pieces.ts';
 
 /** Checks calls against what the model has read. */
 export interface QuoteCheck {

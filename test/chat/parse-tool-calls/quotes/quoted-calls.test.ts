@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isFound, searchAny } from '../../../src/chat/parse-tool-calls/quoted-calls.ts';
+import { isFound, searchAny } from '../../../../src/chat/parse-tool-calls/quotes/quoted-calls.ts';
 
 const isInAny = (texts: readonly string[], wanted: string): boolean => isFound(searchAny(texts, wanted));
 

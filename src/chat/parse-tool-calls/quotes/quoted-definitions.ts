@@ -6,7 +6,7 @@ import { canonicalJson } from '../tool-calls/canonical-json.ts';
 import type { ReadCall } from './answer-pieces.ts';
 import { hidingMarks } from './marks.ts';
 import { characterOf, compact, isFound, searchQuote } from './quoted-calls.ts';
-import { createToolCallParser } from './tool-call-parser.ts';
+import { createToolCallParser } from '../tool-call-parser.ts';
 
 interface DefinitionSearch {
   /** Of functions that must not make the call run. */
