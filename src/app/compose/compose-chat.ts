@@ -3,7 +3,7 @@ import type { PresetServices } from '../../chat/loop/run-as-preset.ts';
 import { defaultSelectionTemplate } from '../../chat/modes/prompt/selection-prompt.ts';
 import { defaultContextTemplate } from '../../chat/messages/inject-file-context.ts';
 import { createResultCache } from '../../chat/results/result-cache.ts';
-import { Continuations, createContinuations } from '../../chat/suspend/continuations.ts';
+import { Continuations } from '../../chat/suspend/continuations.ts';
 import type { ModelCatalog } from '../../models/catalog/model-catalog.ts';
 import type { ToolCatalog } from '../../tools/catalog/tool-catalog.ts';
 import type { AppContext } from '../app-context.ts';

@@ -24,7 +24,8 @@ const forConnection: UnfinishedTexts = {
       'This call waited until the user had connected to its server, and was not run. If the user still wants it, call it again: its result also shows whether they have connected since.',
   },
   decided: {
-    result: 'The user has connected, and this call continues. Its result is not known here: it is running or was interrupted. Do not call it again.',
+    result:
+      'The user has connected, and this call continues. Its result is not known here: it is running or was interrupted. Do not call it again.',
     said: 'The user has connected, but there is no result yet.',
   },
 };

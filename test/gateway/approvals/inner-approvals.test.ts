@@ -261,9 +261,7 @@ describe('an approval that a preset called as a tool needs', () => {
     const seen = await gateway.ask(withPayer);
     expect(seen.text).toBe('Later, then.');
     expect(seen.usage).toMatchObject({ prompt_tokens: 111 });
-    expect(lastResults(gateway)).toEqual([
-      expect.stringMatching(/needs a person's approval of 'pay'.*Before that it had called: look\./),
-    ]);
+    expect(lastResults(gateway)).toEqual([expect.stringMatching(/needs a person's approval of 'pay'.*Before that it had called: look\./)]);
     expect(seen.eventsOf('approval.response')).toEqual([{ id: 'out.in', tool: 'pay', decision: 'unavailable', within: 'out' }]);
     expect(pathsSent(gateway)).toEqual(['/look']);
   });

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { findOfferedName } from '../../src/chat/tool-calls/find-offered-name.ts';
-import { findSelection, parseSelection } from '../../src/chat/parse-tool-calls/parse-selection.ts';
-import { quotesOf } from '../../src/chat/parse-tool-calls/quoted-calls.ts';
-import { countSteps } from '../_support/count-steps.ts';
-import { describeUnless, missingVariable } from '../_support/missing.ts';
+import { findOfferedName } from '../../../src/chat/tool-calls/find-offered-name.ts';
+import { findSelection, parseSelection } from '../../../src/chat/parse-tool-calls/parse-selection.ts';
+import { quotesOf } from '../../../src/chat/parse-tool-calls/quotes/quoted-calls.ts';
+import { countSteps } from '../../_support/count-steps.ts';
+import { describeUnless, missingVariable } from '../../_support/missing.ts';
 
 const call = { name: 'get_time', arguments: { zone: 'UTC' } };
 const json = '{"name": "get_time", "parameters": {"zone": "UTC"}}';
