@@ -1,7 +1,7 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareLines } from '../../src/console/parts/compare-lines.ts';
-import type { Piece, Row } from '../../src/console/parts/compare-lines.ts';
+import { compareLines } from '../../src/console/parts/text/compare-lines.ts';
+import type { Piece, Row } from '../../src/console/parts/text/compare-lines.ts';
 
 const joined = (pieces: Piece[] | undefined): string | undefined => pieces?.map(({ text }) => text).join('');
 const before = (rows: Row[]): string[] => rows.flatMap((row) => (row.kind === 'same' ? row.text : (joined(row.before) ?? [])));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { toCsv } from '../../src/console/parts/csv.ts';
+import { toCsv } from '../../src/console/parts/text/csv.ts';
 
 it.each([
   ['plain', 'plain'],

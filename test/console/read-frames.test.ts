@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Answer } from '../../src/console/pages/chat/chat.ts';
-import { addFrame, addMissed } from '../../src/console/pages/chat/read-frames.ts';
+import type { Answer } from '../../src/console/pages/chat/state/chat.ts';
+import { addFrame, addMissed } from '../../src/console/pages/chat/state/read-frames.ts';
 
 const emptyAnswer = (): Answer => ({
   id: 'a',

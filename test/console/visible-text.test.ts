@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { splitUnseen } from '../../src/console/parts/unseen-characters.ts';
+import { splitUnseen } from '../../src/console/parts/text/unseen-characters.ts';
 
 const shown = (text: string, isName = false): string =>
   splitUnseen(text, { isName })

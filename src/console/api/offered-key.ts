@@ -1,5 +1,5 @@
-import { askFirst } from '../parts/ask-first.ts';
-import { keyInFragment } from '../parts/key-in-fragment.ts';
+import { askFirst } from '../parts/confirm.ts';
+import { keyInFragment } from './key-in-fragment.ts';
 import { say } from '../parts/toasts.tsx';
 import { nameOf } from './caller.ts';
 import { credential } from './credential.ts';

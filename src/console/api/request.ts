@@ -2,7 +2,7 @@ import type { AnswerOf, BodyOf, Route } from './api-types.ts';
 import { credential } from './credential.ts';
 import { askForKey, key } from './key.ts';
 import { askForLogin, findSignIn, readyLogin } from './login.ts';
-import { parseJson } from '../parts/parse-json.ts';
+import { parseJson } from '../parts/text/parse-json.ts';
 
 export interface CallOptions<Name extends Route> {
   /** Values for `:name` in the path; `*` for its end. */

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
-import { askFirst } from './ask-first.ts';
+import { askFirst } from './confirm.ts';
 import { Button } from './button.tsx';
 import { showToastsIn, Toasts } from './toasts.tsx';
 

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { CopyButton } from './copy-button.tsx';
-import { VisibleText } from './visible-text.tsx';
+import { VisibleText } from './text/visible-text.tsx';
 
 /** Entries of a list or an object that are shown at once. */
 const pageSize = 50;

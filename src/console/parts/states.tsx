@@ -1,7 +1,7 @@
 import { Component } from 'preact';
 import type { ComponentChildren, JSX } from 'preact';
 import { ApiError } from '../api/request.ts';
-import type { Asked } from '../api/use-answer.ts';
+import type { Asked } from '../api/use-query.ts';
 import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';

@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals';
-import { waitingChats } from '../pages/chat/waiting-chats.ts';
+import { waitingChats } from '../pages/chat/state/waiting-chats.ts';
 
 const shown = signal<string>();
 

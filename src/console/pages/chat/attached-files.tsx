@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { Button } from '../../parts/button.tsx';
 import { Icon } from '../../parts/icon.tsx';
-import type { Attachment } from './chat.ts';
+import type { Attachment } from './state/chat.ts';
 
 interface AttachedFilesProps {
   files: readonly Attachment[];

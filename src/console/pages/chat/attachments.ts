@@ -1,4 +1,4 @@
-import type { Attachment } from './chat.ts';
+import type { Attachment } from './state/chat.ts';
 
 /** On the longer side, in pixels: what models look at. */
 const maxSide = 1_280;

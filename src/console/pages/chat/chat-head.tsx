@@ -1,14 +1,14 @@
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
-import { askFirst } from '../../parts/ask-first.ts';
+import { askFirst } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
 import { focusQuestion } from './composer.tsx';
 import { saveAsMarkdown } from './export-chat.ts';
-import { deleteChat } from './kept-chats.ts';
-import { forgetChat } from './open-chats.ts';
-import type { OpenChat } from './open-chats.ts';
+import { deleteChat } from './state/saved-chats.ts';
+import { forgetChat } from './state/open-chats.ts';
+import type { OpenChat } from './state/open-chats.ts';
 
 /** The title of a chat, and what can be done with it as a whole. */
 export function ChatHead({ open }: { open: OpenChat }): JSX.Element {

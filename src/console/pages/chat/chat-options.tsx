@@ -1,14 +1,14 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { useAnswer } from '../../api/use-answer.ts';
+import { useAnswer } from '../../api/use-query.ts';
 import { Button } from '../../parts/button.tsx';
-import { Choices, toolChoices } from '../../parts/choices.tsx';
+import { Choices, toolChoices } from '../../parts/forms/choices.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { formatCount } from '../../parts/formats.ts';
-import { modes, whenToSetMode } from '../../parts/modes.ts';
+import { formatCount } from '../../parts/text/formats.ts';
+import { modes, whenToSetMode } from '../../parts/forms/modes.ts';
 import { Answered, Problem } from '../../parts/states.tsx';
-import type { ChatSettings } from './chat.ts';
-import { addOwnServer, changeOwnServer, ownServers, removeOwnServer } from './own-servers.ts';
+import type { ChatSettings } from './state/chat.ts';
+import { addOwnServer, changeOwnServer, ownServers, removeOwnServer } from './state/browser-servers.ts';
 
 interface ChatOptionsProps {
   settings: ChatSettings;

@@ -4,8 +4,8 @@ import { Button } from '../../parts/button.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
 import { AttachedFiles } from './attached-files.tsx';
 import { readAttachment } from './attachments.ts';
-import type { Attachment } from './chat.ts';
-import { keepDraft, readDraft } from './kept-chats.ts';
+import type { Attachment } from './state/chat.ts';
+import { keepDraft, readDraft } from './state/saved-chats.ts';
 
 interface ComposerProps {
   /** Undefined for a chat that has no message yet. */

@@ -1,5 +1,5 @@
-import { branchOf } from './chat.ts';
-import type { Chat, Message, Part } from './chat.ts';
+import { branchOf } from './state/chat.ts';
+import type { Chat, Message, Part } from './state/chat.ts';
 
 /** Saves the branch that is shown as a file of Markdown. */
 export function saveAsMarkdown(chat: Chat): void {

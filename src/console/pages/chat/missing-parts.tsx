@@ -2,9 +2,9 @@ import type { ComponentChildren, JSX } from 'preact';
 import { Link } from 'wouter-preact';
 import { mayAdminister } from '../../api/access.ts';
 import type { AnswerOf } from '../../api/api-types.ts';
-import { useAnswer } from '../../api/use-answer.ts';
+import { useAnswer } from '../../api/use-query.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { Command } from '../../parts/with-code.tsx';
+import { Command } from '../../parts/text/with-code.tsx';
 
 type Backend = AnswerOf<'GET /ready'>['backends'][number];
 

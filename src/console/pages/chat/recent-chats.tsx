@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { sayProblem } from '../../parts/toasts.tsx';
-import { findChats, keptChats, leftChats } from './kept-chats.ts';
+import { findChats, keptChats, leftChats } from './state/saved-chats.ts';
 
 /** In the side bar; the others are found by the search. */
 const maxShown = 40;
@@ -16,7 +16,7 @@ export function RecentChats(): JSX.Element | null {
   const found = useFoundChats(search);
   // They go on whichever page is loaded again.
   useEffect(() => {
-    if (leftChats().length > 0) import('./open-chats.ts').then(({ openLeftChats }) => openLeftChats()).catch(sayProblem);
+    if (leftChats().length > 0) import('./state/open-chats.ts').then(({ openLeftChats }) => openLeftChats()).catch(sayProblem);
   }, []);
   const chats = keptChats.value;
   if (chats.length === 0) return null;

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useAnswer } from '../../api/use-answer.ts';
+import { useAnswer } from '../../api/use-query.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { MissingParts } from './missing-parts.tsx';
 

@@ -1,14 +1,14 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { AnswerOf } from '../../api/api-types.ts';
-import { useAnswer } from '../../api/use-answer.ts';
+import { useAnswer } from '../../api/use-query.ts';
 import { Button } from '../../parts/button.tsx';
-import { formatClock, formatCount } from '../../parts/formats.ts';
+import { formatClock, formatCount } from '../../parts/text/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
 import type { IconName } from '../../parts/icon.tsx';
 import { Answered } from '../../parts/states.tsx';
 import { announce } from '../../parts/toasts.tsx';
-import { WithCode } from '../../parts/with-code.tsx';
+import { WithCode } from '../../parts/text/with-code.tsx';
 
 type Finding = AnswerOf<'GET /api/doctor'>['data'][number];
 type Level = Finding['level'];

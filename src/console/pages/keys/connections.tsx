@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { AnswerOf } from '../../api/api-types.ts';
-import type { Asked } from '../../api/use-answer.ts';
-import { askFirst } from '../../parts/ask-first.ts';
+import type { Asked } from '../../api/use-query.ts';
+import { askFirst } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
 import { Answered } from '../../parts/states.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useAnswer } from '../../api/use-answer.ts';
-import { Choices, toolChoices } from '../../parts/choices.tsx';
-import { MoreFields } from '../../parts/more-fields.tsx';
+import { useAnswer } from '../../api/use-query.ts';
+import { Choices, toolChoices } from '../../parts/forms/choices.tsx';
+import { MoreFields } from '../../parts/forms/more-fields.tsx';
 import { idHeaders, limitNames } from './key-draft.ts';
 import type { KeyDraft, LimitTexts } from './key-draft.ts';
 

@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { call } from '../../api/request.ts';
-import { useAnswer } from '../../api/use-answer.ts';
-import { askFirst } from '../../parts/ask-first.ts';
-import { Breakable } from '../../parts/breakable.tsx';
+import { useAnswer } from '../../api/use-query.ts';
+import { askFirst } from '../../parts/confirm.ts';
+import { Breakable } from '../../parts/text/breakable.tsx';
 import { Button } from '../../parts/button.tsx';
-import { formatCount, formatDate, formatShort } from '../../parts/formats.ts';
+import { formatCount, formatDate, formatShort } from '../../parts/text/formats.ts';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { say, sayProblem } from '../../parts/toasts.tsx';

@@ -1,5 +1,5 @@
 import type { Preset } from '../../api/api-types.ts';
-import { parseJson } from '../../parts/parse-json.ts';
+import { parseJson } from '../../parts/text/parse-json.ts';
 
 /** A preset as it stands in the form; empty texts are what is not set. */
 export interface PresetDraft {

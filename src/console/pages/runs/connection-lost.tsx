@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { Live } from '../../api/use-live.ts';
 import { Button } from '../../parts/button.tsx';
-import { formatClock } from '../../parts/formats.ts';
+import { formatClock } from '../../parts/text/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
 
 /** Above what is shown from before, while the gateway does not answer. */

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { RunSummary } from '../../api/api-types.ts';
 import { Button } from '../../parts/button.tsx';
-import { nameOfCaller } from '../../parts/caller-names.ts';
+import { nameOfCaller } from '../../api/caller-names.ts';
 import { filterNames, periods } from './run-filters.ts';
 import type { FilterName, Filters } from './run-filters.ts';
 import { statusWords } from './run-words.ts';

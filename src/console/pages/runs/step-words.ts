@@ -1,5 +1,5 @@
-import { formatBytes, formatCount, formatDuration, formatNumber } from '../../parts/formats.ts';
-import { textOf } from '../../parts/text-of.ts';
+import { formatBytes, formatCount, formatDuration, formatNumber } from '../../parts/text/formats.ts';
+import { textOf } from '../../parts/text/text-of.ts';
 import { modeWords, statusWords } from './run-words.ts';
 import { eventOf } from './steps.ts';
 import type { RunEvent, Step } from './steps.ts';

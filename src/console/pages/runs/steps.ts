@@ -1,5 +1,5 @@
 import type { Run } from '../../api/api-types.ts';
-import { textOf } from '../../parts/text-of.ts';
+import { textOf } from '../../parts/text/text-of.ts';
 
 export type RunEvent = Run['events'][number];
 

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Run } from '../../api/api-types.ts';
-import { formatCount, formatDuration } from '../../parts/formats.ts';
+import { formatCount, formatDuration } from '../../parts/text/formats.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
 import { isUnderWay } from './run-words.ts';

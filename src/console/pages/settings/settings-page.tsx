@@ -2,9 +2,9 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import type { AnswerOf } from '../../api/api-types.ts';
-import { useAnswer } from '../../api/use-answer.ts';
-import { Breakable } from '../../parts/breakable.tsx';
-import { formatBytes, formatCount, formatDuration, formatNumber } from '../../parts/formats.ts';
+import { useAnswer } from '../../api/use-query.ts';
+import { Breakable } from '../../parts/text/breakable.tsx';
+import { formatBytes, formatCount, formatDuration, formatNumber } from '../../parts/text/formats.ts';
 import { Answered, Problem } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 

@@ -2,17 +2,17 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { BodyOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { addressOf } from '../../parts/address.ts';
+import { addressOf } from '../../parts/forms/address.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { formatCount } from '../../parts/formats.ts';
+import { formatCount } from '../../parts/text/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Loading, Problem } from '../../parts/states.tsx';
 import { say } from '../../parts/toasts.tsx';
 import { authOf, credentialKinds, KeyField } from './credential-fields.tsx';
 import type { CredentialKind } from './credential-fields.tsx';
-import { lookAt } from './look.ts';
-import type { Looked } from './look.ts';
+import { lookAt } from './discover-server.ts';
+import type { Looked } from './discover-server.ts';
 import { ReportView } from './report-view.tsx';
 
 /** After the last keystroke, in milliseconds. */

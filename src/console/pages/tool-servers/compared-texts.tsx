@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { compareLines } from '../../parts/compare-lines.ts';
-import type { Piece, Row } from '../../parts/compare-lines.ts';
-import { formatCount } from '../../parts/formats.ts';
-import { VisibleText } from '../../parts/visible-text.tsx';
+import { compareLines } from '../../parts/text/compare-lines.ts';
+import type { Piece, Row } from '../../parts/text/compare-lines.ts';
+import { formatCount } from '../../parts/text/formats.ts';
+import { VisibleText } from '../../parts/text/visible-text.tsx';
 
 /** Unchanged lines that are shown around a change. */
 const around = 2;

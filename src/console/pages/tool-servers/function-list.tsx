@@ -1,8 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { formatCount, formatNumber } from '../../parts/formats.ts';
+import { formatCount, formatNumber } from '../../parts/text/formats.ts';
 import { VirtualList } from '../../parts/virtual-list.tsx';
-import { VisibleText } from '../../parts/visible-text.tsx';
+import { VisibleText } from '../../parts/text/visible-text.tsx';
 
 interface ListedFunction {
   name: string;

@@ -1,4 +1,4 @@
-import { parseJson } from '../../parts/parse-json.ts';
+import { parseJson } from '../../parts/text/parse-json.ts';
 export interface BodyPart {
   headers?: Readonly<Record<string, string>> | undefined;
   body?: string | undefined;

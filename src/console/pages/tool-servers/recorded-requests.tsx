@@ -1,8 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
-import { formatBytes } from '../../parts/formats.ts';
-import { VisibleText } from '../../parts/visible-text.tsx';
+import { formatBytes } from '../../parts/text/formats.ts';
+import { VisibleText } from '../../parts/text/visible-text.tsx';
 import { toCurl } from './curl.ts';
 import { readBody } from './read-body.ts';
 

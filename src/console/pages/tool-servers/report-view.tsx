@@ -1,11 +1,11 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { formatCount, formatNumber } from '../../parts/formats.ts';
+import { formatCount, formatNumber } from '../../parts/text/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
-import { VisibleText } from '../../parts/visible-text.tsx';
+import { VisibleText } from '../../parts/text/visible-text.tsx';
 import { FunctionList } from './function-list.tsx';
 import type { Choosing } from './function-list.tsx';
-import type { Report } from './look.ts';
+import type { Report } from './discover-server.ts';
 
 interface ReportViewProps {
   report: Report;

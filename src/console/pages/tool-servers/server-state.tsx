@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { AnswerOf } from '../../api/api-types.ts';
-import { formatCount } from '../../parts/formats.ts';
+import { formatCount } from '../../parts/text/formats.ts';
 
 type Listed = AnswerOf<'GET /api/tool-servers'>['data'][number];
 

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { formatDay, formatNumber, formatShort, formatShortDay } from '../../parts/formats.ts';
+import { formatDay, formatNumber, formatShort, formatShortDay } from '../../parts/text/formats.ts';
 
 interface UsageChartProps {
   /** What is counted, such as `Tokens`. */

@@ -1,10 +1,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { useAnswer } from '../../api/use-answer.ts';
-import { Breakable } from '../../parts/breakable.tsx';
-import { formatDay, formatNumber } from '../../parts/formats.ts';
+import { useAnswer } from '../../api/use-query.ts';
+import { Breakable } from '../../parts/text/breakable.tsx';
+import { formatDay, formatNumber } from '../../parts/text/formats.ts';
 import { Button } from '../../parts/button.tsx';
-import { saveFile, toCsv } from '../../parts/csv.ts';
+import { saveFile, toCsv } from '../../parts/text/csv.ts';
 import { Answered, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';

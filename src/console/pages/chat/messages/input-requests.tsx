@@ -1,15 +1,15 @@
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Ask } from '../../api/session.ts';
-import { useAnswer } from '../../api/use-answer.ts';
-import { Button } from '../../parts/button.tsx';
-import { Icon } from '../../parts/icon.tsx';
-import { initialValue } from '../../parts/json-schema.ts';
-import type { JsonSchema } from '../../parts/json-schema.ts';
-import { JsonView } from '../../parts/json-view.tsx';
-import { SchemaForm } from '../../parts/schema-form.tsx';
-import { takeFocus } from '../../parts/take-focus.ts';
-import { focusQuestion } from './composer.tsx';
+import type { Ask } from '../../../api/session.ts';
+import { useAnswer } from '../../../api/use-query.ts';
+import { Button } from '../../../parts/button.tsx';
+import { Icon } from '../../../parts/icon.tsx';
+import { initialValue } from '../../../parts/forms/json-schema.ts';
+import type { JsonSchema } from '../../../parts/forms/json-schema.ts';
+import { JsonView } from '../../../parts/json-view.tsx';
+import { SchemaForm } from '../../../parts/forms/schema-form.tsx';
+import { takeFocus } from '../../../parts/forms/take-focus.ts';
+import { focusQuestion } from '../composer.tsx';
 
 /** What the gateway wants to know before a call goes on. */
 export function Questions({ asks }: { asks: readonly Ask[] }): JSX.Element {

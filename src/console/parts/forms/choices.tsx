@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { AnswerOf } from '../api/api-types.ts';
-import { formatCount } from './formats.ts';
+import type { AnswerOf } from '../../api/api-types.ts';
+import { formatCount } from '../text/formats.ts';
 
 export interface Choice {
   value: string;

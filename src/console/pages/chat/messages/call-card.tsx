@@ -1,13 +1,13 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { call as request } from '../../api/request.ts';
-import { Button } from '../../parts/button.tsx';
-import { formatDuration } from '../../parts/formats.ts';
-import { Icon } from '../../parts/icon.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
-import { sayProblem } from '../../parts/toasts.tsx';
-import { VisibleText } from '../../parts/visible-text.tsx';
-import type { CallPart } from './chat.ts';
+import { call as request } from '../../../api/request.ts';
+import { Button } from '../../../parts/button.tsx';
+import { formatDuration } from '../../../parts/text/formats.ts';
+import { Icon } from '../../../parts/icon.tsx';
+import { JsonView } from '../../../parts/json-view.tsx';
+import { sayProblem } from '../../../parts/toasts.tsx';
+import { VisibleText } from '../../../parts/text/visible-text.tsx';
+import type { CallPart } from '../state/chat.ts';
 import { Files, ResultView } from './result-view.tsx';
 
 /** Of the arguments in its head. */

@@ -1,4 +1,4 @@
-import { call } from '../api/request.ts';
+import { call } from './request.ts';
 
 /** Opens the page on which this person gives a tool server a credential, in a tab of its own. @throws ApiError */
 export async function openConnectPage(server: string): Promise<void> {

@@ -1,10 +1,10 @@
 import type { JSX } from 'preact';
 import type { ToolServer } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { askFirst } from '../../parts/ask-first.ts';
+import { askFirst } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
-import { formatCount } from '../../parts/formats.ts';
-import { VisibleText } from '../../parts/visible-text.tsx';
+import { formatCount } from '../../parts/text/formats.ts';
+import { VisibleText } from '../../parts/text/visible-text.tsx';
 import { ComparedTexts } from './compared-texts.tsx';
 
 type Held = NonNullable<ToolServer['report']['held']>[number];

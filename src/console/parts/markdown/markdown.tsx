@@ -2,11 +2,11 @@ import type { Token, Tokens } from 'marked';
 import { Component, Fragment } from 'preact';
 import type { ComponentChild, JSX, VNode } from 'preact';
 import { useEffect, useReducer, useRef } from 'preact/hooks';
-import { CodeBlock } from './code-block.tsx';
+import { CodeBlock } from '../code-block.tsx';
 import { inNextFrame, takeCharacters } from './frame-budget.ts';
-import { keyInFragment } from './key-in-fragment.ts';
-import { createMarkdownReader } from './markdown-tokens.ts';
-import type { MarkdownBlock, MarkdownPart } from './markdown-tokens.ts';
+import { keyInFragment } from '../../api/key-in-fragment.ts';
+import { createMarkdownReader } from './markdown-reader.ts';
+import type { MarkdownBlock, MarkdownPart } from './markdown-reader.ts';
 
 /** Quotes and lists within each other; what is deeper is shown as it was written. */
 const maxDepth = 24;

@@ -1,6 +1,6 @@
 import { effect, signal } from '@preact/signals';
-import { allowServers, readOwnDocument } from '../../api/session.ts';
-import { addressOf } from '../../parts/address.ts';
+import { allowServers, readOwnDocument } from '../../../api/session.ts';
+import { addressOf } from '../../../parts/forms/address.ts';
 
 /** A tool server whose calls this browser sends itself, with its own network; kept in this browser. */
 interface BrowserServer {

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readBlocks } from '../../src/console/parts/markdown-lexer.ts';
-import { createMarkdownReader } from '../../src/console/parts/markdown-tokens.ts';
-import type { MarkdownPart } from '../../src/console/parts/markdown-tokens.ts';
+import { readBlocks } from '../../src/console/parts/markdown/read-blocks.ts';
+import { createMarkdownReader } from '../../src/console/parts/markdown/markdown-reader.ts';
+import type { MarkdownPart } from '../../src/console/parts/markdown/markdown-reader.ts';
 
 /** A text that comes in pieces, as it is read after each of them, with the characters that were parsed for it. */
 function readGrowing(text: string, pieceSize: number): { parsed: number[]; parts: readonly MarkdownPart[] } {

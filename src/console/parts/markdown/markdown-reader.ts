@@ -1,7 +1,7 @@
 import type { Token } from 'marked';
-import { plainBlock, readBlocks } from './markdown-lexer.ts';
-import { addLinksOf, isLinkedOtherwise, noLinks } from './markdown-links.ts';
-import type { Links } from './markdown-links.ts';
+import { plainBlock, readBlocks } from './read-blocks.ts';
+import { addLinksOf, isLinkedOtherwise, noLinks } from './links.ts';
+import type { Links } from './links.ts';
 
 /** Characters of a part, which is rendered once and then left alone. */
 const partSize = 8_000;

@@ -1,6 +1,6 @@
-import type { Frame } from '../../api/session-messages.ts';
+import type { Frame } from '../../../api/session-messages.ts';
 import type { Answer, CallPart, Source } from './chat.ts';
-import { parseJson } from '../../parts/parse-json.ts';
+import { parseJson } from '../../../parts/text/parse-json.ts';
 
 /** Of a result that is kept with the chat. */
 const maxResultCharacters = 200_000;

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Choice, Field, JsonSchema } from './json-schema.ts';
-import { isLongWhole, parseJson } from './parse-json.ts';
+import { isLongWhole, parseJson } from '../text/parse-json.ts';
 
 interface InputProps {
   id: string;

@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { askedFirst } from '../parts/ask-first.ts';
+import { askedFirst } from '../parts/confirm.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 

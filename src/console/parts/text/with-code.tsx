@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { CopyButton } from './copy-button.tsx';
+import { CopyButton } from '../copy-button.tsx';
 
 /** A text of the gateway, whose `code` stands between backticks; whole commands can be copied. */
 export function WithCode({ text }: { text: string }): JSX.Element {

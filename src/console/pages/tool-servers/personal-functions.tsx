@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { useAnswer } from '../../api/use-answer.ts';
+import { useAnswer } from '../../api/use-query.ts';
 import { Button } from '../../parts/button.tsx';
-import { openConnectPage } from '../../parts/open-connect-page.ts';
+import { openConnectPage } from '../../api/open-connect-page.ts';
 import { Answered } from '../../parts/states.tsx';
 import { sayProblem } from '../../parts/toasts.tsx';
-import { VisibleText } from '../../parts/visible-text.tsx';
+import { VisibleText } from '../../parts/text/visible-text.tsx';
 import type { TriedFunction } from './try-function.tsx';
 
 /** While a page to connect may be open in another tab, in milliseconds. */

@@ -1,18 +1,18 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
-import { Button } from '../../parts/button.tsx';
-import { CopyButton } from '../../parts/copy-button.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { formatCount, formatDuration } from '../../parts/formats.ts';
-import { Icon } from '../../parts/icon.tsx';
-import { JsonView } from '../../parts/json-view.tsx';
-import { Markdown } from '../../parts/markdown.tsx';
+import { Button } from '../../../parts/button.tsx';
+import { CopyButton } from '../../../parts/copy-button.tsx';
+import { Dialog } from '../../../parts/dialog.tsx';
+import { formatCount, formatDuration } from '../../../parts/text/formats.ts';
+import { Icon } from '../../../parts/icon.tsx';
+import { JsonView } from '../../../parts/json-view.tsx';
+import { Markdown } from '../../../parts/markdown/markdown.tsx';
 import { CallCard } from './call-card.tsx';
-import { textOf } from './chat.ts';
-import type { Answer, ReasoningPart, Source } from './chat.ts';
+import { textOf } from '../state/chat.ts';
+import type { Answer, ReasoningPart, Source } from '../state/chat.ts';
 import { ResultView } from './result-view.tsx';
-import { parseJson } from '../../parts/parse-json.ts';
+import { parseJson } from '../../../parts/text/parse-json.ts';
 
 interface AnswerViewProps {
   answer: Answer;

@@ -1,16 +1,16 @@
 import { effect, signal } from '@preact/signals';
 import type { Signal } from '@preact/signals';
-import { key } from '../../api/key.ts';
-import { readyLogin } from '../../api/login.ts';
-import { call } from '../../api/request.ts';
-import { asks, connection, findRefusal, followChat, startChat } from '../../api/session.ts';
-import type { ChatListener } from '../../api/session.ts';
-import { announce, sayProblem } from '../../parts/toasts.tsx';
+import { key } from '../../../api/key.ts';
+import { readyLogin } from '../../../api/login.ts';
+import { call } from '../../../api/request.ts';
+import { asks, connection, findRefusal, followChat, startChat } from '../../../api/session.ts';
+import type { ChatListener } from '../../../api/session.ts';
+import { announce, sayProblem } from '../../../parts/toasts.tsx';
 import { branchOf, newId } from './chat.ts';
 import type { Answer, Chat, ChatSettings, Message, Question } from './chat.ts';
-import { keepChat, leaveAnswer, leftChats, loadChat, onKeptElsewhere, takeLeftAnswer } from './kept-chats.ts';
+import { keepChat, leaveAnswer, leftChats, loadChat, onKeptElsewhere, takeLeftAnswer } from './saved-chats.ts';
 import { toFiles, toModelMessages } from './model-messages.ts';
-import { ownToolServers } from './own-servers.ts';
+import { ownToolServers } from './browser-servers.ts';
 import { addFrame, addMissed, cancelAnswer, failAnswer } from './read-frames.ts';
 import { waitingChats } from './waiting-chats.ts';
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
-import { Button } from './button.tsx';
+import { Button } from '../button.tsx';
 import { fieldOf, initialValue, resolveSchema } from './json-schema.ts';
 import type { Field, JsonSchema } from './json-schema.ts';
 import { ChoicesInput, JsonField, renderInput } from './schema-inputs.tsx';

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
-import { JsonView } from '../../parts/json-view.tsx';
-import { Table } from '../../parts/table.tsx';
-import { safeAddress } from '../../parts/markdown.tsx';
-import { splitUnseen } from '../../parts/unseen-characters.ts';
-import { VisibleText } from '../../parts/visible-text.tsx';
+import { JsonView } from '../../../parts/json-view.tsx';
+import { Table } from '../../../parts/table.tsx';
+import { safeAddress } from '../../../parts/markdown/markdown.tsx';
+import { splitUnseen } from '../../../parts/text/unseen-characters.ts';
+import { VisibleText } from '../../../parts/text/visible-text.tsx';
 
 /** Beyond this a list is a tree. */
 const maxRows = 100;

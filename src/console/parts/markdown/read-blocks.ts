@@ -1,6 +1,6 @@
 import { Lexer, Tokenizer } from 'marked';
 import type { Token, Tokens } from 'marked';
-import type { Links } from './markdown-links.ts';
+import type { Links } from './links.ts';
 
 /** Quotes, lists and emphasis within each other; what is deeper is text, as it was written. Nobody means more, and each level is read once more. */
 const maxDepth = 12;

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { call } from '../api/request.ts';
+import { call } from './request.ts';
 
 /** Of keys by their ids, and of people by those of their callers. */
 const names = signal<ReadonlyMap<string, string>>(new Map());

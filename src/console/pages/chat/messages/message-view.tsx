@@ -1,15 +1,15 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { Button } from '../../parts/button.tsx';
-import { CopyButton } from '../../parts/copy-button.tsx';
-import { formatNumber } from '../../parts/formats.ts';
-import { takeFocus } from '../../parts/take-focus.ts';
+import { Button } from '../../../parts/button.tsx';
+import { CopyButton } from '../../../parts/copy-button.tsx';
+import { formatNumber } from '../../../parts/text/formats.ts';
+import { takeFocus } from '../../../parts/forms/take-focus.ts';
 import { AnswerView } from './answer-view.tsx';
-import { AttachedFiles } from './attached-files.tsx';
-import { leafBelow, versionsOf } from './chat.ts';
-import type { ChatSettings, Message, Question } from './chat.ts';
-import { focusQuestion } from './composer.tsx';
-import type { OpenChat } from './open-chats.ts';
+import { AttachedFiles } from '../attached-files.tsx';
+import { leafBelow, versionsOf } from '../state/chat.ts';
+import type { ChatSettings, Message, Question } from '../state/chat.ts';
+import { focusQuestion } from '../composer.tsx';
+import type { OpenChat } from '../state/open-chats.ts';
 
 interface MessageViewProps {
   message: Message;

@@ -1,10 +1,10 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Model } from '../api/api-types.ts';
-import { Button } from './button.tsx';
-import { Dialog } from './dialog.tsx';
-import { formatNumber } from './formats.ts';
-import { Icon } from './icon.tsx';
+import type { Model } from '../../api/api-types.ts';
+import { Button } from '../button.tsx';
+import { Dialog } from '../dialog.tsx';
+import { formatNumber } from '../text/formats.ts';
+import { Icon } from '../icon.tsx';
 
 interface ModelChoiceProps {
   /** Undefined until it is known. */
