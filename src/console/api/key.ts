@@ -6,7 +6,7 @@ const place = 'toolwharf.key';
 /** The key that requests are sent with; undefined while the gateway asks for none. */
 export const key = signal<string | undefined>(localStorage.getItem(place) ?? undefined);
 
-export function keepKey(value: string | undefined): void {
+export function saveKey(value: string | undefined): void {
   key.value = value;
   if (value === undefined) localStorage.removeItem(place);
   else localStorage.setItem(place, value);
@@ -31,7 +31,7 @@ export function askForKey(message: string): Promise<boolean> {
     keyQuestion.value = {
       message,
       answer(value) {
-        if (value !== undefined) keepKey(value);
+        if (value !== undefined) saveKey(value);
         keyQuestion.value = undefined;
         asking = undefined;
         resolve(value !== undefined);

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { keepKey } from './key.ts';
+import { saveKey } from './key.ts';
 
 /** Somebody who is signed in at the gateway's OpenID provider. The token is kept in memory alone. */
 export interface Login {
@@ -62,7 +62,7 @@ export async function findSignIn(): Promise<boolean> {
 
 /** Leaves for the provider, which leads back to this page. */
 export function signIn(): void {
-  keepKey(undefined);
+  saveKey(undefined);
   localStorage.setItem(place, 'yes');
   location.assign(`/login?return_to=${encodeURIComponent(location.pathname + location.search)}`);
 }

@@ -1,9 +1,9 @@
-import { askFirst } from '../parts/confirm.ts';
+import { confirm } from '../parts/confirm.ts';
 import { keyInFragment } from './key-in-fragment.ts';
-import { say } from '../parts/toasts.tsx';
+import { showToast } from '../parts/toasts.tsx';
 import { nameOf } from './caller.ts';
 import { credential } from './credential.ts';
-import { keepKey, key, keyPattern } from './key.ts';
+import { saveKey, key, keyPattern } from './key.ts';
 import { hasSignedIn, readyLogin } from './login.ts';
 
 /**
@@ -15,25 +15,25 @@ export async function takeKeyFromAddress(): Promise<void> {
   if (given === null || !new RegExp(`^${keyPattern}$`).test(given)) return;
   history.replaceState(history.state, '', location.pathname + location.search);
   if (given === key.value) return;
-  if (key.value === undefined && !hasSignedIn()) return keepKey(given);
+  if (key.value === undefined && !hasSignedIn()) return saveKey(given);
   if (key.value === undefined) await readyLogin();
   const own = credential.value;
-  if (own === undefined) return keepKey(given);
+  if (own === undefined) return saveKey(given);
   const [mine, theirs] = await Promise.all([nameOf(own), nameOf(given)]);
   // Somebody has signed in or out meanwhile.
   if (credential.value !== own) return;
-  if (await isWanted(mine, theirs)) keepKey(given);
+  if (await isWanted(mine, theirs)) saveKey(given);
 }
 
 /** `mine`: undefined where the gateway does not take what this browser has. */
 async function isWanted(mine: string | undefined, theirs: string | undefined): Promise<boolean> {
   if (theirs === undefined) {
     const name = mine === undefined ? '' : ` You are still ${mine}.`;
-    say(`The key of the link you followed was not used: this gateway does not take it.${name}`, 'problem');
+    showToast(`The key of the link you followed was not used: this gateway does not take it.${name}`, 'problem');
     return false;
   }
   const now = mine === undefined ? 'The key in this browser is not taken any more.' : `You are ${mine}.`;
-  return askFirst({
+  return confirm({
     title: 'Use the key of this link?',
     text: `${now} The link you followed has the key of ${theirs}. What you do here is then done as ${theirs}, and whoever has that key can read it. Use it only if the link is from somebody you trust.`,
     action: `Use the key of ${theirs}`,

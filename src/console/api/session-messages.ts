@@ -7,7 +7,7 @@ export interface Frame {
 }
 
 /** A tool server whose calls run in this browser. */
-export interface OwnServer {
+export interface AllowedServer {
   url: string;
   /** Sent to this server alone, as `Authorization: Bearer`. */
   key?: string | undefined;
@@ -21,8 +21,8 @@ export type ToSession =
   /** Goes on with a chat of the session that was taken up. */
   | { type: 'follow'; id: string; runId: string }
   | { type: 'cancel'; id: string }
-  | { type: 'servers'; servers: readonly OwnServer[] }
-  | { type: 'read'; id: string; server: OwnServer }
+  | { type: 'servers'; servers: readonly AllowedServer[] }
+  | { type: 'read'; id: string; server: AllowedServer }
   | { type: 'answer'; id: string; value: unknown };
 
 export type FromSession =

@@ -3,7 +3,7 @@
  * requests of tools that run in this browser go to the servers that the person has named, and only there.
  */
 import { connect } from '../../client/toolwharf-client.js';
-import type { Frame, FromSession, OwnServer, ToSession } from './session-messages.ts';
+import type { Frame, FromSession, AllowedServer, ToSession } from './session-messages.ts';
 
 const page = globalThis as unknown as {
   postMessage: (message: FromSession) => void;
@@ -67,13 +67,13 @@ async function pass(id: string, chat: ReturnType<ReturnType<typeof connect>['cha
   chats.delete(id);
 }
 
-function take(known: readonly OwnServer[]): void {
+function take(known: readonly AllowedServer[]): void {
   for (const url of Object.keys(servers)) delete servers[url];
   for (const { url, key } of known) servers[url] = { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } };
 }
 
 /** The OpenAPI document of a server that perhaps only this browser can reach. */
-async function readDocument({ url, key }: OwnServer): Promise<{ document: unknown } | { error: string }> {
+async function readDocument({ url, key }: AllowedServer): Promise<{ document: unknown } | { error: string }> {
   try {
     const response = await fetch(`${url.replace(/\/$/, '')}/openapi.json`, {
       headers: { accept: 'application/json', ...(key !== undefined && { authorization: `Bearer ${key}` }) },

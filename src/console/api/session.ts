@@ -3,10 +3,10 @@ import { credential, identity } from './credential.ts';
 import { key } from './key.ts';
 import { askForLogin } from './login.ts';
 import { ApiError, call } from './request.ts';
-import type { Frame, FromSession, OwnServer, ToSession } from './session-messages.ts';
+import type { Frame, FromSession, AllowedServer, ToSession } from './session-messages.ts';
 
 /** What the gateway asks during a chat. */
-export interface Ask {
+export interface InputRequest {
   id: string;
   kind: 'confirmation' | 'input' | 'connect';
   data: Readonly<Record<string, unknown>>;
@@ -17,7 +17,7 @@ export interface Ask {
 export interface ChatListener {
   onFrame: (frame: Frame) => void;
   /** The session was taken up; frames may have been lost with its connection. */
-  onTakenUp: () => void;
+  onResumed: () => void;
   /** Nothing more comes. */
   onEnd: (error: { code: string; message: string } | undefined) => void;
 }
@@ -28,10 +28,10 @@ export type Connection = 'idle' | 'connecting' | 'open' | 'waiting' | 'closed';
 export const connection = signal<Connection>('idle');
 
 /** What the gateway asks and nobody has answered. */
-export const asks = signal<readonly Ask[]>([]);
+export const inputRequests = signal<readonly InputRequest[]>([]);
 
 let session: { worker: Worker; of: string | undefined; id?: string } | undefined;
-let servers: readonly OwnServer[] = [];
+let servers: readonly AllowedServer[] = [];
 const chats = new Map<string, ChatListener>();
 const readings = new Map<string, (read: { document?: unknown; error?: string }) => void>();
 
@@ -90,18 +90,18 @@ export function followChat(id: string, runId: string, listener: ChatListener): (
   chats.set(id, listener);
   send(worker, { type: 'follow', id, runId });
   // It is taken up already; otherwise this is told when it is.
-  if (session?.id !== undefined) queueMicrotask(listener.onTakenUp);
+  if (session?.id !== undefined) queueMicrotask(listener.onResumed);
   return () => send(worker, { type: 'cancel', id });
 }
 
 /** Where calls of this browser may go. */
-export function allowServers(known: readonly OwnServer[]): void {
+export function allowServers(known: readonly AllowedServer[]): void {
   servers = known;
   if (session !== undefined) send(session.worker, { type: 'servers', servers });
 }
 
 /** The OpenAPI document of a server that this browser reaches. @throws Error with the cure */
-export async function readOwnDocument(server: OwnServer): Promise<unknown> {
+export async function readDocument(server: AllowedServer): Promise<unknown> {
   const worker = openSession();
   const id = server.url;
   const { document, error } = await new Promise<{ document?: unknown; error?: string }>((resolve) => {
@@ -140,7 +140,7 @@ function receive(worker: Worker, message: FromSession): void {
   if (message.type === 'status') connection.value = message.status;
   else if (message.type === 'session') {
     session.id = message.id;
-    if (message.isResumed) for (const { onTakenUp } of chats.values()) onTakenUp();
+    if (message.isResumed) for (const { onResumed } of chats.values()) onResumed();
   } else if (message.type === 'renew') void renewToken(worker);
   else if (message.type === 'frame') chats.get(message.id)?.onFrame(message.frame);
   else if (message.type === 'end') {
@@ -166,17 +166,17 @@ function addAsk(worker: Worker, { kind, data }: FromSession & { type: 'ask' }): 
     dropAsk(id);
     send(worker, { type: 'answer', id, value });
   };
-  asks.value = [...asks.value, { id, kind, data, answer }];
+  inputRequests.value = [...inputRequests.value, { id, kind, data, answer }];
 }
 
 function dropAsk(id: string): void {
-  asks.value = asks.value.filter((ask) => ask.id !== id);
+  inputRequests.value = inputRequests.value.filter((ask) => ask.id !== id);
 }
 
 function endAll(message: string): void {
   const ended = [...chats.values()];
   chats.clear();
-  asks.value = [];
+  inputRequests.value = [];
   for (const { onEnd } of ended) onEnd({ code: 'client_disconnected', message });
 }
 

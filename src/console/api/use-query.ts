@@ -4,7 +4,7 @@ import { identity } from './credential.ts';
 import { call } from './request.ts';
 import type { CallOptions } from './request.ts';
 
-export interface Asked<Value> {
+export interface Query<Value> {
   /** The last answer; it stays while a newer one is asked for. */
   data: Value | undefined;
   /** Why the last request failed. */
@@ -22,10 +22,10 @@ const maxKept = 20;
  * The answer of a route for a component: asked for when it appears, when the route, its parameters or the person who asks change, and every `everyMs` while the
  * page can be seen. `isKept`: a component that appears anew begins with the last answer, so that a page does not jump while it is asked for again.
  */
-export function useAnswer<Name extends Route>(
+export function useQuery<Name extends Route>(
   route: Name,
   options: Pick<CallOptions<Name>, 'params' | 'query'> & { everyMs?: number; isKept?: true } = {},
-): Asked<AnswerOf<Name>> {
+): Query<AnswerOf<Name>> {
   const { everyMs, isKept, ...asked } = options;
   const question = JSON.stringify([route, asked, identity.value]);
   const [state, setState] = useState<{ data?: AnswerOf<Name>; error?: Error; isLoading: boolean }>(() => ({

@@ -10,16 +10,16 @@ interface Question {
 }
 
 /** The question that is shown at the moment. */
-export const askedFirst = signal<(Question & { answer(isYes: boolean): void }) | undefined>(undefined);
+export const confirmation = signal<(Question & { answer(isYes: boolean): void }) | undefined>(undefined);
 
 /** Asks before something that cannot be undone: `if (await askFirst({ title: 'Delete this key?', … }))`. */
-export function askFirst(asked: Question): Promise<boolean> {
-  askedFirst.value?.answer(false);
+export function confirm(asked: Question): Promise<boolean> {
+  confirmation.value?.answer(false);
   return new Promise((resolve) => {
-    askedFirst.value = {
+    confirmation.value = {
       ...asked,
       answer(isYes) {
-        askedFirst.value = undefined;
+        confirmation.value = undefined;
         resolve(isYes);
       },
     };

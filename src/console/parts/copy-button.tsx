@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Button } from './button.tsx';
-import { announce, sayProblem } from './toasts.tsx';
+import { announce, showError } from './toasts.tsx';
 
 const shownMs = 1_500;
 
@@ -30,7 +30,7 @@ export function CopyButton({ text, label = 'Copy', words }: CopyButtonProps): JS
       isSmall
       icon={isDone ? 'check' : 'copy'}
       label={isDone ? 'Copied' : label}
-      onClick={() => void copy().catch(sayProblem)}
+      onClick={() => void copy().catch(showError)}
     >
       {words}
     </Button>

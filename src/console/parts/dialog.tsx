@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
-import { askFirst } from './confirm.ts';
+import { confirm } from './confirm.ts';
 import { Button } from './button.tsx';
 import { showToastsIn, Toasts } from './toasts.tsx';
 
@@ -24,15 +24,15 @@ export function Dialog({ title, children, actions, onClose, kind = 'middle', isW
   const id = useId();
   const isBegun = useRef(false);
   const close = async (): Promise<void> => {
-    const isMeant =
+    const isConfirmed =
       !isBegun.current ||
-      (await askFirst({
+      (await confirm({
         title: 'Discard what you have entered?',
         text: 'It is not saved, and cannot be brought back.',
         action: 'Discard',
         isDangerous: true,
       }));
-    if (isMeant) onClose();
+    if (isConfirmed) onClose();
   };
   // Before the browser goes on: what is typed at once belongs to the dialog.
   useLayoutEffect(() => {

@@ -1,7 +1,7 @@
 import { Component } from 'preact';
 import type { ComponentChildren, JSX } from 'preact';
 import { ApiError } from '../api/request.ts';
-import type { Asked } from '../api/use-query.ts';
+import type { Query } from '../api/use-query.ts';
 import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';
@@ -55,13 +55,13 @@ export function Problem({ error, retry }: { error: unknown; retry?: (() => void)
   );
 }
 
-/** The answer of a route, or what stands in its place: `<Answered asked={useAnswer('GET /api/runs')}>{(runs) => …}</Answered>`. */
-export function Answered<Value>({ asked, children }: { asked: Asked<Value>; children: (value: Value) => ComponentChildren }): JSX.Element {
-  if (asked.data === undefined) return asked.error === undefined ? <Loading /> : <Problem error={asked.error} retry={asked.reload} />;
+/** The answer of a route, or what stands in its place: `<Answered query={useAnswer('GET /api/runs')}>{(runs) => …}</Answered>`. */
+export function Loaded<Value>({ query, children }: { query: Query<Value>; children: (value: Value) => ComponentChildren }): JSX.Element {
+  if (query.data === undefined) return query.error === undefined ? <Loading /> : <Problem error={query.error} retry={query.reload} />;
   return (
     <>
-      {asked.error !== undefined && <Problem error={asked.error} retry={asked.reload} />}
-      {children(asked.data)}
+      {query.error !== undefined && <Problem error={query.error} retry={query.reload} />}
+      {children(query.data)}
     </>
   );
 }

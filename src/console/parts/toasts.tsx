@@ -29,15 +29,15 @@ export function showToastsIn(dialog: string): () => void {
 }
 
 /** Says that something is done, or what went wrong. Problems stay until they are closed. */
-export function say(text: string, kind: Toast['kind'] = 'done'): void {
+export function showToast(text: string, kind: Toast['kind'] = 'done'): void {
   const toast = { id: next++, text, kind };
   toasts.value = [...toasts.value.slice(1 - maxToasts), toast];
   announce(text);
   if (kind === 'done') setTimeout(() => close(toast), shownMs);
 }
 
-export function sayProblem(error: unknown): void {
-  say(error instanceof Error ? error.message : String(error), 'problem');
+export function showError(error: unknown): void {
+  showToast(error instanceof Error ? error.message : String(error), 'problem');
 }
 
 /** For screen readers alone. */

@@ -8,7 +8,7 @@ import type { ConsolePage, PageProps } from './page.ts';
 import { Button } from '../parts/button.tsx';
 import { Empty, ErrorBoundary, SubstitutePage, Loading, Problem } from '../parts/states.tsx';
 import { announce, showToastsIn, Toasts } from '../parts/toasts.tsx';
-import { AskedFirst } from './confirm-dialog.tsx';
+import { ConfirmDialog } from './confirm-dialog.tsx';
 import { KeyDialog } from './key-dialog.tsx';
 import { Brand, Navigation, WaitingChats } from './navigation.tsx';
 import { setTitle } from './title.ts';
@@ -59,7 +59,7 @@ export function App(): JSX.Element {
         {isMenuOpen && <Toasts dialog="menu" />}
       </dialog>
       <KeyDialog />
-      <AskedFirst />
+      <ConfirmDialog />
       <Toasts />
     </>
   );

@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
-import { askedFirst } from '../parts/confirm.ts';
+import { confirmation } from '../parts/confirm.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 
 /** The question of `askFirst`. */
-export function AskedFirst(): JSX.Element | null {
-  const asked = askedFirst.value;
+export function ConfirmDialog(): JSX.Element | null {
+  const asked = confirmation.value;
   if (asked === undefined) return null;
   return (
     <Dialog

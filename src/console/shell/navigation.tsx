@@ -3,17 +3,17 @@ import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { mayAdminister } from '../api/access.ts';
 import { callerName } from '../api/caller.ts';
-import { key, keyQuestion, keepKey, askForKey } from '../api/key.ts';
+import { key, keyQuestion, saveKey, askForKey } from '../api/key.ts';
 import { canSignIn, findSignIn, login, signOut } from '../api/login.ts';
 import type { Login } from '../api/login.ts';
 import { pages } from '../pages.ts';
 import type { ConsolePage } from './page.ts';
 import { RecentChats } from '../pages/chat/recent-chats.tsx';
 import { waitingChats } from '../pages/chat/state/waiting-chats.ts';
-import { askFirst } from '../parts/confirm.ts';
+import { confirm } from '../parts/confirm.ts';
 import { Button } from '../parts/button.tsx';
 import { Icon } from '../parts/icon.tsx';
-import { sayProblem } from '../parts/toasts.tsx';
+import { showError } from '../parts/toasts.tsx';
 import { theme, themes } from './theme.ts';
 
 export function Brand(): JSX.Element {
@@ -102,12 +102,12 @@ function AccountButton(): JSX.Element {
 
 function RemoveKey(): JSX.Element {
   const remove = async (): Promise<void> => {
-    const isMeant = await askFirst({
+    const isConfirmed = await confirm({
       title: 'Sign out?',
       text: 'This browser then has no key any more. To come back, enter yours again: nobody can show it to you a second time.',
       action: 'Sign out',
     });
-    if (isMeant) keepKey(undefined);
+    if (isConfirmed) saveKey(undefined);
   };
   const name = callerName.value;
   return (
@@ -134,7 +134,7 @@ function SignOut({ login: { person } }: { login: Login }): JSX.Element {
     setBusy(true);
     signOut().catch((error: unknown) => {
       setBusy(false);
-      sayProblem(error);
+      showError(error);
     });
   };
   return (

@@ -2,13 +2,13 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { useAnswer } from '../../api/use-query.ts';
-import { askFirst } from '../../parts/confirm.ts';
+import { useQuery } from '../../api/use-query.ts';
+import { confirm } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
 import { openConnectPage } from '../../api/open-connect-page.ts';
-import { Answered, Empty } from '../../parts/states.tsx';
+import { Loaded, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
-import { say, sayProblem } from '../../parts/toasts.tsx';
+import { showToast, showError } from '../../parts/toasts.tsx';
 
 type Account = AnswerOf<'GET /api/credentials'>['data'][number];
 
@@ -19,7 +19,7 @@ const tones = { connected: 'good', expired: 'warn', missing: '' } as const;
 
 /** The tool servers that ask each person for an account of their own. */
 export function AccountsPage(): JSX.Element {
-  const asked = useAnswer('GET /api/credentials', { everyMs: refreshMs });
+  const query = useQuery('GET /api/credentials', { everyMs: refreshMs });
   const [busy, setBusy] = useState<string>();
 
   const connect = async ({ server }: Account): Promise<void> => {
@@ -27,22 +27,22 @@ export function AccountsPage(): JSX.Element {
     try {
       await openConnectPage(server);
     } catch (error) {
-      sayProblem(error);
+      showError(error);
     } finally {
       setBusy(undefined);
     }
   };
   const disconnect = async ({ server, name }: Account): Promise<void> => {
-    const isMeant = await askFirst({
+    const isConfirmed = await confirm({
       title: `Disconnect from ${name}?`,
       text: 'Its functions then ask you to connect again. What the server gave is given back where it can be.',
       action: 'Disconnect',
       isDangerous: true,
     });
-    if (!isMeant) return;
+    if (!isConfirmed) return;
     await call('DELETE /api/credentials/:server', { params: { server } });
-    say(`${name} is disconnected.`);
-    asked.reload();
+    showToast(`${name} is disconnected.`);
+    query.reload();
   };
 
   return (
@@ -50,10 +50,10 @@ export function AccountsPage(): JSX.Element {
       <header>
         <h1>Your accounts</h1>
       </header>
-      {asked.data?.data.length !== 0 && (
+      {query.data?.data.length !== 0 && (
         <p class="soft">Tool servers that use an account of your own. Calls that are made for you use it, and nobody else’s do.</p>
       )}
-      <Answered asked={asked}>
+      <Loaded query={query}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty icon="lock" title="No tool server asks for your account">
@@ -112,7 +112,7 @@ export function AccountsPage(): JSX.Element {
                           kind="quiet"
                           icon="trash"
                           label={`Disconnect from ${account.name}`}
-                          onClick={() => void disconnect(account).catch(sayProblem)}
+                          onClick={() => void disconnect(account).catch(showError)}
                         />
                       )}
                     </span>
@@ -122,7 +122,7 @@ export function AccountsPage(): JSX.Element {
             />
           )
         }
-      </Answered>
+      </Loaded>
     </div>
   );
 }

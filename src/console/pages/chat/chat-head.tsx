@@ -1,9 +1,9 @@
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useLocation } from 'wouter-preact';
-import { askFirst } from '../../parts/confirm.ts';
+import { confirm } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
-import { sayProblem } from '../../parts/toasts.tsx';
+import { showError } from '../../parts/toasts.tsx';
 import { focusQuestion } from './composer.tsx';
 import { saveAsMarkdown } from './export-chat.ts';
 import { deleteChat } from './state/saved-chats.ts';
@@ -16,13 +16,13 @@ export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
   const [isRenaming, setRenaming] = useState(false);
   const chat = open.chat.value;
   const remove = async (): Promise<void> => {
-    const isMeant = await askFirst({
+    const isConfirmed = await confirm({
       title: 'Delete this chat?',
       text: 'It is deleted from this browser and cannot be brought back.',
       action: 'Delete',
       isDangerous: true,
     });
-    if (!isMeant) return;
+    if (!isConfirmed) return;
     forgetChat(chat.id);
     await deleteChat(chat.id);
     go('/');
@@ -45,7 +45,7 @@ export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
         </>
       )}
       <Button kind="quiet" icon="download" label="Save this chat as a file" onClick={() => saveAsMarkdown(chat)} />
-      <Button kind="quiet" icon="trash" label="Delete this chat" onClick={() => void remove().catch(sayProblem)} />
+      <Button kind="quiet" icon="trash" label="Delete this chat" onClick={() => void remove().catch(showError)} />
       <Button kind="quiet" icon="add" label="New chat" class="chat-new" onClick={() => go('/')}>
         <span class="minor">New chat</span>
       </Button>

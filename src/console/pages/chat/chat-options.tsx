@@ -1,14 +1,14 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { useAnswer } from '../../api/use-query.ts';
+import { useQuery } from '../../api/use-query.ts';
 import { Button } from '../../parts/button.tsx';
 import { Choices, toolChoices } from '../../parts/forms/choices.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatCount } from '../../parts/text/formats.ts';
 import { modes, whenToSetMode } from '../../parts/forms/modes.ts';
-import { Answered, Problem } from '../../parts/states.tsx';
+import { Loaded, Problem } from '../../parts/states.tsx';
 import type { ChatSettings } from './state/chat.ts';
-import { addOwnServer, changeOwnServer, ownServers, removeOwnServer } from './state/browser-servers.ts';
+import { addBrowserServer, changeBrowserServer, browserServers, removeBrowserServer } from './state/browser-servers.ts';
 
 interface ChatOptionsProps {
   settings: ChatSettings;
@@ -18,13 +18,13 @@ interface ChatOptionsProps {
 
 /** Tools, mode and instructions of a chat. They hold from the next question on. */
 export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): JSX.Element {
-  const tools = useAnswer('GET /api/tools');
+  const tools = useQuery('GET /api/tools');
   const set = (changes: { [Name in keyof ChatSettings]?: ChatSettings[Name] | undefined }): void =>
     onChange(Object.fromEntries(Object.entries({ ...settings, ...changes }).filter(([, value]) => value !== undefined)));
   return (
     <Dialog title="Tools and options" kind="side" onClose={onClose}>
       <div class="chat-options">
-        <Answered asked={tools}>
+        <Loaded query={tools}>
           {({ data }) => (
             <Choices
               legend="Tools"
@@ -34,7 +34,7 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
               onChange={(toolIds) => set({ toolIds })}
             />
           )}
-        </Answered>
+        </Loaded>
         <BrowserTools />
         <section class="stack">
           <h3>
@@ -79,23 +79,27 @@ function BrowserTools(): JSX.Element {
     const [url, key] = ['url', 'key'].map((name) => data.get(name)).map((value) => (typeof value === 'string' ? value.trim() : ''));
     setBusy(true);
     setError(undefined);
-    await addOwnServer(url ?? '', key === '' ? undefined : key).then(() => form.reset(), setError);
+    await addBrowserServer(url ?? '', key === '' ? undefined : key).then(() => form.reset(), setError);
     setBusy(false);
   };
   return (
     <section class="stack">
       <h3>Tools of this browser</h3>
       <p class="soft small">Servers in your own network, or signed in to by you. Calls go out from this browser, never from the gateway.</p>
-      {ownServers.value.map(({ url, name, isOn, functions }) => (
+      {browserServers.value.map(({ url, name, isOn, functions }) => (
         <div key={url} class="own-server">
           <label>
-            <input type="checkbox" checked={isOn} onChange={({ currentTarget: { checked } }) => changeOwnServer(url, { isOn: checked })} />
+            <input
+              type="checkbox"
+              checked={isOn}
+              onChange={({ currentTarget: { checked } }) => changeBrowserServer(url, { isOn: checked })}
+            />
             <span class="grow">
               {name} <span class="soft small">{url}</span>
             </span>
             <span class="soft small">{formatCount(functions, 'function')}</span>
           </label>
-          <Button kind="quiet" isSmall icon="trash" label={`Remove ${name}`} onClick={() => removeOwnServer(url)} />
+          <Button kind="quiet" isSmall icon="trash" label={`Remove ${name}`} onClick={() => removeBrowserServer(url)} />
         </div>
       ))}
       <form

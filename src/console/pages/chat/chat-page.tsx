@@ -1,25 +1,25 @@
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
-import { asks, connection } from '../../api/session.ts';
-import { useAnswer } from '../../api/use-query.ts';
+import { inputRequests, connection } from '../../api/session.ts';
+import { useQuery } from '../../api/use-query.ts';
 import type { PageProps } from '../../shell/page.ts';
 import { setTitle } from '../../shell/title.ts';
 import { Button } from '../../parts/button.tsx';
 import { ModelChoice } from '../../parts/forms/model-choice.tsx';
 import { Empty, Loading } from '../../parts/states.tsx';
-import { sayProblem } from '../../parts/toasts.tsx';
+import { showError } from '../../parts/toasts.tsx';
 import { ChatHead } from './chat-head.tsx';
 import { ChatOptions } from './chat-options.tsx';
 import { branchOf } from './state/chat.ts';
 import type { Attachment, ChatSettings } from './state/chat.ts';
 import { Composer } from './composer.tsx';
 import { MessageView } from './messages/message-view.tsx';
-import { keepModel, readModel } from './state/saved-chats.ts';
+import { saveModel, readModel } from './state/saved-chats.ts';
 import { newChat, openChat } from './state/open-chats.ts';
 import type { OpenChat } from './state/open-chats.ts';
-import { ownServers } from './state/browser-servers.ts';
-import { Questions } from './messages/input-requests.tsx';
+import { browserServers } from './state/browser-servers.ts';
+import { InputRequests } from './messages/input-requests.tsx';
 import { Scroll } from './scroll.tsx';
 import { Welcome } from './welcome.tsx';
 
@@ -33,7 +33,7 @@ export function ChatPage({ params: { id } }: PageProps): JSX.Element {
     else if (typeof open !== 'object' || open.chat.value.id !== id)
       openChat(id).then(
         (found) => isCurrent && setOpen(found ?? 'missing'),
-        (error: unknown) => isCurrent && (setOpen('missing'), sayProblem(error)),
+        (error: unknown) => isCurrent && (setOpen('missing'), showError(error)),
       );
     return () => void (isCurrent = false);
   }, [id]);
@@ -63,11 +63,11 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
     ...chat.settings,
   }));
   const [isChoosing, setChoosing] = useState(false);
-  const models = useAnswer('GET /api/models', { isKept: true });
+  const models = useQuery('GET /api/models', { isKept: true });
   const isRunning = open.running.value !== undefined;
   const branch = branchOf(chat);
   const runId = open.running.value?.runId;
-  const waiting = asks.value.filter(({ data }) => runId !== undefined && data['run_id'] === runId);
+  const waiting = inputRequests.value.filter(({ data }) => runId !== undefined && data['run_id'] === runId);
   // What tells one tab from another, and an entry of the history.
   useEffect(() => setTitle(id === undefined ? 'Chat' : chat.title), [id, chat.title]);
   const listed = models.data?.data ?? [];
@@ -98,7 +98,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
             <span class="spinner" /> The connection was lost; it is taken up again, and nothing is missing then.
           </p>
         )}
-        <Questions asks={waiting} />
+        <InputRequests inputRequests={waiting} />
         <Composer chatId={id} isRunning={isRunning} onSend={send} onCancel={() => open.cancel()}>
           <ModelChoice
             class="chat-model"
@@ -106,7 +106,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
             model={model}
             onChange={(chosenModel) => {
               setSettings({ ...settings, model: chosenModel });
-              keepModel(chosenModel);
+              saveModel(chosenModel);
             }}
           />
           <Button kind="quiet" isSmall icon="tool" label="Tools and options" onClick={() => setChoosing(true)}>
@@ -126,7 +126,7 @@ function settingsIn(search: string): ChatSettings {
 }
 
 function toolsLabel({ toolIds }: ChatSettings): string {
-  const own = ownServers.value.filter(({ isOn }) => isOn).length;
+  const own = browserServers.value.filter(({ isOn }) => isOn).length;
   const chosen = toolIds === undefined ? 'Tools' : toolIds.length === 0 ? 'No tools' : `Tools: ${toolIds.length}`;
   return own === 0 ? chosen : `${chosen} + ${own} of this browser`;
 }

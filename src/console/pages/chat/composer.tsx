@@ -1,11 +1,11 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Button } from '../../parts/button.tsx';
-import { sayProblem } from '../../parts/toasts.tsx';
+import { showError } from '../../parts/toasts.tsx';
 import { AttachedFiles } from './attached-files.tsx';
 import { readAttachment } from './attachments.ts';
 import type { Attachment } from './state/chat.ts';
-import { keepDraft, readDraft } from './state/saved-chats.ts';
+import { saveDraft, readDraft } from './state/saved-chats.ts';
 
 interface ComposerProps {
   /** Undefined for a chat that has no message yet. */
@@ -37,7 +37,7 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
   }, [chatId]);
   const change = (changed: string): void => {
     setText(changed);
-    keepDraft(chatId, changed);
+    saveDraft(chatId, changed);
   };
   const isEmpty = text.trim() === '' && attachments.length === 0;
   const send = (): void => {
@@ -49,13 +49,13 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
   const attach = async (files: FileList | null | undefined): Promise<void> => {
     const given = Array.from(files ?? []);
     const room = maxAttachments - attachments.length;
-    if (given.length > room) sayProblem(`A question takes ${maxAttachments} files. Attach the others to the next one.`);
+    if (given.length > room) showError(`A question takes ${maxAttachments} files. Attach the others to the next one.`);
     for (const file of given.slice(0, room))
       try {
         const attachment = await readAttachment(file);
         setAttachments((before) => [...before, attachment].slice(0, maxAttachments));
       } catch (error) {
-        sayProblem(error);
+        showError(error);
       }
     input.current?.focus();
   };

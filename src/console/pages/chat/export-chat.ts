@@ -1,5 +1,5 @@
 import { branchOf } from './state/chat.ts';
-import type { Chat, Message, Part } from './state/chat.ts';
+import type { Chat, Message, AnswerPart } from './state/chat.ts';
 
 /** Saves the branch that is shown as a file of Markdown. */
 export function saveAsMarkdown(chat: Chat): void {
@@ -29,7 +29,7 @@ function messageLines(message: Message): string[] {
 }
 
 /** Reasoning is no part of the answer. */
-function partLines(part: Part): string[] {
+function partLines(part: AnswerPart): string[] {
   if (part.kind === 'text') return [part.text];
   if (part.kind === 'reasoning') return [];
   const { tool, args, response, error } = part;

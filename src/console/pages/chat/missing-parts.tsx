@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { Link } from 'wouter-preact';
 import { mayAdminister } from '../../api/access.ts';
 import type { AnswerOf } from '../../api/api-types.ts';
-import { useAnswer } from '../../api/use-query.ts';
+import { useQuery } from '../../api/use-query.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Command } from '../../parts/text/with-code.tsx';
 
@@ -15,8 +15,8 @@ const askWhom = 'Ask whoever runs this gateway.';
 
 /** What the gateway lacks, and what to do about it. */
 export function MissingParts(): JSX.Element | null {
-  const state = useAnswer('GET /ready', { everyMs: 15_000, isKept: true });
-  const models = useAnswer('GET /api/models', { everyMs: 15_000, isKept: true });
+  const state = useQuery('GET /ready', { everyMs: 15_000, isKept: true });
+  const models = useQuery('GET /api/models', { everyMs: 15_000, isKept: true });
   if (state.data === undefined || models.data === undefined || mayAdminister.value === undefined) return null;
   const owners = models.data.data.map(({ owned_by: owner }) => owner);
   const { backends } = state.data;

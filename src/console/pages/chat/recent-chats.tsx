@@ -1,8 +1,8 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
-import { sayProblem } from '../../parts/toasts.tsx';
-import { findChats, keptChats, leftChats } from './state/saved-chats.ts';
+import { showError } from '../../parts/toasts.tsx';
+import { findChats, savedChats, chatsWithPendingAnswer } from './state/saved-chats.ts';
 
 /** In the side bar; the others are found by the search. */
 const maxShown = 40;
@@ -16,9 +16,10 @@ export function RecentChats(): JSX.Element | null {
   const found = useFoundChats(search);
   // They go on whichever page is loaded again.
   useEffect(() => {
-    if (leftChats().length > 0) import('./state/open-chats.ts').then(({ openLeftChats }) => openLeftChats()).catch(sayProblem);
+    if (chatsWithPendingAnswer().length > 0)
+      import('./state/open-chats.ts').then(({ resumePendingChats }) => resumePendingChats()).catch(showError);
   }, []);
-  const chats = keptChats.value;
+  const chats = savedChats.value;
   if (chats.length === 0) return null;
   const shown = chats.filter(({ id }) => found === undefined || found.has(id)).slice(0, maxShown);
   return (
@@ -61,8 +62,8 @@ function useFoundChats(search: string): ReadonlySet<string> | undefined {
   useEffect(() => {
     let isCurrent = true;
     if (words.length === 0) setFound(undefined);
-    else findChats(words).then((ids) => isCurrent && setFound(ids), sayProblem);
+    else findChats(words).then((ids) => isCurrent && setFound(ids), showError);
     return () => void (isCurrent = false);
-  }, [words.join(' '), keptChats.value]);
+  }, [words.join(' '), savedChats.value]);
   return found;
 }

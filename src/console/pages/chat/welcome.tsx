@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useAnswer } from '../../api/use-query.ts';
+import { useQuery } from '../../api/use-query.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { MissingParts } from './missing-parts.tsx';
 
@@ -12,7 +12,7 @@ const suggestions: readonly { question: string; needs?: RegExp }[] = [
 
 /** A new chat. */
 export function Welcome({ onAsk }: { onAsk: (question: string) => void }): JSX.Element {
-  const tools = useAnswer('GET /api/tools', { isKept: true });
+  const tools = useQuery('GET /api/tools', { isKept: true });
   const names = tools.data?.data.map(({ name }) => name) ?? [];
   const fitting = suggestions.filter(({ needs }) => needs === undefined || names.some((name) => needs.test(name)));
   return (

@@ -1,12 +1,12 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { AnswerOf } from '../../api/api-types.ts';
-import { useAnswer } from '../../api/use-query.ts';
+import { useQuery } from '../../api/use-query.ts';
 import { Button } from '../../parts/button.tsx';
 import { formatClock, formatCount } from '../../parts/text/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
 import type { IconName } from '../../parts/icon.tsx';
-import { Answered } from '../../parts/states.tsx';
+import { Loaded } from '../../parts/states.tsx';
 import { announce } from '../../parts/toasts.tsx';
 import { WithCode } from '../../parts/text/with-code.tsx';
 
@@ -20,25 +20,25 @@ const icons: Record<Level, IconName> = { broken: 'close', warning: 'alert', note
 
 /** What is wrong with the gateway and what to do about it, as `toolwharf doctor` says it. */
 export function HealthPage(): JSX.Element {
-  const asked = useAnswer('GET /api/doctor');
+  const query = useQuery('GET /api/doctor');
   const [examinedAt, setExaminedAt] = useState<number>();
   useEffect(() => {
-    if (asked.data === undefined) return;
+    if (query.data === undefined) return;
     setExaminedAt(Date.now());
-    announce(verdictOf(asked.data.data).text);
-  }, [asked.data]);
+    announce(verdictOf(query.data.data).text);
+  }, [query.data]);
   return (
     <div class="page health">
       <header>
         <h1>Health</h1>
-        <Button icon="refresh" isBusy={asked.isLoading} onClick={asked.reload}>
-          {asked.isLoading ? 'Examining…' : 'Examine again'}
+        <Button icon="refresh" isBusy={query.isLoading} onClick={query.reload}>
+          {query.isLoading ? 'Examining…' : 'Examine again'}
         </Button>
       </header>
-      {asked.data === undefined && asked.isLoading && (
+      {query.data === undefined && query.isLoading && (
         <p class="soft">Every backend and tool server is asked now. That takes as long as the slowest of them, at most half a minute.</p>
       )}
-      <Answered asked={asked}>
+      <Loaded query={query}>
         {({ data }) => (
           <>
             <Verdict findings={data} examinedAt={examinedAt} />
@@ -47,7 +47,7 @@ export function HealthPage(): JSX.Element {
             ))}
           </>
         )}
-      </Answered>
+      </Loaded>
     </div>
   );
 }

@@ -1,13 +1,13 @@
 import type { JSX } from 'preact';
 import type { AnswerOf } from '../../api/api-types.ts';
-import type { Asked } from '../../api/use-query.ts';
-import { askFirst } from '../../parts/confirm.ts';
+import type { Query } from '../../api/use-query.ts';
+import { confirm } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
-import { Answered } from '../../parts/states.tsx';
-import { say, sayProblem } from '../../parts/toasts.tsx';
+import { Loaded } from '../../parts/states.tsx';
+import { showToast, showError } from '../../parts/toasts.tsx';
 
 interface ConnectionsProps {
-  asked: Asked<AnswerOf<'GET /api/users/:key/:id/credentials'>>;
+  query: Query<AnswerOf<'GET /api/users/:key/:id/credentials'>>;
   disconnect: (server: string) => Promise<unknown>;
 }
 
@@ -15,23 +15,23 @@ const words = { connected: 'connected', expired: 'expired', missing: 'not connec
 const tones = { connected: 'good', expired: 'warn', missing: '' } as const;
 
 /** The tool servers that somebody has connected to with an account of their own; an administrator may end that. */
-export function Connections({ asked, disconnect }: ConnectionsProps): JSX.Element {
+export function Connections({ query, disconnect }: ConnectionsProps): JSX.Element {
   const end = async (server: string, name: string): Promise<void> => {
-    const isMeant = await askFirst({
+    const isConfirmed = await confirm({
       title: `Disconnect from ${name}?`,
       text: 'Its functions then ask whoever uses this account to connect again.',
       action: 'Disconnect',
       isDangerous: true,
     });
-    if (!isMeant) return;
+    if (!isConfirmed) return;
     await disconnect(server);
-    say(`${name} is disconnected.`);
-    asked.reload();
+    showToast(`${name} is disconnected.`);
+    query.reload();
   };
   return (
     <section class="stack">
       <h3>Connected tool servers</h3>
-      <Answered asked={asked}>
+      <Loaded query={query}>
         {({ data }) =>
           data.length === 0 ? (
             <p class="soft">None.</p>
@@ -41,7 +41,7 @@ export function Connections({ asked, disconnect }: ConnectionsProps): JSX.Elemen
                 <li key={server} class="row">
                   <span class="grow">{name}</span>
                   <span class={`chip ${tones[state]}`}>{words[state]}</span>
-                  <Button isSmall label={`Disconnect from ${name}`} onClick={() => void end(server, name).catch(sayProblem)}>
+                  <Button isSmall label={`Disconnect from ${name}`} onClick={() => void end(server, name).catch(showError)}>
                     Disconnect
                   </Button>
                 </li>
@@ -49,7 +49,7 @@ export function Connections({ asked, disconnect }: ConnectionsProps): JSX.Elemen
             </ul>
           )
         }
-      </Answered>
+      </Loaded>
     </section>
   );
 }

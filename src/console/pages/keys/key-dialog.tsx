@@ -1,14 +1,14 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { keepKey } from '../../api/key.ts';
+import { saveKey } from '../../api/key.ts';
 import { login } from '../../api/login.ts';
 import { call } from '../../api/request.ts';
-import { useAnswer } from '../../api/use-query.ts';
-import { askFirst } from '../../parts/confirm.ts';
+import { useQuery } from '../../api/use-query.ts';
+import { confirm } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Problem } from '../../parts/states.tsx';
-import { say } from '../../parts/toasts.tsx';
+import { showToast } from '../../parts/toasts.tsx';
 import { Command } from '../../parts/text/with-code.tsx';
 import { Connections } from './connections.tsx';
 import { emptyDraft, toBody, toDraft } from './key-draft.ts';
@@ -40,11 +40,11 @@ export function KeyDialog({ edited, isFirst, onClose, onSaved }: KeyDialogProps)
       if (edited === undefined) {
         const { key } = await call('POST /api/keys', { body });
         // From now on the gateway asks for a key, and this page is in the hands of whoever has made it. Who has signed in needs none.
-        if (isFirst && login.value === undefined) keepKey(key);
+        if (isFirst && login.value === undefined) saveKey(key);
         setMade(key);
       } else {
         await call('PATCH /api/keys/:id', { params: { id: edited.id }, body });
-        say(`${draft.name} is saved.`);
+        showToast(`${draft.name} is saved.`);
         onClose();
       }
       onSaved();
@@ -93,20 +93,20 @@ export function KeyDialog({ edited, isFirst, onClose, onSaved }: KeyDialogProps)
 }
 
 function ConnectionsOfKey({ id }: { id: string }): JSX.Element {
-  const asked = useAnswer('GET /api/keys/:id/credentials', { params: { id } });
+  const query = useQuery('GET /api/keys/:id/credentials', { params: { id } });
   return (
-    <Connections asked={asked} disconnect={(server) => call('DELETE /api/keys/:id/credentials/:server', { params: { id, server } })} />
+    <Connections query={query} disconnect={(server) => call('DELETE /api/keys/:id/credentials/:server', { params: { id, server } })} />
   );
 }
 
 function MadeKey({ made, onClose }: { made: string; onClose: () => void }): JSX.Element {
   const leave = async (): Promise<void> => {
-    const isMeant = await askFirst({
+    const isConfirmed = await confirm({
       title: 'Do you have the key?',
       text: 'It is shown this once, and nobody can read it again.',
       action: 'I have it',
     });
-    if (isMeant) onClose();
+    if (isConfirmed) onClose();
   };
   return (
     <Dialog

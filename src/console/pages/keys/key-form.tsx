@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { useAnswer } from '../../api/use-query.ts';
+import { useQuery } from '../../api/use-query.ts';
 import { Choices, toolChoices } from '../../parts/forms/choices.tsx';
 import { MoreFields } from '../../parts/forms/more-fields.tsx';
 import { idHeaders, limitNames } from './key-draft.ts';
@@ -116,8 +116,8 @@ function LimitFields({
 }
 
 function Allowed({ draft: { models, tools }, set }: FieldsProps): JSX.Element {
-  const knownModels = useAnswer('GET /api/models');
-  const knownTools = useAnswer('GET /api/tools');
+  const knownModels = useQuery('GET /api/models');
+  const knownTools = useQuery('GET /api/tools');
   return (
     <>
       <Choices

@@ -1,26 +1,26 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { call } from '../../api/request.ts';
-import { useAnswer } from '../../api/use-query.ts';
-import { askFirst } from '../../parts/confirm.ts';
+import { useQuery } from '../../api/use-query.ts';
+import { confirm } from '../../parts/confirm.ts';
 import { Breakable } from '../../parts/text/breakable.tsx';
 import { Button } from '../../parts/button.tsx';
 import { formatCount, formatDate, formatShort } from '../../parts/text/formats.ts';
-import { Answered, Empty } from '../../parts/states.tsx';
+import { Loaded, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
-import { say, sayProblem } from '../../parts/toasts.tsx';
+import { showToast, showError } from '../../parts/toasts.tsx';
 import { KeyDialog } from './key-dialog.tsx';
 import type { Key } from './key-draft.ts';
 import { People } from './people.tsx';
 
 /** Who may use the gateway: keys of programs, and the people behind them. */
 export function KeysPage(): JSX.Element {
-  const keys = useAnswer('GET /api/keys');
+  const keys = useQuery('GET /api/keys');
   // `isFirst` is kept from when the dialog opened: afterwards the key is there.
   const [shown, setShown] = useState<{ key?: Key; isFirst: boolean }>();
 
   const remove = async (key: Key): Promise<void> => {
-    const isMeant = await askFirst({
+    const isConfirmed = await confirm({
       title: `Delete the key “${key.name}”?`,
       text:
         key.users === null
@@ -29,9 +29,9 @@ export function KeysPage(): JSX.Element {
       action: 'Delete',
       isDangerous: true,
     });
-    if (!isMeant) return;
+    if (!isConfirmed) return;
     await call('DELETE /api/keys/:id', { params: { id: key.id } });
-    say(`${key.name} is deleted.`);
+    showToast(`${key.name} is deleted.`);
     keys.reload();
   };
   const nameOf = (id: string): string => keys.data?.data.find((key) => key.id === id)?.name ?? (id.startsWith('oidc_') ? 'OpenID' : id);
@@ -49,7 +49,7 @@ export function KeysPage(): JSX.Element {
           New key
         </Button>
       </header>
-      <Answered asked={keys}>
+      <Loaded query={keys}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty icon="key" title="No keys yet">
@@ -91,7 +91,7 @@ export function KeysPage(): JSX.Element {
                           kind="quiet"
                           icon="trash"
                           label={`Delete the key ${key.name}`}
-                          onClick={() => void remove(key).catch(sayProblem)}
+                          onClick={() => void remove(key).catch(showError)}
                         />
                       </span>
                     ),
@@ -100,7 +100,7 @@ export function KeysPage(): JSX.Element {
             />
           )
         }
-      </Answered>
+      </Loaded>
       {keys.data !== undefined && <People nameOf={nameOf} keys={keys.data} />}
       {shown !== undefined && (
         <KeyDialog edited={shown.key} isFirst={shown.isFirst} onClose={() => setShown(undefined)} onSaved={keys.reload} />

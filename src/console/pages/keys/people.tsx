@@ -2,14 +2,14 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { useAnswer } from '../../api/use-query.ts';
-import { askFirst } from '../../parts/confirm.ts';
+import { useQuery } from '../../api/use-query.ts';
+import { confirm } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatAgo, formatDateTime } from '../../parts/text/formats.ts';
 import { Problem } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
-import { say, sayProblem } from '../../parts/toasts.tsx';
+import { showToast, showError } from '../../parts/toasts.tsx';
 import { Connections } from './connections.tsx';
 
 export type Person = AnswerOf<'GET /api/users'>['data'][number];
@@ -35,10 +35,10 @@ export function People({ nameOf, keys }: PeopleProps): JSX.Element | null {
   const [search, setSearch] = useState('');
   const [wanted, setWanted] = useState(pageSize);
   const [shown, setShown] = useState<Person>();
-  const asked = useAnswer('GET /api/users', { query: { limit: Math.min(wanted + 1, mostPeople), ...(search !== '' && { search }) } });
+  const query = useQuery('GET /api/users', { query: { limit: Math.min(wanted + 1, mostPeople), ...(search !== '' && { search }) } });
   // What is listed stays until the next answer is there.
   const last = useRef<readonly Person[]>();
-  if (asked.data !== undefined) last.current = asked.data.data;
+  if (query.data !== undefined) last.current = query.data.data;
   const found = last.current;
   useEffect(() => {
     if (words.trim() === search) return undefined;
@@ -50,11 +50,11 @@ export function People({ nameOf, keys }: PeopleProps): JSX.Element | null {
   }, [words]);
   const listed = useRef(keys);
   useEffect(() => {
-    if (listed.current !== keys) asked.reload();
+    if (listed.current !== keys) query.reload();
     listed.current = keys;
   }, [keys]);
 
-  const problem = asked.error !== undefined && <Problem error={asked.error} retry={asked.reload} />;
+  const problem = query.error !== undefined && <Problem error={query.error} retry={query.reload} />;
   if (found === undefined) return <>{problem}</>;
   if (found.length === 0 && search === '' && words === '') return null;
   return (
@@ -103,7 +103,7 @@ export function People({ nameOf, keys }: PeopleProps): JSX.Element | null {
       {found.length === 0 && <p class="soft">Nobody of that name, address or id.</p>}
       {found.length > wanted && (
         <p>
-          <Button isBusy={asked.isLoading} onClick={() => setWanted(wanted + pageSize)}>
+          <Button isBusy={query.isLoading} onClick={() => setWanted(wanted + pageSize)}>
             Show more
           </Button>
         </p>
@@ -116,7 +116,7 @@ export function People({ nameOf, keys }: PeopleProps): JSX.Element | null {
           onClose={() => setShown(undefined)}
           onDeleted={() => {
             setShown(undefined);
-            asked.reload();
+            query.reload();
           }}
         />
       )}
@@ -134,17 +134,17 @@ interface PersonDialogProps {
 function PersonDialog({ person, behind, onClose, onDeleted }: PersonDialogProps): JSX.Element {
   const params = { key: person.key, id: person.id };
   const called = person.name ?? person.id;
-  const asked = useAnswer('GET /api/users/:key/:id/credentials', { params });
+  const query = useQuery('GET /api/users/:key/:id/credentials', { params });
   const remove = async (): Promise<void> => {
-    const isMeant = await askFirst({
+    const isConfirmed = await confirm({
       title: `Delete ${called}?`,
       text: 'Their runs and sessions end, and whatever is theirs is deleted: chats, approvals, accounts. It does not lock them out: who comes again begins anew.',
       action: 'Delete',
       isDangerous: true,
     });
-    if (!isMeant) return;
+    if (!isConfirmed) return;
     await call('DELETE /api/users/:key/:id', { params });
-    say(`${called} is deleted.`);
+    showToast(`${called} is deleted.`);
     onDeleted();
   };
   return (
@@ -152,7 +152,7 @@ function PersonDialog({ person, behind, onClose, onDeleted }: PersonDialogProps)
       title={called}
       onClose={onClose}
       actions={
-        <Button icon="trash" onClick={() => void remove().catch(sayProblem)}>
+        <Button icon="trash" onClick={() => void remove().catch(showError)}>
           Delete this person
         </Button>
       }
@@ -172,7 +172,7 @@ function PersonDialog({ person, behind, onClose, onDeleted }: PersonDialogProps)
         <dd>{formatDateTime(person.last)}</dd>
       </dl>
       <Connections
-        asked={asked}
+        query={query}
         disconnect={(server) => call('DELETE /api/users/:key/:id/credentials/:server', { params: { ...params, server } })}
       />
     </Dialog>

@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Preset } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { useAnswer } from '../../api/use-query.ts';
+import { useQuery } from '../../api/use-query.ts';
 import { Button } from '../../parts/button.tsx';
 import { Choices, toolChoices } from '../../parts/forms/choices.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
@@ -10,7 +10,7 @@ import { MoreFields } from '../../parts/forms/more-fields.tsx';
 import { ModelChoice } from '../../parts/forms/model-choice.tsx';
 import { modes, whenToSetMode } from '../../parts/forms/modes.ts';
 import { Loading, Problem } from '../../parts/states.tsx';
-import { say } from '../../parts/toasts.tsx';
+import { showToast } from '../../parts/toasts.tsx';
 import { toDraft, toFields } from './preset-draft.ts';
 import type { PresetDraft } from './preset-draft.ts';
 
@@ -23,7 +23,7 @@ interface PresetDialogProps {
 
 /** Makes a preset, or changes one. */
 export function PresetDialog({ preset, onClose, onSaved }: PresetDialogProps): JSX.Element {
-  const models = useAnswer('GET /api/models');
+  const models = useQuery('GET /api/models');
   const [draft, setDraft] = useState(() => toDraft(preset));
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -40,7 +40,7 @@ export function PresetDialog({ preset, onClose, onSaved }: PresetDialogProps): J
       const { warnings } = isNew
         ? await call('POST /api/presets', { body: { id, ...fields } })
         : await call('PATCH /api/presets/:id', { params: { id }, body: fields });
-      say(warnings.length === 0 ? `${id} is saved.` : `${id} is saved. ${warnings.join(' ')}`);
+      showToast(warnings.length === 0 ? `${id} is saved.` : `${id} is saved. ${warnings.join(' ')}`);
       onSaved();
     } catch (failed) {
       setError(failed);
@@ -135,7 +135,7 @@ interface FieldsProps {
 }
 
 function ToolFields({ draft, set }: FieldsProps): JSX.Element {
-  const tools = useAnswer('GET /api/tools');
+  const tools = useQuery('GET /api/tools');
   return (
     <>
       <Choices
@@ -168,7 +168,7 @@ const approvals = [
 ] as const;
 
 function OtherFields({ draft, set }: FieldsProps): JSX.Element {
-  const presets = useAnswer('GET /api/presets');
+  const presets = useQuery('GET /api/presets');
   const others = presets.data?.data.filter(({ id }) => id !== draft.id) ?? [];
   const { approval, agents } = draft;
   const isUsed = [draft.description, draft.maxRounds, draft.timeoutSeconds, draft.params].some((text) => text !== '');

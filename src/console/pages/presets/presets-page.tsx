@@ -4,33 +4,33 @@ import { Link } from 'wouter-preact';
 import { mayAdminister } from '../../api/access.ts';
 import type { AnswerOf, Preset } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { useAnswer } from '../../api/use-query.ts';
-import { askFirst } from '../../parts/confirm.ts';
+import { useQuery } from '../../api/use-query.ts';
+import { confirm } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
-import { Answered, Empty } from '../../parts/states.tsx';
+import { Loaded, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
-import { say, sayProblem } from '../../parts/toasts.tsx';
+import { showToast, showError } from '../../parts/toasts.tsx';
 import { PresetDialog } from './preset-dialog.tsx';
 
 type Listed = AnswerOf<'GET /api/presets'>['data'][number];
 
 /** Models with a prompt, tools and parameters of their own, which chats choose by their name. */
 export function PresetsPage(): JSX.Element {
-  const asked = useAnswer('GET /api/presets');
+  const query = useQuery('GET /api/presets');
   const [edited, setEdited] = useState<Partial<Preset>>();
   const mayChange = mayAdminister.value === true;
   const remove = async ({ id, name }: Listed): Promise<void> => {
-    const isMeant = await askFirst({
+    const isConfirmed = await confirm({
       title: `Delete ${name ?? id}?`,
       text: 'Chats can no longer choose it, and clients that name it get an error.',
       action: 'Delete',
       isDangerous: true,
     });
-    if (!isMeant) return;
+    if (!isConfirmed) return;
     await call('DELETE /api/presets/:id', { params: { id } });
-    say(`${name ?? id} is deleted.`);
-    asked.reload();
+    showToast(`${name ?? id} is deleted.`);
+    query.reload();
   };
   const actions: Column<Listed> = {
     title: 'Actions',
@@ -46,7 +46,7 @@ export function PresetsPage(): JSX.Element {
             <Button isSmall label={`Edit ${preset.id}`} onClick={() => setEdited(preset)}>
               Edit
             </Button>
-            <Button isSmall kind="quiet" icon="trash" label={`Delete ${preset.id}`} onClick={() => void remove(preset).catch(sayProblem)} />
+            <Button isSmall kind="quiet" icon="trash" label={`Delete ${preset.id}`} onClick={() => void remove(preset).catch(showError)} />
           </>
         )}
       </span>
@@ -62,7 +62,7 @@ export function PresetsPage(): JSX.Element {
           </Button>
         )}
       </header>
-      <Answered asked={asked}>
+      <Loaded query={query}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty icon="preset" title="No presets yet">
@@ -86,14 +86,14 @@ export function PresetsPage(): JSX.Element {
             />
           )
         }
-      </Answered>
+      </Loaded>
       {edited !== undefined && (
         <PresetDialog
           preset={edited}
           onClose={() => setEdited(undefined)}
           onSaved={() => {
             setEdited(undefined);
-            asked.reload();
+            query.reload();
           }}
         />
       )}

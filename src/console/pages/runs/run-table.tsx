@@ -8,7 +8,7 @@ import { nameOfCaller } from '../../api/caller-names.ts';
 import { formatAgo, formatCount, formatDateTime, formatDuration, formatNumber, formatShort } from '../../parts/text/formats.ts';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
-import { sayProblem } from '../../parts/toasts.tsx';
+import { showError } from '../../parts/toasts.tsx';
 import { Status } from './run-status.tsx';
 import { doingOf, isUnderWay, modeWords } from './run-words.ts';
 
@@ -97,7 +97,7 @@ function Cancel({ run: { id, model }, onChanged }: { run: RunSummary; onChanged:
       await call('POST /api/runs/:id/cancel', { params: { id } });
       onChanged();
     } catch (error) {
-      sayProblem(error);
+      showError(error);
     } finally {
       setBusy(false);
     }

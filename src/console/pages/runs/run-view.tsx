@@ -10,9 +10,9 @@ import { CopyButton } from '../../parts/copy-button.tsx';
 import { formatCount, formatDateTime, formatDuration, formatNumber } from '../../parts/text/formats.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Loading, Problem } from '../../parts/states.tsx';
-import { sayProblem } from '../../parts/toasts.tsx';
+import { showError } from '../../parts/toasts.tsx';
 import { findChatOfRun } from '../chat/state/saved-chats.ts';
-import type { KeptChat } from '../chat/state/saved-chats.ts';
+import type { SavedChat } from '../chat/state/saved-chats.ts';
 import { ConnectionLost } from './connection-lost.tsx';
 import { Facts } from './facts.tsx';
 import { listAddress } from './run-filters.ts';
@@ -90,7 +90,7 @@ function Back(): JSX.Element {
 
 function Head({ run }: { run: Run }): JSX.Element {
   const chat = useChatOfRun(run.id);
-  const cancel = (): void => void call('POST /api/runs/:id/cancel', { params: { id: run.id } }).catch(sayProblem);
+  const cancel = (): void => void call('POST /api/runs/:id/cancel', { params: { id: run.id } }).catch(showError);
   return (
     <header>
       <Back />
@@ -112,8 +112,8 @@ function Head({ run }: { run: Run }): JSX.Element {
 }
 
 /** The chat of this browser in which the run has answered. */
-function useChatOfRun(id: string): KeptChat | undefined {
-  const [chat, setChat] = useState<KeptChat>();
+function useChatOfRun(id: string): SavedChat | undefined {
+  const [chat, setChat] = useState<SavedChat>();
   useEffect(() => {
     // Without a store of the browser there are no chats to go back to.
     findChatOfRun(id).then(setChat, () => undefined);

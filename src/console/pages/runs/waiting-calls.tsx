@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
-import { asks } from '../../api/session.ts';
+import { inputRequests } from '../../api/session.ts';
 import type { Run } from '../../api/api-types.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { textOf } from '../../parts/text/text-of.ts';
 import { VisibleText } from '../../parts/text/visible-text.tsx';
-import { Questions } from '../chat/messages/input-requests.tsx';
+import { InputRequests } from '../chat/messages/input-requests.tsx';
 import { titleOf } from './step-words.ts';
 import { eventOf } from './steps.ts';
 import type { Step } from './steps.ts';
@@ -15,9 +15,9 @@ import type { Step } from './steps.ts';
  * chat alone, so that whoever may read a run cannot decide for its caller.
  */
 export function WaitingCalls({ run, steps }: { run: Run; steps: readonly Step[] }): JSX.Element | null {
-  const own = asks.value.filter(({ data }) => data['run_id'] === run.id);
+  const own = inputRequests.value.filter(({ data }) => data['run_id'] === run.id);
   const waiting = steps.filter(({ kind, end, events }) => kind === 'call' && end === undefined && isRequest(events.at(-1)?.type));
-  if (own.length > 0) return <Questions asks={own} />;
+  if (own.length > 0) return <InputRequests inputRequests={own} />;
   if (waiting.length === 0) return null;
   return (
     <section class="run-waiting" aria-label="What is waited for">

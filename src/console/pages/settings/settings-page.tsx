@@ -2,17 +2,17 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link } from 'wouter-preact';
 import type { AnswerOf } from '../../api/api-types.ts';
-import { useAnswer } from '../../api/use-query.ts';
+import { useQuery } from '../../api/use-query.ts';
 import { Breakable } from '../../parts/text/breakable.tsx';
 import { formatBytes, formatCount, formatDuration, formatNumber } from '../../parts/text/formats.ts';
-import { Answered, Problem } from '../../parts/states.tsx';
+import { Loaded, Problem } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 
 type Setting = AnswerOf<'GET /api/settings'>['data'][number];
 
 /** The settings in force, where each comes from, and whether all that the gateway needs is there. */
 export function SettingsPage(): JSX.Element {
-  const settings = useAnswer('GET /api/settings');
+  const settings = useQuery('GET /api/settings');
   const [isAll, setAll] = useState(false);
   const [words, setWords] = useState('');
   return (
@@ -33,7 +33,7 @@ export function SettingsPage(): JSX.Element {
         />
       </header>
       <State />
-      <Answered asked={settings}>
+      <Loaded query={settings}>
         {({ version, data, limits }) => (
           <>
             <p class="soft">
@@ -44,7 +44,7 @@ export function SettingsPage(): JSX.Element {
             <LimitTable limits={limits} words={words} />
           </>
         )}
-      </Answered>
+      </Loaded>
     </div>
   );
 }
@@ -133,9 +133,9 @@ function shownLimit(name: string, value: unknown): string {
 
 /** Whether everything answers, in a line. */
 function State(): JSX.Element | null {
-  const asked = useAnswer('GET /ready', { everyMs: 10_000 });
-  if (asked.data === undefined) return asked.error === undefined ? null : <Problem error={asked.error} retry={asked.reload} />;
-  const { backends, tool_servers: servers } = asked.data;
+  const query = useQuery('GET /ready', { everyMs: 10_000 });
+  if (query.data === undefined) return query.error === undefined ? null : <Problem error={query.error} retry={query.reload} />;
+  const { backends, tool_servers: servers } = query.data;
   const silent = [
     ...backends.filter(({ state, optional }) => state !== 'ok' && optional !== true).map(({ name }) => name),
     ...servers.filter(({ state }) => state === 'unreachable').map(({ id }) => id),

@@ -8,11 +8,11 @@ import { Dialog } from '../../parts/dialog.tsx';
 import { formatCount } from '../../parts/text/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Loading, Problem } from '../../parts/states.tsx';
-import { say } from '../../parts/toasts.tsx';
+import { showToast } from '../../parts/toasts.tsx';
 import { authOf, credentialKinds, KeyField } from './credential-fields.tsx';
 import type { CredentialKind } from './credential-fields.tsx';
-import { lookAt } from './discover-server.ts';
-import type { Looked } from './discover-server.ts';
+import { discoverServer } from './discover-server.ts';
+import type { Discovery } from './discover-server.ts';
 import { ReportView } from './report-view.tsx';
 
 /** After the last keystroke, in milliseconds. */
@@ -29,7 +29,7 @@ interface AddToolServerProps {
 export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServerProps): JSX.Element {
   const [url, setUrl] = useState(pasted);
   const [given, setGiven] = useState<{ origin: string | undefined; credential: CredentialKind; key: string }>();
-  const [looked, setLooked] = useState<Looked>();
+  const [looked, setLooked] = useState<Discovery>();
   const [error, setError] = useState<unknown>();
   const [isLooking, setLooking] = useState(false);
   const [isAdding, setAdding] = useState(false);
@@ -52,7 +52,7 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
     setLooking(true);
     const timer = setTimeout(
       () => {
-        lookAt(address, auth, abort.signal)
+        discoverServer(address, auth, abort.signal)
           .then(
             (found) => {
               setLooked(found);
@@ -89,7 +89,7 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
         ...(filter.length > 0 && { config: { function_name_filter_list: filter } }),
       } as BodyOf<'POST /api/tool-servers'>;
       const { id, report } = await call('POST /api/tool-servers', { body });
-      say(report.ok ? `${id} is added with ${formatCount(report.functions.length, 'function')}.` : `${id} is added.`);
+      showToast(report.ok ? `${id} is added with ${formatCount(report.functions.length, 'function')}.` : `${id} is added.`);
       onAdded(id);
     } catch (failed) {
       setError(failed);
@@ -201,7 +201,7 @@ function Found({
   looked,
   choosing,
 }: {
-  looked: Looked;
+  looked: Discovery;
   choosing: NonNullable<Parameters<typeof ReportView>[0]['choosing']>;
 }): JSX.Element | null {
   const { report, kind, path, url, others } = looked;

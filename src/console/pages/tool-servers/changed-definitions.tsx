@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import type { ToolServer } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { askFirst } from '../../parts/confirm.ts';
+import { confirm } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
 import { formatCount } from '../../parts/text/formats.ts';
 import { VisibleText } from '../../parts/text/visible-text.tsx';
@@ -9,7 +9,7 @@ import { ComparedTexts } from './compared-texts.tsx';
 
 type Held = NonNullable<ToolServer['report']['held']>[number];
 
-interface HeldDefinitionsProps {
+interface ChangedDefinitionsProps {
   server: Pick<ToolServer, 'id'>;
   held: readonly Held[];
   /** Absent where the connection cannot be changed here. */
@@ -26,7 +26,7 @@ const partNames: Readonly<Record<string, string>> = {
 };
 
 /** What an MCP server says of its functions now, beside what it said when somebody last agreed to it. */
-export function HeldDefinitions({ server: { id }, held, onLeaveOut, act }: HeldDefinitionsProps): JSX.Element {
+export function ChangedDefinitions({ server: { id }, held, onLeaveOut, act }: ChangedDefinitionsProps): JSX.Element {
   const accept = (accepted: readonly Held[]): Promise<void> => {
     const functions = Object.fromEntries(accepted.map(({ name, fingerprint }) => [name, fingerprint]));
     const said =
@@ -34,12 +34,12 @@ export function HeldDefinitions({ server: { id }, held, onLeaveOut, act }: HeldD
     return act(() => call('POST /api/tool-servers/:id/accept', { params: { id }, body: { functions } }), said);
   };
   const acceptAll = async (): Promise<void> => {
-    const isMeant = await askFirst({
+    const isConfirmed = await confirm({
       title: `Offer all ${held.length} as they are defined now?`,
       text: 'Models will read the new texts. Look at each of them first: a changed text can lead models astray.',
       action: 'Offer them all',
     });
-    if (isMeant) await accept(held);
+    if (isConfirmed) await accept(held);
   };
   return (
     <section class="card stack held">

@@ -12,7 +12,7 @@ export interface Place {
   path?: string;
 }
 
-export interface Looked extends Place {
+export interface Discovery extends Place {
   report: Report;
   /** What came of the other ways to read the address, where none has worked. */
   others: readonly (Place & { report: Report })[];
@@ -36,7 +36,7 @@ const documentPaths = [
  * something else, its usual places are tried too.
  * @throws ApiError for what is wrong whatever it is; the signal's reason
  */
-export async function lookAt(address: string, auth: object, signal: AbortSignal): Promise<Looked> {
+export async function discoverServer(address: string, auth: object, signal: AbortSignal): Promise<Discovery> {
   const kinds: Kind[] = /\/(?:mcp|sse)\/?(?:\?.*)?$/.test(address) ? ['mcp', 'openapi'] : ['openapi', 'mcp'];
   const first = await firstThatWorks(
     kinds.map((kind) => ({ kind, url: address })),
@@ -53,12 +53,12 @@ export async function lookAt(address: string, auth: object, signal: AbortSignal)
 }
 
 /** It is the right one, but shows its functions only to others. */
-function isWanted({ report }: Looked): boolean {
+function isWanted({ report }: Discovery): boolean {
   return report.credential !== undefined;
 }
 
 /** Nothing else is asked of a machine that does not answer. */
-function isRootThatAnswers(address: string, { report, others }: Looked): boolean {
+function isRootThatAnswers(address: string, { report, others }: Discovery): boolean {
   const answers = [report, ...others.map((other) => other.report)];
   return new URL(address).pathname === '/' && answers.some(({ error = '' }) => /\bHTTP\b|HTML|status/.test(error));
 }
@@ -69,10 +69,10 @@ interface Circumstances {
 }
 
 /** The first place of the list that works, else the first that wants a credential, else the first. */
-async function firstThatWorks(places: readonly Place[], { auth, signal }: Circumstances): Promise<Looked> {
+async function firstThatWorks(places: readonly Place[], { auth, signal }: Circumstances): Promise<Discovery> {
   const rest = new AbortController();
   const asked = places.map((place) => ask(place, { auth, signal: AbortSignal.any([signal, rest.signal]) }));
-  const seen: Omit<Looked, 'others'>[] = [];
+  const seen: Omit<Discovery, 'others'>[] = [];
   try {
     for (const asking of asked) {
       const looked = await asking;
@@ -88,7 +88,7 @@ async function firstThatWorks(places: readonly Place[], { auth, signal }: Circum
   return { ...best, others: seen.filter((other) => other !== best) };
 }
 
-async function ask({ kind, url, path }: Place, { auth, signal }: Circumstances): Promise<Omit<Looked, 'others'>> {
+async function ask({ kind, url, path }: Place, { auth, signal }: Circumstances): Promise<Omit<Discovery, 'others'>> {
   const body = { url, type: kind, ...(path !== undefined && { path }), ...auth } as BodyOf<'POST /api/tool-servers/verify'>;
   const place = { kind, url, ...(path !== undefined && { path }) };
   try {

@@ -1,17 +1,17 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { useAnswer } from '../../api/use-query.ts';
+import { useQuery } from '../../api/use-query.ts';
 import { Button } from '../../parts/button.tsx';
 import { openConnectPage } from '../../api/open-connect-page.ts';
-import { Answered } from '../../parts/states.tsx';
-import { sayProblem } from '../../parts/toasts.tsx';
+import { Loaded } from '../../parts/states.tsx';
+import { showError } from '../../parts/toasts.tsx';
 import { VisibleText } from '../../parts/text/visible-text.tsx';
 import type { TriedFunction } from './try-function.tsx';
 
 /** While a page to connect may be open in another tab, in milliseconds. */
 const refreshMs = 3_000;
 
-interface OwnFunctionsProps {
+interface PersonalFunctionsProps {
   id: string;
   /** Its functions are the same for everybody, and shown elsewhere on the page. */
   isListed: boolean;
@@ -19,12 +19,12 @@ interface OwnFunctionsProps {
 }
 
 /** A server that each person uses with a credential of their own: connect to it, and see what it has for oneself. */
-export function OwnFunctions({ id, isListed, onTry }: OwnFunctionsProps): JSX.Element {
+export function PersonalFunctions({ id, isListed, onTry }: PersonalFunctionsProps): JSX.Element {
   const [isWaiting, setWaiting] = useState(false);
-  const asked = useAnswer('GET /api/credentials', isWaiting ? { everyMs: refreshMs } : {});
+  const query = useQuery('GET /api/credentials', isWaiting ? { everyMs: refreshMs } : {});
   return (
     <section class="card stack own-functions">
-      <Answered asked={asked}>
+      <Loaded query={query}>
         {({ data }) => {
           const isConnected = data.some(({ server, state }) => server === id && state === 'connected');
           return (
@@ -40,7 +40,7 @@ export function OwnFunctions({ id, isListed, onTry }: OwnFunctionsProps): JSX.El
                   icon="external"
                   onClick={() => {
                     setWaiting(true);
-                    openConnectPage(id).catch(sayProblem);
+                    openConnectPage(id).catch(showError);
                   }}
                 >
                   {isConnected ? 'Connect again' : 'Connect'}
@@ -50,15 +50,15 @@ export function OwnFunctions({ id, isListed, onTry }: OwnFunctionsProps): JSX.El
             </>
           );
         }}
-      </Answered>
+      </Loaded>
     </section>
   );
 }
 
-function Functions({ id, onTry }: Pick<OwnFunctionsProps, 'id' | 'onTry'>): JSX.Element {
-  const asked = useAnswer('GET /api/tools');
+function Functions({ id, onTry }: Pick<PersonalFunctionsProps, 'id' | 'onTry'>): JSX.Element {
+  const query = useQuery('GET /api/tools');
   return (
-    <Answered asked={asked}>
+    <Loaded query={query}>
       {({ data }) => (
         <ul class="report-functions" aria-label="Functions">
           {data
@@ -82,6 +82,6 @@ function Functions({ id, onTry }: Pick<OwnFunctionsProps, 'id' | 'onTry'>): JSX.
             ))}
         </ul>
       )}
-    </Answered>
+    </Loaded>
   );
 }

@@ -43,18 +43,18 @@ export function ReportView({ report, choosing, actions, problem }: ReportViewPro
           </div>
         ))
       )}
-      <Remarks title="To know" lines={warnings} isOpen />
+      <Notes title="To know" lines={warnings} isOpen />
       {functions.length > 0 && <FunctionList functions={functions} renamed={names} choosing={choosing} actions={actions} />}
-      <Remarks title="Left out" lines={omitted.map(({ operation, reason }) => `${operation}: ${reason}`)} />
-      <Remarks title="Renamed" lines={renamed.map(({ from, to, reason }) => `${from} is offered as ${to}: ${reason}`)} />
-      <Remarks title="What its process has written" lines={stderr} />
+      <Notes title="Left out" lines={omitted.map(({ operation, reason }) => `${operation}: ${reason}`)} />
+      <Notes title="Renamed" lines={renamed.map(({ from, to, reason }) => `${from} is offered as ${to}: ${reason}`)} />
+      <Notes title="What its process has written" lines={stderr} />
     </div>
   );
 }
 
 const shownLines = 50;
 
-function Remarks({ title, lines, isOpen = false }: { title: string; lines: readonly string[]; isOpen?: boolean }): JSX.Element | null {
+function Notes({ title, lines, isOpen = false }: { title: string; lines: readonly string[]; isOpen?: boolean }): JSX.Element | null {
   const [shown, setShown] = useState(shownLines);
   if (lines.length === 0) return null;
   return (

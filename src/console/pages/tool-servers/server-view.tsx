@@ -3,18 +3,18 @@ import { useEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import type { ToolServer } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { useAnswer } from '../../api/use-query.ts';
-import { askFirst } from '../../parts/confirm.ts';
+import { useQuery } from '../../api/use-query.ts';
+import { confirm } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
 import { formatCount, formatDuration } from '../../parts/text/formats.ts';
-import { Answered } from '../../parts/states.tsx';
-import { say, sayProblem } from '../../parts/toasts.tsx';
+import { Loaded } from '../../parts/states.tsx';
+import { showToast, showError } from '../../parts/toasts.tsx';
 import { textOf } from '../../parts/text/text-of.ts';
 import { KeyField } from './credential-fields.tsx';
-import { HeldDefinitions } from './changed-definitions.tsx';
+import { ChangedDefinitions } from './changed-definitions.tsx';
 import { ReportView } from './report-view.tsx';
 import { State } from './server-state.tsx';
-import { OwnFunctions } from './personal-functions.tsx';
+import { PersonalFunctions } from './personal-functions.tsx';
 import { TryFunction } from './try-function.tsx';
 import type { TriedFunction } from './try-function.tsx';
 
@@ -24,21 +24,21 @@ const refreshMs = 5_000;
 /** One tool server: what it offers, and how it may be used. */
 export function ServerView({ id }: { id: string }): JSX.Element {
   const [isSettled, setSettled] = useState(true);
-  const asked = useAnswer('GET /api/tool-servers/:id', { params: { id }, ...(!isSettled && { everyMs: refreshMs }) });
-  const { report, config } = asked.data ?? {};
+  const query = useQuery('GET /api/tool-servers/:id', { params: { id }, ...(!isSettled && { everyMs: refreshMs }) });
+  const { report, config } = query.data ?? {};
   useEffect(
     () => setSettled(report === undefined || report.ok || report.credential !== undefined || config?.['enable'] === false),
-    [asked.data],
+    [query.data],
   );
   return (
     <div class="page tool-server">
-      {asked.data === undefined && (
+      {query.data === undefined && (
         <header>
           <Back />
           <h1 class="cut">{id}</h1>
         </header>
       )}
-      <Answered asked={asked}>{(server) => <Server server={server} onChanged={asked.reload} />}</Answered>
+      <Loaded query={query}>{(server) => <Server server={server} onChanged={query.reload} />}</Loaded>
     </div>
   );
 }
@@ -65,10 +65,10 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
     setBusy(true);
     try {
       await work();
-      say(done);
+      showToast(done);
       onChanged();
     } catch (error) {
-      sayProblem(error);
+      showError(error);
     } finally {
       setBusy(false);
     }
@@ -76,13 +76,13 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
   const patch = (changed: Record<string, unknown>, done: string): void =>
     void act(() => call('PATCH /api/tool-servers/:id', { params, body: { config: changed } }), done);
   const remove = async (): Promise<void> => {
-    const isMeant = await askFirst({
+    const isConfirmed = await confirm({
       title: `Delete ${id}?`,
       text: 'Models lose its functions, and what people have connected to it is deleted.',
       action: 'Delete',
       isDangerous: true,
     });
-    if (!isMeant) return;
+    if (!isConfirmed) return;
     await call('DELETE /api/tool-servers/:id', { params });
     go('/console/tool-servers');
   };
@@ -116,7 +116,7 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
             <Button onClick={() => patch({ enable: !isOn }, isOn ? `${id} is off.` : `${id} is on.`)}>
               {isOn ? 'Switch off' : 'Switch on'}
             </Button>
-            <Button icon="trash" onClick={() => void remove().catch(sayProblem)}>
+            <Button icon="trash" onClick={() => void remove().catch(showError)}>
               Delete
             </Button>
           </>
@@ -129,7 +129,7 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
         <span class="mono small cut grow">{url}</span>
       </div>
       {report.held !== undefined && report.held.length > 0 && (
-        <HeldDefinitions server={server} held={report.held} onLeaveOut={isOwn ? leaveOut : undefined} act={act} />
+        <ChangedDefinitions server={server} held={report.held} onLeaveOut={isOwn ? leaveOut : undefined} act={act} />
       )}
       {report.credential === 'refused' && isOwn && (
         <section class="card stack">
@@ -147,7 +147,7 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
         </section>
       )}
       {(report.credential === 'own' || server.per_user === true || server.auth_type === 'oauth') && (
-        <OwnFunctions id={id} isListed={report.credential !== 'own'} onTry={setTried} />
+        <PersonalFunctions id={id} isListed={report.credential !== 'own'} onTry={setTried} />
       )}
       {report.next_try_ms !== undefined && isOn && (
         <p class="soft" role="status">

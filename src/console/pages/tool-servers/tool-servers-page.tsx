@@ -2,12 +2,12 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import type { AnswerOf } from '../../api/api-types.ts';
-import { useAnswer } from '../../api/use-query.ts';
+import { useQuery } from '../../api/use-query.ts';
 import type { PageProps } from '../../shell/page.ts';
 import { addressOf } from '../../parts/forms/address.ts';
 import { Button } from '../../parts/button.tsx';
 import { formatShort } from '../../parts/text/formats.ts';
-import { Answered, Empty } from '../../parts/states.tsx';
+import { Loaded, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import { textOf } from '../../parts/text/text-of.ts';
 import { AddToolServer } from './add-tool-server.tsx';
@@ -25,7 +25,7 @@ export function ToolServersPage({ params: { id } }: PageProps): JSX.Element {
 }
 
 function ServerList(): JSX.Element {
-  const asked = useAnswer('GET /api/tool-servers', { everyMs: refreshMs });
+  const query = useQuery('GET /api/tool-servers', { everyMs: refreshMs });
   const [adding, setAdding] = useState<string>();
   const [, go] = useLocation();
   return (
@@ -37,7 +37,7 @@ function ServerList(): JSX.Element {
         </Button>
       </header>
       <PasteField onAddress={setAdding} />
-      <Answered asked={asked}>
+      <Loaded query={query}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty icon="plug" title="No tool servers yet">
@@ -64,7 +64,7 @@ function ServerList(): JSX.Element {
             />
           )
         }
-      </Answered>
+      </Loaded>
       {adding !== undefined && (
         <AddToolServer
           address={adding}

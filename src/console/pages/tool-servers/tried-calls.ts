@@ -27,7 +27,7 @@ export function callsOf(tried: string): readonly TriedCall[] {
   return kept.value.of === identity.value ? kept.value.calls.filter((call) => call.tried === tried) : [];
 }
 
-export function keepCall(call: TriedCall): void {
+export function recordCall(call: TriedCall): void {
   const before = kept.value.of === identity.value ? kept.value.calls : [];
   const same = before.filter(({ tried }) => tried === call.tried);
   const dropped = new Set(same.slice(mostOfFunction - 1));

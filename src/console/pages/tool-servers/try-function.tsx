@@ -11,10 +11,10 @@ import { SchemaForm } from '../../parts/forms/schema-form.tsx';
 import { openConnectPage } from '../../api/open-connect-page.ts';
 import { Problem } from '../../parts/states.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
-import { sayProblem } from '../../parts/toasts.tsx';
+import { showError } from '../../parts/toasts.tsx';
 import { Files, ResultView } from '../chat/messages/result-view.tsx';
 import { SentRequests, ServerAnswers } from './recorded-requests.tsx';
-import { callsOf, keepCall } from './tried-calls.ts';
+import { callsOf, recordCall } from './tried-calls.ts';
 import type { Invoked, TriedCall } from './tried-calls.ts';
 
 export interface TriedFunction {
@@ -41,7 +41,7 @@ export function TryFunction({ server, fn, onClose }: { server: string; fn: Tried
       (invoked): TriedCall => ({ ...begun, invoked }),
       (error: unknown): TriedCall => ({ ...begun, error }),
     );
-    keepCall(made);
+    recordCall(made);
     setAnswer(made);
     setRunning(false);
   };
@@ -131,7 +131,7 @@ function Outcome({ invoked, error }: { invoked?: Invoked; error?: unknown }): JS
         <Problem error={error} />
         {serversToConnect(error).map(({ server, name }) => (
           <div key={server}>
-            <Button kind="main" icon="external" onClick={() => void openConnectPage(server).catch(sayProblem)}>
+            <Button kind="main" icon="external" onClick={() => void openConnectPage(server).catch(showError)}>
               {`Connect to ${name}`}
             </Button>
           </div>

@@ -1,11 +1,11 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { useAnswer } from '../../api/use-query.ts';
+import { useQuery } from '../../api/use-query.ts';
 import { Breakable } from '../../parts/text/breakable.tsx';
 import { formatDay, formatNumber } from '../../parts/text/formats.ts';
 import { Button } from '../../parts/button.tsx';
 import { saveFile, toCsv } from '../../parts/text/csv.ts';
-import { Answered, Empty } from '../../parts/states.tsx';
+import { Loaded, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { UsageChart } from './usage-chart.tsx';
@@ -20,7 +20,7 @@ export function UsagePage(): JSX.Element {
   const [by, setBy] = useState<Dimension>('model');
   const [range, setRange] = useState({ from: dayAgo(29), to: dayAgo(0) });
   const [only, setOnly] = useState('');
-  const asked = useAnswer('GET /api/usage', { query: { by, ...range } });
+  const query = useQuery('GET /api/usage', { query: { by, ...range } });
   const nameOf = useNames(by);
   return (
     <div class="page usage">
@@ -29,8 +29,8 @@ export function UsagePage(): JSX.Element {
         <Button
           icon="download"
           label="Save as CSV, a table for spreadsheets"
-          isDisabled={asked.data === undefined || asked.data.data.length === 0}
-          onClick={() => saveFile(`usage-by-${by}-${range.from}-${range.to}.csv`, toTable(asked.data?.data ?? [], by, nameOf))}
+          isDisabled={query.data === undefined || query.data.data.length === 0}
+          onClick={() => saveFile(`usage-by-${by}-${range.from}-${range.to}.csv`, toTable(query.data?.data ?? [], by, nameOf))}
         >
           Save as CSV
         </Button>
@@ -51,9 +51,9 @@ export function UsagePage(): JSX.Element {
             </option>
           ))}
         </select>
-        {asked.data !== undefined && <OnlyOne rows={asked.data.data} by={by} nameOf={nameOf} only={only} onOnly={setOnly} />}
+        {query.data !== undefined && <OnlyOne rows={query.data.data} by={by} nameOf={nameOf} only={only} onOnly={setOnly} />}
       </div>
-      <Answered asked={asked}>
+      <Loaded query={query}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty icon="chart" title="Nothing was used in these days">
@@ -63,7 +63,7 @@ export function UsagePage(): JSX.Element {
             <Report rows={data} by={by} days={daysOf(range.from, range.to)} nameOf={nameOf} only={only} />
           )
         }
-      </Answered>
+      </Loaded>
     </div>
   );
 }
@@ -115,8 +115,8 @@ function RangeFields({ range, onChange }: { range: Range; onChange: (range: Rang
 
 /** Names of keys and people in the place of their ids, as far as this key may read them. */
 function useNames(by: Dimension): (row: Row) => string {
-  const keys = useAnswer('GET /api/keys').data?.data ?? [];
-  const people = useAnswer('GET /api/users').data?.data ?? [];
+  const keys = useQuery('GET /api/keys').data?.data ?? [];
+  const people = useQuery('GET /api/users').data?.data ?? [];
   const nameOfKey = (id: string): string => {
     if (id === 'local') return 'without a key';
     return keys.find((key) => key.id === id)?.name ?? (id.startsWith('oidc_') ? 'OpenID' : id);

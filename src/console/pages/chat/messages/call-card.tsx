@@ -5,7 +5,7 @@ import { Button } from '../../../parts/button.tsx';
 import { formatDuration } from '../../../parts/text/formats.ts';
 import { Icon } from '../../../parts/icon.tsx';
 import { JsonView } from '../../../parts/json-view.tsx';
-import { sayProblem } from '../../../parts/toasts.tsx';
+import { showError } from '../../../parts/toasts.tsx';
 import { VisibleText } from '../../../parts/text/visible-text.tsx';
 import type { CallPart } from '../state/chat.ts';
 import { Files, ResultView } from './result-view.tsx';
@@ -98,7 +98,7 @@ export function CallCard({
 
 function CancelCall({ runId, id, tool }: { runId: string; id: string; tool: string }): JSX.Element {
   const cancel = (): void =>
-    void request('POST /api/runs/:id/calls/:call_id/cancel', { params: { id: runId, call_id: id } }).catch(sayProblem);
+    void request('POST /api/runs/:id/calls/:call_id/cancel', { params: { id: runId, call_id: id } }).catch(showError);
   return <Button class="call-cancel" kind="quiet" isSmall icon="close" label={`Cancel ${tool}`} onClick={cancel} />;
 }
 

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { Ask } from '../../../api/session.ts';
-import { useAnswer } from '../../../api/use-query.ts';
+import type { InputRequest } from '../../../api/session.ts';
+import { useQuery } from '../../../api/use-query.ts';
 import { Button } from '../../../parts/button.tsx';
 import { Icon } from '../../../parts/icon.tsx';
 import { initialValue } from '../../../parts/forms/json-schema.ts';
@@ -12,16 +12,16 @@ import { takeFocus } from '../../../parts/forms/take-focus.ts';
 import { focusQuestion } from '../composer.tsx';
 
 /** What the gateway wants to know before a call goes on. */
-export function Questions({ asks }: { asks: readonly Ask[] }): JSX.Element {
+export function InputRequests({ inputRequests }: { inputRequests: readonly InputRequest[] }): JSX.Element {
   const before = useRef(0);
   // Before the browser goes on: what is typed at once must not be lost.
   useLayoutEffect(() => {
-    if (asks.length < before.current && document.activeElement === document.body) focusQuestion();
-    before.current = asks.length;
-  }, [asks.length]);
+    if (inputRequests.length < before.current && document.activeElement === document.body) focusQuestion();
+    before.current = inputRequests.length;
+  }, [inputRequests.length]);
   return (
     <div class="questions" onClickCapture={takeNoSecondClick}>
-      {asks.map((ask) => (
+      {inputRequests.map((ask) => (
         <section key={ask.id} class="question" aria-label="A question waits for you">
           {ask.kind === 'confirmation' ? <Approval ask={ask} /> : ask.kind === 'input' ? <Input ask={ask} /> : <SignIn ask={ask} />}
         </section>
@@ -37,18 +37,18 @@ function takeNoSecondClick(event: JSX.TargetedMouseEvent<HTMLElement>): void {
   event.stopPropagation();
 }
 
-function textIn({ data }: Ask, name: string): string {
+function textIn({ data }: InputRequest, name: string): string {
   const value = data[name];
   return typeof value === 'string' ? value : '';
 }
 
-function Approval({ ask }: { ask: Ask }): JSX.Element {
+function Approval({ ask }: { ask: InputRequest }): JSX.Element {
   const tool = textIn(ask, 'tool');
   const [params, setParams] = useState<unknown>(ask.data['params']);
   const [isEditing, setEditing] = useState(false);
   const [isRemembered, setRemembered] = useState(false);
   const [reason, setReason] = useState<string>();
-  const tools = useAnswer('GET /api/tools');
+  const tools = useQuery('GET /api/tools');
   const schema = tools.data?.data.find(({ name, id }) => name === tool || id === tool)?.parameters as JsonSchema | undefined;
   const isChanged = JSON.stringify(params) !== JSON.stringify(ask.data['params']);
   const approve = (): void => ask.answer({ decision: 'approve', ...(isChanged && { params }), ...(isRemembered && { remember: true }) });
@@ -110,7 +110,7 @@ function Approval({ ask }: { ask: Ask }): JSX.Element {
   );
 }
 
-function Input({ ask }: { ask: Ask }): JSX.Element {
+function Input({ ask }: { ask: InputRequest }): JSX.Element {
   const schema = (ask.data['schema'] ?? { type: 'string' }) as JsonSchema;
   const [value, setValue] = useState<unknown>(() => initialValue(schema));
   return (
@@ -136,7 +136,7 @@ function Input({ ask }: { ask: Ask }): JSX.Element {
 }
 
 /** The page that it leads to is the gateway's own; when the person is through, the chat goes on by itself. */
-function SignIn({ ask }: { ask: Ask }): JSX.Element {
+function SignIn({ ask }: { ask: InputRequest }): JSX.Element {
   const name = textIn(ask, 'name') || textIn(ask, 'server');
   const url = URL.canParse(textIn(ask, 'url'), location.href) ? new URL(textIn(ask, 'url'), location.href) : undefined;
   const isWeb = url !== undefined && /^https?:$/.test(url.protocol);

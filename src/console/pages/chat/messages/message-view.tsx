@@ -7,7 +7,7 @@ import { takeFocus } from '../../../parts/forms/take-focus.ts';
 import { AnswerView } from './answer-view.tsx';
 import { AttachedFiles } from '../attached-files.tsx';
 import { leafBelow, versionsOf } from '../state/chat.ts';
-import type { ChatSettings, Message, Question } from '../state/chat.ts';
+import type { ChatSettings, Message, UserMessage } from '../state/chat.ts';
 import { focusQuestion } from '../composer.tsx';
 import type { OpenChat } from '../state/open-chats.ts';
 
@@ -43,7 +43,7 @@ function QuestionView({
   settings,
   isRunning,
 }: {
-  question: Question;
+  question: UserMessage;
   open: OpenChat;
   settings: ChatSettings;
   isRunning: boolean;

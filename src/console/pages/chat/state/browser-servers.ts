@@ -1,5 +1,5 @@
 import { effect, signal } from '@preact/signals';
-import { allowServers, readOwnDocument } from '../../../api/session.ts';
+import { allowServers, readDocument } from '../../../api/session.ts';
 import { addressOf } from '../../../parts/forms/address.ts';
 
 /** A tool server whose calls this browser sends itself, with its own network; kept in this browser. */
@@ -16,7 +16,7 @@ const place = 'toolwharf.browser-servers';
 /** Of a browser. */
 const maxServers = 20;
 
-export const ownServers = signal<readonly BrowserServer[]>(read());
+export const browserServers = signal<readonly BrowserServer[]>(read());
 /** By URL; read again in each page. */
 const documents = new Map<string, unknown>();
 
@@ -30,16 +30,16 @@ function read(): BrowserServer[] {
 }
 
 effect(() => {
-  localStorage.setItem(place, JSON.stringify(ownServers.value));
-  allowServers(ownServers.value.filter(({ isOn }) => isOn));
+  localStorage.setItem(place, JSON.stringify(browserServers.value));
+  allowServers(browserServers.value.filter(({ isOn }) => isOn));
 });
 
 /** @throws Error with the cure, when it cannot be read from here */
-export async function addOwnServer(address: string, key: string | undefined): Promise<void> {
+export async function addBrowserServer(address: string, key: string | undefined): Promise<void> {
   const url = addressOf(address)?.replace(/\/(?:openapi\.json)?$/, '');
   if (url === undefined) throw new Error('This is no address. It is one of HTTP, without spaces, such as http://192.168.1.20:8000.');
-  if (ownServers.value.length >= maxServers) throw new Error(`A browser keeps ${maxServers} servers; remove one first.`);
-  const document = await readOwnDocument({ url, key });
+  if (browserServers.value.length >= maxServers) throw new Error(`A browser keeps ${maxServers} servers; remove one first.`);
+  const document = await readDocument({ url, key });
   documents.set(url, document);
   const { info, paths } = (document ?? {}) as { info?: { title?: unknown }; paths?: Record<string, object> };
   const name = typeof info?.title === 'string' && info.title !== '' ? info.title : new URL(url).host;
@@ -48,27 +48,27 @@ export async function addOwnServer(address: string, key: string | undefined): Pr
     0,
   );
   const added = { url, name, isOn: true, functions, ...(key !== undefined && { key }) };
-  ownServers.value = [...ownServers.value.filter((server) => server.url !== url), added];
+  browserServers.value = [...browserServers.value.filter((server) => server.url !== url), added];
 }
 
 const methods = new Set(['get', 'put', 'post', 'delete', 'patch']);
 
-export function changeOwnServer(url: string, changes: Partial<BrowserServer>): void {
-  ownServers.value = ownServers.value.map((server) => (server.url === url ? { ...server, ...changes } : server));
+export function changeBrowserServer(url: string, changes: Partial<BrowserServer>): void {
+  browserServers.value = browserServers.value.map((server) => (server.url === url ? { ...server, ...changes } : server));
 }
 
-export function removeOwnServer(url: string): void {
+export function removeBrowserServer(url: string): void {
   documents.delete(url);
-  ownServers.value = ownServers.value.filter((server) => server.url !== url);
+  browserServers.value = browserServers.value.filter((server) => server.url !== url);
 }
 
 /** For a chat; one that cannot be reached now is left out, and named. */
-export async function ownToolServers(): Promise<{ servers: { url: string; info: object; openapi: unknown }[]; missing: string[] }> {
+export async function readToolServers(): Promise<{ servers: { url: string; info: object; openapi: unknown }[]; missing: string[] }> {
   const read = await Promise.all(
-    ownServers.value
+    browserServers.value
       .filter(({ isOn }) => isOn)
       .map(async ({ url, name, key }) => {
-        const openapi = documents.get(url) ?? (await readOwnDocument({ url, key }).catch(() => undefined));
+        const openapi = documents.get(url) ?? (await readDocument({ url, key }).catch(() => undefined));
         if (openapi !== undefined) documents.set(url, openapi);
         return { url, name, openapi };
       }),

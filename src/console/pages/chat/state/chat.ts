@@ -22,9 +22,9 @@ export interface ChatSettings {
   system?: string;
 }
 
-export type Message = Question | Answer;
+export type Message = UserMessage | Answer;
 
-export interface Question {
+export interface UserMessage {
   id: string;
   parent: string | undefined;
   role: 'user';
@@ -42,7 +42,7 @@ export interface Answer {
   model: string | undefined;
   runId: string | undefined;
   state: 'running' | 'done' | 'cancelled' | 'failed';
-  parts: Part[];
+  parts: AnswerPart[];
   sources: Source[];
   warnings: string[];
   error?: { code: string; message: string };
@@ -52,7 +52,7 @@ export interface Answer {
   finished?: number;
 }
 
-export type Part = TextPart | ReasoningPart | CallPart;
+export type AnswerPart = TextPart | ReasoningPart | CallPart;
 
 interface TextPart {
   kind: 'text';

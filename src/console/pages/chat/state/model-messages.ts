@@ -1,5 +1,5 @@
 import { textOf } from './chat.ts';
-import type { Answer, CallPart, Message, Question } from './chat.ts';
+import type { Answer, CallPart, Message, UserMessage } from './chat.ts';
 
 /** Of a result that the model reads again. */
 const maxResultCharacters = 8_000;
@@ -14,7 +14,7 @@ export function toModelMessages(branch: readonly Message[], system: string | und
   return system === undefined || system.trim() === '' ? messages : [{ role: 'system', content: system }, ...messages];
 }
 
-function questionMessage({ text, attachments = [] }: Question): ModelMessage {
+function questionMessage({ text, attachments = [] }: UserMessage): ModelMessage {
   const pictures = attachments.flatMap((file) => (file.kind === 'picture' ? [{ type: 'image_url', image_url: { url: file.url } }] : []));
   return { role: 'user', content: pictures.length === 0 ? text : [...pictures, ...(text === '' ? [] : [{ type: 'text', text }])] };
 }

@@ -3,19 +3,19 @@ import type { Signal } from '@preact/signals';
 import { key } from '../../../api/key.ts';
 import { readyLogin } from '../../../api/login.ts';
 import { call } from '../../../api/request.ts';
-import { asks, connection, findRefusal, followChat, startChat } from '../../../api/session.ts';
+import { inputRequests, connection, findRefusal, followChat, startChat } from '../../../api/session.ts';
 import type { ChatListener } from '../../../api/session.ts';
-import { announce, sayProblem } from '../../../parts/toasts.tsx';
+import { announce, showError } from '../../../parts/toasts.tsx';
 import { branchOf, newId } from './chat.ts';
-import type { Answer, Chat, ChatSettings, Message, Question } from './chat.ts';
-import { keepChat, leaveAnswer, leftChats, loadChat, onKeptElsewhere, takeLeftAnswer } from './saved-chats.ts';
+import type { Answer, Chat, ChatSettings, Message, UserMessage } from './chat.ts';
+import { saveChat, savePendingAnswer, chatsWithPendingAnswer, loadChat, onSavedElsewhere, takePendingAnswer } from './saved-chats.ts';
 import { toFiles, toModelMessages } from './model-messages.ts';
-import { ownToolServers } from './browser-servers.ts';
+import { readToolServers } from './browser-servers.ts';
 import { addFrame, addMissed, cancelAnswer, failAnswer } from './read-frames.ts';
 import { waitingChats } from './waiting-chats.ts';
 
 /** What a question consists of. */
-type Asked = Pick<Question, 'text' | 'attachments'>;
+type Asked = Pick<UserMessage, 'text' | 'attachments'>;
 
 /** A chat that is open in this page. Its answers go on while another page is shown. */
 export interface OpenChat {
@@ -28,14 +28,14 @@ export interface OpenChat {
   /** Another answer to the same question. */
   retry(answer: Answer, settings: ChatSettings): void;
   /** Another question in the place of this one. */
-  edit(question: Question, text: string, settings: ChatSettings): void;
+  edit(question: UserMessage, text: string, settings: ChatSettings): void;
   show(leaf: string): void;
   rename(title: string): void;
   cancel(): void;
   /** The answer that would be lost with the page: it is running, or has just ended. */
-  unkept(): Answer | undefined;
+  unsaved(): Answer | undefined;
   /** Takes in what another tab has kept of it. */
-  takeIn(kept: Chat): void;
+  mergeSaved(kept: Chat): void;
 }
 
 /** A frame of the gateway may have a megabyte. */
@@ -58,7 +58,7 @@ const opened = new Map<string, OpenChat>();
 
 effect(() => {
   const before = waitingChats.peek().length;
-  waitingChats.value = asks.value.flatMap(({ data }) =>
+  waitingChats.value = inputRequests.value.flatMap(({ data }) =>
     [...opened.values()].filter(({ running }) => running.value?.runId === data['run_id']).map(({ chat }) => chat.peek().id),
   );
   if (waitingChats.peek().length > before) announce('A question waits for you.');
@@ -76,7 +76,7 @@ export async function openChat(id: string): Promise<OpenChat | undefined> {
   const chat = await loadChat(id);
   // The session of an answer that is still running is taken up with the token of whoever is signed in.
   if (key.value === undefined) await readyLogin();
-  return chat === undefined ? undefined : (opened.get(id) ?? open(withLeftAnswer(chat)));
+  return chat === undefined ? undefined : (opened.get(id) ?? open(withPendingAnswer(chat)));
 }
 
 export function forgetChat(id: string): void {
@@ -86,27 +86,27 @@ export function forgetChat(id: string): void {
 
 addEventListener('pagehide', () => {
   for (const it of opened.values()) {
-    const answer = it.unkept();
-    if (answer !== undefined) leaveAnswer(it.chat.value.id, answer);
+    const answer = it.unsaved();
+    if (answer !== undefined) savePendingAnswer(it.chat.value.id, answer);
   }
 });
 
-onKeptElsewhere((id) => {
-  if (opened.has(id)) loadChat(id).then((kept) => kept && opened.get(id)?.takeIn(kept), sayProblem);
+onSavedElsewhere((id) => {
+  if (opened.has(id)) loadChat(id).then((kept) => kept && opened.get(id)?.mergeSaved(kept), showError);
 });
 
 /** Opens the chats that were running when their page was loaded again or closed. */
-export async function openLeftChats(): Promise<void> {
-  for (const id of leftChats()) await openChat(id);
+export async function resumePendingChats(): Promise<void> {
+  for (const id of chatsWithPendingAnswer()) await openChat(id);
 }
 
 /** With all that had come of its answer when its page was closed or loaded again. */
-function withLeftAnswer(chat: Chat): Chat {
-  const left = takeLeftAnswer(chat.id);
+function withPendingAnswer(chat: Chat): Chat {
+  const left = takePendingAnswer(chat.id);
   const kept = left && chat.messages[left.id];
   if (left === undefined || kept?.role !== 'assistant' || kept.state !== 'running') return chat;
   const whole = { ...chat, messages: { ...chat.messages, [left.id]: left } };
-  if (left.state !== 'running') void keepChat(whole).catch(sayProblem);
+  if (left.state !== 'running') void saveChat(whole).catch(showError);
   return whole;
 }
 
@@ -121,9 +121,9 @@ function open(first: Chat): OpenChat {
 
   const keep = (): void => {
     const kept = finished;
-    void keepChat(chat.value).then(() => {
+    void saveChat(chat.value).then(() => {
       if (finished === kept) finished = undefined;
-    }, sayProblem);
+    }, showError);
   };
 
   function add(message: Message): void {
@@ -134,7 +134,7 @@ function open(first: Chat): OpenChat {
   function ask({ text, attachments = [] }: Asked, parent: string | undefined, settings: ChatSettings): void {
     if (chat.value.leaf === undefined)
       chat.value = { ...chat.value, title: titleOf(text.trim() === '' ? (attachments[0]?.name ?? '') : text) };
-    const question: Question = { id: newId(), parent, role: 'user', text, ...(attachments.length > 0 && { attachments }) };
+    const question: UserMessage = { id: newId(), parent, role: 'user', text, ...(attachments.length > 0 && { attachments }) };
     add(question);
     void answerTo(question.id, settings);
   }
@@ -150,7 +150,7 @@ function open(first: Chat): OpenChat {
     running.value = answer;
     keep();
     const refusal = await findRefusal();
-    const own = await ownToolServers();
+    const own = await readToolServers();
     answer.warnings.push(...own.missing.map((name) => `${name} does not answer this browser, so its functions are not here.`));
     // Another question may have come meanwhile.
     if (running.value !== answer) return;
@@ -188,7 +188,7 @@ function open(first: Chat): OpenChat {
         keptAt = Date.now();
         keep();
       },
-      onTakenUp() {
+      onResumed() {
         if (answer.state === 'cancelled') cancelRun(answer);
         else void catchUp(answer).then(draw, () => undefined);
       },
@@ -216,7 +216,7 @@ function open(first: Chat): OpenChat {
   }
 
   /** Goes on with an answer that was running when its page was loaded again; one whose page was closed is over. */
-  function takeUp(answer: Answer): void {
+  function resume(answer: Answer): void {
     const listener = listenerOf(answer);
     const onEnd: ChatListener['onEnd'] = (error) => listener.onEnd(error?.code === cutOff.code ? cutOff : error);
     const stop = answer.runId === undefined ? undefined : followChat(answer.id, answer.runId, { ...listener, onEnd });
@@ -247,7 +247,7 @@ function open(first: Chat): OpenChat {
     chat,
     news,
     running,
-    unkept: () => running.value ?? finished,
+    unsaved: () => running.value ?? finished,
     send: (asked, settings) => ask(asked, chat.value.leaf, settings),
     retry: ({ parent }, settings) => void (parent !== undefined && answerTo(parent, settings)),
     edit: ({ parent, attachments = [] }, text, settings) => ask({ text, attachments }, parent, settings),
@@ -266,7 +266,7 @@ function open(first: Chat): OpenChat {
       cancelAnswer(running.value, Date.now());
       finish(running.value);
     },
-    takeIn(kept) {
+    mergeSaved(kept) {
       const { messages, leaf } = chat.value;
       const isOver = (message: Message | undefined): boolean => message?.role === 'user' || message?.state === 'done';
       // What is over stays the same object, which is not rendered again.
@@ -277,7 +277,7 @@ function open(first: Chat): OpenChat {
     },
   };
   opened.set(first.id, it);
-  for (const message of Object.values(first.messages)) if (message.role === 'assistant' && message.state === 'running') takeUp(message);
+  for (const message of Object.values(first.messages)) if (message.role === 'assistant' && message.state === 'running') resume(message);
   for (const [id, other] of opened) if (opened.size > maxOpen && other !== it && other.running.value === undefined) opened.delete(id);
   return it;
 }
@@ -299,7 +299,7 @@ function newAnswer(parent: string, model: string | undefined): Answer {
 
 /** One that was stopped while there was no connection. */
 function cancelRun({ runId }: Answer): void {
-  if (runId !== undefined) call('POST /api/runs/:id/cancel', { params: { id: runId } }).catch(sayProblem);
+  if (runId !== undefined) call('POST /api/runs/:id/cancel', { params: { id: runId } }).catch(showError);
 }
 
 function endWith(answer: Answer, error: { code: string; message: string }): void {

@@ -6,19 +6,19 @@ const maxChats = 200;
 const databaseName = 'toolwharf';
 const listPlace = 'toolwharf.chats';
 
-export interface KeptChat {
+export interface SavedChat {
   id: string;
   title: string;
   updated: number;
 }
 
 /** The newest first. */
-export const keptChats = signal<readonly KeptChat[]>(readList());
+export const savedChats = signal<readonly SavedChat[]>(readList());
 
-function readList(): KeptChat[] {
+function readList(): SavedChat[] {
   try {
     const list: unknown = JSON.parse(localStorage.getItem(listPlace) ?? '[]');
-    return Array.isArray(list) ? (list as KeptChat[]) : [];
+    return Array.isArray(list) ? (list as SavedChat[]) : [];
   } catch {
     return [];
   }
@@ -26,11 +26,11 @@ function readList(): KeptChat[] {
 
 // Another tab has changed it.
 addEventListener('storage', ({ key }) => {
-  if (key === listPlace) keptChats.value = readList();
+  if (key === listPlace) savedChats.value = readList();
 });
 
-function saveList(list: readonly KeptChat[]): void {
-  keptChats.value = list;
+function saveList(list: readonly SavedChat[]): void {
+  savedChats.value = list;
   localStorage.setItem(listPlace, JSON.stringify(list));
 }
 
@@ -38,7 +38,7 @@ function saveList(list: readonly KeptChat[]): void {
 const tabs = new BroadcastChannel(listPlace);
 
 /** Calls the listener when another tab has kept a chat. */
-export function onKeptElsewhere(listener: (id: string) => void): void {
+export function onSavedElsewhere(listener: (id: string) => void): void {
   tabs.addEventListener('message', ({ data }: MessageEvent<string>) => listener(data));
 }
 
@@ -62,7 +62,7 @@ function textIn(message: Message): string {
   return message.parts.map((part) => (part.kind === 'text' ? part.text : '')).join('\n');
 }
 
-export async function keepChat(chat: Chat): Promise<void> {
+export async function saveChat(chat: Chat): Promise<void> {
   const { id, title, updated } = chat;
   const list = [{ id, title, updated }, ...readList().filter((other) => other.id !== id)].toSorted(
     (one, other) => other.updated - one.updated,
@@ -83,7 +83,7 @@ export async function deleteChat(id: string): Promise<void> {
 const leftPlace = 'toolwharf.left.';
 
 /** Keeps what has come of an answer whose page goes away, when a transaction might not be finished. */
-export function leaveAnswer(chatId: string, answer: Answer): void {
+export function savePendingAnswer(chatId: string, answer: Answer): void {
   try {
     localStorage.setItem(leftPlace + chatId, JSON.stringify(answer));
   } catch {
@@ -91,20 +91,20 @@ export function leaveAnswer(chatId: string, answer: Answer): void {
   }
 }
 
-export function takeLeftAnswer(chatId: string): Answer | undefined {
+export function takePendingAnswer(chatId: string): Answer | undefined {
   const text = localStorage.getItem(leftPlace + chatId);
   localStorage.removeItem(leftPlace + chatId);
   return text === null ? undefined : (JSON.parse(text) as Answer);
 }
 
 /** The chats whose answers were left. */
-export function leftChats(): string[] {
+export function chatsWithPendingAnswer(): string[] {
   return Object.keys(localStorage).flatMap((name) => (name.startsWith(leftPlace) ? [name.slice(leftPlace.length)] : []));
 }
 
 /** The chat of this browser with an answer of this run. */
-export async function findChatOfRun(runId: string): Promise<KeptChat | undefined> {
-  for (const kept of keptChats.value) {
+export async function findChatOfRun(runId: string): Promise<SavedChat | undefined> {
+  for (const kept of savedChats.value) {
     const chat = await loadChat(kept.id);
     const messages = Object.values(chat?.messages ?? {});
     if (messages.some((message) => message.role === 'assistant' && message.runId === runId)) return kept;
@@ -155,7 +155,7 @@ export function readDraft(id: string | undefined): string {
   return localStorage.getItem(draftPlace(id)) ?? '';
 }
 
-export function keepDraft(id: string | undefined, text: string): void {
+export function saveDraft(id: string | undefined, text: string): void {
   if (text === '') localStorage.removeItem(draftPlace(id));
   else if (text.length <= maxDraftCharacters) localStorage.setItem(draftPlace(id), text);
 }
@@ -167,6 +167,6 @@ export function readModel(): string | undefined {
   return localStorage.getItem(modelPlace) ?? undefined;
 }
 
-export function keepModel(model: string): void {
+export function saveModel(model: string): void {
   localStorage.setItem(modelPlace, model);
 }
