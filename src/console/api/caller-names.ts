@@ -1,15 +1,15 @@
 import { signal } from '@preact/signals';
 import { call } from './request.ts';
 
-/** Of keys by their ids, and of people by those of their callers. */
+/** The names of keys by their ids, and of people by their caller ids. */
 const names = signal<ReadonlyMap<string, string>>(new Map());
-/** Keys and people are made while runs are looked at. */
+/** New keys and people may appear while the page is open. */
 const askAgainMs = 30_000;
 let askedAt = Number.NEGATIVE_INFINITY;
 
 /**
- * What people call a caller: `Ada, Open WebUI`, or the name of a key that is one caller; its id until that is known. To be read within components, which
- * are rendered again then. Only administrators see callers, and they may read these names.
+ * The name of a caller: `Ada, Open WebUI`, or just the name of the key. Returns the id until the name is known. Call it within components, which are then
+ * rendered again. Only administrators see callers, and they may read these names.
  */
 export function nameOfCaller(id: string): string {
   const keyId = id.split('/', 1)[0] ?? id;
@@ -35,7 +35,7 @@ function askForNames(): void {
         ...people.data.flatMap(({ key, id, name }): [string, string][] => (name === undefined ? [] : [[`${key}/${id}`, name]])),
       ]);
     },
-    // Their ids are shown instead.
+    // The ids are shown instead.
     () => undefined,
   );
 }

@@ -1,10 +1,10 @@
 import { signal } from '@preact/signals';
 import { credential, identity } from './credential.ts';
 
-/** Who the gateway says is asking: the name of a person or key. Undefined while that is not known, and where no key is sent. */
+/** The name of the person or key that the gateway recognizes. Undefined until it is known, and if no key is sent. */
 export const callerName = signal<string | undefined>(undefined);
 
-/** Finds out, now and whenever somebody else asks. */
+/** Asks now, and again whenever the caller changes. */
 export function watchCaller(): void {
   identity.subscribe((who) => {
     callerName.value = undefined;
@@ -15,13 +15,13 @@ export function watchCaller(): void {
   });
 }
 
-/** Undefined for a key that the gateway does not take, and while it does not answer. */
+/** Undefined if the gateway does not accept the key, or does not answer. */
 export async function nameOf(sent: string | undefined): Promise<string | undefined> {
   const headers = { accept: 'application/json', ...(sent !== undefined && { authorization: `Bearer ${sent}` }) };
   const response = await fetch('/api/caller', { credentials: 'omit', headers }).catch(() => undefined);
   if (response?.ok !== true) return undefined;
   const { id, name, role, is_open: isOpen, person } = (await response.json()) as Caller;
-  if (isOpen) return role === 'admin' ? 'the administrator of this start' : 'everybody at this machine';
+  if (isOpen) return role === 'admin' ? 'the administrator' : 'anyone on this machine';
   return person?.name ?? person?.email ?? person?.id ?? name ?? (role === 'admin' ? 'administrator' : id);
 }
 

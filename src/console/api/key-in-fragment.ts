@@ -1,4 +1,4 @@
-/** The key that a link gives the console, as `#key=…` at its end; null where there is none. */
+/** The key in a link to the console that ends in `#key=…`. Null if there is none. */
 export function keyInFragment(hash: string): string | null {
   return new URLSearchParams(hash.slice(1)).get('key');
 }

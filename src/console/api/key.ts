@@ -1,18 +1,15 @@
 import { signal } from '@preact/signals';
+import { readItem, writeItem } from '../storage/local-items.ts';
 
-/** In the browser's storage for this origin. */
-const place = 'toolwharf.key';
-
-/** The key that requests are sent with; undefined while the gateway asks for none. */
-export const key = signal<string | undefined>(localStorage.getItem(place) ?? undefined);
+/** The key that requests are sent with. Undefined as long as the gateway needs none. */
+export const key = signal<string | undefined>(readItem('key'));
 
 export function saveKey(value: string | undefined): void {
   key.value = value;
-  if (value === undefined) localStorage.removeItem(place);
-  else localStorage.setItem(place, value);
+  writeItem('key', value);
 }
 
-/** What can be sent in a header: a key that came along with curly quotes cannot. */
+/** The characters that a header may contain. A key that was copied with curly quotes does not match. */
 export const keyPattern = '[ -~]+';
 
 export interface KeyQuestion {
@@ -21,11 +18,11 @@ export interface KeyQuestion {
   answer(value: string | undefined): void;
 }
 
-/** The question that is shown at the moment. */
+/** The question that is shown now. */
 export const keyQuestion = signal<KeyQuestion | undefined>(undefined);
 let asking: Promise<boolean> | undefined;
 
-/** Asks for a key, once for all requests that need one. @returns whether there is another key now */
+/** Asks for a key, once for all requests that need one. @returns whether there is a new key now */
 export function askForKey(message: string): Promise<boolean> {
   asking ??= new Promise<boolean>((resolve) => {
     keyQuestion.value = {

@@ -1,55 +1,57 @@
 import { signal } from '@preact/signals';
+import { onItemChanged, readItem, writeItem } from '../storage/local-items.ts';
 import { saveKey } from './key.ts';
+import { statusMessage, unreachableMessage } from './unreachable.ts';
 
-/** Somebody who is signed in at the gateway's OpenID provider. The token is kept in memory alone. */
+/** A person who is signed in at the gateway's OpenID provider. The token is only in memory. */
 export interface Login {
   token: string;
   /** The id of the caller, which stays when the token is renewed. */
   caller: string;
   person: { id: string; name?: string; email?: string };
-  /** When the token ends, in milliseconds since 1970, by the clock of this browser. */
+  /** When the token expires, in milliseconds since 1970 by the clock of this browser. */
   expires: number;
 }
 
-/** Undefined also while nobody has asked yet. */
+/** Undefined if nobody is signed in, or the gateway has not been asked yet. */
 export const login = signal<Login | undefined>(undefined);
 
-/** Whether the gateway lets people sign in; undefined while nobody has asked. */
+/** Whether the gateway lets people sign in. Undefined until it has been asked. */
 export const canSignIn = signal<boolean | undefined>(undefined);
 
-/** Says that somebody has signed in in this browser, so that the first request need not fail to find out. No credential. */
-const place = 'toolwharf.signed-in';
-/** A token is renewed this long before its end, or after three quarters of its life: later than the gateway has a new one. */
+/** Marks a browser in which a person has signed in, so that the first request does not have to fail first. Not a credential. */
+const markerName = 'signed-in';
+/** A token is renewed this long before it expires, or after three quarters of its life. The gateway has a new one by then. */
 const renewAheadMs = 30_000;
 const soonestRenewalMs = 5_000;
 const longestDelayMs = 2 ** 31 - 1;
-/** A token that ends within this time is not used any more. */
+/** A token that expires within this time is no longer used. */
 const marginMs = 3_000;
 
-/** Whether somebody has signed in in this browser, and not out again. */
-export const hasSignedIn = (): boolean => localStorage.getItem(place) !== null;
+/** Whether a person has signed in in this browser and not signed out. */
+export const hasSignedIn = (): boolean => readItem(markerName) !== undefined;
 
 let asking: Promise<Login | undefined> | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 
 // Another tab has signed out.
-addEventListener('storage', ({ key, newValue }) => {
-  if (key === place && newValue === null) forget();
+onItemChanged(markerName, (value) => {
+  if (value === undefined) forget();
 });
 
-/** Asks the gateway for a token of whoever is signed in in this browser, once for all who wait. @throws Error with the cure, if it cannot say */
+/** Asks the gateway for a token of the person who is signed in in this browser, once for all callers. @throws Error with the fix if that fails */
 export function askForLogin(): Promise<Login | undefined> {
   asking ??= request().finally(() => (asking = undefined));
   return asking;
 }
 
-/** A token that is good for now, where somebody has signed in in this browser; what is wrong is found by the request that needs one. */
+/** Makes sure that there is a valid token if a person has signed in in this browser. Failures surface in the request that needs it. */
 export async function readyLogin(): Promise<void> {
   const isGood = login.value !== undefined && login.value.expires - Date.now() > marginMs;
   if (!isGood && hasSignedIn()) await askForLogin().catch(() => undefined);
 }
 
-/** Whether the gateway lets people sign in. Asked for where a request was refused, so that others need not ask. */
+/** Whether the gateway lets people sign in. Only asked after a request was refused. */
 export async function findSignIn(): Promise<boolean> {
   if (canSignIn.value !== undefined) return canSignIn.value;
   const about: unknown = await fetch('/', { headers: { accept: 'application/json' }, credentials: 'omit' })
@@ -60,14 +62,14 @@ export async function findSignIn(): Promise<boolean> {
   return isOffered;
 }
 
-/** Leaves for the provider, which leads back to this page. */
+/** Goes to the provider, which returns to this page. */
 export function signIn(): void {
   saveKey(undefined);
-  localStorage.setItem(place, 'yes');
+  writeItem(markerName, 'yes');
   location.assign(`/login?return_to=${encodeURIComponent(location.pathname + location.search)}`);
 }
 
-/** Here and at the provider. @throws Error if the gateway cannot be asked */
+/** Signs out here and at the provider. @throws Error if the gateway cannot be reached */
 export async function signOut(): Promise<void> {
   const response = await post('/logout');
   if (!response.ok) throw new Error(await messageOf(response));
@@ -83,16 +85,16 @@ async function request(): Promise<Login | undefined> {
     return undefined;
   }
   if (!response.ok) throw new Error(await messageOf(response));
-  const given = (await response.json()) as { access_token: string; expires_in: number; caller: string; person: Login['person'] };
-  const lifeMs = given.expires_in * 1_000;
-  const found = { token: given.access_token, caller: given.caller, person: given.person, expires: Date.now() + lifeMs };
+  const body = (await response.json()) as { access_token: string; expires_in: number; caller: string; person: Login['person'] };
+  const lifeMs = body.expires_in * 1_000;
+  const found = { token: body.access_token, caller: body.caller, person: body.person, expires: Date.now() + lifeMs };
   login.value = found;
-  localStorage.setItem(place, 'yes');
+  writeItem(markerName, 'yes');
   renewIn(lifeMs - Math.min(renewAheadMs, lifeMs / 4));
   return found;
 }
 
-/** While the gateway cannot say, it is asked again; a request that needs a token asks as well. */
+/** Retries while the gateway does not answer. A request that needs a token asks too. */
 function renewIn(delayMs: number): void {
   clearTimeout(timer);
   timer = setTimeout(
@@ -104,10 +106,10 @@ function renewIn(delayMs: number): void {
 function forget(): void {
   clearTimeout(timer);
   login.value = undefined;
-  localStorage.removeItem(place);
+  writeItem(markerName, undefined);
 }
 
-/** The one kind of request that goes with a cookie: the gateway answers it to this page alone. */
+/** The only requests with a cookie. The gateway answers them only for this page. */
 async function post(path: '/login/token' | '/logout'): Promise<Response> {
   try {
     return await fetch(path, {
@@ -116,11 +118,11 @@ async function post(path: '/login/token' | '/logout'): Promise<Response> {
       headers: { accept: 'application/json', 'x-toolwharf-console': '1' },
     });
   } catch {
-    throw new Error('The gateway does not answer. See whether it still runs, and try again.');
+    throw new Error(unreachableMessage);
   }
 }
 
 async function messageOf(response: Response): Promise<string> {
   const body = (await response.json().catch(() => undefined)) as { error?: { message?: string } } | undefined;
-  return body?.error?.message ?? `The gateway answered ${response.status} ${response.statusText}.`;
+  return body?.error?.message ?? statusMessage(response);
 }

@@ -7,35 +7,35 @@ import { saveKey, key, keyPattern } from './key.ts';
 import { hasSignedIn, readyLogin } from './login.ts';
 
 /**
- * The link of a start ends in `#key=…`. The key is taken out of the address and the history. It is kept where this browser has no other one; otherwise
- * somebody may have made the link so that what is done here is done as them, and the person is asked, with both names.
+ * The link that is printed at startup ends in `#key=…`. The key is removed from the address and the history. If this browser has no other key, it is saved.
+ * Otherwise an attacker may have made the link so that the person works under the attacker's key, so the person is asked, with both names.
  */
 export async function takeKeyFromAddress(): Promise<void> {
-  const given = keyInFragment(location.hash);
-  if (given === null || !new RegExp(`^${keyPattern}$`).test(given)) return;
+  const offered = keyInFragment(location.hash);
+  if (offered === null || !new RegExp(`^${keyPattern}$`).test(offered)) return;
   history.replaceState(history.state, '', location.pathname + location.search);
-  if (given === key.value) return;
-  if (key.value === undefined && !hasSignedIn()) return saveKey(given);
+  if (offered === key.value) return;
+  if (key.value === undefined && !hasSignedIn()) return saveKey(offered);
   if (key.value === undefined) await readyLogin();
-  const own = credential.value;
-  if (own === undefined) return saveKey(given);
-  const [mine, theirs] = await Promise.all([nameOf(own), nameOf(given)]);
-  // Somebody has signed in or out meanwhile.
-  if (credential.value !== own) return;
-  if (await isWanted(mine, theirs)) saveKey(given);
+  const current = credential.value;
+  if (current === undefined) return saveKey(offered);
+  const [mine, theirs] = await Promise.all([nameOf(current), nameOf(offered)]);
+  // The person has signed in or out meanwhile.
+  if (credential.value !== current) return;
+  if (await isWanted(mine, theirs)) saveKey(offered);
 }
 
-/** `mine`: undefined where the gateway does not take what this browser has. */
+/** `mine`: undefined if the gateway does not accept the key of this browser. */
 async function isWanted(mine: string | undefined, theirs: string | undefined): Promise<boolean> {
   if (theirs === undefined) {
-    const name = mine === undefined ? '' : ` You are still ${mine}.`;
-    showToast(`The key of the link you followed was not used: this gateway does not take it.${name}`, 'problem');
+    const name = mine === undefined ? '' : ` You are still signed in as ${mine}.`;
+    showToast(`The key in this link was not accepted by this gateway.${name}`, 'problem');
     return false;
   }
-  const now = mine === undefined ? 'The key in this browser is not taken any more.' : `You are ${mine}.`;
+  const now = mine === undefined ? 'The key in this browser is no longer accepted.' : `You are signed in as ${mine}.`;
   return confirm({
-    title: 'Use the key of this link?',
-    text: `${now} The link you followed has the key of ${theirs}. What you do here is then done as ${theirs}, and whoever has that key can read it. Use it only if the link is from somebody you trust.`,
+    title: 'Use the key from this link?',
+    text: `${now} This link contains the key of ${theirs}. If you use it, everything you do here is done as ${theirs} and visible to everyone who has that key. Use it only if you trust the sender.`,
     action: `Use the key of ${theirs}`,
   });
 }

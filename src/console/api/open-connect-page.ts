@@ -1,8 +1,8 @@
 import { call } from './request.ts';
 
-/** Opens the page on which this person gives a tool server a credential, in a tab of its own. @throws ApiError */
+/** Opens the page where this person connects to a tool server in a new tab. @throws ApiError */
 export async function openConnectPage(server: string): Promise<void> {
-  // Opened at once: after the answer a browser would take it for an advertisement.
+  // Opened at once, because browsers block tabs that open later as pop-ups.
   const tab = globalThis.open('', '_blank');
   try {
     const { url } = await call('POST /api/credentials/:server/connect', { params: { server } });

@@ -2,25 +2,26 @@ import type { AnswerOf, BodyOf, Route } from './api-types.ts';
 import { credential } from './credential.ts';
 import { askForKey, key } from './key.ts';
 import { askForLogin, findSignIn, readyLogin } from './login.ts';
+import { statusMessage, unreachableMessage } from './unreachable.ts';
 import { parseJson } from '../parts/text/parse-json.ts';
 
 export interface CallOptions<Name extends Route> {
-  /** Values for `:name` in the path; `*` for its end. */
+  /** Values for `:name` in the path, and for `*` at its end. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number | undefined>>;
   body?: BodyOf<Name>;
   signal?: AbortSignal;
 }
 
-/** What the gateway said. `message` names the cure. */
+/** An error of the gateway. `message` says how to fix it. */
 export class ApiError extends Error {
   readonly code: string;
   readonly status: number;
-  /** Names the line of the gateway's log. */
+  /** Identifies the request in the gateway's log. */
   readonly requestId: string | undefined;
   /** The field of the request at fault. */
   readonly param: string | undefined;
-  /** The whole answer, for routes that tell more. */
+  /** The whole answer, for routes whose errors have more fields. */
   readonly body: unknown;
 
   constructor(
@@ -38,7 +39,7 @@ export class ApiError extends Error {
 }
 
 /**
- * Asks the gateway: `call('GET /api/runs/:id', { params: { id } })`. Where it needs a key, or a better one, the person is asked for it, or to sign in, and
+ * Sends a request: `call('GET /api/runs/:id', { params: { id } })`. If the gateway refuses the key, the person is asked for another one or to sign in, and
  * the request is sent again.
  * @throws ApiError
  */
@@ -47,23 +48,23 @@ export async function call<Name extends Route>(route: Name, options: CallOptions
   const sent = credential.value;
   const response = await send(route, options);
   if (response.status !== 401) return read(response);
-  // Another request may have been given a key meanwhile, and somebody may be signed in without this page knowing.
+  // The person may have entered a key for another request meanwhile, or be signed in without this page knowing.
   if (credential.value !== sent || (await hasOtherLogin(sent))) {
     const second = await send(route, options);
     if (second.status !== 401) return read(second);
   }
   const error = await readError(response);
-  // A change of an open gateway wants the key of its start, and the gateway says where that is.
+  // Changing an open gateway needs its start key, and only the gateway's message says where that is.
   const why = route.startsWith('GET ') ? whyKey(sent) : error.message;
   if (!(await askForKey(why))) throw new ApiError(why, error);
   return read(await send(route, options));
 }
 
-/** The gateway's words tell programs how to send one. */
+/** The gateway's own message tells programs how to send a key. */
 function whyKey(sent: string | undefined): string {
   return sent === undefined
-    ? 'This gateway answers to those who have a key. Whoever runs it gives you yours.'
-    : 'This gateway does not take the key that this browser has sent: it is wrong, has ended, or was deleted. Enter another one.';
+    ? 'This gateway requires an API key. Ask your administrator for one.'
+    : 'Your key was not accepted: it is wrong, has expired, or was deleted. Enter another one.';
 }
 
 async function hasOtherLogin(sent: string | undefined): Promise<boolean> {
@@ -82,8 +83,8 @@ async function send<Name extends Route>(route: Name, { params = {}, query = {}, 
   const path = pattern.replaceAll(/:(\w+)|\*/g, (_, name?: string) =>
     name === undefined ? (params['*'] ?? '').split('/').map(encodeURIComponent).join('/') : encodeURIComponent(params[name] ?? ''),
   );
-  const asked = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
-  const search = asked.length === 0 ? '' : `?${new URLSearchParams(asked).toString()}`;
+  const entries = Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]));
+  const search = entries.length === 0 ? '' : `?${new URLSearchParams(entries).toString()}`;
   try {
     return await fetch(path + search, {
       method,
@@ -98,14 +99,14 @@ async function send<Name extends Route>(route: Name, { params = {}, query = {}, 
     });
   } catch (error) {
     if (signal?.aborted === true) throw error;
-    throw new ApiError('The gateway does not answer. See whether it still runs, and try again.', { code: 'unreachable', status: 0 });
+    throw new ApiError(unreachableMessage, { code: 'unreachable', status: 0 });
   }
 }
 
 async function readError(response: Response): Promise<ApiError> {
   const body: unknown = await response.json().catch(() => undefined);
   const { error } = (body ?? {}) as { error?: { message?: string; code?: string; param?: string | null } };
-  return new ApiError(error?.message ?? `The gateway answered ${response.status} ${response.statusText}.`, {
+  return new ApiError(error?.message ?? statusMessage(response), {
     code: error?.code ?? 'unknown',
     status: response.status,
     requestId: response.headers.get('x-request-id') ?? undefined,

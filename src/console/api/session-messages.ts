@@ -1,4 +1,4 @@
-/** What the page and its session in the worker say to each other. */
+/** The messages between the page and its session in the worker. */
 
 /** A frame of the gateway; docs/browser-tools.md lists them. */
 export interface Frame {
@@ -6,19 +6,19 @@ export interface Frame {
   data: Readonly<Record<string, unknown>>;
 }
 
-/** A tool server whose calls run in this browser. */
+/** A tool server that this browser may send calls to. */
 export interface AllowedServer {
   url: string;
-  /** Sent to this server alone, as `Authorization: Bearer`. */
+  /** Sent only to this server, as `Authorization: Bearer`. */
   key?: string | undefined;
 }
 
 export type ToSession =
-  /** `sessionId`: one to take up. */
+  /** `sessionId`: the session to resume. */
   | { type: 'open'; token: string | undefined; canRenew: boolean; sessionId: string | undefined }
   | { type: 'renewed'; token: string | undefined }
   | { type: 'chat'; id: string; fields: Readonly<Record<string, unknown>> }
-  /** Goes on with a chat of the session that was taken up. */
+  /** Follows a chat of the resumed session. */
   | { type: 'follow'; id: string; runId: string }
   | { type: 'cancel'; id: string }
   | { type: 'servers'; servers: readonly AllowedServer[] }
@@ -31,6 +31,6 @@ export type FromSession =
   | { type: 'session'; id: string; isResumed: boolean }
   | { type: 'frame'; id: string; frame: Frame }
   | { type: 'end'; id: string; error?: { code: string; message: string } }
-  | { type: 'ask'; kind: 'confirmation' | 'input' | 'connect'; data: Readonly<Record<string, unknown>> }
-  | { type: 'ask-over'; id: string }
+  | { type: 'input-request'; kind: 'confirmation' | 'input' | 'connect'; data: Readonly<Record<string, unknown>> }
+  | { type: 'input-request-over'; id: string }
   | { type: 'read'; id: string; document?: unknown; error?: string };

@@ -1,6 +1,6 @@
 /**
- * The page's session with the gateway, in a worker. Its file has a policy of its own: so the page itself can ask nobody but the gateway, while the
- * requests of tools that run in this browser go to the servers that the person has named, and only there.
+ * The page's session with the gateway, in a worker with its own content security policy. The page itself can only send requests to the gateway, and
+ * tools that run in this browser can only send requests to the servers that the person has added.
  */
 import { connect } from '../../client/toolwharf-client.js';
 import type { Frame, FromSession, AllowedServer, ToSession } from './session-messages.ts';
@@ -10,35 +10,35 @@ const page = globalThis as unknown as {
   addEventListener: (type: 'message', listener: (event: { data: ToSession }) => void) => void;
 };
 
-/** Of a document, as a frame takes no more. */
+/** A frame with a larger document would be refused. */
 const maxDocumentCharacters = 900_000;
 const documentTimeoutMs = 15_000;
 
-/** Read by the client at each request. */
+/** The client reads this for each request. */
 const servers: Record<string, { headers: Record<string, string> }> = {};
 const chats = new Map<string, { cancel: () => void }>();
-const asked = new Map<string, (value: unknown) => void>();
+const pendingInputs = new Map<string, (value: unknown) => void>();
 let client: ReturnType<typeof connect> | undefined;
-let renewed: ((token: string | undefined) => void) | undefined;
+let resolveToken: ((token: string | undefined) => void) | undefined;
 
-/** The page has the tokens of whoever is signed in. */
+/** The tokens of the person who is signed in are only in the page. */
 function renew(): Promise<string | undefined> {
   return new Promise((resolve) => {
-    renewed = resolve;
+    resolveToken = resolve;
     page.postMessage({ type: 'renew' });
   });
 }
 
 function open({ token, canRenew, sessionId }: ToSession & { type: 'open' }): void {
-  const ask =
+  const requestInput =
     (kind: 'confirmation' | 'input' | 'connect') =>
     (data: { id: string }, signal: AbortSignal): Promise<unknown> =>
       new Promise((resolve) => {
-        asked.set(data.id, resolve);
-        page.postMessage({ type: 'ask', kind, data: { ...data } });
+        pendingInputs.set(data.id, resolve);
+        page.postMessage({ type: 'input-request', kind, data: { ...data } });
         signal.addEventListener('abort', () => {
-          asked.delete(data.id);
-          page.postMessage({ type: 'ask-over', id: data.id });
+          pendingInputs.delete(data.id);
+          page.postMessage({ type: 'input-request-over', id: data.id });
         });
       });
   client = connect({
@@ -46,15 +46,15 @@ function open({ token, canRenew, sessionId }: ToSession & { type: 'open' }): voi
     ...(canRenew && { renew }),
     ...(sessionId !== undefined && { sessionId }),
     servers,
-    confirm: ask('confirmation'),
-    input: ask('input'),
-    connect: ask('connect'),
+    confirm: requestInput('confirmation'),
+    input: requestInput('input'),
+    connect: requestInput('connect'),
     onSession: (id: string, isResumed: boolean) => page.postMessage({ type: 'session', id, isResumed }),
     onStatus: (status: 'connecting' | 'open' | 'waiting' | 'closed') => page.postMessage({ type: 'status', status }),
   });
 }
 
-async function pass(id: string, chat: ReturnType<ReturnType<typeof connect>['chat']> | undefined): Promise<void> {
+async function forward(id: string, chat: ReturnType<ReturnType<typeof connect>['chat']> | undefined): Promise<void> {
   if (chat === undefined) return;
   chats.set(id, chat);
   try {
@@ -67,12 +67,12 @@ async function pass(id: string, chat: ReturnType<ReturnType<typeof connect>['cha
   chats.delete(id);
 }
 
-function take(known: readonly AllowedServer[]): void {
+function setServers(allowed: readonly AllowedServer[]): void {
   for (const url of Object.keys(servers)) delete servers[url];
-  for (const { url, key } of known) servers[url] = { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } };
+  for (const { url, key } of allowed) servers[url] = { headers: key === undefined ? {} : { authorization: `Bearer ${key}` } };
 }
 
-/** The OpenAPI document of a server that perhaps only this browser can reach. */
+/** Reads the OpenAPI document of a server that the gateway may not be able to reach. */
 async function readDocument({ url, key }: AllowedServer): Promise<{ document: unknown } | { error: string }> {
   try {
     const response = await fetch(`${url.replace(/\/$/, '')}/openapi.json`, {
@@ -82,27 +82,29 @@ async function readDocument({ url, key }: AllowedServer): Promise<{ document: un
       signal: AbortSignal.timeout(documentTimeoutMs),
     });
     const text = await response.text();
-    if (!response.ok) return { error: `The server answers ${response.status} for its openapi.json.` };
+    if (!response.ok) return { error: `The server answered ${response.status} when asked for openapi.json.` };
     if (text.length > maxDocumentCharacters)
-      return { error: 'Its document is too large to be used from a browser; let an administrator add the server.' };
+      return { error: 'Its openapi.json is too large to use from a browser. Ask your administrator to add this server.' };
     return { document: JSON.parse(text) as unknown };
   } catch (error) {
-    if (error instanceof SyntaxError) return { error: 'Its openapi.json is not JSON.' };
-    return { error: `${new URL(url).origin} gives this page no answer. It has to run, and to allow ${location.origin} (CORS).` };
+    if (error instanceof SyntaxError) return { error: 'Its openapi.json is not valid JSON.' };
+    return {
+      error: `This browser can’t reach ${new URL(url).origin}. Check that the server is running and allows requests from ${location.origin} (CORS).`,
+    };
   }
 }
 
 page.addEventListener('message', ({ data: message }) => {
   if (message.type === 'open') open(message);
-  else if (message.type === 'renewed') renewed?.(message.token);
-  else if (message.type === 'chat') void pass(message.id, client?.chat({ ...message.fields }));
-  else if (message.type === 'follow') void pass(message.id, client?.follow(message.runId));
+  else if (message.type === 'renewed') resolveToken?.(message.token);
+  else if (message.type === 'chat') void forward(message.id, client?.chat({ ...message.fields }));
+  else if (message.type === 'follow') void forward(message.id, client?.follow(message.runId));
   else if (message.type === 'cancel') chats.get(message.id)?.cancel();
-  else if (message.type === 'servers') take(message.servers);
+  else if (message.type === 'servers') setServers(message.servers);
   else if (message.type === 'read')
     void readDocument(message.server).then((read) => page.postMessage({ type: 'read', id: message.id, ...read }));
   else {
-    asked.get(message.id)?.(message.value);
-    asked.delete(message.id);
+    pendingInputs.get(message.id)?.(message.value);
+    pendingInputs.delete(message.id);
   }
 });

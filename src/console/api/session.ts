@@ -5,40 +5,40 @@ import { askForLogin } from './login.ts';
 import { ApiError, call } from './request.ts';
 import type { Frame, FromSession, AllowedServer, ToSession } from './session-messages.ts';
 
-/** What the gateway asks during a chat. */
+/** Input from the person that the gateway needs before a chat continues. */
 export interface InputRequest {
   id: string;
   kind: 'confirmation' | 'input' | 'connect';
   data: Readonly<Record<string, unknown>>;
-  /** To be called once. */
+  /** May be called once. */
   answer: (value: unknown) => void;
 }
 
 export interface ChatListener {
   onFrame: (frame: Frame) => void;
-  /** The session was taken up; frames may have been lost with its connection. */
+  /** The session was resumed. Frames may have been lost with its connection. */
   onResumed: () => void;
-  /** Nothing more comes. */
+  /** The chat has ended. */
   onEnd: (error: { code: string; message: string } | undefined) => void;
 }
 
 export type Connection = 'idle' | 'connecting' | 'open' | 'waiting' | 'closed';
 
-/** `waiting`: the connection was lost, and is taken up again in a moment. */
+/** `waiting`: the connection was lost and will be opened again. */
 export const connection = signal<Connection>('idle');
 
-/** What the gateway asks and nobody has answered. */
+/** Requests that the person has not answered yet. */
 export const inputRequests = signal<readonly InputRequest[]>([]);
 
-let session: { worker: Worker; of: string | undefined; id?: string } | undefined;
+let session: { worker: Worker; owner: string | undefined; id?: string } | undefined;
 let servers: readonly AllowedServer[] = [];
 const chats = new Map<string, ChatListener>();
-const readings = new Map<string, (read: { document?: unknown; error?: string }) => void>();
+const documentReads = new Map<string, (read: { document?: unknown; error?: string }) => void>();
 
 /**
- * Starts a chat over the session of this page, which is opened for the first one and taken up again when its connection drops.
- * @param fields of the frame `message`; `id` names the chat here, too
- * @returns what cancels it
+ * Starts a chat over the session of this page. The first chat opens the session, and it is resumed when its connection drops.
+ * @param fields of the `message` frame, without `id`
+ * @returns a function that cancels the chat
  */
 export function startChat(id: string, fields: Readonly<Record<string, unknown>>, listener: ChatListener): () => void {
   const worker = openSession();
@@ -48,8 +48,8 @@ export function startChat(id: string, fields: Readonly<Record<string, unknown>>,
 }
 
 /**
- * Why the gateway takes no key of this person, who was asked for another one, as by any request: a socket that is refused cannot do that. Undefined also while
- * the gateway does not answer, as a session waits for that.
+ * The error if the gateway does not accept this person's key. As with any request, the person is asked for another key first, which a refused socket cannot
+ * do. Undefined if the gateway does not answer, because the session then waits for it.
  */
 export async function findRefusal(): Promise<{ code: string; message: string } | undefined> {
   if (isUsable()) return undefined;
@@ -57,77 +57,78 @@ export async function findRefusal(): Promise<{ code: string; message: string } |
   return error instanceof ApiError && error.status === 401 ? { code: error.code, message: error.message } : undefined;
 }
 
-interface LeftSession {
+interface StoredSession {
   id: string;
   chats: readonly string[];
 }
 
-/** Of a tab, over a reload. It is taken out at once, so that a copy of the tab does not take the session away. */
-const leftPlace = 'toolwharf.session';
-const left = takeLeft();
-let isLeftOpen = false;
+/** The session of this tab before a reload. It is removed at once, so that a copy of the tab does not take over the session. */
+const sessionItem = 'toolwharf.session';
+const storedSession = takeStoredSession();
+/** Whether this page has tried to resume it. */
+let isResumeTried = false;
 
-function takeLeft(): LeftSession | undefined {
-  const text = sessionStorage.getItem(leftPlace);
-  sessionStorage.removeItem(leftPlace);
-  return text === null ? undefined : (JSON.parse(text) as LeftSession);
+function takeStoredSession(): StoredSession | undefined {
+  const text = sessionStorage.getItem(sessionItem);
+  sessionStorage.removeItem(sessionItem);
+  return text === null ? undefined : (JSON.parse(text) as StoredSession);
 }
 
 addEventListener('pagehide', () => {
   if (session?.id === undefined || chats.size === 0) return;
-  const leaving: LeftSession = { id: session.id, chats: [...chats.keys()] };
-  sessionStorage.setItem(leftPlace, JSON.stringify(leaving));
+  const stored: StoredSession = { id: session.id, chats: [...chats.keys()] };
+  sessionStorage.setItem(sessionItem, JSON.stringify(stored));
 });
 
 /**
- * Goes on with a chat that was running when this tab was loaded again: the gateway keeps its session for some seconds.
- * @returns what cancels it; undefined where it was not left by this tab
+ * Follows a chat that was running when this tab was reloaded. The gateway keeps its session for some seconds.
+ * @returns a function that cancels the chat; undefined if it was not running in this tab
  */
 export function followChat(id: string, runId: string, listener: ChatListener): (() => void) | undefined {
-  const isLost = isLeftOpen && session?.id !== undefined && session.id !== left?.id;
-  if (left?.chats.includes(id) !== true || isLost) return undefined;
+  const isLost = isResumeTried && session?.id !== undefined && session.id !== storedSession?.id;
+  if (storedSession?.chats.includes(id) !== true || isLost) return undefined;
   const worker = openSession();
   chats.set(id, listener);
   send(worker, { type: 'follow', id, runId });
-  // It is taken up already; otherwise this is told when it is.
+  // If the session is not resumed yet, the listener is called when it is.
   if (session?.id !== undefined) queueMicrotask(listener.onResumed);
   return () => send(worker, { type: 'cancel', id });
 }
 
-/** Where calls of this browser may go. */
-export function allowServers(known: readonly AllowedServer[]): void {
-  servers = known;
+/** Sets the servers that calls from this browser may be sent to. */
+export function allowServers(allowed: readonly AllowedServer[]): void {
+  servers = allowed;
   if (session !== undefined) send(session.worker, { type: 'servers', servers });
 }
 
-/** The OpenAPI document of a server that this browser reaches. @throws Error with the cure */
+/** Reads the OpenAPI document of a server from this browser. @throws Error with the fix */
 export async function readDocument(server: AllowedServer): Promise<unknown> {
   const worker = openSession();
   const id = server.url;
   const { document, error } = await new Promise<{ document?: unknown; error?: string }>((resolve) => {
-    readings.set(id, resolve);
+    documentReads.set(id, resolve);
     send(worker, { type: 'read', id, server });
   });
   if (error !== undefined) throw new Error(error);
   return document;
 }
 
-/** A session is bound to whoever opened it. */
+/** A session belongs to the caller who opened it. */
 function isUsable(): boolean {
-  return session !== undefined && session.of === identity.value && connection.value !== 'closed';
+  return session !== undefined && session.owner === identity.value && connection.value !== 'closed';
 }
 
 function openSession(): Worker {
   if (session !== undefined && isUsable()) return session.worker;
   session?.worker.terminate();
-  endAll('The session was opened anew.');
+  endAll('The session was replaced by a new one.');
   const worker = createWorker();
-  session = { worker, of: identity.value };
+  session = { worker, owner: identity.value };
   worker.addEventListener('message', ({ data }: MessageEvent<FromSession>) => receive(worker, data));
   send(worker, { type: 'servers', servers });
   const canRenew = key.value === undefined && credential.value !== undefined;
-  send(worker, { type: 'open', token: credential.value, canRenew, sessionId: isLeftOpen ? undefined : left?.id });
-  isLeftOpen = true;
+  send(worker, { type: 'open', token: credential.value, canRenew, sessionId: isResumeTried ? undefined : storedSession?.id });
+  isResumeTried = true;
   return worker;
 }
 
@@ -148,29 +149,29 @@ function receive(worker: Worker, message: FromSession): void {
     chats.delete(message.id);
     listener?.onEnd(message.error);
   } else if (message.type === 'read') {
-    readings.get(message.id)?.(message);
-    readings.delete(message.id);
-  } else if (message.type === 'ask') addAsk(worker, message);
-  else dropAsk(message.id);
+    documentReads.get(message.id)?.(message);
+    documentReads.delete(message.id);
+  } else if (message.type === 'input-request') addInputRequest(worker, message);
+  else dropInputRequest(message.id);
 }
 
-/** The token of the session has ended. That of somebody else, who has signed in meanwhile, is none for it. */
+/** The token of the session has expired. If another person has signed in meanwhile, their token is not sent. */
 async function renewToken(worker: Worker): Promise<void> {
   const found = await askForLogin().catch(() => undefined);
-  send(worker, { type: 'renewed', token: found?.caller === session?.of ? found?.token : undefined });
+  send(worker, { type: 'renewed', token: found?.caller === session?.owner ? found?.token : undefined });
 }
 
-function addAsk(worker: Worker, { kind, data }: FromSession & { type: 'ask' }): void {
+function addInputRequest(worker: Worker, { kind, data }: FromSession & { type: 'input-request' }): void {
   const id = data['id'] as string;
   const answer = (value: unknown): void => {
-    dropAsk(id);
+    dropInputRequest(id);
     send(worker, { type: 'answer', id, value });
   };
   inputRequests.value = [...inputRequests.value, { id, kind, data, answer }];
 }
 
-function dropAsk(id: string): void {
-  inputRequests.value = inputRequests.value.filter((ask) => ask.id !== id);
+function dropInputRequest(id: string): void {
+  inputRequests.value = inputRequests.value.filter((request) => request.id !== id);
 }
 
 function endAll(message: string): void {
@@ -184,11 +185,11 @@ interface TrustedTypes {
   createPolicy: (name: string, rules: { createScriptURL: (url: string) => string }) => { createScriptURL: (url: string) => string };
 }
 
-/** The one script that the page's policy lets it start by its address. */
+/** Creates the only worker that the page's policy allows. */
 function createWorker(): Worker {
   const url = new URL('./session-worker.ts', import.meta.url).href;
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
-  policy ??= trustedTypes?.createPolicy('toolwharf', { createScriptURL: (asked) => (asked === url ? asked : '') });
+  policy ??= trustedTypes?.createPolicy('toolwharf', { createScriptURL: (script) => (script === url ? script : '') });
   return new Worker(policy?.createScriptURL(url) ?? url, { type: 'module' });
 }
 

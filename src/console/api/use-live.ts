@@ -4,11 +4,11 @@ import { key } from './key.ts';
 import { ApiError } from './request.ts';
 
 export interface Live<Value> {
-  /** The last answer. It stays while a newer one is asked for, and while the gateway does not answer. */
+  /** The last answer. It stays until a newer one arrives. */
   data: Value | undefined;
-  /** When it came, in milliseconds since 1970. */
+  /** When it arrived, in milliseconds since 1970. */
   updated: number | undefined;
-  /** It answers another question, and the answer to this one is under way. */
+  /** It answers the previous question, and the answer to the new one is loading. */
   isStale: boolean;
   /** Why the last request failed. */
   error: Error | undefined;
@@ -16,18 +16,18 @@ export interface Live<Value> {
 }
 
 interface LiveOptions {
-  /** What is asked: another one is asked at once. */
+  /** Identifies the request. A new value is requested at once. */
   question: string;
-  /** After an answer, until it is asked again; undefined: it is not. */
+  /** The pause between an answer and the next request. Undefined: no further request. */
   everyMs: number | undefined;
 }
 
 const finalStatuses: ReadonlySet<number> = new Set([400, 403, 404]);
 
-/** What changes at the gateway, asked for again and again while the page can be seen, and never twice at a time. */
+/** Data that changes at the gateway. It is requested repeatedly while the page is visible, one request at a time. */
 export function useLive<Value>(ask: (signal: AbortSignal) => Promise<Value>, { question, everyMs }: LiveOptions): Live<Value> {
-  const asked = `${question} ${key.value ?? ''}`;
-  const [state, setState] = useState<{ data?: Value; asked?: string; updated?: number; error?: Error | undefined }>({});
+  const request = `${question} ${key.value ?? ''}`;
+  const [state, setState] = useState<{ data?: Value; request?: string; updated?: number; error?: Error | undefined }>({});
   const [turn, setTurn] = useState(0);
   const latest = useRef(ask);
   latest.current = ask;
@@ -35,24 +35,24 @@ export function useLive<Value>(ask: (signal: AbortSignal) => Promise<Value>, { q
   useEffect(() => {
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let isUnderWay = false;
+    let isLoading = false;
     async function askNow(): Promise<void> {
       clearTimeout(timer);
-      if (isUnderWay) return;
-      isUnderWay = true;
+      if (isLoading) return;
+      isLoading = true;
       try {
         const data = await latest.current(abort.signal);
         setState(({ error }) => {
-          if (error !== undefined) announce('The gateway answers again');
-          return { data, asked, updated: Date.now(), error: undefined };
+          if (error !== undefined) announce('Reconnected to the gateway');
+          return { data, request, updated: Date.now(), error: undefined };
         });
       } catch (error) {
         if (abort.signal.aborted) return;
         setState((before) => ({ ...before, error: error as Error }));
-        // The question itself is wrong: the answer would stay the same.
+        // The request itself is wrong, so the answer would stay the same.
         if (error instanceof ApiError && finalStatuses.has(error.status)) return;
       }
-      isUnderWay = false;
+      isLoading = false;
       if (everyMs !== undefined && !abort.signal.aborted && document.visibilityState === 'visible')
         timer = setTimeout(() => void askNow(), everyMs);
     }
@@ -69,9 +69,9 @@ export function useLive<Value>(ask: (signal: AbortSignal) => Promise<Value>, { q
       document.removeEventListener('visibilitychange', onSeen);
       removeEventListener('online', onSeen);
     };
-  }, [asked, everyMs, turn]);
+  }, [request, everyMs, turn]);
 
   const reload = useCallback(() => setTurn((before) => before + 1), []);
   const { data, updated, error } = state;
-  return { data, updated, error, isStale: data !== undefined && state.asked !== asked, reload };
+  return { data, updated, error, isStale: data !== undefined && state.request !== request, reload };
 }

@@ -5,7 +5,7 @@ import { call } from './request.ts';
 import type { CallOptions } from './request.ts';
 
 export interface Query<Value> {
-  /** The last answer; it stays while a newer one is asked for. */
+  /** The last answer. It stays until a newer one arrives. */
   data: Value | undefined;
   /** Why the last request failed. */
   error: Error | undefined;
@@ -13,36 +13,36 @@ export interface Query<Value> {
   reload: () => void;
 }
 
-/** Last answers, by what was asked and by whom. */
-const kept = new Map<string, unknown>();
-/** The oldest goes: people who sign in by turns. */
-const maxKept = 20;
+/** The last answers, by request and caller. */
+const cache = new Map<string, unknown>();
+/** Beyond this many, the oldest is removed. */
+const maxCached = 20;
 
 /**
- * The answer of a route for a component: asked for when it appears, when the route, its parameters or the person who asks change, and every `everyMs` while the
- * page can be seen. `isKept`: a component that appears anew begins with the last answer, so that a page does not jump while it is asked for again.
+ * The answer of a route for a component. It is requested when the component appears, when the route, its parameters or the caller change, and every `everyMs`
+ * while the page is visible. `isCached`: the component starts with the last answer, so that the page does not jump while a new one is loading.
  */
 export function useQuery<Name extends Route>(
   route: Name,
-  options: Pick<CallOptions<Name>, 'params' | 'query'> & { everyMs?: number; isKept?: true } = {},
+  options: Pick<CallOptions<Name>, 'params' | 'query'> & { everyMs?: number; isCached?: true } = {},
 ): Query<AnswerOf<Name>> {
-  const { everyMs, isKept, ...asked } = options;
-  const question = JSON.stringify([route, asked, identity.value]);
+  const { everyMs, isCached, ...params } = options;
+  const request = JSON.stringify([route, params, identity.value]);
   const [state, setState] = useState<{ data?: AnswerOf<Name>; error?: Error; isLoading: boolean }>(() => ({
-    ...(isKept === true && kept.has(question) && { data: kept.get(question) as AnswerOf<Name> }),
+    ...(isCached === true && cache.has(request) && { data: cache.get(request) as AnswerOf<Name> }),
     isLoading: true,
   }));
   const [turn, setTurn] = useState(0);
-  const last = useRef(question);
+  const last = useRef(request);
 
   useEffect(() => {
     const abort = new AbortController();
-    const isOther = last.current !== question;
-    last.current = question;
+    const isOther = last.current !== request;
+    last.current = request;
     setState((before) => (isOther ? { isLoading: true } : { ...before, isLoading: true }));
-    call(route, { ...asked, signal: abort.signal }).then(
+    call(route, { ...params, signal: abort.signal }).then(
       (data) => {
-        if (isKept === true) keep(question, data);
+        if (isCached === true) store(request, data);
         setState({ data, isLoading: false });
       },
       (error: unknown) => {
@@ -50,7 +50,7 @@ export function useQuery<Name extends Route>(
       },
     );
     return () => abort.abort();
-  }, [question, turn]);
+  }, [request, turn]);
 
   const reload = useCallback(() => setTurn((before) => before + 1), []);
   useEffect(() => {
@@ -62,8 +62,8 @@ export function useQuery<Name extends Route>(
   return { data: state.data, error: state.error, isLoading: state.isLoading, reload };
 }
 
-function keep(question: string, data: unknown): void {
-  kept.delete(question);
-  kept.set(question, data);
-  for (const oldest of kept.keys()) if (kept.size > maxKept) kept.delete(oldest);
+function store(request: string, data: unknown): void {
+  cache.delete(request);
+  cache.set(request, data);
+  for (const oldest of cache.keys()) if (cache.size > maxCached) cache.delete(oldest);
 }

@@ -1,15 +1,14 @@
 import { effect, signal } from '@preact/signals';
+import { readItem, writeItem } from '../storage/local-items.ts';
 
 export const themes = ['system', 'light', 'dark'] as const;
 type Theme = (typeof themes)[number];
 
-const place = 'toolwharf.theme';
-
-export const theme = signal<Theme>(themes.find((name) => name === localStorage.getItem(place)) ?? 'system');
+export const theme = signal<Theme>(themes.find((name) => name === readItem('theme')) ?? 'system');
 
 export function applyTheme(): void {
   effect(() => {
     document.documentElement.dataset['theme'] = theme.value;
-    localStorage.setItem(place, theme.value);
+    writeItem('theme', theme.value);
   });
 }

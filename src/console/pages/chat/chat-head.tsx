@@ -8,7 +8,7 @@ import { focusQuestion } from './composer.tsx';
 import { saveAsMarkdown } from './export-chat.ts';
 import { deleteChat } from './state/saved-chats.ts';
 import { forgetChat } from './state/open-chats.ts';
-import type { OpenChat } from './state/open-chats.ts';
+import type { OpenChat } from './state/open-chat.ts';
 
 /** The title of a chat, and what can be done with it as a whole. */
 export function ChatHead({ open }: { open: OpenChat }): JSX.Element {

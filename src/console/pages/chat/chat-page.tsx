@@ -15,9 +15,9 @@ import { branchOf } from './state/chat.ts';
 import type { Attachment, ChatSettings } from './state/chat.ts';
 import { Composer } from './composer.tsx';
 import { MessageView } from './messages/message-view.tsx';
-import { saveModel, readModel } from './state/saved-chats.ts';
+import { readModel, saveModel } from './state/drafts.ts';
 import { newChat, openChat } from './state/open-chats.ts';
-import type { OpenChat } from './state/open-chats.ts';
+import type { OpenChat } from './state/open-chat.ts';
 import { browserServers } from './state/browser-servers.ts';
 import { InputRequests } from './messages/input-requests.tsx';
 import { Scroll } from './scroll.tsx';
@@ -63,7 +63,7 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
     ...chat.settings,
   }));
   const [isChoosing, setChoosing] = useState(false);
-  const models = useQuery('GET /api/models', { isKept: true });
+  const models = useQuery('GET /api/models', { isCached: true });
   const isRunning = open.running.value !== undefined;
   const branch = branchOf(chat);
   const runId = open.running.value?.runId;

@@ -5,7 +5,7 @@ import { showError } from '../../parts/toasts.tsx';
 import { AttachedFiles } from './attached-files.tsx';
 import { readAttachment } from './attachments.ts';
 import type { Attachment } from './state/chat.ts';
-import { saveDraft, readDraft } from './state/saved-chats.ts';
+import { readDraft, saveDraft } from './state/drafts.ts';
 
 interface ComposerProps {
   /** Undefined for a chat that has no message yet. */

@@ -15,8 +15,8 @@ const askWhom = 'Ask whoever runs this gateway.';
 
 /** What the gateway lacks, and what to do about it. */
 export function MissingParts(): JSX.Element | null {
-  const state = useQuery('GET /ready', { everyMs: 15_000, isKept: true });
-  const models = useQuery('GET /api/models', { everyMs: 15_000, isKept: true });
+  const state = useQuery('GET /ready', { everyMs: 15_000, isCached: true });
+  const models = useQuery('GET /api/models', { everyMs: 15_000, isCached: true });
   if (state.data === undefined || models.data === undefined || mayAdminister.value === undefined) return null;
   const owners = models.data.data.map(({ owned_by: owner }) => owner);
   const { backends } = state.data;

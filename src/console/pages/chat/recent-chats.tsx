@@ -2,7 +2,8 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { showError } from '../../parts/toasts.tsx';
-import { findChats, savedChats, chatsWithPendingAnswer } from './state/saved-chats.ts';
+import { chatsWithPendingAnswer } from './state/pending-answers.ts';
+import { findChats, savedChats } from './state/saved-chats.ts';
 
 /** In the side bar; the others are found by the search. */
 const maxShown = 40;

@@ -12,7 +12,7 @@ const suggestions: readonly { question: string; needs?: RegExp }[] = [
 
 /** A new chat. */
 export function Welcome({ onAsk }: { onAsk: (question: string) => void }): JSX.Element {
-  const tools = useQuery('GET /api/tools', { isKept: true });
+  const tools = useQuery('GET /api/tools', { isCached: true });
   const names = tools.data?.data.map(({ name }) => name) ?? [];
   const fitting = suggestions.filter(({ needs }) => needs === undefined || names.some((name) => needs.test(name)));
   return (

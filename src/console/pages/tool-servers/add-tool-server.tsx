@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { BodyOf } from '../../api/api-types.ts';
 import { call } from '../../api/request.ts';
-import { addressOf } from '../../parts/forms/address.ts';
+import { toHttpUrl } from '../../parts/forms/http-url.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { formatCount } from '../../parts/text/formats.ts';
@@ -34,7 +34,7 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
   const [isLooking, setLooking] = useState(false);
   const [isAdding, setAdding] = useState(false);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
-  const address = addressOf(url);
+  const address = toHttpUrl(url);
   const origin = address === undefined ? undefined : new URL(address).origin;
   // While another address is typed, parts of it are addresses too, of servers that are not to get the key.
   const { credential, key } = given !== undefined && given.origin === origin ? given : { credential: 'none' as const, key: '' };

@@ -4,7 +4,7 @@ import { Link, useLocation } from 'wouter-preact';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { useQuery } from '../../api/use-query.ts';
 import type { PageProps } from '../../shell/page.ts';
-import { addressOf } from '../../parts/forms/address.ts';
+import { toHttpUrl } from '../../parts/forms/http-url.ts';
 import { Button } from '../../parts/button.tsx';
 import { formatShort } from '../../parts/text/formats.ts';
 import { Loaded, Empty } from '../../parts/states.tsx';
@@ -101,7 +101,7 @@ function PasteField({ onAddress }: { onAddress: (address: string) => void }): JS
         inputMode="url"
         onPaste={(event) => {
           const pasted = event.clipboardData?.getData('text/plain').trim() ?? '';
-          if (addressOf(pasted) === undefined) return;
+          if (toHttpUrl(pasted) === undefined) return;
           event.preventDefault();
           onAddress(pasted);
         }}

@@ -9,7 +9,7 @@ import { AttachedFiles } from '../attached-files.tsx';
 import { leafBelow, versionsOf } from '../state/chat.ts';
 import type { ChatSettings, Message, UserMessage } from '../state/chat.ts';
 import { focusQuestion } from '../composer.tsx';
-import type { OpenChat } from '../state/open-chats.ts';
+import type { OpenChat } from '../state/open-chat.ts';
 
 interface MessageViewProps {
   message: Message;
@@ -28,7 +28,7 @@ export function MessageView({ message, open, settings }: MessageViewProps): JSX.
       ) : (
         <AnswerView
           answer={isLive ? (open.running.value ?? message) : message}
-          revision={isLive ? open.news.value : 0}
+          revision={isLive ? open.revision.value : 0}
           onRetry={isRunning ? undefined : () => (open.retry(message, settings), focusQuestion())}
         />
       )}

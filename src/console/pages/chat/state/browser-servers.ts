@@ -1,44 +1,36 @@
 import { effect, signal } from '@preact/signals';
 import { allowServers, readDocument } from '../../../api/session.ts';
-import { addressOf } from '../../../parts/forms/address.ts';
+import { toHttpUrl } from '../../../parts/forms/http-url.ts';
+import { readList, writeItem } from '../../../storage/local-items.ts';
 
-/** A tool server whose calls this browser sends itself, with its own network; kept in this browser. */
-interface BrowserServer {
+/** A tool server whose calls this browser sends itself, over its own network. Saved in this browser. */
+export interface BrowserServer {
   url: string;
   name: string;
   key?: string;
   isOn: boolean;
-  /** How many functions its document had when it was last read. */
+  /** The number of functions in its document when it was last read. */
   functions: number;
 }
 
-const place = 'toolwharf.browser-servers';
-/** Of a browser. */
+const itemName = 'browser-servers';
+/** Servers per browser. */
 const maxServers = 20;
 
-export const browserServers = signal<readonly BrowserServer[]>(read());
-/** By URL; read again in each page. */
+export const browserServers = signal<readonly BrowserServer[]>(readList(itemName));
+/** OpenAPI documents by URL. Each page reads them again. */
 const documents = new Map<string, unknown>();
 
-function read(): BrowserServer[] {
-  try {
-    const kept: unknown = JSON.parse(localStorage.getItem(place) ?? '[]');
-    return Array.isArray(kept) ? (kept as BrowserServer[]) : [];
-  } catch {
-    return [];
-  }
-}
-
 effect(() => {
-  localStorage.setItem(place, JSON.stringify(browserServers.value));
+  writeItem(itemName, JSON.stringify(browserServers.value));
   allowServers(browserServers.value.filter(({ isOn }) => isOn));
 });
 
-/** @throws Error with the cure, when it cannot be read from here */
+/** @throws Error with the fix if this browser cannot read the server's document */
 export async function addBrowserServer(address: string, key: string | undefined): Promise<void> {
-  const url = addressOf(address)?.replace(/\/(?:openapi\.json)?$/, '');
-  if (url === undefined) throw new Error('This is no address. It is one of HTTP, without spaces, such as http://192.168.1.20:8000.');
-  if (browserServers.value.length >= maxServers) throw new Error(`A browser keeps ${maxServers} servers; remove one first.`);
+  const url = toHttpUrl(address)?.replace(/\/(?:openapi\.json)?$/, '');
+  if (url === undefined) throw new Error('Enter an http:// or https:// URL, such as http://192.168.1.20:8000.');
+  if (browserServers.value.length >= maxServers) throw new Error(`A browser can have ${maxServers} servers. Remove one first.`);
   const document = await readDocument({ url, key });
   documents.set(url, document);
   const { info, paths } = (document ?? {}) as { info?: { title?: unknown }; paths?: Record<string, object> };
@@ -62,7 +54,7 @@ export function removeBrowserServer(url: string): void {
   browserServers.value = browserServers.value.filter((server) => server.url !== url);
 }
 
-/** For a chat; one that cannot be reached now is left out, and named. */
+/** The servers for a chat. `missing`: the names of those that cannot be reached now. */
 export async function readToolServers(): Promise<{ servers: { url: string; info: object; openapi: unknown }[]; missing: string[] }> {
   const read = await Promise.all(
     browserServers.value

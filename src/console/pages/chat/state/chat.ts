@@ -1,4 +1,4 @@
-/** What a chat consists of, as it is kept in this browser. Everything in it can be stored as JSON. */
+/** A chat as it is saved in this browser. Everything in it can be stored as JSON. */
 
 export interface Chat {
   id: string;
@@ -6,14 +6,14 @@ export interface Chat {
   /** Milliseconds since 1970. */
   updated: number;
   settings: ChatSettings;
-  /** All messages; several with the same parent are versions of each other. */
+  /** All messages by their ids. Messages with the same parent are versions of each other. */
   messages: Readonly<Record<string, Message>>;
-  /** The last message of the branch that is shown. */
+  /** The last message of the visible branch. */
   leaf: string | undefined;
 }
 
 export interface ChatSettings {
-  /** Undefined: the first model there is. */
+  /** Undefined: the first available model. */
   model?: string;
   /** Undefined: the gateway's default. */
   mode?: string;
@@ -71,22 +71,22 @@ export interface CallPart {
   id: string;
   tool: string;
   server: string | undefined;
-  /** What it runs with. */
+  /** The arguments that it runs with. */
   args: unknown;
-  /** What the model wrote, where a person has changed it. */
+  /** The arguments of the model, if a person changed them. */
   modelArgs?: unknown;
   state: 'running' | 'waiting' | 'done' | 'failed';
-  /** The id of the call of a preset that it was made in. */
+  /** The id of the preset's call that this call was made in. */
   within?: string;
   progress?: string;
-  /** From 0 to 1. */
+  /** The progress from 0 to 1. */
   share?: number;
   response?: unknown;
   error?: { code: string; message: string };
   files?: readonly { type: string; url?: string; name?: string }[];
   durationMs?: number;
   isTruncated?: boolean;
-  /** As in `approval.response`; `changed`: approved with other arguments. */
+  /** As in `approval.response`, or `changed` if it was approved with other arguments. */
   decision?: string;
 }
 
@@ -96,12 +96,27 @@ export interface Source {
   metadata: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** No `randomUUID` in pages without TLS. */
+/** Pages without TLS have no `randomUUID`. */
 export function newId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** From the first message to the leaf. */
+export function newAnswer(parent: string, model: string | undefined): Answer {
+  return {
+    id: newId(),
+    parent,
+    role: 'assistant',
+    model,
+    runId: undefined,
+    state: 'running',
+    parts: [],
+    sources: [],
+    warnings: [],
+    started: Date.now(),
+  };
+}
+
+/** The messages from the first one to the leaf. */
 export function branchOf({ messages, leaf }: Pick<Chat, 'messages' | 'leaf'>): Message[] {
   const branch: Message[] = [];
   for (let id = leaf; id !== undefined; id = messages[id]?.parent) {
@@ -112,7 +127,7 @@ export function branchOf({ messages, leaf }: Pick<Chat, 'messages' | 'leaf'>): M
   return branch;
 }
 
-/** A message and its other versions, in the order in which they were made. */
+/** All versions of a message, including itself, oldest first. */
 export function versionsOf({ messages }: Pick<Chat, 'messages'>, { parent, role }: Message): Message[] {
   return Object.values(messages).filter((message) => message.parent === parent && message.role === role);
 }

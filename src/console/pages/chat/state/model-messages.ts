@@ -1,12 +1,12 @@
 import { textOf } from './chat.ts';
 import type { Answer, CallPart, Message, UserMessage } from './chat.ts';
 
-/** Of a result that the model reads again. */
+/** A longer result is cut before the model reads it again. */
 const maxResultCharacters = 8_000;
 
 type ModelMessage = Readonly<Record<string, unknown>>;
 
-/** A branch as a model reads it: with the calls that were made for its answers, so that it need not make them again. */
+/** A branch as a model reads it. It includes the calls of each answer, so that the model does not repeat them. */
 export function toModelMessages(branch: readonly Message[], system: string | undefined): ModelMessage[] {
   const messages = branch.flatMap((message): ModelMessage[] =>
     message.role === 'user' ? [questionMessage(message)] : answerMessages(message),
@@ -19,7 +19,7 @@ function questionMessage({ text, attachments = [] }: UserMessage): ModelMessage 
   return { role: 'user', content: pictures.length === 0 ? text : [...pictures, ...(text === '' ? [] : [{ type: 'text', text }])] };
 }
 
-/** The texts that were attached to the questions of a branch, as the gateway takes documents. */
+/** The text files that are attached to the questions of a branch, in the gateway's format. */
 export function toFiles(branch: readonly Message[]): { type: 'text'; name: string; content: string }[] {
   return branch.flatMap((message) =>
     message.role === 'user'
@@ -31,7 +31,7 @@ export function toFiles(branch: readonly Message[]): { type: 'text'; name: strin
 }
 
 function answerMessages(answer: Answer): ModelMessage[] {
-  // What a preset called is its own affair.
+  // The model does not read calls that were made inside a preset.
   const calls = answer.parts.filter((part): part is CallPart => part.kind === 'call' && part.within === undefined && part.state === 'done');
   const text = textOf(answer);
   const called: ModelMessage = {

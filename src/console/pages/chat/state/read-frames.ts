@@ -2,25 +2,26 @@ import type { Frame } from '../../../api/session-messages.ts';
 import type { Answer, CallPart, Source } from './chat.ts';
 import { parseJson } from '../../../parts/text/parse-json.ts';
 
-/** Of a result that is kept with the chat. */
+/** A longer text result is cut before it is saved with the chat. */
 const maxResultCharacters = 200_000;
-/** Calls of one answer that are shown. */
-const maxCalls = 500;
+/** Parts of one answer. Further calls are not shown. */
+const maxParts = 500;
 
 type Data = Readonly<Record<string, unknown>>;
 
-/** What the gateway says to programs, in the words of this page. */
-const ownWords: readonly [said: RegExp, shown: string][] = [
-  [/To choose them yourself, use tool_ids.*$/, 'To choose them yourself, open Tools below.'],
-  [/choose it with tool_ids/, 'choose it in Tools below'],
-  [/^tool_ids: /, 'Tools: '],
-];
+/** Messages for codes whose own message names fields of the API. Undefined: not shown, because everything in the request was used. */
+const ownMessages = new Map<unknown, string | undefined>([
+  ['function_renamed', undefined],
+  ['functions_left_out', 'There are more functions than a model is offered at once. To choose them yourself, open Tools below.'],
+  ['unknown_tool_id', 'A tool that this chat uses no longer exists. To choose others, open Tools below.'],
+]);
 
-function inOwnWords(message: string): string {
-  return ownWords.reduce((text, [said, shown]) => text.replace(said, shown), message);
+function messageOf({ code, message }: { code?: unknown; message?: unknown }): string | undefined {
+  if (ownMessages.has(code)) return ownMessages.get(code);
+  return typeof message === 'string' && message !== '' ? message : undefined;
 }
 
-/** Adds what a frame says to the answer. `now`: milliseconds since 1970. */
+/** Applies a frame to the answer. `now`: milliseconds since 1970. */
 export function addFrame(answer: Answer, { type, data }: Frame, now: number): void {
   if (type === 'assistant_start') {
     answer.runId = textIn(data, 'run_id');
@@ -31,23 +32,22 @@ export function addFrame(answer: Answer, { type, data }: Frame, now: number): vo
   else if (type === 'assistant_end') end(answer, data, now);
 }
 
-/** Adds calls, and what came of calls, from the log of the run: their frames may have been lost with a connection. */
+/** Adds calls and their results from the log of the run, because their frames may have been lost with a connection. */
 export function addMissed(answer: Answer, events: readonly Frame[], now: number): void {
   for (const { type, data } of events) {
-    const call = answer.parts.find((part) => part.kind === 'call' && part.id === data['id']) as CallPart | undefined;
-    if (call === undefined ? type === 'tool.call' : call.state === 'running' || call.state === 'waiting')
-      addEvent(answer, { type, data }, now);
+    const call = findCall(answer, data['id']);
+    if (call === undefined ? type === 'tool.call' : isOpen(call)) addEvent(answer, { type, data }, now);
   }
 }
 
-/** Nothing more comes. */
+/** Ends the answer with an error. */
 export function failAnswer(answer: Answer, error: { code: string; message: string }, now: number): void {
   answer.state = 'failed';
-  answer.error = { ...error, message: inOwnWords(error.message) };
+  answer.error = { ...error, message: messageOf(error) ?? '' };
   close(answer, now);
 }
 
-/** It was cancelled before it began. */
+/** Ends an answer that was cancelled before it began. */
 export function cancelAnswer(answer: Answer, now: number): void {
   answer.state = 'cancelled';
   close(answer, now);
@@ -75,20 +75,34 @@ function endReasoning({ parts }: Answer, now: number): void {
 
 function addEvent(answer: Answer, { type, data }: Frame, now: number): void {
   if (type === 'tool.call') addCall(answer, data, now);
-  else if (type === 'warning') answer.warnings.push(inOwnWords(textIn(data, 'message') ?? ''));
+  else if (type === 'warning') addWarnings(answer, [data]);
   else {
-    const id = textIn(data, 'id');
-    const call = answer.parts.find((part) => part.kind === 'call' && part.id === id) as CallPart | undefined;
+    const call = findCall(answer, data['id']);
     if (call !== undefined) changeCall(call, type, data);
   }
 }
 
+function addWarnings(answer: Answer, warnings: readonly Data[]): void {
+  for (const warning of warnings) {
+    const message = messageOf(warning);
+    if (message !== undefined && !answer.warnings.includes(message)) answer.warnings.push(message);
+  }
+}
+
+function findCall({ parts }: Answer, id: unknown): CallPart | undefined {
+  return parts.find((part): part is CallPart => part.kind === 'call' && part.id === id);
+}
+
+function isOpen({ state }: CallPart): boolean {
+  return state === 'running' || state === 'waiting';
+}
+
 function addCall(answer: Answer, data: Data, now: number): void {
   const id = textIn(data, 'id') ?? '';
-  const known = answer.parts.find((part) => part.kind === 'call' && part.id === id) as CallPart | undefined;
+  const known = findCall(answer, id);
   endReasoning(answer, now);
   if (known !== undefined) known.args = data['args'];
-  else if (answer.parts.length < maxCalls) {
+  else if (answer.parts.length < maxParts) {
     const within = textIn(data, 'within');
     answer.parts.push({
       kind: 'call',
@@ -123,7 +137,7 @@ function endCall(call: CallPart, data: Data): void {
   const error = data['error'] as { code?: string; message?: string } | undefined;
   call.state = error === undefined ? 'done' : 'failed';
   if (error !== undefined) call.error = { code: error.code ?? '', message: error.message ?? '' };
-  if (data['response'] !== undefined) call.response = bounded(data['response']);
+  if (data['response'] !== undefined) call.response = toShownResult(data['response']);
   if (typeof data['duration_ms'] === 'number') call.durationMs = data['duration_ms'];
   if (data['truncated'] !== undefined) call.isTruncated = true;
   if (Array.isArray(data['files'])) call.files = data['files'] as NonNullable<CallPart['files']>;
@@ -131,8 +145,8 @@ function endCall(call: CallPart, data: Data): void {
   delete call.share;
 }
 
-/** Texts that hold JSON are shown as what they hold. */
-function bounded(response: unknown): unknown {
+/** Parses a text that contains JSON. */
+function toShownResult(response: unknown): unknown {
   if (typeof response !== 'string') return response;
   if (response.length > maxResultCharacters) return response.slice(0, maxResultCharacters);
   if (!/^\s*[[{]/.test(response)) return response;
@@ -148,14 +162,11 @@ function end(answer: Answer, data: Data, now: number): void {
   answer.state = data['finish_reason'] === 'cancelled' ? 'cancelled' : 'done';
   if (Array.isArray(data['sources'])) answer.sources = data['sources'] as Source[];
   if (typeof data['usage'] === 'object' && data['usage'] !== null) answer.usage = data['usage'];
-  const warnings = Array.isArray(data['warnings']) ? (data['warnings'] as { message?: string }[]) : [];
-  answer.warnings = [...new Set([...answer.warnings, ...warnings.map(({ message = '' }) => inOwnWords(message))])].filter(
-    (text) => text !== '',
-  );
+  if (Array.isArray(data['warnings'])) addWarnings(answer, data['warnings'] as Data[]);
   close(answer, now);
 }
 
-/** Chunks may have been lost with a connection; the end has the whole text. */
+/** Chunks may have been lost with a connection. The end has the whole text. */
 function fillGap(answer: Answer, content: string | undefined, now: number): void {
   const shown = answer.parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('');
   if (content === undefined || content === shown) return;
@@ -170,7 +181,7 @@ function close(answer: Answer, now: number): void {
   endReasoning(answer, now);
   answer.finished = now;
   for (const part of answer.parts)
-    if (part.kind === 'call' && (part.state === 'running' || part.state === 'waiting')) {
+    if (part.kind === 'call' && isOpen(part)) {
       part.state = 'failed';
       part.error ??= { code: 'tool_cancelled', message: 'The answer ended before this call did.' };
     }

@@ -1,4 +1,4 @@
 import { signal } from '@preact/signals';
 
-/** The ids of the chats in which questions of the gateway wait for this person, one for each question. The chats themselves are loaded when they are needed. */
+/** The ids of the chats that wait for input from this person, once per request. The chats themselves are loaded on demand. */
 export const waitingChats = signal<readonly string[]>([]);

@@ -1,5 +1,5 @@
 /** The HTTP address that a person has typed or pasted; undefined for what is none. */
-export function addressOf(text: string): string | undefined {
+export function toHttpUrl(text: string): string | undefined {
   // Quotes and the like come along from a file or a mail.
   const trimmed = text.trim().replaceAll(/^["'`<]+|["'`>,]+$/g, '');
   if (/\s/.test(trimmed)) return undefined;
