@@ -12,39 +12,35 @@ import { showToast } from '../../parts/toasts.tsx';
 import { Command } from '../../parts/text/with-code.tsx';
 import { Connections } from './connections.tsx';
 import { emptyDraft, toBody, toDraft } from './key-draft.ts';
-import type { Key } from './key-draft.ts';
+import type { Key, KeyBody } from './key-draft.ts';
 import { KeyFields } from './key-form.tsx';
 
-interface KeyDialogProps {
-  /** Absent: a new one. */
+export interface KeyDialogProps {
+  /** Absent: a new key. */
   edited?: Key | undefined;
-  /** The first key has to be an administrator's, and ends the open gateway. */
+  /** The first key is for an administrator, and turns on authentication. */
   isFirst: boolean;
   onClose: () => void;
   onSaved: () => void;
 }
 
-/** Makes a key, and shows it this once; or changes one. */
+/** Creates a key and shows it once, or changes one. */
 export function KeyDialog({ edited, isFirst, onClose, onSaved }: KeyDialogProps): JSX.Element {
   const [before] = useState(() => (edited === undefined ? emptyDraft(isFirst) : toDraft(edited)));
   const [draft, setDraft] = useState(before);
   const [error, setError] = useState<unknown>();
-  const [made, setMade] = useState<string>();
+  const [created, setCreated] = useState<string>();
   const [isBusy, setBusy] = useState(false);
 
   const save = async (): Promise<void> => {
     setBusy(true);
     setError(undefined);
-    const body = toBody(draft, before);
     try {
-      if (edited === undefined) {
-        const { key } = await call('POST /api/keys', { body });
-        // From now on the gateway asks for a key, and this page is in the hands of whoever has made it. Who has signed in needs none.
-        if (isFirst && login.value === undefined) saveKey(key);
-        setMade(key);
-      } else {
+      const body = toBody(draft, before);
+      if (edited === undefined) setCreated(await createKey(body, isFirst));
+      else {
         await call('PATCH /api/keys/:id', { params: { id: edited.id }, body });
-        showToast(`${draft.name} is saved.`);
+        showToast(`${draft.name} was saved.`);
         onClose();
       }
       onSaved();
@@ -55,7 +51,7 @@ export function KeyDialog({ edited, isFirst, onClose, onSaved }: KeyDialogProps)
     }
   };
 
-  if (made !== undefined) return <MadeKey made={made} onClose={onClose} />;
+  if (created !== undefined) return <CreatedKey created={created} onClose={onClose} />;
   return (
     <Dialog
       title={edited === undefined ? 'New key' : `Edit ${edited.name}`}
@@ -65,31 +61,31 @@ export function KeyDialog({ edited, isFirst, onClose, onSaved }: KeyDialogProps)
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button kind="main" type="submit" form="key-fields" isBusy={isBusy}>
-            {edited === undefined ? 'Make it' : 'Save'}
+            {edited === undefined ? 'Create key' : 'Save'}
           </Button>
         </>
       }
     >
-      <form
-        id="key-fields"
-        class="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void save();
-        }}
-      >
+      <form id="key-fields" class="stack" onSubmit={(event) => (event.preventDefault(), void save())}>
         <KeyFields
           draft={draft}
           set={(changes) => setDraft((current) => ({ ...current, ...changes }))}
           isFirst={isFirst}
           hasSecret={edited?.users?.from === 'jwt' && edited.users.has_secret}
         />
-        {isFirst && <p class="soft">The first key ends the open gateway: from then on everybody needs one.</p>}
+        {isFirst && <p class="soft">Creating the first key turns on authentication for everyone.</p>}
         {error !== undefined && <Problem error={error} />}
       </form>
       {edited !== undefined && edited.users === null && <ConnectionsOfKey id={edited.id} />}
     </Dialog>
   );
+}
+
+async function createKey(body: KeyBody, isFirst: boolean): Promise<string> {
+  const { key } = await call('POST /api/keys', { body });
+  // The gateway requires a key from now on, so this page uses the new one. A person who has signed in does not need it.
+  if (isFirst && login.value === undefined) saveKey(key);
+  return key;
 }
 
 function ConnectionsOfKey({ id }: { id: string }): JSX.Element {
@@ -99,12 +95,12 @@ function ConnectionsOfKey({ id }: { id: string }): JSX.Element {
   );
 }
 
-function MadeKey({ made, onClose }: { made: string; onClose: () => void }): JSX.Element {
+function CreatedKey({ created, onClose }: { created: string; onClose: () => void }): JSX.Element {
   const leave = async (): Promise<void> => {
     const isConfirmed = await confirm({
-      title: 'Do you have the key?',
-      text: 'It is shown this once, and nobody can read it again.',
-      action: 'I have it',
+      title: 'Have you copied the key?',
+      text: 'It is shown only once and cannot be recovered.',
+      action: 'Done',
     });
     if (isConfirmed) onClose();
   };
@@ -114,17 +110,17 @@ function MadeKey({ made, onClose }: { made: string; onClose: () => void }): JSX.
       onClose={() => void leave()}
       actions={
         <Button kind="main" onClick={onClose}>
-          I have it
+          Done
         </Button>
       }
     >
-      <p>Copy it now: it is shown this once, and nobody can read it again.</p>
+      <p>Copy it now. It is shown only once and cannot be recovered.</p>
       <p class="keys-made">
-        <Command text={made} label="Copy the key" />
+        <Command text={created} label="Copy key" />
       </p>
-      <p>Programs and frontends take it together with this address:</p>
+      <p>Use it in your program together with this base URL:</p>
       <p class="keys-address">
-        <Command text={`${location.origin}/v1`} label="Copy the address" />
+        <Command text={`${location.origin}/v1`} label="Copy base URL" />
       </p>
     </Dialog>
   );

@@ -13,29 +13,12 @@ import { KeyDialog } from './key-dialog.tsx';
 import type { Key } from './key-draft.ts';
 import { People } from './people.tsx';
 
-/** Who may use the gateway: keys of programs, and the people behind them. */
+/** Who may use the gateway: API keys, and the people behind them. */
 export function KeysPage(): JSX.Element {
   const keys = useQuery('GET /api/keys');
-  // `isFirst` is kept from when the dialog opened: afterwards the key is there.
+  // `isFirst` is fixed when the dialog opens, because the key exists afterwards.
   const [shown, setShown] = useState<{ key?: Key; isFirst: boolean }>();
-
-  const remove = async (key: Key): Promise<void> => {
-    const isConfirmed = await confirm({
-      title: `Delete the key “${key.name}”?`,
-      text:
-        key.users === null
-          ? 'Programs with it are locked out at once, and what belongs to it is deleted.'
-          : 'Its frontend is locked out at once, and whatever belongs to the people behind it is deleted.',
-      action: 'Delete',
-      isDangerous: true,
-    });
-    if (!isConfirmed) return;
-    await call('DELETE /api/keys/:id', { params: { id: key.id } });
-    showToast(`${key.name} is deleted.`);
-    keys.reload();
-  };
   const nameOf = (id: string): string => keys.data?.data.find((key) => key.id === id)?.name ?? (id.startsWith('oidc_') ? 'OpenID' : id);
-
   return (
     <div class="page keys">
       <header>
@@ -54,50 +37,11 @@ export function KeysPage(): JSX.Element {
           data.length === 0 ? (
             <Empty icon="key" title="No keys yet">
               <p>
-                Without keys the gateway answers to this machine alone, and anybody on it may chat. The first key has to be an
-                administrator’s.
+                Without keys, only this machine can reach the gateway, and anyone on it can chat. The first key is for an administrator.
               </p>
             </Empty>
           ) : (
-            <Table<Key>
-              label="Keys"
-              rows={data}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  title: 'Key',
-                  cell: ({ name, origin }) => (
-                    <>
-                      <Breakable text={name} />
-                      {origin === 'environment' && <div class="soft small">from the environment</div>}
-                    </>
-                  ),
-                },
-                { title: 'Role', cell: ({ role }) => <span class="chip">{role === 'admin' ? 'administrator' : 'user'}</span> },
-                { title: 'Used by', isBelow: true, cell: whomOf },
-                { title: 'Limits', isBelow: true, cell: (key) => <Restrictions of={key} /> },
-                { title: 'Until', isBelow: true, cell: untilOf },
-                {
-                  title: 'Actions',
-                  isActions: true,
-                  cell: (key) =>
-                    key.origin === 'database' && (
-                      <span class="row">
-                        <Button isSmall label={`Edit the key ${key.name}`} onClick={() => setShown({ key, isFirst: false })}>
-                          Edit
-                        </Button>
-                        <Button
-                          isSmall
-                          kind="quiet"
-                          icon="trash"
-                          label={`Delete the key ${key.name}`}
-                          onClick={() => void remove(key).catch(showError)}
-                        />
-                      </span>
-                    ),
-                },
-              ]}
-            />
+            <KeyTable keys={data} onEdit={(key) => setShown({ key, isFirst: false })} onChanged={keys.reload} />
           )
         }
       </Loaded>
@@ -109,24 +53,89 @@ export function KeysPage(): JSX.Element {
   );
 }
 
-function whomOf({ users }: Key): string {
-  return users === null ? 'a program or a person' : `many people, named by ${users.from === 'jwt' ? 'a signed token' : 'a header'}`;
+interface KeyTableProps {
+  keys: readonly Key[];
+  onEdit: (key: Key) => void;
+  onChanged: () => void;
 }
 
-function untilOf({ expires_at: expires }: Key): JSX.Element | string {
+function KeyTable({ keys, onEdit, onChanged }: KeyTableProps): JSX.Element {
+  const remove = async (key: Key): Promise<void> => {
+    const isConfirmed = await confirm({
+      title: `Delete the key “${key.name}”?`,
+      text:
+        key.users === null
+          ? 'Programs that use it lose access at once, and its data is deleted.'
+          : 'Its frontend loses access at once, and the data of everyone behind it is deleted.',
+      action: 'Delete',
+      isDangerous: true,
+    });
+    if (!isConfirmed) return;
+    await call('DELETE /api/keys/:id', { params: { id: key.id } });
+    showToast(`${key.name} was deleted.`);
+    onChanged();
+  };
+  return (
+    <Table<Key>
+      label="Keys"
+      rows={keys}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          title: 'Key',
+          cell: ({ name, origin }) => (
+            <>
+              <Breakable text={name} />
+              {origin === 'environment' && <div class="soft small">from the environment</div>}
+            </>
+          ),
+        },
+        { title: 'Role', cell: ({ role }) => <span class="chip">{role === 'admin' ? 'administrator' : 'user'}</span> },
+        { title: 'Used by', isBelow: true, cell: usersOf },
+        { title: 'Limits', isBelow: true, cell: Restrictions },
+        { title: 'Expires', isBelow: true, cell: expiryOf },
+        {
+          title: 'Actions',
+          isActions: true,
+          cell: (key) =>
+            key.origin === 'database' && (
+              <span class="row">
+                <Button isSmall label={`Edit the key ${key.name}`} onClick={() => onEdit(key)}>
+                  Edit
+                </Button>
+                <Button
+                  isSmall
+                  kind="quiet"
+                  icon="trash"
+                  label={`Delete the key ${key.name}`}
+                  onClick={() => void remove(key).catch(showError)}
+                />
+              </span>
+            ),
+        },
+      ]}
+    />
+  );
+}
+
+function usersOf({ users }: Key): string {
+  return users === null ? 'a program or person' : `many people, identified by a ${users.from === 'jwt' ? 'signed token' : 'header'}`;
+}
+
+function expiryOf({ expires_at: expires }: Key): JSX.Element | string {
   if (expires === null) return '';
   return Date.parse(expires) <= Date.now() ? <span class="chip bad">expired</span> : <span class="keys-until">{formatDate(expires)}</span>;
 }
 
-/** A line for each kind of restriction. */
-function Restrictions({ of: { limits, total_limits: total, models, tools, users } }: { of: Key }): JSX.Element | null {
+/** One line for each kind of restriction. */
+function Restrictions({ limits, total_limits: total, models, tools, users }: Key): JSX.Element | null {
   const own = limitsOf(limits);
   const all = limitsOf(total);
   const lines = [
-    own === '' ? '' : users === null ? own : `for each: ${own}`,
-    all === '' ? '' : `in all: ${all}`,
-    models === null ? '' : `only ${formatCount(models.length, 'model')}`,
-    tools === null ? '' : `only ${formatCount(tools.length, 'tool entry', 'tool entries')}`,
+    own === '' ? '' : users === null ? own : `per person: ${own}`,
+    all === '' ? '' : `in total: ${all}`,
+    models === null ? '' : `${formatCount(models.length, 'model')} only`,
+    tools === null ? '' : `${formatCount(tools.length, 'tool')} only`,
   ].filter(Boolean);
   if (lines.length === 0) return null;
   return (
@@ -141,9 +150,9 @@ function Restrictions({ of: { limits, total_limits: total, models, tools, users 
 function limitsOf(limits: Key['limits']): string {
   const { requests_per_minute: requests, concurrent_runs: runs, tokens_per_day: tokens } = limits ?? {};
   const parts = [
-    requests === undefined ? '' : `${formatShort(requests)} requests a minute`,
-    runs === undefined ? '' : `${formatShort(runs)} answers at a time`,
-    tokens === undefined ? '' : `${formatShort(tokens)} tokens a day`,
+    requests === undefined ? '' : `${formatShort(requests)} requests per minute`,
+    runs === undefined ? '' : `${formatShort(runs)} concurrent answers`,
+    tokens === undefined ? '' : `${formatShort(tokens)} tokens per day`,
   ];
   return parts.filter(Boolean).join(', ');
 }

@@ -15,48 +15,28 @@ import { Connections } from './connections.tsx';
 export type Person = AnswerOf<'GET /api/users'>['data'][number];
 
 interface PeopleProps {
-  /** The name of a key by its id. */
+  /** The name of a key with this id. */
   nameOf: (keyId: string) => string;
-  /** Deleting a key deletes people: they are asked for again when this is another. */
+  /** People are reloaded when this changes, because deleting a key deletes people. */
   keys: unknown;
 }
 
-/** From this number on they can be searched. */
+/** From this number on, people can be searched. */
 const manyPeople = 10;
 const pageSize = 100;
-/** The gateway gives no more at once. */
-const mostPeople = 1_000;
-/** After the last keystroke, in milliseconds. */
+/** The gateway returns at most this many at once. */
+const maxPeople = 1_000;
+/** The pause after the last key press before a search, in milliseconds. */
 const pauseMs = 250;
 
-/** The people behind keys, and those who came with tokens. */
+/** The people behind keys, and those with tokens of an OpenID provider. */
 export function People({ nameOf, keys }: PeopleProps): JSX.Element | null {
   const [words, setWords] = useState('');
-  const [search, setSearch] = useState('');
-  const [wanted, setWanted] = useState(pageSize);
   const [shown, setShown] = useState<Person>();
-  const query = useQuery('GET /api/users', { query: { limit: Math.min(wanted + 1, mostPeople), ...(search !== '' && { search }) } });
-  // What is listed stays until the next answer is there.
-  const last = useRef<readonly Person[]>();
-  if (query.data !== undefined) last.current = query.data.data;
-  const found = last.current;
-  useEffect(() => {
-    if (words.trim() === search) return undefined;
-    const timer = setTimeout(() => {
-      setSearch(words.trim());
-      setWanted(pageSize);
-    }, pauseMs);
-    return () => clearTimeout(timer);
-  }, [words]);
-  const listed = useRef(keys);
-  useEffect(() => {
-    if (listed.current !== keys) query.reload();
-    listed.current = keys;
-  }, [keys]);
-
+  const { query, found, wanted, isSearching, showMore } = useFoundPeople(words, keys);
   const problem = query.error !== undefined && <Problem error={query.error} retry={query.reload} />;
   if (found === undefined) return <>{problem}</>;
-  if (found.length === 0 && search === '' && words === '') return null;
+  if (found.length === 0 && !isSearching) return null;
   return (
     <section class="stack">
       {problem}
@@ -67,48 +47,22 @@ export function People({ nameOf, keys }: PeopleProps): JSX.Element | null {
             type="search"
             class="keys-search"
             aria-label="Search people"
-            placeholder="Name, address or id"
+            placeholder="Name, email or ID"
             value={words}
             onInput={(event) => setWords(event.currentTarget.value)}
           />
         )}
       </div>
-      <Table<Person>
-        label="People"
-        rows={found.slice(0, wanted)}
-        keyOf={({ key, id }) => `${key}/${id}`}
-        columns={[
-          { title: 'Person', cell: ({ name, id }) => name ?? id },
-          { title: 'Address', isBelow: true, cell: ({ email = '' }) => email },
-          { title: 'Key', isBelow: true, cell: ({ key }) => nameOf(key) },
-          {
-            title: 'Last seen',
-            cell: ({ last }) => (
-              <time dateTime={last} title={formatDateTime(last)}>
-                {formatAgo(last)}
-              </time>
-            ),
-          },
-          {
-            title: 'Actions',
-            isActions: true,
-            cell: (person) => (
-              <Button isSmall label={`Manage ${person.name ?? person.id}`} onClick={() => setShown(person)}>
-                Manage
-              </Button>
-            ),
-          },
-        ]}
-      />
-      {found.length === 0 && <p class="soft">Nobody of that name, address or id.</p>}
+      <PeopleTable people={found.slice(0, wanted)} nameOf={nameOf} onManage={setShown} />
+      {found.length === 0 && <p class="soft">No matching people.</p>}
       {found.length > wanted && (
         <p>
-          <Button isBusy={query.isLoading} onClick={() => setWanted(wanted + pageSize)}>
+          <Button isBusy={query.isLoading} onClick={showMore}>
             Show more
           </Button>
         </p>
       )}
-      {found.length === mostPeople && wanted >= mostPeople && <p class="soft">Whoever is not among these is found by searching.</p>}
+      {found.length === maxPeople && wanted >= maxPeople && <p class="soft">There may be more people. Search to find them.</p>}
       {shown !== undefined && (
         <PersonDialog
           person={shown}
@@ -121,6 +75,76 @@ export function People({ nameOf, keys }: PeopleProps): JSX.Element | null {
         />
       )}
     </section>
+  );
+}
+
+interface FoundPeople {
+  query: ReturnType<typeof useQuery<'GET /api/users'>>;
+  /** Stays until the next answer arrives. Undefined before the first one. */
+  found: readonly Person[] | undefined;
+  wanted: number;
+  isSearching: boolean;
+  showMore: () => void;
+}
+
+function useFoundPeople(words: string, keys: unknown): FoundPeople {
+  const [search, setSearch] = useState('');
+  const [wanted, setWanted] = useState(pageSize);
+  const query = useQuery('GET /api/users', { query: { limit: Math.min(wanted + 1, maxPeople), ...(search !== '' && { search }) } });
+  const last = useRef<readonly Person[]>();
+  if (query.data !== undefined) last.current = query.data.data;
+  useEffect(() => {
+    if (words.trim() === search) return undefined;
+    const timer = setTimeout(() => {
+      setSearch(words.trim());
+      setWanted(pageSize);
+    }, pauseMs);
+    return () => clearTimeout(timer);
+  }, [words]);
+  const previousKeys = useRef(keys);
+  useEffect(() => {
+    if (previousKeys.current !== keys) query.reload();
+    previousKeys.current = keys;
+  }, [keys]);
+  const isSearching = search !== '' || words !== '';
+  return { query, found: last.current, wanted, isSearching, showMore: () => setWanted(wanted + pageSize) };
+}
+
+interface PeopleTableProps {
+  people: readonly Person[];
+  nameOf: PeopleProps['nameOf'];
+  onManage: (person: Person) => void;
+}
+
+function PeopleTable({ people, nameOf, onManage }: PeopleTableProps): JSX.Element {
+  return (
+    <Table<Person>
+      label="People"
+      rows={people}
+      keyOf={({ key, id }) => `${key}/${id}`}
+      columns={[
+        { title: 'Person', cell: ({ name, id }) => name ?? id },
+        { title: 'Email', isBelow: true, cell: ({ email = '' }) => email },
+        { title: 'Key', isBelow: true, cell: ({ key }) => nameOf(key) },
+        {
+          title: 'Last seen',
+          cell: ({ last }) => (
+            <time dateTime={last} title={formatDateTime(last)}>
+              {formatAgo(last)}
+            </time>
+          ),
+        },
+        {
+          title: 'Actions',
+          isActions: true,
+          cell: (person) => (
+            <Button isSmall label={`Manage ${person.name ?? person.id}`} onClick={() => onManage(person)}>
+              Manage
+            </Button>
+          ),
+        },
+      ]}
+    />
   );
 }
 
@@ -138,13 +162,13 @@ function PersonDialog({ person, behind, onClose, onDeleted }: PersonDialogProps)
   const remove = async (): Promise<void> => {
     const isConfirmed = await confirm({
       title: `Delete ${called}?`,
-      text: 'Their runs and sessions end, and whatever is theirs is deleted: chats, approvals, accounts. It does not lock them out: who comes again begins anew.',
+      text: 'Their runs and sessions end, and their chats, approvals and accounts are deleted. This does not block them: if they return, they start over.',
       action: 'Delete',
       isDangerous: true,
     });
     if (!isConfirmed) return;
     await call('DELETE /api/users/:key/:id', { params });
-    showToast(`${called} is deleted.`);
+    showToast(`${called} was deleted.`);
     onDeleted();
   };
   return (
@@ -153,16 +177,16 @@ function PersonDialog({ person, behind, onClose, onDeleted }: PersonDialogProps)
       onClose={onClose}
       actions={
         <Button icon="trash" onClick={() => void remove().catch(showError)}>
-          Delete this person
+          Delete person
         </Button>
       }
     >
       <dl class="keys-person">
-        <dt>Id</dt>
+        <dt>ID</dt>
         <dd class="mono">{person.id}</dd>
         {person.email !== undefined && (
           <>
-            <dt>Address</dt>
+            <dt>Email</dt>
             <dd>{person.email}</dd>
           </>
         )}

@@ -1,29 +1,29 @@
 import type { Preset } from '../../api/api-types.ts';
 import { parseJson } from '../../parts/text/parse-json.ts';
 
-/** A preset as it stands in the form; empty texts are what is not set. */
+/** A preset as it is edited in the form. Empty texts are unset fields. */
 export interface PresetDraft {
   id: string;
   name: string;
   description: string;
-  /** Empty: the first that there is. */
+  /** Empty: the first available model. */
   model: string;
   system: string;
   tools: readonly string[] | undefined;
   agents: readonly string[];
   mode: string;
   maxRounds: string;
-  /** Of one call. */
+  /** Per call. */
   timeoutSeconds: string;
-  /** `some`: the functions of `approved`. */
+  /** `some`: the functions in `approved`. */
   approval: 'unset' | 'all' | 'none' | 'some';
-  /** Names of functions, a line each. */
+  /** Names of functions, one per line. */
   approved: string;
   /** JSON. */
   params: string;
 }
 
-/** Absent fields are those of a new preset. */
+/** Missing fields get the values of a new preset. */
 export function toDraft(preset: Partial<Preset>): PresetDraft {
   const { needs_approval: approval, params = {}, tool_timeout_ms: timeoutMs, max_tool_rounds: maxRounds } = preset;
   return {
@@ -43,7 +43,7 @@ export function toDraft(preset: Partial<Preset>): PresetDraft {
   };
 }
 
-/** What the gateway is asked to store; null removes. @throws Error for parameters that are no JSON object */
+/** The fields to store. Null removes a field. @throws Error if the parameters are not a JSON object */
 export function toFields(draft: PresetDraft): Omit<Preset, 'id' | 'object'> {
   const { name, description, model, system, tools, agents, mode, maxRounds, timeoutSeconds, params } = draft;
   return {
@@ -61,6 +61,11 @@ export function toFields(draft: PresetDraft): Omit<Preset, 'id' | 'object'> {
   };
 }
 
+/** Whether any of the folded fields is set. */
+export function hasMore({ description, maxRounds, timeoutSeconds, params, approval, agents }: PresetDraft): boolean {
+  return [description, maxRounds, timeoutSeconds, params].some((text) => text !== '') || approval !== 'unset' || agents.length > 0;
+}
+
 function toApproval({ approval, approved }: PresetDraft): boolean | string[] | null {
   if (approval === 'unset') return null;
   if (approval !== 'some') return approval === 'all';
@@ -73,7 +78,7 @@ function parseParams(text: string): NonNullable<Preset['params']> {
     const value: unknown = parseJson(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as NonNullable<Preset['params']>;
   } catch {
-    // Said below.
+    // Reported below.
   }
-  throw new Error('The parameters have to be a JSON object, such as {"temperature": 0.2}.');
+  throw new Error('Model parameters must be a JSON object, such as {"temperature": 0.2}.');
 }

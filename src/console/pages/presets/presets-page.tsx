@@ -9,54 +9,20 @@ import { confirm } from '../../parts/confirm.ts';
 import { Button } from '../../parts/button.tsx';
 import { Loaded, Empty } from '../../parts/states.tsx';
 import { Table } from '../../parts/table.tsx';
-import type { Column } from '../../parts/table.tsx';
 import { showToast, showError } from '../../parts/toasts.tsx';
 import { PresetDialog } from './preset-dialog.tsx';
 
 type Listed = AnswerOf<'GET /api/presets'>['data'][number];
 
-/** Models with a prompt, tools and parameters of their own, which chats choose by their name. */
+/** Models with their own prompt, tools and parameters, which chats select by name. */
 export function PresetsPage(): JSX.Element {
   const query = useQuery('GET /api/presets');
   const [edited, setEdited] = useState<Partial<Preset>>();
-  const mayChange = mayAdminister.value === true;
-  const remove = async ({ id, name }: Listed): Promise<void> => {
-    const isConfirmed = await confirm({
-      title: `Delete ${name ?? id}?`,
-      text: 'Chats can no longer choose it, and clients that name it get an error.',
-      action: 'Delete',
-      isDangerous: true,
-    });
-    if (!isConfirmed) return;
-    await call('DELETE /api/presets/:id', { params: { id } });
-    showToast(`${name ?? id} is deleted.`);
-    query.reload();
-  };
-  const actions: Column<Listed> = {
-    title: 'Actions',
-    isActions: true,
-    cell: (preset) => (
-      <span class="row">
-        {mayChange && preset.origin === 'file' && <span class="soft small">toolwharf.yaml</span>}
-        <Link class="button plain small" href={`/?model=${encodeURIComponent(preset.id)}`} aria-label={`Chat with ${preset.id}`}>
-          Chat
-        </Link>
-        {mayChange && preset.origin === 'database' && (
-          <>
-            <Button isSmall label={`Edit ${preset.id}`} onClick={() => setEdited(preset)}>
-              Edit
-            </Button>
-            <Button isSmall kind="quiet" icon="trash" label={`Delete ${preset.id}`} onClick={() => void remove(preset).catch(showError)} />
-          </>
-        )}
-      </span>
-    ),
-  };
   return (
     <div class="page presets">
       <header>
         <h1>Presets</h1>
-        {mayChange && (
+        {mayAdminister.value === true && (
           <Button kind="main" icon="add" onClick={() => setEdited({})}>
             New preset
           </Button>
@@ -67,23 +33,12 @@ export function PresetsPage(): JSX.Element {
           data.length === 0 ? (
             <Empty icon="preset" title="No presets yet">
               <p>
-                A preset is a model with a prompt and tools of its own: a clerk, a researcher, a translator without tools. Chats and every
-                client choose it like a model.
+                A preset is a model with its own prompt and tools, such as a clerk or a researcher. Chats and clients select it like any
+                other model.
               </p>
             </Empty>
           ) : (
-            <Table<Listed>
-              label="Presets"
-              rows={data}
-              keyOf={({ id }) => id}
-              columns={[
-                { title: 'Preset', cell: Named },
-                { title: 'Model', cell: ({ base_model: model }) => model },
-                ...(mayChange ? [{ title: 'Tools', isBelow: true, cell: toolsOf }] : []),
-                { title: 'About', isBelow: true, cell: ({ description }) => description ?? '' },
-                actions,
-              ]}
-            />
+            <PresetTable presets={data} onEdit={setEdited} onChanged={query.reload} />
           )
         }
       </Loaded>
@@ -101,6 +56,58 @@ export function PresetsPage(): JSX.Element {
   );
 }
 
+interface PresetTableProps {
+  presets: readonly Listed[];
+  onEdit: (preset: Listed) => void;
+  onChanged: () => void;
+}
+
+function PresetTable({ presets, onEdit, onChanged }: PresetTableProps): JSX.Element {
+  const mayChange = mayAdminister.value === true;
+  const remove = async ({ id, name }: Listed): Promise<void> => {
+    const isConfirmed = await confirm({
+      title: `Delete ${name ?? id}?`,
+      text: 'It disappears from the list of models, and clients that use it get an error.',
+      action: 'Delete',
+      isDangerous: true,
+    });
+    if (!isConfirmed) return;
+    await call('DELETE /api/presets/:id', { params: { id } });
+    showToast(`${name ?? id} was deleted.`);
+    onChanged();
+  };
+  const actions = (preset: Listed): JSX.Element => (
+    <span class="row">
+      {mayChange && preset.origin === 'file' && <span class="soft small">toolwharf.yaml</span>}
+      <Link class="button plain small" href={`/?model=${encodeURIComponent(preset.id)}`} aria-label={`Chat with ${preset.id}`}>
+        Chat
+      </Link>
+      {mayChange && preset.origin === 'database' && (
+        <>
+          <Button isSmall label={`Edit ${preset.id}`} onClick={() => onEdit(preset)}>
+            Edit
+          </Button>
+          <Button isSmall kind="quiet" icon="trash" label={`Delete ${preset.id}`} onClick={() => void remove(preset).catch(showError)} />
+        </>
+      )}
+    </span>
+  );
+  return (
+    <Table<Listed>
+      label="Presets"
+      rows={presets}
+      keyOf={({ id }) => id}
+      columns={[
+        { title: 'Preset', cell: Named },
+        { title: 'Model', cell: ({ base_model: model }) => model },
+        ...(mayChange ? [{ title: 'Tools', isBelow: true, cell: toolsOf }] : []),
+        { title: 'Description', isBelow: true, cell: ({ description }) => description ?? '' },
+        { title: 'Actions', isActions: true, cell: actions },
+      ]}
+    />
+  );
+}
+
 function Named({ id, name }: Listed): JSX.Element {
   return (
     <>
@@ -111,8 +118,8 @@ function Named({ id, name }: Listed): JSX.Element {
 }
 
 function toolsOf({ origin, tools }: Listed): string {
-  // Users are not told.
+  // Only administrators see the tools of a preset.
   if (origin === undefined) return '';
-  if (tools === undefined || tools === null) return 'the defaults';
+  if (tools === undefined || tools === null) return 'default tools';
   return tools.length === 0 ? 'none' : tools.map((entry) => entry.replace(/^server:/, '')).join(', ');
 }

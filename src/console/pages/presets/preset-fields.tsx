@@ -1,0 +1,184 @@
+import type { JSX } from 'preact';
+import { useQuery } from '../../api/use-query.ts';
+import { Choices, toolChoices } from '../../parts/forms/choices.tsx';
+import { modes, whenToSetMode } from '../../parts/forms/modes.ts';
+import type { PresetDraft } from './preset-draft.ts';
+
+interface FieldsProps {
+  draft: PresetDraft;
+  set: (changes: Partial<PresetDraft>) => void;
+}
+
+export function NameFields({ draft, set, isNew }: FieldsProps & { isNew: boolean }): JSX.Element {
+  return (
+    <>
+      <label class="field">
+        ID
+        <input
+          autofocus={isNew}
+          required
+          disabled={!isNew}
+          maxLength={64}
+          pattern="[A-Za-z0-9][A-Za-z0-9._:\-]*"
+          title="Letters, digits and . _ : -"
+          value={draft.id}
+          onInput={(event) => set({ id: event.currentTarget.value })}
+          spellcheck={false}
+          autocomplete="off"
+          placeholder="clerk"
+        />
+        <span class="about">The model ID that clients use.</span>
+      </label>
+      <label class="field">
+        Name
+        <input
+          value={draft.name}
+          maxLength={200}
+          onInput={(event) => set({ name: event.currentTarget.value })}
+          autocomplete="off"
+          placeholder="Same as the ID"
+        />
+        <span class="about">Shown in lists of models.</span>
+      </label>
+    </>
+  );
+}
+
+export function ToolFields({ draft, set }: FieldsProps): JSX.Element {
+  const tools = useQuery('GET /api/tools');
+  return (
+    <>
+      <Choices
+        legend="Tools"
+        all="Default tools"
+        choices={toolChoices(tools.data?.data ?? []).filter(({ value }) => value !== `preset:${draft.id}`)}
+        chosen={draft.tools}
+        onChange={(chosen) => set({ tools: chosen })}
+      />
+      <label class="field">
+        How the model uses tools
+        <select value={draft.mode} onChange={(event) => set({ mode: event.currentTarget.value })}>
+          {modes.map(({ value, label }) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </select>
+        <span class="about">{whenToSetMode}</span>
+      </label>
+    </>
+  );
+}
+
+const approvals = [
+  ['unset', 'As set for each tool server'],
+  ['all', 'For every call'],
+  ['none', 'Never'],
+  ['some', 'Only for these functions'],
+] as const;
+
+export function ApprovalFields({ draft: { description, approval, approved }, set }: FieldsProps): JSX.Element {
+  return (
+    <>
+      <label class="field">
+        Description
+        <input
+          value={description}
+          maxLength={2_000}
+          onInput={(event) => set({ description: event.currentTarget.value })}
+          autocomplete="off"
+        />
+        <span class="about">For people, and for models that can call this preset as a tool.</span>
+      </label>
+      <fieldset class="field group">
+        <legend>Require approval</legend>
+        <div class="choices">
+          {approvals.map(([value, label]) => (
+            <label key={value}>
+              <input type="radio" name="approval" checked={approval === value} onChange={() => set({ approval: value })} /> {label}
+            </label>
+          ))}
+        </div>
+        {approval === 'some' && (
+          <textarea
+            rows={3}
+            required
+            aria-label="Functions that require approval, one per line"
+            placeholder="send_mail"
+            value={approved}
+            onInput={(event) => set({ approved: event.currentTarget.value })}
+            spellcheck={false}
+          />
+        )}
+      </fieldset>
+    </>
+  );
+}
+
+export function LimitFields({ draft, set }: FieldsProps): JSX.Element {
+  return (
+    <div class="fields">
+      <label class="field">
+        Maximum rounds of calls
+        <input
+          type="number"
+          min={1}
+          value={draft.maxRounds}
+          placeholder="Gateway default"
+          onInput={(event) => set({ maxRounds: event.currentTarget.value })}
+        />
+      </label>
+      <label class="field">
+        Timeout per call, in seconds
+        <input
+          type="number"
+          min={0.1}
+          step="any"
+          value={draft.timeoutSeconds}
+          placeholder="Gateway default"
+          onInput={(event) => set({ timeoutSeconds: event.currentTarget.value })}
+        />
+      </label>
+    </div>
+  );
+}
+
+export function HandoffFields({ draft: { id: own, agents }, set }: FieldsProps): JSX.Element | null {
+  const presets = useQuery('GET /api/presets');
+  const others = presets.data?.data.filter(({ id }) => id !== own) ?? [];
+  if (others.length === 0) return null;
+  return (
+    <fieldset class="field group">
+      <legend>Can hand off to</legend>
+      <div class="choices">
+        {others.map(({ id, name }) => (
+          <label key={id}>
+            <input
+              type="checkbox"
+              checked={agents.includes(id)}
+              onChange={(event) => set({ agents: event.currentTarget.checked ? [...agents, id] : agents.filter((other) => other !== id) })}
+            />{' '}
+            {name ?? id}
+          </label>
+        ))}
+      </div>
+    </fieldset>
+  );
+}
+
+export function ParameterField({ draft, set }: FieldsProps): JSX.Element {
+  return (
+    <label class="field">
+      Model parameters
+      <textarea
+        class="code"
+        rows={3}
+        value={draft.params}
+        placeholder='{"temperature": 0.2}'
+        onInput={(event) => set({ params: event.currentTarget.value })}
+        spellcheck={false}
+      />
+      <span class="about">JSON. A request can override them.</span>
+    </label>
+  );
+}
