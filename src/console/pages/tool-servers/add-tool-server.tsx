@@ -9,101 +9,53 @@ import { formatCount } from '../../parts/text/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Loading, Problem } from '../../parts/states.tsx';
 import { showToast } from '../../parts/toasts.tsx';
-import { authOf, credentialKinds, KeyField } from './credential-fields.tsx';
+import { authOf, CredentialField, KeyField } from './credential-fields.tsx';
 import type { CredentialKind } from './credential-fields.tsx';
 import { discoverServer } from './discover-server.ts';
 import type { Discovery } from './discover-server.ts';
+import type { Choosing } from './function-list.tsx';
 import { ReportView } from './report-view.tsx';
 
-/** After the last keystroke, in milliseconds. */
+/** The pause after the last key press before the URL is checked, in milliseconds. */
 const pauseMs = 350;
 
 interface AddToolServerProps {
-  /** What was pasted. */
-  address: string;
+  /** The URL that was pasted. */
+  pasted: string;
   onClose: () => void;
   onAdded: (id: string) => void;
 }
 
-/** Paste an address, see what it becomes, choose, and add it. */
-export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServerProps): JSX.Element {
-  const [url, setUrl] = useState(pasted);
-  const [given, setGiven] = useState<{ origin: string | undefined; credential: CredentialKind; key: string }>();
-  const [looked, setLooked] = useState<Discovery>();
-  const [error, setError] = useState<unknown>();
-  const [isLooking, setLooking] = useState(false);
+/** Shows what a URL offers, lets the person select functions, and adds it as a tool server. */
+export function AddToolServer({ pasted, onClose, onAdded }: AddToolServerProps): JSX.Element {
+  const [typed, setTyped] = useState(pasted);
+  const [entered, setEntered] = useState<{ origin: string | undefined; credential: CredentialKind; key: string }>();
+  const [excluded, setExcluded] = useState<ReadonlySet<string>>(new Set());
   const [isAdding, setAdding] = useState(false);
-  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
-  const address = toHttpUrl(url);
-  const origin = address === undefined ? undefined : new URL(address).origin;
-  // While another address is typed, parts of it are addresses too, of servers that are not to get the key.
-  const { credential, key } = given !== undefined && given.origin === origin ? given : { credential: 'none' as const, key: '' };
-  const setCredential = (chosen: CredentialKind): void => setGiven({ origin, credential: chosen, key: '' });
-  const lacksKey = credential === 'bearer' && key === '';
-  const auth = lacksKey ? {} : authOf(credential, key);
-  const question = JSON.stringify([address, auth]);
-
-  useEffect(() => {
-    setLooked(undefined);
-    setError(undefined);
-    setLeft(new Set());
-    if (address === undefined) return undefined;
-    const abort = new AbortController();
-    setLooking(true);
-    const timer = setTimeout(
-      () => {
-        discoverServer(address, auth, abort.signal)
-          .then(
-            (found) => {
-              setLooked(found);
-              if (found.report.credential === 'refused' && credential === 'none') setCredential('bearer');
-            },
-            (failed: unknown) => !abort.signal.aborted && setError(failed),
-          )
-          .finally(() => !abort.signal.aborted && setLooking(false));
-      },
-      // What is pasted is whole.
-      url === pasted ? 0 : pauseMs,
-    );
-    return () => {
-      clearTimeout(timer);
-      abort.abort();
-      setLooking(false);
-    };
-  }, [question]);
-
-  const names = looked?.report.functions.map(({ name }) => name) ?? [];
-  const chosen = names.filter((name) => !left.has(name));
+  const url = toHttpUrl(typed);
+  const origin = url === undefined ? undefined : new URL(url).origin;
+  // While another URL is typed, its beginnings are URLs too, of servers that must not get the key.
+  const { credential, key } = entered !== undefined && entered.origin === origin ? entered : { credential: 'none' as const, key: '' };
+  const setCredential = (chosen: CredentialKind): void => setEntered({ origin, credential: chosen, key: '' });
+  const auth = credential === 'bearer' && key === '' ? {} : authOf(credential, key);
+  const { discovery, error, isChecking, setError } = useDiscovery(url, auth, typed === pasted ? 0 : pauseMs, (found) => {
+    setExcluded(new Set());
+    if (found?.report.credential === 'refused' && credential === 'none') setCredential('bearer');
+  });
+  const names = discovery?.report.functions.map(({ name }) => name) ?? [];
+  const included = names.filter((name) => !excluded.has(name));
   const add = async (): Promise<void> => {
-    if (address === undefined) return;
+    if (url === undefined) return;
     setAdding(true);
     try {
-      const { kind = 'openapi', url: place = address, path } = looked ?? {};
-      // The shorter list; one of what is left out takes new functions along.
-      const filter = left.size === 0 ? [] : chosen.length < left.size ? chosen : [...left].map((name) => `!${name}`);
-      const body = {
-        url: place,
-        type: kind,
-        ...(path !== undefined && { path }),
-        ...auth,
-        ...(filter.length > 0 && { config: { function_name_filter_list: filter } }),
-      } as BodyOf<'POST /api/tool-servers'>;
-      const { id, report } = await call('POST /api/tool-servers', { body });
-      showToast(report.ok ? `${id} is added with ${formatCount(report.functions.length, 'function')}.` : `${id} is added.`);
-      onAdded(id);
+      const { kind = 'openapi', url: found = url, path } = discovery ?? {};
+      onAdded(await addServer({ url: found, type: kind, ...(path !== undefined && { path }), ...auth }, included, excluded));
     } catch (failed) {
       setError(failed);
       setAdding(false);
     }
   };
-  const action =
-    looked?.report.ok === true && names.length > 0
-      ? `Add ${formatCount(chosen.length, 'function')}`
-      : looked?.report.credential === 'own'
-        ? 'Add it'
-        : 'Add anyway';
-  const hasNothing = names.length > 0 && chosen.length === 0;
-
+  const action = actionFor(discovery, included.length);
   return (
     <Dialog
       title="Add a tool server"
@@ -114,9 +66,9 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
         <>
           <Button onClick={onClose}>Cancel</Button>
           <Button
-            kind={action === 'Add anyway' ? 'plain' : 'main'}
+            kind={action === addAnyway ? 'plain' : 'main'}
             isBusy={isAdding}
-            isDisabled={address === undefined || isLooking || hasNothing}
+            isDisabled={url === undefined || isChecking || (names.length > 0 && included.length === 0)}
             onClick={() => void add()}
           >
             {action}
@@ -125,93 +77,148 @@ export function AddToolServer({ address: pasted, onClose, onAdded }: AddToolServ
       }
     >
       <div class="stack">
-        <label class="field">
-          Address
-          <input
-            type="url"
-            autofocus
-            placeholder="http://127.0.0.1:8000"
-            value={url}
-            onInput={(event) => setUrl(event.currentTarget.value)}
-            autocomplete="off"
-            spellcheck={false}
-          />
-          <span class="about" role="status">
-            {address === undefined && url.trim() !== ''
-              ? 'This is no address. It is one of HTTP, without spaces, such as http://127.0.0.1:8000.'
-              : 'Of the server, of its OpenAPI document, or of an MCP endpoint.'}
-          </span>
-        </label>
-        {looked?.report.credential === 'refused' && !isLooking && (
-          <div class="notice" role="status">
-            <Icon name="lock" />
-            <p>
-              {lacksKey || key === ''
-                ? 'It shows its functions to nobody without a credential. Enter a key, or choose below who has one.'
-                : 'It does not take this key. Enter another one.'}
-            </p>
-          </div>
-        )}
-        <label class="field">
-          Credential
-          <select
-            value={credential}
-            disabled={address === undefined}
-            onChange={(event) => setCredential(event.currentTarget.value as CredentialKind)}
-          >
-            {credentialKinds.map(([value, label]) => (
-              <option key={value} value={value}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
+        <UrlField typed={typed} isValid={url !== undefined} onType={setTyped} />
+        {discovery?.report.credential === 'refused' && !isChecking && <CredentialNotice isKeyRefused={key !== ''} />}
+        <CredentialField credential={credential} isDisabled={url === undefined} onChange={setCredential} />
         {credential === 'bearer' && (
           <KeyField
             key={origin}
             action={key === '' ? 'Use this key' : 'Use another key'}
-            onKey={(entered) => setGiven({ origin, credential, key: entered })}
+            onKey={(changed) => setEntered({ origin, credential, key: changed })}
           />
         )}
         <div aria-live="polite">
-          {isLooking && <Loading label="Looking at the server" />}
+          {isChecking && <Loading label="Checking the server" />}
           {error !== undefined && <Problem error={error} />}
-          {looked !== undefined && !isLooking && (
-            <Found
-              looked={looked}
-              choosing={{
-                isChosen: (name) => !left.has(name),
-                onChoose(changed, isChosen) {
-                  const next = new Set(left);
-                  for (const name of changed)
-                    if (isChosen) next.delete(name);
-                    else next.add(name);
-                  setLeft(next);
-                },
-              }}
-            />
-          )}
+          {discovery !== undefined && !isChecking && <Found discovery={discovery} choosing={choosingOf(excluded, setExcluded)} />}
         </div>
       </div>
     </Dialog>
   );
 }
 
-function Found({
-  looked,
-  choosing,
-}: {
-  looked: Discovery;
-  choosing: NonNullable<Parameters<typeof ReportView>[0]['choosing']>;
-}): JSX.Element | null {
-  const { report, kind, path, url, others } = looked;
-  // The field for the key says it.
+interface DiscoveryState {
+  discovery: Discovery | undefined;
+  error: unknown;
+  isChecking: boolean;
+  setError: (error: unknown) => void;
+}
+
+/** What the URL offers. It is checked again when the URL or the credential changes. `onChange`: undefined when a check begins. */
+function useDiscovery(
+  url: string | undefined,
+  auth: object,
+  delayMs: number,
+  onChange: (found: Discovery | undefined) => void,
+): DiscoveryState {
+  const [discovery, setDiscovery] = useState<Discovery>();
+  const [error, setError] = useState<unknown>();
+  const [isChecking, setChecking] = useState(false);
+  useEffect(() => {
+    setDiscovery(undefined);
+    setError(undefined);
+    onChange(undefined);
+    if (url === undefined) return undefined;
+    const abort = new AbortController();
+    setChecking(true);
+    const check = async (): Promise<void> => {
+      try {
+        const found = await discoverServer(url, auth, abort.signal);
+        setDiscovery(found);
+        onChange(found);
+      } catch (failed) {
+        if (!abort.signal.aborted) setError(failed);
+      }
+      if (!abort.signal.aborted) setChecking(false);
+    };
+    const timer = setTimeout(() => void check(), delayMs);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+      setChecking(false);
+    };
+  }, [JSON.stringify([url, auth])]);
+  return { discovery, error, isChecking, setError };
+}
+
+const addAnyway = 'Add anyway';
+
+function actionFor(discovery: Discovery | undefined, count: number): string {
+  const { ok = false, functions = [], credential } = discovery?.report ?? {};
+  if (ok && functions.length > 0) return `Add ${formatCount(count, 'function')}`;
+  return credential === 'own' ? 'Add server' : addAnyway;
+}
+
+/** @returns the id of the new server */
+async function addServer(connection: object, included: readonly string[], excluded: ReadonlySet<string>): Promise<string> {
+  // The shorter list. A list of exclusions also includes functions that the server adds later.
+  const filter = excluded.size === 0 ? [] : included.length < excluded.size ? included : [...excluded].map((name) => `!${name}`);
+  const body = {
+    ...connection,
+    ...(filter.length > 0 && { config: { function_name_filter_list: filter } }),
+  } as BodyOf<'POST /api/tool-servers'>;
+  const { id, report } = await call('POST /api/tool-servers', { body });
+  showToast(report.ok ? `${id} was added with ${formatCount(report.functions.length, 'function')}.` : `${id} was added.`);
+  return id;
+}
+
+function choosingOf(excluded: ReadonlySet<string>, setExcluded: (names: ReadonlySet<string>) => void): Choosing {
+  return {
+    isChosen: (name) => !excluded.has(name),
+    onChoose(changed, isChosen) {
+      const next = new Set(excluded);
+      for (const name of changed)
+        if (isChosen) next.delete(name);
+        else next.add(name);
+      setExcluded(next);
+    },
+  };
+}
+
+function UrlField({ typed, isValid, onType }: { typed: string; isValid: boolean; onType: (typed: string) => void }): JSX.Element {
+  return (
+    <label class="field">
+      URL
+      <input
+        type="url"
+        autofocus
+        placeholder="http://127.0.0.1:8000"
+        value={typed}
+        onInput={(event) => onType(event.currentTarget.value)}
+        autocomplete="off"
+        spellcheck={false}
+      />
+      <span class="about" role="status">
+        {isValid || typed.trim() === ''
+          ? 'The URL of a server, its OpenAPI document, or an MCP endpoint.'
+          : 'Enter an http:// or https:// URL, such as http://127.0.0.1:8000.'}
+      </span>
+    </label>
+  );
+}
+
+function CredentialNotice({ isKeyRefused }: { isKeyRefused: boolean }): JSX.Element {
+  return (
+    <div class="notice" role="status">
+      <Icon name="lock" />
+      <p>
+        {isKeyRefused
+          ? 'The server rejected this key. Enter another one.'
+          : 'This server needs authentication to list its functions. Enter an API key, or select another kind below.'}
+      </p>
+    </div>
+  );
+}
+
+function Found({ discovery, choosing }: { discovery: Discovery; choosing: Choosing }): JSX.Element | null {
+  const { report, kind, path, url, others } = discovery;
+  // The notice above says so.
   if (report.credential === 'refused') return null;
   if (report.credential === 'own')
     return (
       <div class="notice" role="status">
         <Icon name="people" />
-        <p>It shows its functions to people who have connected. Add it, and connect on its page.</p>
+        <p>This server shows its functions to each person after they connect. Add it, then connect on its page.</p>
       </div>
     );
   return (
@@ -219,7 +226,7 @@ function Found({
       {report.ok && (kind === 'mcp' || path !== undefined) && (
         <p class="row">
           <span class="chip">{kind === 'mcp' ? 'MCP' : 'OpenAPI'}</span>
-          {path !== undefined && <span class="soft small">{`Its document is at ${path}.`}</span>}
+          {path !== undefined && <span class="soft small">{`Document: ${path}`}</span>}
           {path === undefined && kind === 'mcp' && <span class="mono small soft">{url}</span>}
         </p>
       )}
@@ -231,8 +238,8 @@ function Found({
             <div class="problem" role="alert">
               <Icon name="alert" />
               <div>
-                <p>No tool server was found there.</p>
-                {[looked, ...others].map((each, index) => (
+                <p>No tool server was found at this URL.</p>
+                {[discovery, ...others].map((each, index) => (
                   <p key={index} class="small">
                     <strong>{each.kind === 'mcp' ? 'As MCP: ' : 'As OpenAPI: '}</strong>
                     {each.report.error}

@@ -7,12 +7,12 @@ import { formatCount } from '../../parts/text/formats.ts';
 import { VisibleText } from '../../parts/text/visible-text.tsx';
 import { ComparedTexts } from './compared-texts.tsx';
 
-type Held = NonNullable<ToolServer['report']['held']>[number];
+type ChangedDefinition = NonNullable<ToolServer['report']['held']>[number];
 
 interface ChangedDefinitionsProps {
   server: Pick<ToolServer, 'id'>;
-  held: readonly Held[];
-  /** Absent where the connection cannot be changed here. */
+  held: readonly ChangedDefinition[];
+  /** Absent if the connection cannot be changed here. */
   onLeaveOut?: ((name: string) => void) | undefined;
   act: (work: () => Promise<unknown>, done: string) => Promise<void>;
 }
@@ -21,23 +21,22 @@ const partNames: Readonly<Record<string, string>> = {
   title: 'title',
   description: 'description',
   inputSchema: 'parameters',
-  outputSchema: 'schema of results',
-  annotations: 'hints',
+  outputSchema: 'result schema',
+  annotations: 'annotations',
 };
 
-/** What an MCP server says of its functions now, beside what it said when somebody last agreed to it. */
+/** The current definitions of an MCP server's functions, beside the ones that were last accepted. */
 export function ChangedDefinitions({ server: { id }, held, onLeaveOut, act }: ChangedDefinitionsProps): JSX.Element {
-  const accept = (accepted: readonly Held[]): Promise<void> => {
+  const accept = (accepted: readonly ChangedDefinition[]): Promise<void> => {
     const functions = Object.fromEntries(accepted.map(({ name, fingerprint }) => [name, fingerprint]));
-    const said =
-      accepted.length === 1 ? `${accepted[0]?.name} is offered as it is defined now.` : 'They are offered as they are defined now.';
-    return act(() => call('POST /api/tool-servers/:id/accept', { params: { id }, body: { functions } }), said);
+    const done = accepted.length === 1 ? `The new definition of ${accepted[0]?.name} was accepted.` : 'The new definitions were accepted.';
+    return act(() => call('POST /api/tool-servers/:id/accept', { params: { id }, body: { functions } }), done);
   };
   const acceptAll = async (): Promise<void> => {
     const isConfirmed = await confirm({
-      title: `Offer all ${held.length} as they are defined now?`,
-      text: 'Models will read the new texts. Look at each of them first: a changed text can lead models astray.',
-      action: 'Offer them all',
+      title: `Accept all ${held.length} new definitions?`,
+      text: 'Models will read the new texts. Review each one first, because a changed description can manipulate a model.',
+      action: 'Accept all',
     });
     if (isConfirmed) await accept(held);
   };
@@ -45,8 +44,9 @@ export function ChangedDefinitions({ server: { id }, held, onLeaveOut, act }: Ch
     <section class="card stack held">
       <h2>{formatCount(held.length, 'changed definition')}</h2>
       <p class="soft">
-        The server describes {held.length === 1 ? 'this function' : 'these functions'} differently than when somebody last looked. No model
-        has {held.length === 1 ? 'it' : 'them'} until you decide: a changed text can lead models astray.
+        The server has changed {held.length === 1 ? 'this definition' : 'these definitions'} since{' '}
+        {held.length === 1 ? 'it was' : 'they were'} last accepted. Models can’t use {held.length === 1 ? 'the function' : 'the functions'}{' '}
+        until you decide, because a changed description can manipulate a model.
       </p>
       {held.map((each) => (
         <article key={each.name} class="stack held-one" aria-label={each.name}>
@@ -59,36 +59,32 @@ export function ChangedDefinitions({ server: { id }, held, onLeaveOut, act }: Ch
           <Definitions held={each} />
           <div class="row">
             <Button kind="main" onClick={() => void accept([each])}>
-              Offer it as it is now
+              Accept
             </Button>
-            {onLeaveOut !== undefined && <Button onClick={() => onLeaveOut(each.name)}>Leave it out for good</Button>}
+            {onLeaveOut !== undefined && <Button onClick={() => onLeaveOut(each.name)}>Exclude</Button>}
           </div>
         </article>
       ))}
       {held.length > 1 && (
         <div>
-          <Button onClick={() => void acceptAll()}>{`Offer all ${held.length} as they are now`}</Button>
+          <Button onClick={() => void acceptAll()}>{`Accept all ${held.length}`}</Button>
         </div>
       )}
     </section>
   );
 }
 
-function Definitions({ held: { name, changed, definition, pinned } }: { held: Held }): JSX.Element {
+function Definitions({ held: { name, changed, definition, pinned } }: { held: ChangedDefinition }): JSX.Element {
   return (
     <>
-      {pinned === null && (
-        <p class="soft small">
-          What it said before was not kept, by an earlier version or for want of room: only that it has changed is known.
-        </p>
-      )}
+      {pinned === null && <p class="soft small">The previous definition was not stored, so only the new one is shown.</p>}
       {changed.map((part) => {
         const title = partNames[part] ?? part;
         return (
           <ComparedTexts
             key={part}
-            label={`The ${title} of ${name}, before and now`}
-            titles={[`${capital(title)} as accepted`, `${capital(title)} now`]}
+            label={`${capital(title)} of ${name}, accepted and new`}
+            titles={[`Accepted ${title}`, `New ${title}`]}
             before={pinned === null ? '' : textOf(pinned[part])}
             after={textOf(definition[part])}
           />
@@ -98,7 +94,7 @@ function Definitions({ held: { name, changed, definition, pinned } }: { held: He
   );
 }
 
-/** A text as it is, anything else as JSON, with its keys in one order: another order is no change. */
+/** A text as it is, anything else as JSON with sorted keys, so that another order is not a change. */
 function textOf(value: unknown): string {
   if (value === undefined) return '';
   return typeof value === 'string' ? value : JSON.stringify(value, inOrder, 2);

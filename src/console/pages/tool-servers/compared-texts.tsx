@@ -1,14 +1,14 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { compareLines } from '../../parts/text/compare-lines.ts';
-import type { Piece, Row } from '../../parts/text/compare-lines.ts';
+import type { Piece, ComparedLine } from '../../parts/text/compare-lines.ts';
 import { formatCount } from '../../parts/text/formats.ts';
 import { VisibleText } from '../../parts/text/visible-text.tsx';
 
 /** Unchanged lines that are shown around a change. */
 const around = 2;
 
-type Shown = Row | { kind: 'folded'; rows: Row[] };
+type ShownLine = ComparedLine | { kind: 'folded'; rows: ComparedLine[] };
 
 interface ComparedProps {
   label: string;
@@ -17,7 +17,7 @@ interface ComparedProps {
   titles: readonly [before: string, after: string];
 }
 
-/** Two texts side by side, one above the other where there is no room, with what has changed marked and nothing in them hidden. */
+/** Two texts side by side, or one above the other on narrow screens. Changes are marked, and nothing is hidden. */
 export function ComparedTexts({ label, before, after, titles }: ComparedProps): JSX.Element {
   return (
     <div class="compared" tabIndex={0} role="group" aria-label={label}>
@@ -42,7 +42,7 @@ export function ComparedTexts({ label, before, after, titles }: ComparedProps): 
   );
 }
 
-function Line({ row }: { row: Row }): JSX.Element {
+function Line({ row }: { row: ComparedLine }): JSX.Element {
   if (row.kind === 'same')
     return (
       <tr>
@@ -78,7 +78,7 @@ function Side({ kind: Kind, pieces }: { kind: 'del' | 'ins'; pieces: readonly Pi
   );
 }
 
-function Folded({ rows }: { rows: readonly Row[] }): JSX.Element {
+function Folded({ rows }: { rows: readonly ComparedLine[] }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   if (isOpen)
     return (
@@ -99,16 +99,16 @@ function Folded({ rows }: { rows: readonly Row[] }): JSX.Element {
   );
 }
 
-function fold(rows: readonly Row[]): Shown[] {
+function fold(rows: readonly ComparedLine[]): ShownLine[] {
   const isNear = (index: number): boolean =>
     rows.slice(Math.max(0, index - around), index + around + 1).some(({ kind }) => kind === 'changed');
-  const shown: Shown[] = [];
+  const shown: ShownLine[] = [];
   for (const [index, row] of rows.entries()) {
     const last = shown.at(-1);
     if (isNear(index)) shown.push(row);
     else if (last?.kind === 'folded') last.rows.push(row);
     else shown.push({ kind: 'folded', rows: [row] });
   }
-  // One line takes no more room than the words in its place.
-  return shown.flatMap((row): Shown[] => (row.kind === 'folded' && row.rows.length === 1 ? row.rows : [row]));
+  // A single line takes no more space than the text that would replace it.
+  return shown.flatMap((row): ShownLine[] => (row.kind === 'folded' && row.rows.length === 1 ? row.rows : [row]));
 }

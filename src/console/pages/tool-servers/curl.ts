@@ -9,10 +9,10 @@ interface SentRequest {
 }
 
 const hidden = '[secret]';
-/** What no argument of a command can hold. */
+/** Command arguments cannot contain it. */
 const nul = '\0';
 
-/** A command for POSIX shells that sends the request again. A variable is in the place of each credential; its first lines say which. */
+/** A POSIX shell command that repeats the request. Each credential is replaced by a variable, and a comment lists these. */
 export function toCurl({ method = 'GET', url = '', headers = {}, body, body_encoding: encoding, truncated }: SentRequest): string {
   const variables = new Set<string>();
   const quote = (text: string, name: string): string => quoteWith(text, () => variableFor(name, variables));
@@ -20,18 +20,18 @@ export function toCurl({ method = 'GET', url = '', headers = {}, body, body_enco
   const address = quoteUrl(url, variables);
   const lines = [
     `curl --globoff${methodOption(method, body)} ${address}`,
-    // With a colon curl leaves a header without a value out.
+    // With a colon, curl omits a header without a value.
     ...Object.entries(headers).map(([name, value]) => `  --header ${quote(value === '' ? `${name};` : `${name}: ${value}`, name)}`),
-    // Otherwise curl names a form.
+    // Otherwise curl adds the content type of a form.
     ...(body !== undefined && !Object.hasOwn(headers, 'content-type') ? ["  --header 'Content-Type:'"] : []),
     ...(body === undefined ? [] : asBytes ? ['  --data-binary @-'] : [`  --data-raw ${quote(body, 'body')}`]),
   ];
-  const remarks = [
-    ...(variables.size > 0 ? [`# Set ${[...variables].join(', ')} first: credentials are not shown.`] : []),
-    ...(truncated === true ? ['# The body is longer: only its beginning is here.'] : []),
+  const comments = [
+    ...(variables.size > 0 ? [`# Set ${[...variables].join(', ')} first. Credentials are not shown.`] : []),
+    ...(truncated === true ? ['# The body is incomplete: only its beginning was recorded.'] : []),
   ];
   const source = asBytes ? `printf %s '${encoding === 'base64' ? body : toBase64(body)}' | base64 -d | ` : '';
-  return [...remarks, source + lines.join(' \\\n')].join('\n');
+  return [...comments, source + lines.join(' \\\n')].join('\n');
 }
 
 function methodOption(method: string, body: string | undefined): string {
@@ -39,13 +39,13 @@ function methodOption(method: string, body: string | undefined): string {
   return method === (body === undefined ? 'GET' : 'POST') ? '' : ` --request ${quoteWith(method, () => '')}`;
 }
 
-/** Its credentials are values of the query. */
+/** Credentials in a URL are query values. */
 function quoteUrl(url: string, variables: Set<string>): string {
   const names = [...url.matchAll(/[?&]([^=&]*)=\[secret\]/g)].map(([, name = '']) => name);
   return quoteWith(url, () => variableFor(names.shift() ?? 'url', variables));
 }
 
-/** Within single quotes nothing is special but they themselves. */
+/** Within single quotes, only the quote itself is special. */
 function quoteWith(text: string, variable: () => string): string {
   const [first = '', ...others] = text.split(hidden).map((part) => part.replaceAll("'", String.raw`'\''`));
   return others.reduce((quoted, part) => `${quoted}'"$${variable()}"'${part}`, `'${first}`) + "'";

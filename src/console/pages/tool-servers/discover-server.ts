@@ -4,21 +4,21 @@ import { ApiError, call } from '../../api/request.ts';
 export type Report = AnswerOf<'POST /api/tool-servers/verify'>;
 type Kind = 'openapi' | 'mcp';
 
-/** What an address is taken for. */
-export interface Place {
+/** Where a tool server is, and of what kind. */
+export interface ServerLocation {
   kind: Kind;
   url: string;
-  /** Of the document, where it is not at the usual place. */
+  /** The path of the OpenAPI document, if it is not `openapi.json`. */
   path?: string;
 }
 
-export interface Discovery extends Place {
+export interface Discovery extends ServerLocation {
   report: Report;
-  /** What came of the other ways to read the address, where none has worked. */
-  others: readonly (Place & { report: Report })[];
+  /** If no location works: the reports of the other ones. */
+  others: readonly (ServerLocation & { report: Report })[];
 }
 
-/** Where frameworks put their documents; `openapi.json` is what is asked for first. */
+/** Where frameworks serve their documents. `openapi.json` is tried before these. */
 const documentPaths = [
   'swagger.json',
   'openapi.yaml',
@@ -32,71 +32,71 @@ const documentPaths = [
 ];
 
 /**
- * What is at an address, which does not say so itself: an OpenAPI or an MCP server, both asked at the same time. Where an address without a path answers with
- * something else, its usual places are tried too.
- * @throws ApiError for what is wrong whatever it is; the signal's reason
+ * Finds out whether a URL leads to an OpenAPI or an MCP server by trying both at once. If a URL without a path answers with something else, the usual paths
+ * are tried too.
+ * @throws ApiError if the request fails for any kind of server; the reason of the signal
  */
-export async function discoverServer(address: string, auth: object, signal: AbortSignal): Promise<Discovery> {
-  const kinds: Kind[] = /\/(?:mcp|sse)\/?(?:\?.*)?$/.test(address) ? ['mcp', 'openapi'] : ['openapi', 'mcp'];
+export async function discoverServer(url: string, auth: object, signal: AbortSignal): Promise<Discovery> {
+  const kinds: Kind[] = /\/(?:mcp|sse)\/?(?:\?.*)?$/.test(url) ? ['mcp', 'openapi'] : ['openapi', 'mcp'];
   const first = await firstThatWorks(
-    kinds.map((kind) => ({ kind, url: address })),
+    kinds.map((kind) => ({ kind, url })),
     { auth, signal },
   );
-  if (first.report.ok || isWanted(first) || !isRootThatAnswers(address, first)) return first;
-  const root = address.replace(/\/+$/, '');
-  const places: Place[] = [
-    ...documentPaths.map((path): Place => ({ kind: 'openapi', url: root, path })),
+  if (first.report.ok || needsCredential(first) || !isRootThatAnswers(url, first)) return first;
+  const root = url.replace(/\/+$/, '');
+  const locations: ServerLocation[] = [
+    ...documentPaths.map((path): ServerLocation => ({ kind: 'openapi', url: root, path })),
     { kind: 'mcp', url: `${root}/mcp` },
   ];
-  const second = await firstThatWorks(places, { auth, signal });
-  return second.report.ok || second.report.credential !== undefined ? second : first;
+  const second = await firstThatWorks(locations, { auth, signal });
+  return second.report.ok || needsCredential(second) ? second : first;
 }
 
-/** It is the right one, but shows its functions only to others. */
-function isWanted({ report }: Discovery): boolean {
+/** The server is right, but does not list its functions without a credential. */
+function needsCredential({ report }: Discovery): boolean {
   return report.credential !== undefined;
 }
 
-/** Nothing else is asked of a machine that does not answer. */
-function isRootThatAnswers(address: string, { report, others }: Discovery): boolean {
+/** Other paths are only tried on a machine that answers. */
+function isRootThatAnswers(url: string, { report, others }: Discovery): boolean {
   const answers = [report, ...others.map((other) => other.report)];
-  return new URL(address).pathname === '/' && answers.some(({ error = '' }) => /\bHTTP\b|HTML|status/.test(error));
+  return new URL(url).pathname === '/' && answers.some(({ error = '' }) => /\bHTTP\b|HTML|status/.test(error));
 }
 
-interface Circumstances {
+interface DiscoveryOptions {
   auth: object;
   signal: AbortSignal;
 }
 
-/** The first place of the list that works, else the first that wants a credential, else the first. */
-async function firstThatWorks(places: readonly Place[], { auth, signal }: Circumstances): Promise<Discovery> {
+/** The first location that works, else the first one that needs a credential, else the first one. */
+async function firstThatWorks(locations: readonly ServerLocation[], { auth, signal }: DiscoveryOptions): Promise<Discovery> {
   const rest = new AbortController();
-  const asked = places.map((place) => ask(place, { auth, signal: AbortSignal.any([signal, rest.signal]) }));
+  const checks = locations.map((location) => verify(location, { auth, signal: AbortSignal.any([signal, rest.signal]) }));
   const seen: Omit<Discovery, 'others'>[] = [];
   try {
-    for (const asking of asked) {
-      const looked = await asking;
-      if (looked.report.ok) return { ...looked, others: [] };
-      seen.push(looked);
+    for (const check of checks) {
+      const found = await check;
+      if (found.report.ok) return { ...found, others: [] };
+      seen.push(found);
     }
   } finally {
     rest.abort();
-    for (const asking of asked) asking.catch(() => undefined);
+    for (const check of checks) check.catch(() => undefined);
   }
   const best = seen.find(({ report }) => report.credential !== undefined) ?? seen[0];
-  if (best === undefined) throw new Error('There is no place to look at.');
+  if (best === undefined) throw new Error('There is no location to check.');
   return { ...best, others: seen.filter((other) => other !== best) };
 }
 
-async function ask({ kind, url, path }: Place, { auth, signal }: Circumstances): Promise<Omit<Discovery, 'others'>> {
+async function verify({ kind, url, path }: ServerLocation, { auth, signal }: DiscoveryOptions): Promise<Omit<Discovery, 'others'>> {
   const body = { url, type: kind, ...(path !== undefined && { path }), ...auth } as BodyOf<'POST /api/tool-servers/verify'>;
-  const place = { kind, url, ...(path !== undefined && { path }) };
+  const location = { kind, url, ...(path !== undefined && { path }) };
   try {
-    return { ...place, report: await call('POST /api/tool-servers/verify', { body, signal }) };
+    return { ...location, report: await call('POST /api/tool-servers/verify', { body, signal }) };
   } catch (error) {
-    // Not every credential is for every kind of server.
+    // Some credentials only exist for one kind of server.
     if (!(error instanceof ApiError) || error.status !== 400) throw error;
-    const nothing = { info: null, version: null, functions: [], renamed: [], omitted: [], warnings: [], tokens: 0 };
-    return { ...place, report: { ok: false, error: error.message, ...nothing } };
+    const empty = { info: null, version: null, functions: [], renamed: [], omitted: [], warnings: [], tokens: 0 };
+    return { ...location, report: { ok: false, error: error.message, ...empty } };
   }
 }

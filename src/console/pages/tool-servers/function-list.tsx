@@ -18,23 +18,23 @@ export interface Choosing {
 
 interface FunctionListProps<Fn extends ListedFunction> {
   functions: readonly Fn[];
-  /** New names of those that were renamed, and why. */
+  /** By new name: the original name of each renamed function, and why. */
   renamed: ReadonlyMap<string, { from: string; reason: string }>;
-  /** Shows a box beside each function. */
+  /** Shows a checkbox beside each function. */
   choosing?: Choosing | undefined;
-  /** What stands at the end of a function's line. */
+  /** Shown at the end of each function's line. */
   actions?: ((fn: Fn) => ComponentChildren) | undefined;
 }
 
-/** From this many on there is a field to find them. */
+/** From this many on, functions can be searched. */
 const manyFunctions = 12;
-/** From this many on only those that can be seen are in the document. */
+/** From this many on, only visible rows are in the document. */
 const virtualFrom = 100;
 const rowHeight = 64;
 
 export function FunctionList<Fn extends ListedFunction>({ functions, renamed, choosing, actions }: FunctionListProps<Fn>): JSX.Element {
-  const [wanted, setWanted] = useState('');
-  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
+  const [search, setSearch] = useState('');
+  const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const found =
     words.length === 0
       ? functions
@@ -52,10 +52,10 @@ export function FunctionList<Fn extends ListedFunction>({ functions, renamed, ch
             <input
               type="search"
               class="grow"
-              aria-label="Find functions"
-              placeholder="Find by name, path or words"
-              value={wanted}
-              onInput={(event) => setWanted(event.currentTarget.value)}
+              aria-label="Search functions"
+              placeholder="Search by name, path or description"
+              value={search}
+              onInput={(event) => setSearch(event.currentTarget.value)}
             />
           )}
           {words.length > 0 && (
@@ -66,7 +66,7 @@ export function FunctionList<Fn extends ListedFunction>({ functions, renamed, ch
         </div>
       )}
       {found.length === 0 ? (
-        <p class="soft report-none">No function has these words.</p>
+        <p class="soft report-none">No matching functions.</p>
       ) : found.length >= virtualFrom ? (
         <VirtualList
           class="report-functions report-many"
@@ -119,7 +119,7 @@ function FunctionRow<Fn extends ListedFunction>({
       {choosing !== undefined && (
         <input
           type="checkbox"
-          aria-label={`Offer ${name}`}
+          aria-label={`Include ${name}`}
           checked={choosing.isChosen(name)}
           onChange={(event) => choosing.onChoose([name], event.currentTarget.checked)}
         />

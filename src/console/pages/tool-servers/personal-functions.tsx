@@ -8,17 +8,17 @@ import { showError } from '../../parts/toasts.tsx';
 import { VisibleText } from '../../parts/text/visible-text.tsx';
 import type { TriedFunction } from './try-function.tsx';
 
-/** While a page to connect may be open in another tab, in milliseconds. */
+/** While the connect page may be open in another tab, the state is reloaded this often. */
 const refreshMs = 3_000;
 
 interface PersonalFunctionsProps {
   id: string;
-  /** Its functions are the same for everybody, and shown elsewhere on the page. */
+  /** Its functions are the same for everyone, and listed elsewhere on the page. */
   isListed: boolean;
   onTry: (fn: TriedFunction) => void;
 }
 
-/** A server that each person uses with a credential of their own: connect to it, and see what it has for oneself. */
+/** A server that each person uses with their own credential: connects to it, and lists its functions for this person. */
 export function PersonalFunctions({ id, isListed, onTry }: PersonalFunctionsProps): JSX.Element {
   const [isWaiting, setWaiting] = useState(false);
   const query = useQuery('GET /api/credentials', isWaiting ? { everyMs: refreshMs } : {});
@@ -32,8 +32,8 @@ export function PersonalFunctions({ id, isListed, onTry }: PersonalFunctionsProp
               <div class="row">
                 <p class="grow">
                   {isConnected
-                    ? 'You are connected: what you call here uses your own credential.'
-                    : 'Each person uses it with a credential of their own, and you have given none yet.'}
+                    ? 'You are connected. Calls from this page use your own credential.'
+                    : 'Each user needs their own credential for this server. You are not connected yet.'}
                 </p>
                 <Button
                   kind={isConnected ? 'plain' : 'main'}
@@ -43,7 +43,7 @@ export function PersonalFunctions({ id, isListed, onTry }: PersonalFunctionsProp
                     openConnectPage(id).catch(showError);
                   }}
                 >
-                  {isConnected ? 'Connect again' : 'Connect'}
+                  {isConnected ? 'Reconnect' : 'Connect'}
                 </Button>
               </div>
               {isConnected && !isListed && <Functions id={id} onTry={onTry} />}

@@ -6,19 +6,19 @@ import { VisibleText } from '../../parts/text/visible-text.tsx';
 import { toCurl } from './curl.ts';
 import { readBody } from './read-body.ts';
 
-type Recorded = NonNullable<AnswerOf<'POST /api/tools/*'>['requests']>[number];
-type Answer = NonNullable<Recorded['answer']>;
+type RecordedRequest = NonNullable<AnswerOf<'POST /api/tools/*'>['requests']>[number];
+type ServerResponse = NonNullable<Recorded['answer']>;
 
-/** What was sent to the tool server; once more where a call was made again. */
-export function SentRequests({ requests }: { requests: readonly Recorded[] }): JSX.Element {
-  if (requests.length === 0) return <p class="soft">Nothing was sent to a server.</p>;
+/** The requests to the tool server. A call that was retried has several. */
+export function SentRequests({ requests }: { requests: readonly RecordedRequest[] }): JSX.Element {
+  if (requests.length === 0) return <p class="soft">No request was sent.</p>;
   return (
     <Each requests={requests}>
       {(request) => (
         <>
           <div class="recorded-line">
             {request.url === undefined ? (
-              <span class="soft">A message over the pipe or stream of this server</span>
+              <span class="soft">A message over this server’s pipe or stream</span>
             ) : (
               <code class="grow">
                 <strong>{request.method}</strong> <VisibleText text={request.url} />
@@ -27,23 +27,23 @@ export function SentRequests({ requests }: { requests: readonly Recorded[] }): J
             {request.url !== undefined && <CopyButton text={() => toCurl(request)} label="Copy as curl" words="curl" />}
           </div>
           <Headers headers={request.headers} isOpen />
-          <Body part={request} label="Body of the request" />
+          <Body part={request} label="Request body" />
         </>
       )}
     </Each>
   );
 }
 
-/** What the server said, word by word. */
-export function ServerAnswers({ requests }: { requests: readonly Recorded[] }): JSX.Element {
-  if (requests.length === 0) return <p class="soft">No server was asked.</p>;
+/** The responses of the server, exactly as received. */
+export function ServerResponses({ requests }: { requests: readonly RecordedRequest[] }): JSX.Element {
+  if (requests.length === 0) return <p class="soft">No request was sent.</p>;
   return (
     <Each requests={requests}>
       {({ answer, failure }) => (
         <>
           {failure !== undefined && <p class="bad">{failure}</p>}
           {answer === undefined ? (
-            failure === undefined && <p class="soft">No answer has come.</p>
+            failure === undefined && <p class="soft">No response was received.</p>
           ) : (
             <>
               {answer.status !== undefined && (
@@ -53,7 +53,7 @@ export function ServerAnswers({ requests }: { requests: readonly Recorded[] }): 
                 </div>
               )}
               <Headers headers={answer.headers} />
-              <Body part={answer} label="Body of the answer" />
+              <Body part={answer} label="Response body" />
             </>
           )}
         </>
@@ -62,7 +62,13 @@ export function ServerAnswers({ requests }: { requests: readonly Recorded[] }): 
   );
 }
 
-function Each({ requests, children }: { requests: readonly Recorded[]; children: (request: Recorded) => ComponentChildren }): JSX.Element {
+function Each({
+  requests,
+  children,
+}: {
+  requests: readonly RecordedRequest[];
+  children: (request: RecordedRequest) => ComponentChildren;
+}): JSX.Element {
   return (
     <>
       {requests.map((request, index) => (
@@ -101,19 +107,19 @@ function Headers({
   );
 }
 
-/** JSON is laid out in lines to be read; what is copied is as it was sent. */
-function Body({ part, label }: { part: Recorded | Answer; label: string }): JSX.Element {
+/** JSON is shown indented, and copied as it was sent. */
+function Body({ part, label }: { part: RecordedRequest | ServerResponse; label: string }): JSX.Element {
   const { body, truncated } = part;
-  if (body === undefined) return <p class="soft small">Without a body.</p>;
+  if (body === undefined) return <p class="soft small">No body.</p>;
   const { text, kind } = readBody(part);
   return (
     <div class="code-block">
       <div class="code-head">
         <span>
           {kind}
-          {truncated === true && ', its beginning'}
+          {truncated === true && ' (beginning)'}
         </span>
-        <CopyButton text={() => body} label="Copy as it was sent" />
+        <CopyButton text={() => body} label="Copy original" />
       </div>
       <pre class="recorded-body" tabIndex={0} role="group" aria-label={label}>
         <code>
@@ -124,7 +130,7 @@ function Body({ part, label }: { part: Recorded | Answer; label: string }): JSX.
   );
 }
 
-function sizeOf({ body = '', body_encoding: encoding, truncated }: Answer): string {
+function sizeOf({ body = '', body_encoding: encoding, truncated }: ServerResponse): string {
   if (truncated === true || body === '') return '';
   return formatBytes(encoding === 'base64' ? atob(body).length : new TextEncoder().encode(body).byteLength);
 }

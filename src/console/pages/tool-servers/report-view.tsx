@@ -10,13 +10,13 @@ import type { Report } from './discover-server.ts';
 interface ReportViewProps {
   report: Report;
   choosing?: Choosing;
-  /** What stands at the end of a function's line. */
+  /** Shown at the end of each function's line. */
   actions?: (fn: Report['functions'][number]) => ComponentChildren;
-  /** In the place of what is wrong, where something else says it. */
+  /** Replaces the error of the report. */
   problem?: ComponentChildren;
 }
 
-/** What a server becomes: its functions, what is left out and why, and what to do about it. */
+/** The functions of a server, what was excluded and why, and warnings. */
 export function ReportView({ report, choosing, actions, problem }: ReportViewProps): JSX.Element {
   const { ok, error, info, version, functions, renamed, omitted, warnings, tokens, stderr = [] } = report;
   const title = typeof info?.['title'] === 'string' ? info['title'] : undefined;
@@ -30,7 +30,7 @@ export function ReportView({ report, choosing, actions, problem }: ReportViewPro
           </strong>{' '}
           {functions.length === 0
             ? 'has no functions.'
-            : `has ${formatCount(functions.length, 'function')}, which cost a model about ${formatNumber(tokens)} tokens.`}
+            : `has ${formatCount(functions.length, 'function')} (about ${formatNumber(tokens)} tokens per request).`}
           {version !== null && <span class="soft"> {/^\d/.test(version) ? `OpenAPI ${version}` : version}</span>}
         </p>
       ) : (
@@ -38,16 +38,16 @@ export function ReportView({ report, choosing, actions, problem }: ReportViewPro
           <div class="problem" role="alert">
             <Icon name="alert" />
             <p>
-              <VisibleText text={error ?? 'It does not work.'} />
+              <VisibleText text={error ?? 'The server does not work.'} />
             </p>
           </div>
         ))
       )}
-      <Notes title="To know" lines={warnings} isOpen />
+      <Notes title="Warnings" lines={warnings} isOpen />
       {functions.length > 0 && <FunctionList functions={functions} renamed={names} choosing={choosing} actions={actions} />}
-      <Notes title="Left out" lines={omitted.map(({ operation, reason }) => `${operation}: ${reason}`)} />
-      <Notes title="Renamed" lines={renamed.map(({ from, to, reason }) => `${from} is offered as ${to}: ${reason}`)} />
-      <Notes title="What its process has written" lines={stderr} />
+      <Notes title="Excluded" lines={omitted.map(({ operation, reason }) => `${operation}: ${reason}`)} />
+      <Notes title="Renamed" lines={renamed.map(({ from, to, reason }) => `${from} is now ${to}: ${reason}`)} />
+      <Notes title="Output of its process (stderr)" lines={stderr} />
     </div>
   );
 }

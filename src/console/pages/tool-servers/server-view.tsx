@@ -18,10 +18,10 @@ import { PersonalFunctions } from './personal-functions.tsx';
 import { TryFunction } from './try-function.tsx';
 import type { TriedFunction } from './try-function.tsx';
 
-/** While it is down, in milliseconds: it comes back by itself. */
+/** While the server is down, its state is reloaded this often. */
 const refreshMs = 5_000;
 
-/** One tool server: what it offers, and how it may be used. */
+/** One tool server: its functions, and how they may be used. */
 export function ServerView({ id }: { id: string }): JSX.Element {
   const [isSettled, setSettled] = useState(true);
   const query = useQuery('GET /api/tool-servers/:id', { params: { id }, ...(!isSettled && { everyMs: refreshMs }) });
@@ -51,17 +51,94 @@ function Back(): JSX.Element {
   );
 }
 
-function Server({ server, onChanged }: { server: ToolServer; onChanged: () => void }): JSX.Element {
-  const { id, url, type, config, info, report, origin } = server;
-  const [, go] = useLocation();
+interface ServerProps {
+  server: ToolServer;
+  onChanged: () => void;
+}
+
+function Server({ server, onChanged }: ServerProps): JSX.Element {
+  const { id, url, type, config, report, origin } = server;
   const [tried, setTried] = useState<TriedFunction>();
+  const actions = useServerActions(server, onChanged);
+  const isEditable = origin === 'database' || origin === 'bundled';
+  const isOn = config['enable'] !== false;
+  const { credential, held = [] } = report;
+  return (
+    <>
+      <ServerHead server={server} isEditable={isEditable} actions={actions} />
+      <div class="row tool-server-head">
+        <span class="chip">{type === 'mcp' ? 'MCP' : 'OpenAPI'}</span>
+        {server.per_user === true && <span class="chip">one key per user</span>}
+        {!isEditable && <span class="chip">from the {origin}</span>}
+        <span class="mono small cut grow">{url}</span>
+      </div>
+      {held.length > 0 && (
+        <ChangedDefinitions server={server} held={held} onLeaveOut={isEditable ? actions.exclude : undefined} act={actions.act} />
+      )}
+      {credential === 'refused' && isEditable && (
+        <section class="card stack">
+          <h2>Authentication required</h2>
+          <p class="soft">{report.error}</p>
+          <KeyField action="Use this key" onKey={actions.useKey} />
+        </section>
+      )}
+      {(credential === 'own' || server.per_user === true || server.auth_type === 'oauth') && (
+        <PersonalFunctions id={id} isListed={credential !== 'own'} onTry={setTried} />
+      )}
+      {report.next_try_ms !== undefined && isOn && (
+        <p class="soft" role="status">
+          {`Next attempt in ${formatWait(report.next_try_ms)}.`}
+        </p>
+      )}
+      {isEditable && report.functions.length > 1 && <ApprovalRule rule={config['needs_approval']} actions={actions} />}
+      {!(credential === 'own' || (credential === 'refused' && isEditable)) && (
+        <ReportView
+          report={report}
+          actions={(fn) => (
+            <span class="row">
+              {isEditable && <FunctionActions name={fn.name} actions={actions} />}
+              <Button isSmall onClick={() => setTried(fn)}>
+                Try
+              </Button>
+            </span>
+          )}
+        />
+      )}
+      {isEditable && actions.filter.length > 0 && (
+        <p class="row">
+          <span class="soft">
+            {formatCount(actions.filter.length, 'filter entry', 'filter entries')}:{' '}
+            <span class="mono small">{actions.filter.join(', ')}</span>
+          </span>
+          <Button isSmall onClick={() => actions.patch({ function_name_filter_list: [] }, 'All functions are included again.')}>
+            Include all
+          </Button>
+        </p>
+      )}
+      {tried !== undefined && <TryFunction server={id} fn={tried} onClose={() => setTried(undefined)} />}
+    </>
+  );
+}
+
+interface ServerActions {
+  isBusy: boolean;
+  /** Entries of the function filter. */
+  filter: readonly string[];
+  act: (work: () => Promise<unknown>, done: string) => Promise<void>;
+  patch: (config: Record<string, unknown>, done: string) => void;
+  useKey: (key: string) => void;
+  exclude: (name: string) => void;
+  needsApproval: (name: string) => boolean;
+  setApproval: (name: string, isNeeded: boolean) => void;
+}
+
+/** Changes to a server. Each one reports its success or failure and reloads the server. */
+function useServerActions({ id, config, report }: ToolServer, onChanged: () => void): ServerActions {
   const [isBusy, setBusy] = useState(false);
   const params = { id };
-  const isOwn = origin === 'database' || origin === 'bundled';
   const filter = namesIn(config['function_name_filter_list']);
-  const approvals = config['needs_approval'];
-
-  const act = async (work: () => Promise<unknown>, done: string): Promise<void> => {
+  const rule = config['needs_approval'];
+  const act: ServerActions['act'] = async (work, done) => {
     setBusy(true);
     try {
       await work();
@@ -73,12 +150,49 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
       setBusy(false);
     }
   };
-  const patch = (changed: Record<string, unknown>, done: string): void =>
+  const patch: ServerActions['patch'] = (changed, done) =>
     void act(() => call('PATCH /api/tool-servers/:id', { params, body: { config: changed } }), done);
+  const needsApproval = (name: string): boolean => rule === true || namesIn(rule).includes(name);
+  return {
+    isBusy,
+    filter,
+    act,
+    patch,
+    needsApproval,
+    useKey: (key) =>
+      void act(
+        () => call('PATCH /api/tool-servers/:id', { params, body: { auth_type: 'bearer', key } }),
+        'The key was saved. Checking it…',
+      ),
+    exclude: (name) => patch({ function_name_filter_list: [...filter, `!${name}`] }, `${name} was excluded.`),
+    setApproval(name, isNeeded) {
+      const names = report.functions.map((fn) => fn.name);
+      // The rule of a function that is excluded now still applies when it is included again.
+      const others = namesIn(rule).filter((other) => !names.includes(other));
+      const now = [...others, ...names.filter((other) => (other === name ? isNeeded : needsApproval(other)))];
+      patch(
+        { needs_approval: now.length === 0 ? false : now },
+        isNeeded ? `${name} now requires approval.` : `${name} no longer requires approval.`,
+      );
+    },
+  };
+}
+
+interface ServerHeadProps {
+  server: ToolServer;
+  isEditable: boolean;
+  actions: ServerActions;
+}
+
+function ServerHead({ server, isEditable, actions: { isBusy, act, patch } }: ServerHeadProps): JSX.Element {
+  const { id, info, config } = server;
+  const [, go] = useLocation();
+  const params = { id };
+  const isOn = config['enable'] !== false;
   const remove = async (): Promise<void> => {
     const isConfirmed = await confirm({
       title: `Delete ${id}?`,
-      text: 'Models lose its functions, and what people have connected to it is deleted.',
+      text: 'Models lose its functions, and everyone’s connections to it are deleted.',
       action: 'Delete',
       isDangerous: true,
     });
@@ -86,127 +200,74 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
     await call('DELETE /api/tool-servers/:id', { params });
     go('/console/tool-servers');
   };
-  const isOn = config['enable'] !== false;
-  const isApproved = (name: string): boolean => approvals === true || namesIn(approvals).includes(name);
-  const names = report.functions.map(({ name }) => name);
-  const approve = (name: string, isNeeded: boolean): void => {
-    // A rule for a function that is left out for now holds when it is back.
-    const others = namesIn(approvals).filter((each) => !names.includes(each));
-    const now = [...others, ...names.filter((each) => (each === name ? isNeeded : isApproved(each)))];
-    patch({ needs_approval: now.length === 0 ? false : now }, isNeeded ? `${name} now waits for a person.` : `${name} now runs at once.`);
-  };
+  return (
+    <header>
+      <Back />
+      <h1 class="cut">{textOf(info['name']) || id}</h1>
+      <State server={server} />
+      <Button
+        icon="refresh"
+        isBusy={isBusy}
+        onClick={() => void act(() => call('POST /api/tool-servers/:id/refresh', { params }), 'The server was refreshed.')}
+      >
+        Refresh
+      </Button>
+      {isEditable && (
+        <>
+          <Button onClick={() => patch({ enable: !isOn }, `${id} was turned ${isOn ? 'off' : 'on'}.`)}>
+            {isOn ? 'Turn off' : 'Turn on'}
+          </Button>
+          <Button icon="trash" onClick={() => void remove().catch(showError)}>
+            Delete
+          </Button>
+        </>
+      )}
+    </header>
+  );
+}
 
-  const leaveOut = (name: string): void => patch({ function_name_filter_list: [...filter, `!${name}`] }, `${name} is left out.`);
+function ApprovalRule({ rule, actions: { isBusy, patch } }: { rule: unknown; actions: ServerActions }): JSX.Element {
+  const { length } = namesIn(rule);
+  return (
+    <p class="row">
+      <span class="soft grow">
+        {rule === true
+          ? 'Every call requires approval.'
+          : length === 0
+            ? 'Calls run without approval.'
+            : `${formatCount(length, 'function requires', 'functions require')} approval.`}
+      </span>
+      <label class="row">
+        <input
+          type="checkbox"
+          checked={rule === true}
+          disabled={isBusy}
+          onChange={() =>
+            patch(
+              { needs_approval: rule !== true },
+              rule === true ? 'Calls no longer require approval.' : 'All functions now require approval, including new ones.',
+            )
+          }
+        />
+        Require approval for all
+      </label>
+    </p>
+  );
+}
 
+function FunctionActions({ name, actions }: { name: string; actions: ServerActions }): JSX.Element {
+  const isNeeded = actions.needsApproval(name);
   return (
     <>
-      <header>
-        <Back />
-        <h1 class="cut">{textOf(info['name']) || id}</h1>
-        <State server={server} />
-        <Button
-          icon="refresh"
-          isBusy={isBusy}
-          onClick={() => void act(() => call('POST /api/tool-servers/:id/refresh', { params }), 'The server was asked again.')}
-        >
-          Refresh
-        </Button>
-        {isOwn && (
-          <>
-            <Button onClick={() => patch({ enable: !isOn }, isOn ? `${id} is off.` : `${id} is on.`)}>
-              {isOn ? 'Switch off' : 'Switch on'}
-            </Button>
-            <Button icon="trash" onClick={() => void remove().catch(showError)}>
-              Delete
-            </Button>
-          </>
-        )}
-      </header>
-      <div class="row tool-server-head">
-        <span class="chip">{type === 'mcp' ? 'MCP' : 'OpenAPI'}</span>
-        {server.per_user === true && <span class="chip">a key of each person</span>}
-        {!isOwn && <span class="chip">from the {origin}</span>}
-        <span class="mono small cut grow">{url}</span>
-      </div>
-      {report.held !== undefined && report.held.length > 0 && (
-        <ChangedDefinitions server={server} held={report.held} onLeaveOut={isOwn ? leaveOut : undefined} act={act} />
-      )}
-      {report.credential === 'refused' && isOwn && (
-        <section class="card stack">
-          <h2>It wants a credential</h2>
-          <p class="soft">{report.error}</p>
-          <KeyField
-            action="Use this key"
-            onKey={(key) =>
-              void act(
-                () => call('PATCH /api/tool-servers/:id', { params, body: { auth_type: 'bearer', key } }),
-                'The key is kept, and tried.',
-              )
-            }
-          />
-        </section>
-      )}
-      {(report.credential === 'own' || server.per_user === true || server.auth_type === 'oauth') && (
-        <PersonalFunctions id={id} isListed={report.credential !== 'own'} onTry={setTried} />
-      )}
-      {report.next_try_ms !== undefined && isOn && (
-        <p class="soft" role="status">
-          {`It is tried again by itself in ${formatWait(report.next_try_ms)}.`}
-        </p>
-      )}
-      {isOwn && names.length > 1 && (
-        <p class="row">
-          <span class="soft grow">{approvalWords(approvals)}</span>
-          <label class="row">
-            <input
-              type="checkbox"
-              checked={approvals === true}
-              disabled={isBusy}
-              onChange={() =>
-                patch(
-                  { needs_approval: approvals !== true },
-                  approvals === true ? 'Its functions now run at once.' : 'All its functions now wait for a person, new ones too.',
-                )
-              }
-            />
-            All wait for approval
-          </label>
-        </p>
-      )}
-      {!(report.credential === 'own' || (report.credential === 'refused' && isOwn)) && (
-        <ReportView
-          report={report}
-          actions={(fn) => (
-            <span class="row">
-              {isOwn && (
-                <Button
-                  isSmall
-                  kind="quiet"
-                  icon="lock"
-                  isPressed={isApproved(fn.name)}
-                  label={isApproved(fn.name) ? `${fn.name} waits for approval` : `Have ${fn.name} wait for approval`}
-                  onClick={() => approve(fn.name, !isApproved(fn.name))}
-                />
-              )}
-              {isOwn && <Button isSmall kind="quiet" icon="close" label={`Leave out ${fn.name}`} onClick={() => leaveOut(fn.name)} />}
-              <Button isSmall onClick={() => setTried(fn)}>
-                Try
-              </Button>
-            </span>
-          )}
-        />
-      )}
-      {isOwn && filter.length > 0 && (
-        <p class="row">
-          <span class="soft">
-            {formatCount(filter.length, 'entry', 'entries')} of its filter: <span class="mono small">{filter.join(', ')}</span>
-          </span>
-          <Button isSmall onClick={() => patch({ function_name_filter_list: [] }, 'All functions are offered again.')}>
-            Offer all
-          </Button>
-        </p>
-      )}
-      {tried !== undefined && <TryFunction server={id} fn={tried} onClose={() => setTried(undefined)} />}
+      <Button
+        isSmall
+        kind="quiet"
+        icon="lock"
+        isPressed={isNeeded}
+        label={`Require approval for ${name}`}
+        onClick={() => actions.setApproval(name, !isNeeded)}
+      />
+      <Button isSmall kind="quiet" icon="close" label={`Exclude ${name}`} onClick={() => actions.exclude(name)} />
     </>
   );
 }
@@ -214,12 +275,6 @@ function Server({ server, onChanged }: { server: ToolServer; onChanged: () => vo
 function formatWait(milliseconds: number): string {
   const seconds = Math.max(1, Math.round(milliseconds / 1_000));
   return seconds < 60 ? `${seconds} s` : formatDuration(seconds * 1_000);
-}
-
-function approvalWords(rule: unknown): string {
-  if (rule === true) return 'Every call waits for a person to approve it.';
-  const { length } = namesIn(rule);
-  return length === 0 ? 'Calls run at once.' : `Calls of ${formatCount(length, 'function')} wait for a person to approve them.`;
 }
 
 function namesIn(value: unknown): string[] {

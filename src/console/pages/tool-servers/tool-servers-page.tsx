@@ -14,12 +14,12 @@ import { AddToolServer } from './add-tool-server.tsx';
 import { State } from './server-state.tsx';
 import { ServerView } from './server-view.tsx';
 
-/** Servers that are down come back by themselves, in milliseconds. */
+/** Servers that are down recover by themselves, so the list is reloaded this often. */
 const refreshMs = 10_000;
 
 type Listed = AnswerOf<'GET /api/tool-servers'>['data'][number];
 
-/** What models can call: OpenAPI and MCP servers, their functions, and what is wrong with them. */
+/** The OpenAPI and MCP servers whose functions models can call, and their state. */
 export function ToolServersPage({ params: { id } }: PageProps): JSX.Element {
   return id === undefined ? <ServerList /> : <ServerView key={id} id={id} />;
 }
@@ -36,12 +36,12 @@ function ServerList(): JSX.Element {
           Add a tool server
         </Button>
       </header>
-      <PasteField onAddress={setAdding} />
+      <PasteField onUrl={setAdding} />
       <Loaded query={query}>
         {({ data }) =>
           data.length === 0 ? (
             <Empty icon="plug" title="No tool servers yet">
-              <p>Paste the URL of an OpenAPI or MCP server, and every model can call its functions.</p>
+              <p>Paste the URL of an OpenAPI or MCP server so that every model can call its functions.</p>
             </Empty>
           ) : (
             <Table<Listed>
@@ -55,11 +55,11 @@ function ServerList(): JSX.Element {
                     <Link href={`/console/tool-servers/${encodeURIComponent(id)}`}>{textOf(info['name']) || id}</Link>
                   ),
                 },
-                { title: 'State', cell: (server) => <State server={server} /> },
+                { title: 'Status', cell: (server) => <State server={server} /> },
                 { title: 'Functions', isNumber: true, cell: ({ report }) => report.functions.length },
                 { title: 'Tokens', isNumber: true, isBelow: true, cell: ({ report }) => formatShort(report.tokens) },
-                { title: 'Kind', isBelow: true, cell: ({ type }) => (type === 'mcp' ? 'MCP' : 'OpenAPI') },
-                { title: 'Address', isBelow: true, cell: ({ url }) => <span class="mono small cut tool-servers-url">{url}</span> },
+                { title: 'Type', isBelow: true, cell: ({ type }) => (type === 'mcp' ? 'MCP' : 'OpenAPI') },
+                { title: 'URL', isBelow: true, cell: ({ url }) => <span class="mono small cut tool-servers-url">{url}</span> },
               ]}
             />
           )
@@ -67,7 +67,7 @@ function ServerList(): JSX.Element {
       </Loaded>
       {adding !== undefined && (
         <AddToolServer
-          address={adding}
+          pasted={adding}
           onClose={() => setAdding(undefined)}
           onAdded={(id) => {
             setAdding(undefined);
@@ -79,15 +79,15 @@ function ServerList(): JSX.Element {
   );
 }
 
-/** Whoever has an address in the clipboard pastes it, and sees at once what it becomes. */
-function PasteField({ onAddress }: { onAddress: (address: string) => void }): JSX.Element {
+/** Pasting a URL shows at once what it offers. */
+function PasteField({ onUrl }: { onUrl: (url: string) => void }): JSX.Element {
   const [typed, setTyped] = useState('');
   return (
     <form
       class="tool-servers-paste"
       onSubmit={(event) => {
         event.preventDefault();
-        onAddress(typed);
+        onUrl(typed);
         setTyped('');
       }}
     >
@@ -103,7 +103,7 @@ function PasteField({ onAddress }: { onAddress: (address: string) => void }): JS
           const pasted = event.clipboardData?.getData('text/plain').trim() ?? '';
           if (toHttpUrl(pasted) === undefined) return;
           event.preventDefault();
-          onAddress(pasted);
+          onUrl(pasted);
         }}
       />
     </form>

@@ -13,7 +13,7 @@ import { Problem } from '../../parts/states.tsx';
 import { Tabs } from '../../parts/tabs.tsx';
 import { showError } from '../../parts/toasts.tsx';
 import { Files, ResultView } from '../chat/messages/result-view.tsx';
-import { SentRequests, ServerAnswers } from './recorded-requests.tsx';
+import { SentRequests, ServerResponses } from './recorded-requests.tsx';
 import { callsOf, recordCall } from './tried-calls.ts';
 import type { Invoked, TriedCall } from './tried-calls.ts';
 
@@ -24,29 +24,29 @@ export interface TriedFunction {
   parameters: unknown;
 }
 
-/** Calls one function as a model would, with a form for its arguments. */
+/** Calls a function as a model would, with a form for its arguments. */
 export function TryFunction({ server, fn, onClose }: { server: string; fn: TriedFunction; onClose: () => void }): JSX.Element {
   const schema = fn.parameters as JsonSchema;
   const tried = `${server}/${fn.name}`;
   const [args, setArgs] = useState<unknown>(() => initialValue(schema, schema) ?? {});
-  // Other arguments come in a form of their own.
+  // Replaced arguments get a new form.
   const [turn, setTurn] = useState(0);
-  const [answer, setAnswer] = useState<TriedCall>();
+  const [latest, setLatest] = useState<TriedCall>();
   const [isRunning, setRunning] = useState(false);
   const run = async (): Promise<void> => {
     setRunning(true);
-    const begun = { tried, args: args ?? {}, time: Date.now() };
-    const body = { arguments: begun.args, record_requests: true } as never;
-    const made = await call('POST /api/tools/*', { params: { '*': `${tried}/invoke` }, body }).then(
-      (invoked): TriedCall => ({ ...begun, invoked }),
-      (error: unknown): TriedCall => ({ ...begun, error }),
+    const started = { tried, args: args ?? {}, time: Date.now() };
+    const body = { arguments: started.args, record_requests: true } as never;
+    const outcome = await call('POST /api/tools/*', { params: { '*': `${tried}/invoke` }, body }).then(
+      (invoked): TriedCall => ({ ...started, invoked }),
+      (error: unknown): TriedCall => ({ ...started, error }),
     );
-    recordCall(made);
-    setAnswer(made);
+    recordCall(outcome);
+    setLatest(outcome);
     setRunning(false);
   };
-  const takeArguments = (taken: unknown): void => {
-    setArgs(taken);
+  const reuseArguments = (args: unknown): void => {
+    setArgs(args);
     setTurn(turn + 1);
   };
   return (
@@ -61,39 +61,39 @@ export function TryFunction({ server, fn, onClose }: { server: string; fn: Tried
           }}
         >
           {Object.keys(schema.properties ?? {}).length === 0 ? (
-            <p>It takes no arguments.</p>
+            <p>This function takes no arguments.</p>
           ) : (
             <SchemaForm key={turn} schema={schema} value={args} onChange={setArgs} />
           )}
         </form>
         <div class="row">
           <Button kind="main" type="submit" form="try-function" isBusy={isRunning}>
-            Call it
+            Run
           </Button>
           <span class="soft small mono">{fn.operation}</span>
         </div>
-        <div aria-live="polite">{answer !== undefined && <Outcome key={answer.time} {...answer} />}</div>
-        <EarlierCalls calls={callsOf(tried).filter((other) => other !== answer)} onTake={takeArguments} />
+        <div aria-live="polite">{latest !== undefined && <Outcome key={latest.time} {...latest} />}</div>
+        <EarlierCalls calls={callsOf(tried).filter((other) => other !== latest)} onReuse={reuseArguments} />
       </div>
     </Dialog>
   );
 }
 
-/** What was tried before, until the page is loaded again. */
-function EarlierCalls({ calls, onTake }: { calls: readonly TriedCall[]; onTake: (args: unknown) => void }): JSX.Element | null {
+/** Earlier calls, until the page is reloaded. */
+function EarlierCalls({ calls, onReuse }: { calls: readonly TriedCall[]; onReuse: (args: unknown) => void }): JSX.Element | null {
   if (calls.length === 0) return null;
   return (
     <section class="stack">
       <h3>Earlier calls</h3>
       {calls.map((each) => (
-        <EarlierCall key={each.time} call={each} onTake={onTake} />
+        <EarlierCall key={each.time} call={each} onReuse={onReuse} />
       ))}
-      <p class="soft small">They are gone when this page is loaded again.</p>
+      <p class="soft small">Earlier calls are removed when you reload this page.</p>
     </section>
   );
 }
 
-function EarlierCall({ call: { args, time, ...outcome }, onTake }: { call: TriedCall; onTake: (args: unknown) => void }): JSX.Element {
+function EarlierCall({ call: { args, time, ...outcome }, onReuse }: { call: TriedCall; onReuse: (args: unknown) => void }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   const hasFailed = outcome.error !== undefined || (outcome.invoked !== undefined && 'error' in outcome.invoked);
   return (
@@ -106,7 +106,7 @@ function EarlierCall({ call: { args, time, ...outcome }, onTake }: { call: Tried
         <div class="stack">
           <JsonView value={args} />
           <div>
-            <Button isSmall onClick={() => onTake(args)}>
+            <Button isSmall onClick={() => onReuse(args)}>
               Use these arguments
             </Button>
           </div>
@@ -121,7 +121,7 @@ const shortCharacters = 60;
 
 function shortArguments(args: unknown): string {
   const text = JSON.stringify(args);
-  return text === '{}' ? 'without arguments' : text.length > shortCharacters ? `${text.slice(0, shortCharacters)}…` : text;
+  return text === '{}' ? 'no arguments' : text.length > shortCharacters ? `${text.slice(0, shortCharacters)}…` : text;
 }
 
 function Outcome({ invoked, error }: { invoked?: Invoked; error?: unknown }): JSX.Element {
@@ -149,10 +149,10 @@ function Outcome({ invoked, error }: { invoked?: Invoked; error?: unknown }): JS
   return (
     <div class="stack">
       <h3>
-        {failure === undefined ? 'It answered' : 'It failed'} <span class="soft small">{formatDuration(durationMs)}</span>
+        {failure === undefined ? 'Succeeded' : 'Failed'} <span class="soft small">{formatDuration(durationMs)}</span>
       </h3>
       <Tabs
-        label="What came of the call"
+        label="Outcome of the call"
         tabs={[
           {
             title: 'Result',
@@ -165,20 +165,20 @@ function Outcome({ invoked, error }: { invoked?: Invoked; error?: unknown }): JS
                     {failure.message} <span class="mono small soft">{failure.code}</span>
                   </p>
                 )}
-                {truncated === true && <p class="soft small">A model reads this much at once, and the rest with read_result.</p>}
+                {truncated === true && <p class="soft small">The model reads only this part, and can request the rest with read_result.</p>}
                 {files !== undefined && <Files files={files} />}
               </div>
             ),
           },
           { title: 'Request', content: () => <SentRequests requests={requests} /> },
-          { title: 'Answer', content: () => <ServerAnswers requests={requests} /> },
+          { title: 'Response', content: () => <ServerResponses requests={requests} /> },
         ]}
       />
     </div>
   );
 }
 
-/** Of a call that lacks a credential of the person. */
+/** The servers to connect to, if the call failed because the person's credential is missing. */
 function serversToConnect(error: unknown): { server: string; name: string }[] {
   if (!(error instanceof ApiError) || error.code !== 'credential_required') return [];
   const { connect } = (error.body ?? {}) as { connect?: { servers: { server: string; name: string }[] } };

@@ -1,26 +1,26 @@
-/** A piece of a line; marked where the other side has something else in its place. */
+/** A piece of a line. `isChanged`: the other side has something else in its place. */
 export interface Piece {
   text: string;
   isChanged: boolean;
 }
 
-/** A line of both sides, or of one of them. */
-export type Row = { kind: 'same'; text: string } | { kind: 'changed'; before?: Piece[]; after?: Piece[] };
+/** A line of both sides, or of only one. */
+export type ComparedLine = { kind: 'same'; text: string } | { kind: 'changed'; before?: Piece[]; after?: Piece[] };
 
-/** Beyond this many pairs, what lies between the common beginning and the common end counts as changed: comparing takes time and room for each. */
+/** Beyond this many pairs, everything between the common beginning and end counts as changed, because each pair takes time and memory. */
 const maxPairs = { lines: 1_000_000, words: 40_000 } as const;
 
-/** Two texts line by line, and the words of lines that stand in each other's place. */
-export function compareLines(before: string, after: string): Row[] {
-  const rows: Row[] = [];
+/** Compares two texts line by line, and changed lines word by word. */
+export function compareLines(before: string, after: string): ComparedLine[] {
+  const rows: ComparedLine[] = [];
   for (const { same, removed, added } of compare(before.split('\n'), after.split('\n'), maxPairs.lines)) {
     for (let index = 0; index < Math.max(removed.length, added.length); index++) rows.push(changedRow(removed[index], added[index]));
-    rows.push(...same.map((text): Row => ({ kind: 'same', text })));
+    rows.push(...same.map((text): ComparedLine => ({ kind: 'same', text })));
   }
   return rows;
 }
 
-function changedRow(before: string | undefined, after: string | undefined): Row {
+function changedRow(before: string | undefined, after: string | undefined): ComparedLine {
   if (before === undefined || after === undefined)
     return {
       kind: 'changed',
@@ -44,14 +44,14 @@ function wordsOf(line: string): string[] {
   return line.match(/[\p{L}\p{N}_]+|\s+|[^]/gu) ?? [];
 }
 
-/** What one list has, what the other has in its place, and then what both have. */
+/** Items of the first list, the items of the second list that replace them, and then items of both. */
 interface Step {
   removed: string[];
   added: string[];
   same: string[];
 }
 
-/** By the longest common subsequence. */
+/** Compares by the longest common subsequence. */
 function compare(before: readonly string[], after: readonly string[], most: number): Step[] {
   let start = 0;
   while (start < before.length && start < after.length && before[start] === after[start]) start++;
@@ -70,18 +70,18 @@ function compare(before: readonly string[], after: readonly string[], most: numb
   return steps;
 }
 
-type Entry = { both: string } | { left: string[]; right: string[] };
+type AlignedItem = { both: string } | { left: string[]; right: string[] };
 
-function alignment(left: readonly string[], right: readonly string[]): Entry[] {
+function alignment(left: readonly string[], right: readonly string[]): AlignedItem[] {
   const width = right.length + 1;
-  /** The length of the longest common subsequence of what begins at each pair. */
+  /** The length of the longest common subsequence from each pair on. */
   const lengths = new Uint32Array((left.length + 1) * width);
   const at = (row: number, column: number): number => lengths[row * width + column] ?? 0;
   for (let row = left.length - 1; row >= 0; row--)
     for (let column = right.length - 1; column >= 0; column--)
       lengths[row * width + column] =
         left[row] === right[column] ? at(row + 1, column + 1) + 1 : Math.max(at(row + 1, column), at(row, column + 1));
-  const entries: Entry[] = [];
+  const entries: AlignedItem[] = [];
   let open: { left: string[]; right: string[] } | undefined;
   const change = (): { left: string[]; right: string[] } => {
     if (open === undefined) entries.push((open = { left: [], right: [] }));
