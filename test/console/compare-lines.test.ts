@@ -1,14 +1,14 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { compareLines } from '../../src/console/parts/text/compare-lines.ts';
-import type { Piece, Row } from '../../src/console/parts/text/compare-lines.ts';
+import type { Piece, ComparedLine } from '../../src/console/parts/text/compare-lines.ts';
 
 const joined = (pieces: Piece[] | undefined): string | undefined => pieces?.map(({ text }) => text).join('');
-const before = (rows: Row[]): string[] => rows.flatMap((row) => (row.kind === 'same' ? row.text : (joined(row.before) ?? [])));
-const after = (rows: Row[]): string[] => rows.flatMap((row) => (row.kind === 'same' ? row.text : (joined(row.after) ?? [])));
+const before = (rows: ComparedLine[]): string[] => rows.flatMap((row) => (row.kind === 'same' ? row.text : (joined(row.before) ?? [])));
+const after = (rows: ComparedLine[]): string[] => rows.flatMap((row) => (row.kind === 'same' ? row.text : (joined(row.after) ?? [])));
 const marked = (pieces: Piece[] | undefined): string =>
   (pieces ?? []).map(({ text, isChanged }) => (isChanged ? `<${text}>` : text)).join('');
-const shown = (rows: Row[]): string[] =>
+const shown = (rows: ComparedLine[]): string[] =>
   rows.map((row) => (row.kind === 'same' ? `  ${row.text}` : `${marked(row.before)} | ${marked(row.after)}`));
 
 describe('two texts side by side', () => {

@@ -5,11 +5,11 @@ import type { Attachment } from './state/chat.ts';
 
 interface AttachedFilesProps {
   files: readonly Attachment[];
-  /** Absent where they have been sent. */
+  /** Absent if the files have been sent. */
   onRemove?: (file: Attachment) => void;
 }
 
-/** Pictures and texts that belong to a question. */
+/** The images and text files of a question. */
 export function AttachedFiles({ files, onRemove }: AttachedFilesProps): JSX.Element | null {
   if (files.length === 0) return null;
   return (

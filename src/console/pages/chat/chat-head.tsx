@@ -10,7 +10,7 @@ import { deleteChat } from './state/saved-chats.ts';
 import { forgetChat } from './state/open-chats.ts';
 import type { OpenChat } from './state/open-chat.ts';
 
-/** The title of a chat, and what can be done with it as a whole. */
+/** The title of a chat, and the actions for the whole chat. */
 export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
   const [, go] = useLocation();
   const [isRenaming, setRenaming] = useState(false);
@@ -18,7 +18,7 @@ export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
   const remove = async (): Promise<void> => {
     const isConfirmed = await confirm({
       title: 'Delete this chat?',
-      text: 'It is deleted from this browser and cannot be brought back.',
+      text: 'It is deleted from this browser. This can’t be undone.',
       action: 'Delete',
       isDangerous: true,
     });
@@ -40,12 +40,14 @@ export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
         />
       ) : (
         <>
-          <h1 class="cut">{chat.title}</h1>
-          <Button kind="quiet" icon="edit" label="Rename this chat" onClick={() => setRenaming(true)} />
+          <h1 class="cut" dir="auto">
+            {chat.title}
+          </h1>
+          <Button kind="quiet" icon="edit" label="Rename chat" onClick={() => setRenaming(true)} />
         </>
       )}
-      <Button kind="quiet" icon="download" label="Save this chat as a file" onClick={() => saveAsMarkdown(chat)} />
-      <Button kind="quiet" icon="trash" label="Delete this chat" onClick={() => void remove().catch(showError)} />
+      <Button kind="quiet" icon="download" label="Export chat" onClick={() => saveAsMarkdown(chat)} />
+      <Button kind="quiet" icon="trash" label="Delete chat" onClick={() => void remove().catch(showError)} />
       <Button kind="quiet" icon="add" label="New chat" class="chat-new" onClick={() => go('/')}>
         <span class="minor">New chat</span>
       </Button>
@@ -53,7 +55,7 @@ export function ChatHead({ open }: { open: OpenChat }): JSX.Element {
   );
 }
 
-/** `onDone`: undefined where the title stays. */
+/** `onDone`: undefined if the title stays the same. */
 function Rename({ title, onDone }: { title: string; onDone: (title: string | undefined) => void }): JSX.Element {
   const [text, setText] = useState(title);
   const input = useRef<HTMLInputElement>(null);
@@ -68,7 +70,7 @@ function Rename({ title, onDone }: { title: string; onDone: (title: string | und
     >
       <input
         ref={input}
-        aria-label="Title of this chat"
+        aria-label="Chat title"
         value={text}
         maxLength={200}
         onInput={(event) => setText(event.currentTarget.value)}

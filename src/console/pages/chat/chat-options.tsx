@@ -16,7 +16,7 @@ interface ChatOptionsProps {
   onClose: () => void;
 }
 
-/** Tools, mode and instructions of a chat. They hold from the next question on. */
+/** Tools, mode and system prompt of a chat. They apply from the next question on. */
 export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): JSX.Element {
   const tools = useQuery('GET /api/tools');
   const set = (changes: { [Name in keyof ChatSettings]?: ChatSettings[Name] | undefined }): void =>
@@ -28,7 +28,7 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
           {({ data }) => (
             <Choices
               legend="Tools"
-              all="Those that are on by default"
+              all="Default tools"
               choices={toolChoices(data)}
               chosen={settings.toolIds}
               onChange={(toolIds) => set({ toolIds })}
@@ -55,12 +55,12 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
         </section>
         <section class="stack">
           <h3>
-            <label for="chat-system">Instructions for the model</label>
+            <label for="chat-system">System prompt</label>
           </h3>
           <textarea
             id="chat-system"
             rows={4}
-            placeholder="Such as: answer in Dutch, and briefly."
+            placeholder="For example: Answer briefly, in Dutch."
             value={settings.system ?? ''}
             onInput={({ currentTarget: { value } }) => set({ system: value === '' ? undefined : value })}
           />
@@ -70,7 +70,7 @@ export function ChatOptions({ settings, onChange, onClose }: ChatOptionsProps): 
   );
 }
 
-/** Servers that only this browser reaches. */
+/** Tool servers that only this browser can reach. */
 function BrowserTools(): JSX.Element {
   const [error, setError] = useState<unknown>();
   const [isBusy, setBusy] = useState(false);
@@ -84,8 +84,10 @@ function BrowserTools(): JSX.Element {
   };
   return (
     <section class="stack">
-      <h3>Tools of this browser</h3>
-      <p class="soft small">Servers in your own network, or signed in to by you. Calls go out from this browser, never from the gateway.</p>
+      <h3>Tools in this browser</h3>
+      <p class="soft small">
+        Tool servers on your own network, or ones you are signed in to. Calls are sent from this browser, never from the gateway.
+      </p>
       {browserServers.value.map(({ url, name, isOn, functions }) => (
         <div key={url} class="own-server">
           <label>
@@ -110,11 +112,11 @@ function BrowserTools(): JSX.Element {
         }}
       >
         <label class="field">
-          Address of the server
+          Server URL
           <input name="url" inputMode="url" spellcheck={false} required placeholder="http://192.168.1.20:8000" />
         </label>
         <label class="field">
-          Its key, where it needs one
+          API key (optional)
           <input name="key" type="password" autoComplete="off" />
         </label>
         <Button type="submit" icon="add" isBusy={isBusy}>

@@ -2,6 +2,7 @@ import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useState } from 'preact/hooks';
 import { Link, useLocation } from 'wouter-preact';
 import { inputRequests, connection } from '../../api/session.ts';
+import type { Model } from '../../api/api-types.ts';
 import { useQuery } from '../../api/use-query.ts';
 import type { PageProps } from '../../shell/page.ts';
 import { setTitle } from '../../shell/title.ts';
@@ -26,7 +27,7 @@ import { Welcome } from './welcome.tsx';
 /** Chats with the models of the gateway. */
 export function ChatPage({ params: { id } }: PageProps): JSX.Element {
   const [open, setOpen] = useState<OpenChat | 'missing'>();
-  // Before anything is painted or typed: the chat of another address would take it.
+  // Before anything is painted or typed, or the previous chat would get what is typed.
   useLayoutEffect(() => {
     let isCurrent = true;
     if (id === undefined) setOpen(newChat());
@@ -44,10 +45,10 @@ export function ChatPage({ params: { id } }: PageProps): JSX.Element {
 }
 
 function NoSuchChat(): JSX.Element {
-  useEffect(() => setTitle('No such chat'), []);
+  useEffect(() => setTitle('Chat not found'), []);
   return (
     <Empty icon="chat" title="This chat is not in this browser" isPage>
-      <p>Chats are kept where they were held, and deleted there.</p>
+      <p>Chats are stored only in the browser where they were started.</p>
       <p>
         <Link href="/">Start a new chat</Link>
       </p>
@@ -62,17 +63,13 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
     ...(id === undefined && settingsIn(location.search)),
     ...chat.settings,
   }));
-  const [isChoosing, setChoosing] = useState(false);
-  const models = useQuery('GET /api/models', { isCached: true });
+  const { models, model } = useModel(settings);
   const isRunning = open.running.value !== undefined;
   const branch = branchOf(chat);
   const runId = open.running.value?.runId;
-  const waiting = inputRequests.value.filter(({ data }) => runId !== undefined && data['run_id'] === runId);
-  // What tells one tab from another, and an entry of the history.
+  const requests = inputRequests.value.filter(({ data }) => runId !== undefined && data['run_id'] === runId);
+  // Distinguishes browser tabs and entries of the history.
   useEffect(() => setTitle(id === undefined ? 'Chat' : chat.title), [id, chat.title]);
-  const listed = models.data?.data ?? [];
-  const last = listed.find(({ id: name }) => name === readModel());
-  const model = settings.model ?? (last ?? listed[0])?.id;
   const chosen = { ...settings, ...(model !== undefined && { model }) };
   const send = (text: string, attachments: readonly Attachment[] = []): void => {
     open.send({ text, attachments }, chosen);
@@ -95,38 +92,61 @@ function OpenedChat({ open, id }: { open: OpenChat; id: string | undefined }): J
       <div class="chat-end">
         {connection.value === 'waiting' && isRunning && (
           <p class="chat-connection small" role="status">
-            <span class="spinner" /> The connection was lost; it is taken up again, and nothing is missing then.
+            <span class="spinner" /> Connection lost. Reconnecting…
           </p>
         )}
-        <InputRequests inputRequests={waiting} />
+        <InputRequests requests={requests} />
         <Composer chatId={id} isRunning={isRunning} onSend={send} onCancel={() => open.cancel()}>
-          <ModelChoice
-            class="chat-model"
-            models={models.data?.data}
-            model={model}
-            onChange={(chosenModel) => {
-              setSettings({ ...settings, model: chosenModel });
-              saveModel(chosenModel);
-            }}
-          />
-          <Button kind="quiet" isSmall icon="tool" label="Tools and options" onClick={() => setChoosing(true)}>
-            {toolsLabel(settings)}
-          </Button>
+          <SettingsControls models={models} model={model} settings={settings} onChange={setSettings} />
         </Composer>
       </div>
-      {isChoosing && <ChatOptions settings={settings} onChange={setSettings} onClose={() => setChoosing(false)} />}
     </div>
   );
 }
 
-/** Of a new chat that was opened by a link, such as `/?model=clerk`. */
+/** The chosen model of a chat, else the one that was chosen last, else the first. */
+function useModel(settings: ChatSettings): { models: readonly Model[] | undefined; model: string | undefined } {
+  const models = useQuery('GET /api/models', { isCached: true }).data?.data;
+  const last = models?.find(({ id }) => id === readModel());
+  return { models, model: settings.model ?? (last ?? models?.[0])?.id };
+}
+
+interface SettingsControlsProps {
+  models: readonly Model[] | undefined;
+  model: string | undefined;
+  settings: ChatSettings;
+  onChange: (settings: ChatSettings) => void;
+}
+
+function SettingsControls({ models, model, settings, onChange }: SettingsControlsProps): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <ModelChoice
+        class="chat-model"
+        models={models}
+        model={model}
+        onChange={(chosen) => {
+          onChange({ ...settings, model: chosen });
+          saveModel(chosen);
+        }}
+      />
+      <Button kind="quiet" isSmall icon="tool" label="Tools and options" onClick={() => setOpen(true)}>
+        {toolsLabel(settings)}
+      </Button>
+      {isOpen && <ChatOptions settings={settings} onChange={onChange} onClose={() => setOpen(false)} />}
+    </>
+  );
+}
+
+/** The settings in a link to a new chat, such as `/?model=clerk`. */
 function settingsIn(search: string): ChatSettings {
   const model = new URLSearchParams(search).get('model');
   return model === null ? {} : { model };
 }
 
 function toolsLabel({ toolIds }: ChatSettings): string {
-  const own = browserServers.value.filter(({ isOn }) => isOn).length;
+  const inBrowser = browserServers.value.filter(({ isOn }) => isOn).length;
   const chosen = toolIds === undefined ? 'Tools' : toolIds.length === 0 ? 'No tools' : `Tools: ${toolIds.length}`;
-  return own === 0 ? chosen : `${chosen} + ${own} of this browser`;
+  return inBrowser === 0 ? chosen : `${chosen} + ${inBrowser} in this browser`;
 }

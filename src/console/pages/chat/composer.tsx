@@ -7,30 +7,29 @@ import { readAttachment } from './attachments.ts';
 import type { Attachment } from './state/chat.ts';
 import { readDraft, saveDraft } from './state/drafts.ts';
 
-interface ComposerProps {
-  /** Undefined for a chat that has no message yet. */
+export interface ComposerProps {
+  /** Undefined for a chat without messages. */
   chatId: string | undefined;
   isRunning: boolean;
   onSend: (text: string, attachments: readonly Attachment[]) => void;
   onCancel: () => void;
-  /** Beside the button: model, tools. */
+  /** Controls beside the send button: model and tools. */
   children: ComponentChildren;
 }
 
-/** Puts the focus where a question is typed, such as when what had it is gone. Not on a phone, whose keyboard would cover half of the page. */
+/** Focuses the question field, for example when the focused element disappears. Not on phones, whose keyboard would cover half of the page. */
 export function focusQuestion(): void {
   if (matchMedia('(pointer: fine)').matches) document.querySelector<HTMLElement>('.composer textarea')?.focus();
 }
 
-/** More belong in a tool server. */
+/** More files belong in a tool server. */
 const maxAttachments = 8;
 
-/** Where a question is typed. What is typed and not sent is kept. */
+/** The field where a question is typed. A draft is saved until it is sent. */
 export function Composer({ chatId, isRunning, onSend, onCancel, children }: ComposerProps): JSX.Element {
   const [text, setText] = useState(() => readDraft(chatId));
-  const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
   const input = useRef<HTMLTextAreaElement>(null);
-  const picker = useRef<HTMLInputElement>(null);
+  const { attachments, setAttachments, attach } = useAttachments(() => input.current?.focus());
   useEffect(() => {
     setText(readDraft(chatId));
     focusQuestion();
@@ -46,38 +45,20 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
     setAttachments([]);
     onSend(text.trim(), attachments);
   };
-  const attach = async (files: FileList | null | undefined): Promise<void> => {
-    const given = Array.from(files ?? []);
-    const room = maxAttachments - attachments.length;
-    if (given.length > room) showError(`A question takes ${maxAttachments} files. Attach the others to the next one.`);
-    for (const file of given.slice(0, room))
-      try {
-        const attachment = await readAttachment(file);
-        setAttachments((before) => [...before, attachment].slice(0, maxAttachments));
-      } catch (error) {
-        showError(error);
-      }
-    input.current?.focus();
-  };
   return (
     <form
       class="composer"
-      onSubmit={(event) => {
-        event.preventDefault();
-        send();
-      }}
+      onSubmit={(event) => (event.preventDefault(), send())}
       onDragOver={(event) => event.preventDefault()}
-      onDrop={(event) => {
-        event.preventDefault();
-        void attach(event.dataTransfer?.files);
-      }}
+      onDrop={(event) => (event.preventDefault(), void attach(event.dataTransfer?.files))}
     >
       <AttachedFiles files={attachments} onRemove={(file) => setAttachments(attachments.filter((other) => other !== file))} />
       <textarea
         ref={input}
+        dir="auto"
         rows={1}
         aria-label="Your question"
-        placeholder="Ask something"
+        placeholder="Ask anything"
         value={text}
         onInput={(event) => change(event.currentTarget.value)}
         onPaste={(event) => {
@@ -86,25 +67,15 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
           void attach(event.clipboardData.files);
         }}
         onKeyDown={(event) => {
-          // A line may be under way in an input method.
           if (event.key === 'Escape' && isRunning) onCancel();
+          // While an input method composes text, Enter belongs to it.
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
           event.preventDefault();
           send();
         }}
       />
       <div class="composer-row">
-        <input
-          ref={picker}
-          type="file"
-          multiple
-          hidden
-          aria-label="Files to attach"
-          onChange={({ currentTarget }) => {
-            void attach(currentTarget.files).finally(() => (currentTarget.value = ''));
-          }}
-        />
-        <Button kind="quiet" isSmall icon="attach" label="Attach a picture or a text" onClick={() => picker.current?.click()} />
+        <FilePicker attach={attach} />
         {children}
         <span class="grow" />
         {isRunning ? (
@@ -114,5 +85,48 @@ export function Composer({ chatId, isRunning, onSend, onCancel, children }: Comp
         )}
       </div>
     </form>
+  );
+}
+
+interface Attachments {
+  attachments: readonly Attachment[];
+  setAttachments: (attachments: readonly Attachment[]) => void;
+  attach: (files: FileList | null | undefined) => Promise<void>;
+}
+
+function useAttachments(onAttached: () => void): Attachments {
+  const [attachments, setAttachments] = useState<readonly Attachment[]>([]);
+  const attach = async (list: FileList | null | undefined): Promise<void> => {
+    const files = Array.from(list ?? []);
+    const room = maxAttachments - attachments.length;
+    if (files.length > room) showError(`A question can have ${maxAttachments} files. Attach the others to your next question.`);
+    for (const file of files.slice(0, room))
+      try {
+        const attachment = await readAttachment(file);
+        setAttachments((before) => [...before, attachment].slice(0, maxAttachments));
+      } catch (error) {
+        showError(error);
+      }
+    onAttached();
+  };
+  return { attachments, setAttachments, attach };
+}
+
+function FilePicker({ attach }: Pick<Attachments, 'attach'>): JSX.Element {
+  const picker = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <input
+        ref={picker}
+        type="file"
+        multiple
+        hidden
+        aria-label="Files to attach"
+        onChange={({ currentTarget }) => {
+          void attach(currentTarget.files).finally(() => (currentTarget.value = ''));
+        }}
+      />
+      <Button kind="quiet" isSmall icon="attach" label="Attach images or text files" onClick={() => picker.current?.click()} />
+    </>
   );
 }

@@ -1,7 +1,7 @@
 import { branchOf } from './state/chat.ts';
 import type { Chat, Message, AnswerPart } from './state/chat.ts';
 
-/** Saves the branch that is shown as a file of Markdown. */
+/** Saves the visible branch as a Markdown file. */
 export function saveAsMarkdown(chat: Chat): void {
   const url = URL.createObjectURL(new Blob([toMarkdown(chat)], { type: 'text/markdown' }));
   const link = document.createElement('a');
@@ -22,26 +22,26 @@ function messageLines(message: Message): string[] {
     );
   const { model, parts, error } = message;
   return [
-    `## Answer${model === undefined ? '' : ` of ${model}`}`,
+    `## Answer${model === undefined ? '' : ` from ${model}`}`,
     ...parts.flatMap(partLines),
     ...(error === undefined ? [] : [`*${error.message}*`]),
   ];
 }
 
-/** Reasoning is no part of the answer. */
+/** Reasoning is not part of the answer. */
 function partLines(part: AnswerPart): string[] {
   if (part.kind === 'text') return [part.text];
   if (part.kind === 'reasoning') return [];
   const { tool, args, response, error } = part;
   return [
-    `Called \`${tool}\` with`,
+    `Called \`${tool}\` with:`,
     fenced(args ?? {}),
-    ...(response === undefined ? [] : ['which gave', fenced(response)]),
-    ...(error === undefined ? [] : [`and failed: ${error.message}`]),
+    ...(response === undefined ? [] : ['Result:', fenced(response)]),
+    ...(error === undefined ? [] : [`Error: ${error.message}`]),
   ];
 }
 
-/** Within a fence that is longer than any in it. */
+/** The fence is longer than any fence in the text. */
 function fenced(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
   const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length));

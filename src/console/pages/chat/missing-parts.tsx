@@ -8,12 +8,12 @@ import { Command } from '../../parts/text/with-code.tsx';
 
 type Backend = AnswerOf<'GET /ready'>['backends'][number];
 
-/** Small enough for most machines, and able to call functions. */
+/** A model that fits most machines and can call functions. */
 const pull = <Command text="ollama pull qwen3:4b" />;
 const health = <Link href="/console/health">Health</Link>;
-const askWhom = 'Ask whoever runs this gateway.';
+const askAdministrator = 'Ask your administrator.';
 
-/** What the gateway lacks, and what to do about it. */
+/** Missing models and unavailable backends, and how to fix that. */
 export function MissingParts(): JSX.Element | null {
   const state = useQuery('GET /ready', { everyMs: 15_000, isCached: true });
   const models = useQuery('GET /api/models', { everyMs: 15_000, isCached: true });
@@ -40,22 +40,22 @@ export function MissingParts(): JSX.Element | null {
 
 function NoModel({ hasDemo, hasEmptyOllama }: { hasDemo: boolean; hasEmptyOllama: boolean }): JSX.Element {
   const isMine = mayAdminister.value === true;
-  if (isMine && hasEmptyOllama) return <>Ollama runs, and has no model yet. Get one with {pull}</>;
+  if (isMine && hasEmptyOllama) return <>Ollama is running but has no model yet. Get one with {pull}</>;
   return (
     <>
       {hasDemo
-        ? 'Only the demo model is here, which follows rules and is no language model. '
-        : 'There is no model yet, so nothing can answer. '}
+        ? 'Only the demo model is available. It follows fixed rules and is not a language model. '
+        : 'There are no models yet, so chats can’t be answered. '}
       {isMine ? (
         <>
-          With{' '}
+          Install{' '}
           <a href="https://ollama.com/download" target="_blank" rel="noopener noreferrer">
             Ollama
           </a>{' '}
-          on this machine, get one with {pull}
+          on this machine, then get a model with {pull}
         </>
       ) : (
-        askWhom
+        askAdministrator
       )}
     </>
   );
@@ -65,16 +65,16 @@ function isEmptyOllama({ name, state, models }: Backend): boolean {
   return name.startsWith('ollama') && state === 'ok' && models === 0;
 }
 
-/** An Ollama that is only looked for where it usually is may be missing. */
+/** A backend that is only looked for at its usual address may be missing. */
 function isFaulty(backend: Backend): boolean {
   if (isEmptyOllama(backend)) return false;
   return backend.state === 'ok' ? backend.models === 0 : backend.optional !== true;
 }
 
 const faults: Record<Backend['state'], string> = {
-  key_refused: 'refuses the gateway’s key',
-  ok: 'answers, and lists no model',
-  unreachable: 'does not answer, so its models are not here',
+  key_refused: 'rejected the gateway’s API key',
+  ok: 'responds but lists no models',
+  unreachable: 'is not responding, so its models are unavailable',
 };
 
 function Fault({ backend: { name, state } }: { backend: Backend }): JSX.Element {
@@ -86,16 +86,16 @@ function Fault({ backend: { name, state } }: { backend: Backend }): JSX.Element 
 }
 
 function Cure({ state }: Pick<Backend, 'state'>): JSX.Element {
-  if (mayAdminister.value !== true) return <>{askWhom}</>;
+  if (mayAdminister.value !== true) return <>{askAdministrator}</>;
   if (state === 'key_refused')
     return (
       <>
-        Correct it in <code>OPENAI_API_KEYS</code> or <code>toolwharf.yaml</code>, and start the gateway again. {health} says more.
+        Correct the key in <code>OPENAI_API_KEYS</code> or <code>toolwharf.yaml</code>, then restart the gateway. See {health} for details.
       </>
     );
   return (
     <>
-      {health} says {state === 'ok' ? 'what to do' : 'why'}.
+      See {health} for {state === 'ok' ? 'how to fix it' : 'the reason'}.
     </>
   );
 }

@@ -5,17 +5,17 @@ import { showError } from '../../parts/toasts.tsx';
 import { chatsWithPendingAnswer } from './state/pending-answers.ts';
 import { findChats, savedChats } from './state/saved-chats.ts';
 
-/** In the side bar; the others are found by the search. */
+/** Chats in the side bar. The search finds the others. */
 const maxShown = 40;
-/** Fewer are seen at a glance. */
+/** From this many chats on, they can be searched. */
 const minSearched = 6;
 
-/** The chats of this browser, for the side bar. */
+/** The chats of this browser in the side bar. */
 export function RecentChats(): JSX.Element | null {
-  const [place] = useLocation();
+  const [current] = useLocation();
   const [search, setSearch] = useState('');
   const found = useFoundChats(search);
-  // They go on whichever page is loaded again.
+  // They are resumed on any page.
   useEffect(() => {
     if (chatsWithPendingAnswer().length > 0)
       import('./state/open-chats.ts').then(({ resumePendingChats }) => resumePendingChats()).catch(showError);
@@ -24,7 +24,7 @@ export function RecentChats(): JSX.Element | null {
   if (chats.length === 0) return null;
   const shown = chats.filter(({ id }) => found === undefined || found.has(id)).slice(0, maxShown);
   return (
-    <nav class="recent-chats" aria-label="Chats of this browser">
+    <nav class="recent-chats" aria-label="Chats in this browser">
       <h2>Chats</h2>
       {chats.length >= minSearched && (
         <input
@@ -40,8 +40,10 @@ export function RecentChats(): JSX.Element | null {
           const path = `/console/chats/${id}`;
           return (
             <li key={id}>
-              <Link href={path} class="page-link" title={title} aria-current={place === path ? 'page' : undefined}>
-                <span class="cut">{title}</span>
+              <Link href={path} class="page-link" title={title} aria-current={current === path ? 'page' : undefined}>
+                <span class="cut" dir="auto">
+                  {title}
+                </span>
               </Link>
             </li>
           );
@@ -49,14 +51,14 @@ export function RecentChats(): JSX.Element | null {
       </ul>
       {shown.length === 0 && (
         <p class="soft small" role="status">
-          No chat has these words.
+          No matching chats.
         </p>
       )}
     </nav>
   );
 }
 
-/** Undefined where nothing is searched for. */
+/** Undefined without a search. */
 function useFoundChats(search: string): ReadonlySet<string> | undefined {
   const [found, setFound] = useState<ReadonlySet<string>>();
   const words = search.split(/\s+/).filter((word) => word !== '');

@@ -4,19 +4,19 @@ import { Button } from '../../parts/button.tsx';
 
 interface ScrollProps {
   children: ComponentChildren;
-  /** The answer that runs. A new one is shown, wherever the person was. */
+  /** The id of the running answer. The view scrolls to a new one, wherever it was. */
   running: string | undefined;
 }
 
-/** Close enough to the end to stay there, in pixels. */
+/** This close to the end, the view stays at the end, in pixels. */
 const nearEnd = 80;
 
-/** Stays at the end while more comes and while the window changes, unless the person has scrolled away from it. */
+/** Stays at the end while content is added or the window changes, unless the person has scrolled away. */
 export function Scroll({ children, running }: ScrollProps): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const stays = useRef(true);
-  /** Something was folded or unfolded, which is to stay where it is. */
+  /** Something was folded or unfolded and has to stay in its position. */
   const isFolding = useRef(false);
   const [isAtEnd, setAtEnd] = useState(true);
 
@@ -29,7 +29,7 @@ export function Scroll({ children, running }: ScrollProps): JSX.Element {
     top.current = scrollTop;
     setAtEnd(stays.current);
   }
-  /** More may have come since it was moved to the end: only who goes up leaves it. */
+  /** Content may have been added since the view moved to the end, so only scrolling up leaves it. */
   function follow({ currentTarget: { scrollTop } }: { currentTarget: HTMLElement }): void {
     look({ mayStay: scrollTop >= top.current });
   }
@@ -69,7 +69,7 @@ export function Scroll({ children, running }: ScrollProps): JSX.Element {
       </div>
       {!isAtEnd && (
         <Button class="chat-to-end" isSmall icon="down" onClick={toEnd}>
-          To the end
+          Scroll to end
         </Button>
       )}
     </div>

@@ -3,14 +3,14 @@ import { useQuery } from '../../api/use-query.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { MissingParts } from './missing-parts.tsx';
 
-/** Questions that show a tool at work, by what has to be there for them. */
+/** Questions that show a tool at work. `needs`: matches the name of a function that they need. */
 const suggestions: readonly { question: string; needs?: RegExp }[] = [
   { question: 'What time is it in Osaka?', needs: /time/i },
   { question: 'How many hours from yesterday at noon until now?', needs: /elapsed|time/i },
   { question: 'What can you do for me?' },
 ];
 
-/** A new chat. */
+/** Shown in a new chat. */
 export function Welcome({ onAsk }: { onAsk: (question: string) => void }): JSX.Element {
   const tools = useQuery('GET /api/tools', { isCached: true });
   const names = tools.data?.data.map(({ name }) => name) ?? [];

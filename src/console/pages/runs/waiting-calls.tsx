@@ -17,7 +17,7 @@ import type { Step } from './steps.ts';
 export function WaitingCalls({ run, steps }: { run: Run; steps: readonly Step[] }): JSX.Element | null {
   const own = inputRequests.value.filter(({ data }) => data['run_id'] === run.id);
   const waiting = steps.filter(({ kind, end, events }) => kind === 'call' && end === undefined && isRequest(events.at(-1)?.type));
-  if (own.length > 0) return <InputRequests inputRequests={own} />;
+  if (own.length > 0) return <InputRequests requests={own} />;
   if (waiting.length === 0) return null;
   return (
     <section class="run-waiting" aria-label="What is waited for">

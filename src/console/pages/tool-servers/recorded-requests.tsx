@@ -7,7 +7,7 @@ import { toCurl } from './curl.ts';
 import { readBody } from './read-body.ts';
 
 type RecordedRequest = NonNullable<AnswerOf<'POST /api/tools/*'>['requests']>[number];
-type ServerResponse = NonNullable<Recorded['answer']>;
+type ServerResponse = NonNullable<RecordedRequest['answer']>;
 
 /** The requests to the tool server. A call that was retried has several. */
 export function SentRequests({ requests }: { requests: readonly RecordedRequest[] }): JSX.Element {

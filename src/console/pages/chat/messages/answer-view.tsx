@@ -16,7 +16,7 @@ import { parseJson } from '../../../parts/text/parse-json.ts';
 
 interface AnswerViewProps {
   answer: Answer;
-  /** Changes when the answer has: its parts are changed in their place while it runs. */
+  /** Changes with the answer, whose parts are changed in place while it is running. */
   revision: number;
   onRetry: (() => void) | undefined;
 }
@@ -37,7 +37,7 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
       {error !== undefined && (
         <div class="problem" role="alert">
           <Icon name="alert" />
-          <div>{error.message}</div>
+          <div dir="auto">{error.message}</div>
           {onRetry !== undefined && (
             <Button isSmall icon="refresh" onClick={onRetry}>
               Try again
@@ -57,7 +57,7 @@ export function AnswerView({ answer, revision, onRetry }: AnswerViewProps): JSX.
   );
 }
 
-/** Of an answer under way: whether its last part says so itself. */
+/** Whether the last part of a running answer shows that it is running. */
 function showsItself(last: Answer['parts'][number] | undefined): boolean {
   if (last?.kind === 'call') return last.state === 'running' || last.state === 'waiting';
   return last?.kind === 'reasoning' && last.finished === undefined;
@@ -87,15 +87,11 @@ function AnswerFoot({ answer, onRetry }: { answer: Answer; onRetry: (() => void)
   const { model, parts, usage, started, finished, runId, error } = answer;
   return (
     <div class="chat-foot">
-      {parts.some((part) => part.kind === 'text' && part.text !== '') && (
-        <CopyButton text={() => textOf(answer)} label="Copy this answer" />
-      )}
-      {/* An error has a button for it. */}
-      {onRetry !== undefined && error === undefined && (
-        <Button kind="quiet" isSmall icon="refresh" label="Answer again" onClick={onRetry} />
-      )}
+      {parts.some((part) => part.kind === 'text' && part.text !== '') && <CopyButton text={() => textOf(answer)} label="Copy answer" />}
+      {/* An error has its own retry button. */}
+      {onRetry !== undefined && error === undefined && <Button kind="quiet" isSmall icon="refresh" label="Regenerate" onClick={onRetry} />}
       {runId !== undefined && (
-        <Link class="button quiet small" href={`/console/runs/${runId}`} title="What happened, step by step">
+        <Link class="button quiet small" href={`/console/runs/${runId}`} title="Show each step of this run">
           <Icon name="run" size={16} />
           Run
         </Link>

@@ -10,45 +10,37 @@ import { VisibleText } from '../../../parts/text/visible-text.tsx';
 import type { CallPart } from '../state/chat.ts';
 import { Files, ResultView } from './result-view.tsx';
 
-/** Of the arguments in its head. */
+/** Characters of the arguments in the summary line. */
 const maxBrief = 90;
 
 const decisions: Readonly<Record<string, string>> = {
   approve: 'approved',
   changed: 'approved with changes',
   reject: 'rejected',
-  expired: 'not decided in time',
-  unavailable: 'nobody could be asked',
+  expired: 'approval expired',
+  unavailable: 'approval unavailable',
 };
 
-/** One call of a function, as it happens. */
-export function CallCard({
-  part,
-  runId,
-  revision: _revision,
-}: {
+interface CallCardProps {
   part: CallPart;
+  /** Undefined if the call can no longer be cancelled. */
   runId: string | undefined;
+  /** Renders the card again, because a running call is changed in place. */
   revision: number;
-}): JSX.Element {
+}
+
+/** One call of a function, while it runs and afterwards. */
+export function CallCard({ part, runId }: CallCardProps): JSX.Element {
   const [isOpen, setOpen] = useState(false);
-  const { tool, args, modelArgs, state, progress, share, error, response, files, durationMs, isTruncated, decision } = part;
-  const pictures = files?.filter(({ type }) => type.startsWith('image/')) ?? [];
+  const { tool, args, state, progress, share, files, durationMs, decision } = part;
+  const images = files?.filter(({ type }) => type.startsWith('image/')) ?? [];
   const isRunning = state === 'running';
   return (
     <div class={`call ${state}`}>
       <details open={isOpen} onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}>
         <summary>
           <span class="call-state" aria-hidden="true">
-            {state === 'done' ? (
-              <Icon name="check" size={15} />
-            ) : state === 'failed' ? (
-              <Icon name="alert" size={15} />
-            ) : state === 'waiting' ? (
-              <Icon name="lock" size={15} />
-            ) : (
-              <span class="spinner" />
-            )}
+            {isRunning ? <span class="spinner" /> : <Icon name={stateIcons[state]} size={15} />}
           </span>
           <span class="call-name cut">
             <VisibleText text={tool} isName />
@@ -57,41 +49,48 @@ export function CallCard({
             <VisibleText text={progress ?? briefOf(args)} />
           </span>
           {decision !== undefined && <span class="chip">{decisions[decision] ?? decision}</span>}
-          <span class="call-time">{state === 'waiting' ? 'waits for you' : isRunning ? '' : formatDuration(durationMs)}</span>
-          <span class="unseen">{{ done: 'done', failed: 'failed', waiting: 'waiting', running: 'running' }[state]}</span>
+          <span class="call-time">{state === 'waiting' ? 'waiting for you' : isRunning ? '' : formatDuration(durationMs)}</span>
+          <span class="unseen">{state}</span>
           <Icon name="down" size={15} />
         </summary>
-        {isOpen && (
-          <div class="call-content">
-            <h3>Arguments{modelArgs !== undefined && ', as the person approved them'}</h3>
-            <JsonView value={args ?? {}} label="Arguments" />
-            {modelArgs !== undefined && (
-              <>
-                <h3>Arguments, as the model gave them</h3>
-                <JsonView value={modelArgs} label="Arguments of the model" />
-              </>
-            )}
-            {error !== undefined && (
-              <>
-                <h3>Error</h3>
-                <p class="bad">
-                  <VisibleText text={error.message} /> <span class="soft mono">{error.code}</span>
-                </p>
-              </>
-            )}
-            {response !== undefined && (
-              <>
-                <h3>Result{isTruncated === true && <span class="soft"> (cut for the model)</span>}</h3>
-                <ResultView value={response} />
-              </>
-            )}
-            {files !== undefined && files.length > pictures.length && <Files files={files.filter((file) => !pictures.includes(file))} />}
-          </div>
-        )}
+        {isOpen && <CallDetails part={part} />}
       </details>
       {share !== undefined && <progress value={share} aria-label={`Progress of ${tool}`} />}
       {isRunning && runId !== undefined && <CancelCall runId={runId} id={part.id} tool={tool} />}
-      {pictures.length > 0 && <Files files={pictures} />}
+      {images.length > 0 && <Files files={images} />}
+    </div>
+  );
+}
+
+const stateIcons = { done: 'check', failed: 'alert', waiting: 'lock' } as const;
+
+function CallDetails({ part: { args, modelArgs, error, response, files = [], isTruncated } }: { part: CallPart }): JSX.Element {
+  const otherFiles = files.filter(({ type }) => !type.startsWith('image/'));
+  return (
+    <div class="call-content">
+      <h3>{modelArgs === undefined ? 'Arguments' : 'Approved arguments'}</h3>
+      <JsonView value={args ?? {}} label="Arguments" />
+      {modelArgs !== undefined && (
+        <>
+          <h3>Arguments from the model</h3>
+          <JsonView value={modelArgs} label="Arguments from the model" />
+        </>
+      )}
+      {error !== undefined && (
+        <>
+          <h3>Error</h3>
+          <p class="bad">
+            <VisibleText text={error.message} /> <span class="soft mono">{error.code}</span>
+          </p>
+        </>
+      )}
+      {response !== undefined && (
+        <>
+          <h3>Result{isTruncated === true && <span class="soft"> (shortened for the model)</span>}</h3>
+          <ResultView value={response} />
+        </>
+      )}
+      {otherFiles.length > 0 && <Files files={otherFiles} />}
     </div>
   );
 }

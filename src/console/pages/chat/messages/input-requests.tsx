@@ -11,27 +11,30 @@ import { SchemaForm } from '../../../parts/forms/schema-form.tsx';
 import { takeFocus } from '../../../parts/forms/take-focus.ts';
 import { focusQuestion } from '../composer.tsx';
 
-/** What the gateway wants to know before a call goes on. */
-export function InputRequests({ inputRequests }: { inputRequests: readonly InputRequest[] }): JSX.Element {
-  const before = useRef(0);
-  // Before the browser goes on: what is typed at once must not be lost.
+/** Forms for the input that calls of a chat are waiting for. */
+export function InputRequests({ requests }: { requests: readonly InputRequest[] }): JSX.Element {
+  const previousCount = useRef(0);
+  // In the same step: what the person types at once must not be lost.
   useLayoutEffect(() => {
-    if (inputRequests.length < before.current && document.activeElement === document.body) focusQuestion();
-    before.current = inputRequests.length;
-  }, [inputRequests.length]);
+    if (requests.length < previousCount.current && document.activeElement === document.body) focusQuestion();
+    previousCount.current = requests.length;
+  }, [requests.length]);
   return (
-    <div class="questions" onClickCapture={takeNoSecondClick}>
-      {inputRequests.map((ask) => (
-        <section key={ask.id} class="question" aria-label="A question waits for you">
-          {ask.kind === 'confirmation' ? <Approval ask={ask} /> : ask.kind === 'input' ? <Input ask={ask} /> : <SignIn ask={ask} />}
-        </section>
-      ))}
+    <div class="questions" onClickCapture={ignoreDoubleClick}>
+      {requests.map((request) => {
+        const Form = forms[request.kind];
+        return (
+          <section key={request.id} class="question" aria-label="Your input is needed" dir="auto">
+            <Form request={request} />
+          </section>
+        );
+      })}
     </div>
   );
 }
 
-/** When a question is answered, another one moves to its place: the second half of a double click is not meant for that. */
-function takeNoSecondClick(event: JSX.TargetedMouseEvent<HTMLElement>): void {
+/** After an answer, the next form moves up. The second half of a double click is not meant for that one. */
+function ignoreDoubleClick(event: JSX.TargetedMouseEvent<HTMLElement>): void {
   if (event.detail < 2 || !(event.target instanceof Element) || event.target.closest('.question-actions') === null) return;
   event.preventDefault();
   event.stopPropagation();
@@ -42,118 +45,128 @@ function textIn({ data }: InputRequest, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-function Approval({ ask }: { ask: InputRequest }): JSX.Element {
-  const tool = textIn(ask, 'tool');
-  const [params, setParams] = useState<unknown>(ask.data['params']);
+function ApprovalForm({ request }: { request: InputRequest }): JSX.Element {
+  const { id, data, answer } = request;
+  const tool = textIn(request, 'tool');
+  const [params, setParams] = useState<unknown>(data['params']);
   const [isEditing, setEditing] = useState(false);
   const [isRemembered, setRemembered] = useState(false);
-  const [reason, setReason] = useState<string>();
-  const tools = useQuery('GET /api/tools');
-  const schema = tools.data?.data.find(({ name, id }) => name === tool || id === tool)?.parameters as JsonSchema | undefined;
-  const isChanged = JSON.stringify(params) !== JSON.stringify(ask.data['params']);
-  const approve = (): void => ask.answer({ decision: 'approve', ...(isChanged && { params }), ...(isRemembered && { remember: true }) });
-  const reject = (): void => ask.answer({ decision: 'reject', ...(reason !== undefined && reason !== '' && { message: reason }) });
+  const [message, setMessage] = useState<string>();
+  const schema = useParameters(tool);
+  const isChanged = JSON.stringify(params) !== JSON.stringify(data['params']);
+  const submit = (): void =>
+    message === undefined
+      ? answer({ decision: 'approve', ...(isChanged && { params }), ...(isRemembered && { remember: true }) })
+      : answer({ decision: 'reject', ...(message !== '' && { message }) });
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        if (reason === undefined) approve();
-        else reject();
-      }}
-    >
+    <form onSubmit={(event) => (event.preventDefault(), submit())}>
       <h2>
-        <Icon name="lock" /> {textIn(ask, 'title') || `Allow ${tool}?`}
+        <Icon name="lock" /> {textIn(request, 'title') || `Approve ${tool}?`}
       </h2>
-      {textIn(ask, 'message') !== '' && <p class="soft">{textIn(ask, 'message')}</p>}
+      {textIn(request, 'message') !== '' && <p class="soft">{textIn(request, 'message')}</p>}
       {isEditing ? (
         <SchemaForm schema={schema ?? {}} value={params} onChange={setParams} />
       ) : (
         <JsonView value={params ?? {}} label={`Arguments of ${tool}`} />
       )}
-      {reason !== undefined && (
-        <div class="field">
-          <label for={`reason-${ask.id}`}>What the model should know</label>
-          <input
-            id={`reason-${ask.id}`}
-            value={reason}
-            ref={takeFocus}
-            placeholder="Optional"
-            onInput={(event) => setReason(event.currentTarget.value)}
-          />
+      {message === undefined ? (
+        <div class="row question-actions">
+          <Button kind="main" type="submit" icon="check">
+            Approve
+          </Button>
+          <Button onClick={() => setMessage('')}>Reject…</Button>
+          <Button kind="quiet" icon="edit" label="Edit arguments" isPressed={isEditing} onClick={() => setEditing(!isEditing)}>
+            <span class="minor">Edit arguments</span>
+          </Button>
+          <label class="question-remember">
+            <input type="checkbox" checked={isRemembered} onChange={(event) => setRemembered(event.currentTarget.checked)} /> Don’t ask
+            again in this chat
+          </label>
         </div>
+      ) : (
+        <Rejection id={id} message={message} onChange={setMessage} />
       )}
-      <div class="row question-actions">
-        {reason === undefined ? (
-          <>
-            <Button kind="main" type="submit" icon="check">
-              Allow
-            </Button>
-            <Button onClick={() => setReason('')}>Reject…</Button>
-            <Button kind="quiet" icon="edit" label="Change arguments" isPressed={isEditing} onClick={() => setEditing(!isEditing)}>
-              <span class="minor">Change arguments</span>
-            </Button>
-            <label class="question-remember">
-              <input type="checkbox" checked={isRemembered} onChange={(event) => setRemembered(event.currentTarget.checked)} /> Do not ask
-              again in this chat
-            </label>
-          </>
-        ) : (
-          <>
-            <Button kind="danger" type="submit">
-              Reject
-            </Button>
-            <Button onClick={() => setReason(undefined)}>Back</Button>
-          </>
-        )}
-      </div>
     </form>
   );
 }
 
-function Input({ ask }: { ask: InputRequest }): JSX.Element {
-  const schema = (ask.data['schema'] ?? { type: 'string' }) as JsonSchema;
+interface RejectionProps {
+  id: string;
+  message: string;
+  /** Undefined goes back to the approval. */
+  onChange: (message: string | undefined) => void;
+}
+
+function Rejection({ id, message, onChange }: RejectionProps): JSX.Element {
+  return (
+    <>
+      <div class="field">
+        <label for={`message-${id}`}>Message to the model</label>
+        <input
+          id={`message-${id}`}
+          value={message}
+          ref={takeFocus}
+          placeholder="Optional"
+          onInput={(event) => onChange(event.currentTarget.value)}
+        />
+      </div>
+      <div class="row question-actions">
+        <Button kind="danger" type="submit">
+          Reject
+        </Button>
+        <Button onClick={() => onChange(undefined)}>Back</Button>
+      </div>
+    </>
+  );
+}
+
+function useParameters(tool: string): JsonSchema | undefined {
+  const tools = useQuery('GET /api/tools');
+  return tools.data?.data.find(({ name, id }) => name === tool || id === tool)?.parameters as JsonSchema | undefined;
+}
+
+function ElicitationForm({ request }: { request: InputRequest }): JSX.Element {
+  const { data, answer } = request;
+  const schema = (data['schema'] ?? { type: 'string' }) as JsonSchema;
   const [value, setValue] = useState<unknown>(() => initialValue(schema));
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        ask.answer(value ?? '');
-      }}
-    >
+    <form onSubmit={(event) => (event.preventDefault(), answer(value ?? ''))}>
       <h2>
-        <Icon name="chat" /> {textIn(ask, 'title') || 'A function asks'}
+        <Icon name="chat" /> {textIn(request, 'title') || 'A function needs your input'}
       </h2>
-      <p>{textIn(ask, 'message')}</p>
+      <p>{textIn(request, 'message')}</p>
       <SchemaForm schema={schema} value={value} onChange={setValue} />
       <div class="row question-actions">
         <Button kind="main" type="submit">
-          Answer
+          Submit
         </Button>
-        <Button onClick={() => ask.answer(undefined)}>Do not answer</Button>
+        <Button onClick={() => answer(undefined)}>Skip</Button>
       </div>
     </form>
   );
 }
 
-/** The page that it leads to is the gateway's own; when the person is through, the chat goes on by itself. */
-function SignIn({ ask }: { ask: InputRequest }): JSX.Element {
-  const name = textIn(ask, 'name') || textIn(ask, 'server');
-  const url = URL.canParse(textIn(ask, 'url'), location.href) ? new URL(textIn(ask, 'url'), location.href) : undefined;
+/** Links to the gateway's connect page. The chat continues by itself when the person has signed in there. */
+function SignInForm({ request }: { request: InputRequest }): JSX.Element {
+  const name = textIn(request, 'name') || textIn(request, 'server');
+  const url = URL.canParse(textIn(request, 'url'), location.href) ? new URL(textIn(request, 'url'), location.href) : undefined;
   const isWeb = url !== undefined && /^https?:$/.test(url.protocol);
   return (
     <>
       <h2>
-        <Icon name="key" /> {name} needs you to sign in
+        <Icon name="key" /> Sign in to {name} to continue
       </h2>
-      <p class="soft">It opens in a tab of its own. The answer goes on by itself when you are through.</p>
+      <p class="soft">The sign-in page opens in a new tab. The answer continues when you have signed in.</p>
       <div class="row question-actions">
         {isWeb && (
           <a class="button main" href={url.href} target="_blank" rel="noopener noreferrer">
             <Icon name="external" /> Sign in to {name}
           </a>
         )}
-        <Button onClick={() => ask.answer(false)}>Go on without</Button>
+        <Button onClick={() => request.answer(false)}>Continue without signing in</Button>
       </div>
     </>
   );
 }
+
+const forms = { confirmation: ApprovalForm, input: ElicitationForm, connect: SignInForm } as const;

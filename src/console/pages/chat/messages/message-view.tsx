@@ -59,8 +59,8 @@ function QuestionView({
         <AttachedFiles files={question.attachments ?? []} />
         {question.text !== '' && <QuestionText text={question.text} />}
         <div class="chat-foot">
-          {question.text !== '' && <CopyButton text={() => question.text} label="Copy this question" />}
-          {!isRunning && <Button kind="quiet" isSmall icon="edit" label="Ask differently" onClick={() => setDraft(question.text)} />}
+          {question.text !== '' && <CopyButton text={() => question.text} label="Copy question" />}
+          {!isRunning && <Button kind="quiet" isSmall icon="edit" label="Edit" onClick={() => setDraft(question.text)} />}
         </div>
       </>
     );
@@ -74,6 +74,7 @@ function QuestionView({
       }}
     >
       <textarea
+        dir="auto"
         aria-label="Your question"
         value={draft}
         rows={3}
@@ -83,7 +84,7 @@ function QuestionView({
       />
       <div class="row">
         <Button kind="main" isSmall type="submit">
-          Ask
+          Send
         </Button>
         <Button isSmall onClick={close}>
           Cancel
@@ -93,17 +94,22 @@ function QuestionView({
   );
 }
 
-/** A longer question is shown from its beginning. */
+/** Only the beginning of a longer question is shown. */
 const maxCharacters = 8_000;
 const maxLines = 100;
 
-/** The part that is hidden is not in the document, so that a pasted book does not hold up the page. */
+/** The hidden part is not in the document, so that a pasted book does not block the page. */
 function QuestionText({ text }: { text: string }): JSX.Element {
   const [isWhole, setWhole] = useState(false);
   const isLong = text.length > maxCharacters || text.split('\n', maxLines + 1).length > maxLines;
-  if (!isLong) return <div class="chat-question">{text}</div>;
+  if (!isLong)
+    return (
+      <div class="chat-question" dir="auto">
+        {text}
+      </div>
+    );
   return (
-    <div class="chat-question long">
+    <div class="chat-question long" dir="auto">
       {isWhole ? (
         piecesOf(text).map((piece, index) => (
           <div key={index} class="chat-question-piece">
@@ -120,12 +126,12 @@ function QuestionText({ text }: { text: string }): JSX.Element {
   );
 }
 
-/** Of whole lines, so that the browser need only lay out those that can be seen. */
+/** Pieces of whole lines, so that the browser only lays out the visible ones. */
 function piecesOf(text: string): string[] {
   return Array.from(text.matchAll(/[^]{1,8000}(?:\n|$)|[^]+?(?:\n|$)/g), ([piece]) => piece.replace(/\n$/, ''));
 }
 
-/** Goes to another version of a message, and to what followed it. */
+/** Switches to another version of a message, and to the messages after it. */
 function Versions({ message, open, isRunning }: { message: Message; open: OpenChat; isRunning: boolean }): JSX.Element | null {
   const versions = versionsOf(open.chat.value, message);
   if (versions.length < 2) return null;
@@ -136,7 +142,7 @@ function Versions({ message, open, isRunning }: { message: Message; open: OpenCh
   };
   return (
     <div class="chat-versions">
-      <Button kind="quiet" isSmall icon="back" label="Version before" isDisabled={isRunning || at === 0} onClick={() => show(-1)} />
+      <Button kind="quiet" isSmall icon="back" label="Previous version" isDisabled={isRunning || at === 0} onClick={() => show(-1)} />
       <span>
         {at + 1} of {versions.length}
       </span>
@@ -144,7 +150,7 @@ function Versions({ message, open, isRunning }: { message: Message; open: OpenCh
         kind="quiet"
         isSmall
         icon="back"
-        label="Version after"
+        label="Next version"
         class="chat-next"
         isDisabled={isRunning || at === versions.length - 1}
         onClick={() => show(1)}

@@ -5,21 +5,21 @@ import { safeAddress } from '../../../parts/markdown/markdown.tsx';
 import { splitUnseen } from '../../../parts/text/unseen-characters.ts';
 import { VisibleText } from '../../../parts/text/visible-text.tsx';
 
-/** Beyond this a list is a tree. */
+/** A longer or wider list is shown as a tree. */
 const maxRows = 100;
 const maxColumns = 8;
 
-/** What a function gave: a text as text, a list of like objects as a table, anything else as a tree. */
+/** The result of a function: a text as text, a list of similar objects as a table, anything else as a tree. */
 export function ResultView({ value }: { value: unknown }): JSX.Element {
   const rows = rowsOf(value);
   if (rows !== undefined) return <ResultTable rows={rows} />;
   return <JsonView value={value} label="Result" />;
 }
 
-type Row = Readonly<Record<string, unknown>>;
+type ResultRow = Readonly<Record<string, unknown>>;
 
 /** The list itself, or the only list of an object. */
-function rowsOf(value: unknown): Row[] | undefined {
+function rowsOf(value: unknown): ResultRow[] | undefined {
   const list = Array.isArray(value) ? (value as unknown[]) : onlyList(value);
   if (list === undefined || list.length < 2 || list.length > maxRows || !list.every(isFlat)) return undefined;
   const names = new Set(list.flatMap(Object.keys));
@@ -32,7 +32,7 @@ function onlyList(value: unknown): unknown[] | undefined {
   return entries.length === 1 && Array.isArray(entries[0]) ? (entries[0] as unknown[]) : undefined;
 }
 
-function isFlat(value: unknown): value is Row {
+function isFlat(value: unknown): value is ResultRow {
   return (
     typeof value === 'object' &&
     value !== null &&
@@ -41,10 +41,10 @@ function isFlat(value: unknown): value is Row {
   );
 }
 
-function ResultTable({ rows }: { rows: readonly Row[] }): JSX.Element {
+function ResultTable({ rows }: { rows: readonly ResultRow[] }): JSX.Element {
   const names = [...new Set(rows.flatMap(Object.keys))];
   return (
-    <Table<Row>
+    <Table<ResultRow>
       label="Result"
       rows={rows}
       keyOf={(row) => rows.indexOf(row)}
@@ -59,7 +59,7 @@ function ResultTable({ rows }: { rows: readonly Row[] }): JSX.Element {
   );
 }
 
-const picture = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,/i;
+const image = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,/i;
 
 export function Files({ files }: { files: readonly { type: string; url?: string | undefined; name?: string | undefined }[] }): JSX.Element {
   return (
@@ -69,8 +69,8 @@ export function Files({ files }: { files: readonly { type: string; url?: string 
           <span key={index} class="chip">
             {name ?? type}
           </span>
-        ) : picture.test(url) ? (
-          <img key={index} src={url} alt={name ?? 'Picture of the result'} />
+        ) : image.test(url) ? (
+          <img key={index} src={url} alt={name ?? 'Image in the result'} />
         ) : (
           <a key={index} class="chip" href={url.startsWith('data:') ? url : safeAddress(url)} download={name ?? 'file'}>
             {name ?? type}
