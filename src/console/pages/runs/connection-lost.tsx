@@ -4,7 +4,7 @@ import { Button } from '../../parts/button.tsx';
 import { formatClock } from '../../parts/text/formats.ts';
 import { Icon } from '../../parts/icon.tsx';
 
-/** Above what is shown from before, while the gateway does not answer. */
+/** Shown above older data while the gateway does not respond. */
 export function ConnectionLost({ live: { error, updated, reload } }: { live: Live<unknown> }): JSX.Element {
   return (
     <div class="run-connection" role="status">
@@ -13,10 +13,10 @@ export function ConnectionLost({ live: { error, updated, reload } }: { live: Liv
           <Icon name="alert" />
           <div>
             <p>{error.message}</p>
-            <p class="soft small">This is as it was at {formatClock(updated)}. It is asked for again every few seconds.</p>
+            <p class="soft small">Last updated at {formatClock(updated)}. Retrying every few seconds.</p>
           </div>
           <Button isSmall icon="refresh" onClick={reload}>
-            Try now
+            Try again
           </Button>
         </div>
       )}

@@ -1,6 +1,6 @@
 import type { ComponentChild, JSX } from 'preact';
 
-/** Left out without a value. */
+/** Not shown without a value. */
 export type Fact = [name: string, value: ComponentChild];
 
 export function Facts({ facts }: { facts: readonly Fact[] }): JSX.Element {

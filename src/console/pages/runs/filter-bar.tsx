@@ -11,35 +11,21 @@ interface FilterBarProps {
   filters: Filters;
   onChange: (name: FilterName, value: string) => void;
   onClear: () => void;
-  /** Names in them are suggested. */
+  /** Their models, functions and so on are suggested. */
   runs: readonly RunSummary[];
 }
 
-const inFold = ['model', 'tool', 'server', 'caller', 'id'] as const satisfies readonly FilterName[];
+const folded = ['model', 'tool', 'server', 'caller', 'id'] as const satisfies readonly FilterName[];
 
-export function FilterBar({ filters, onChange, onClear, runs }: FilterBarProps): JSX.Element {
-  const folded = inFold.filter((name) => filters[name] !== undefined).length;
-  const [isOpen, setOpen] = useState(false);
-  useEffect(() => {
-    if (folded > 0) setOpen(true);
-  }, [folded]);
-  const isAny = filterNames.some((name) => filters[name] !== undefined);
-  const text = (name: FilterName, title: string, names: readonly string[] = []): JSX.Element => (
-    <TextFilter
-      title={title}
-      value={filters[name] ?? ''}
-      names={names}
-      labelOf={name === 'caller' ? nameOfCaller : undefined}
-      onChange={(value) => onChange(name, value)}
-    />
-  );
+export function FilterBar(props: FilterBarProps): JSX.Element {
+  const { filters, onChange, onClear } = props;
   return (
-    <form class="runs-filters" aria-label="Which runs are shown" onSubmit={(event) => event.preventDefault()}>
+    <form class="runs-filters" aria-label="Filter runs" onSubmit={(event) => event.preventDefault()}>
       <div class="row">
         <label>
           <span class="unseen">Status</span>
           <select value={filters.status ?? ''} onChange={(event) => onChange('status', event.currentTarget.value)}>
-            <option value="">Every status</option>
+            <option value="">Any status</option>
             {Object.entries(statusWords).map(([status, { word }]) => (
               <option key={status} value={status}>
                 {word}
@@ -50,7 +36,7 @@ export function FilterBar({ filters, onChange, onClear, runs }: FilterBarProps):
         <label>
           <span class="unseen">Time</span>
           <select value={filters.period ?? ''} onChange={(event) => onChange('period', event.currentTarget.value)}>
-            <option value="">Last day</option>
+            <option value="">Last 24 hours</option>
             {Object.entries(periods).map(([period, { words }]) => (
               <option key={period} value={period}>
                 {words}
@@ -66,24 +52,44 @@ export function FilterBar({ filters, onChange, onClear, runs }: FilterBarProps):
           />
           With errors
         </label>
-        {isAny && (
+        {filterNames.some((name) => filters[name] !== undefined) && (
           <Button kind="quiet" icon="close" onClick={onClear}>
-            Show all
+            Clear filters
           </Button>
         )}
       </div>
-      <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>More filters{folded > 0 && ` (${folded})`}</summary>
-        <div class="runs-fields">
-          {text('model', 'Model', unique(runs.map(({ model }) => model)))}
-          {text('tool', 'Function', unique(runs.flatMap(({ tools = [] }) => tools)))}
-          {text('server', 'Tool server', unique(runs.flatMap(({ servers = [] }) => servers)))}
-          {(filters.caller !== undefined || runs.some(({ caller }) => caller !== undefined)) &&
-            text('caller', 'Key or person', unique(runs.flatMap(({ caller = '' }) => [caller, caller.split('/', 1)[0] ?? ''])))}
-          {text('id', 'Text in the id')}
-        </div>
-      </details>
+      <FoldedFilters {...props} />
     </form>
+  );
+}
+
+function FoldedFilters({ filters, onChange, runs }: FilterBarProps): JSX.Element {
+  const count = folded.filter((name) => filters[name] !== undefined).length;
+  const [isOpen, setOpen] = useState(false);
+  useEffect(() => {
+    if (count > 0) setOpen(true);
+  }, [count]);
+  const text = (name: FilterName, title: string, names: readonly string[] = []): JSX.Element => (
+    <TextFilter
+      title={title}
+      value={filters[name] ?? ''}
+      names={names}
+      labelOf={name === 'caller' ? nameOfCaller : undefined}
+      onChange={(value) => onChange(name, value)}
+    />
+  );
+  return (
+    <details open={isOpen} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>More filters{count > 0 && ` (${count})`}</summary>
+      <div class="runs-fields">
+        {text('model', 'Model', unique(runs.map(({ model }) => model)))}
+        {text('tool', 'Function', unique(runs.flatMap(({ tools = [] }) => tools)))}
+        {text('server', 'Tool server', unique(runs.flatMap(({ servers = [] }) => servers)))}
+        {(filters.caller !== undefined || runs.some(({ caller }) => caller !== undefined)) &&
+          text('caller', 'Key or person', unique(runs.flatMap(({ caller = '' }) => [caller, caller.split('/', 1)[0] ?? ''])))}
+        {text('id', 'Run ID contains')}
+      </div>
+    </details>
   );
 }
 
@@ -95,16 +101,16 @@ interface TextFilterProps {
   title: string;
   value: string;
   names: readonly string[];
-  /** What people call a name that is an id. */
+  /** The display name of an id. */
   labelOf: ((name: string) => string) | undefined;
   onChange: (value: string) => void;
 }
 
-/** Takes effect with Enter, with the choice of a suggestion, or when it is left. */
+/** Takes effect on Enter, when a suggestion is selected, or when the field loses focus. */
 function TextFilter({ title, value, names, labelOf, onChange }: TextFilterProps): JSX.Element {
   const id = useId();
   const [typed, setTyped] = useState(value);
-  // Else it would be set again by leaving it after the way back has changed it.
+  // Otherwise leaving the field after going back would set the old value again.
   const isPending = useRef(false);
   useEffect(() => setTyped(value), [value]);
   const commit = (text: string): void => {

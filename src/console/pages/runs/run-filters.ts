@@ -1,4 +1,4 @@
-/** What the list of runs is narrowed to: the parameters of `GET /api/runs`, and a period that moves along. All of them stand in the page's address. */
+/** The filters of the run list: the parameters of `GET /api/runs`, and a period that ends now. All of them are in the page's URL. */
 export const filterNames = ['status', 'period', 'errors', 'model', 'tool', 'server', 'caller', 'id'] as const;
 export type FilterName = (typeof filterNames)[number];
 export type Filters = Readonly<Partial<Record<FilterName | 'after', string>>>;
@@ -10,7 +10,7 @@ export const periods: Readonly<Record<string, { words: string; ms: number }>> = 
   '6h': { words: 'Last 6 hours', ms: 6 * 60 * 60_000 },
 };
 
-/** Where the list was when it was last seen, for the way back to it. */
+/** The URL of the list when it was last visible, for the way back. */
 export const listAddress = { current: '/console/runs' };
 
 const runsPerPage = 50;
@@ -20,7 +20,7 @@ export function readFilters(address: URLSearchParams): Filters {
   return Object.fromEntries(entries.filter(([, value]) => value !== ''));
 }
 
-/** With one of them changed, from the first page on. */
+/** The URL with one filter changed, at the first page. */
 export function withFilter(address: URLSearchParams, name: FilterName | 'after', value: string): URLSearchParams {
   const next = new URLSearchParams(address);
   next.delete('after');

@@ -11,10 +11,10 @@ import { FilterBar } from './filter-bar.tsx';
 import { listAddress, readFilters, toQuery, withFilter, withoutFilters } from './run-filters.ts';
 import { RunTable } from './run-table.tsx';
 
-/** From an answer to the next request, in milliseconds. */
+/** The pause between an answer and the next request, in milliseconds. */
 const refreshMs = 2_000;
 
-/** The runs of the last day. New ones come on top; the address has the filters and the page. */
+/** The runs of the last 24 hours, newest first. The filters and the page are in the URL. */
 export function RunList(): JSX.Element {
   const [address, setAddress] = useSearchParams();
   const [isPaused, setPaused] = useState(false);
@@ -31,9 +31,9 @@ export function RunList(): JSX.Element {
     <div class="page runs">
       <header>
         <h1>Runs</h1>
-        <span class="soft small">{isPaused ? 'Paused' : 'Updates by itself'}</span>
+        <span class="soft small">{isPaused ? 'Paused' : 'Live'}</span>
         <Button icon={isPaused ? 'play' : 'pause'} isSmall onClick={() => setPaused(!isPaused)}>
-          {isPaused ? 'Go on' : 'Pause'}
+          {isPaused ? 'Resume' : 'Pause'}
         </Button>
       </header>
       <FilterBar
@@ -77,7 +77,7 @@ function Page({ page: { data, next }, filters, address, onChanged }: FoundProps)
   if (data.length === 0 && !isFiltered && after === undefined)
     return (
       <Empty icon="run" title="No runs yet">
-        <p>Each chat is a run: what the model was asked, what it called, and why. Runs are kept for a day.</p>
+        <p>Each answer in a chat is a run. It shows what the model was asked, what it called, and why. Runs are kept for 24 hours.</p>
         <Link href="/">Start a chat</Link>
       </Empty>
     );
@@ -87,7 +87,7 @@ function Page({ page: { data, next }, filters, address, onChanged }: FoundProps)
         <RunTable runs={data} onChanged={onChanged} />
       ) : (
         <p class="soft" role="status">
-          {next === null ? 'No run is like that.' : 'None of the latest thousand runs is like that. There may be earlier ones.'}
+          {next === null ? 'No matching runs.' : 'No matches in the latest 1,000 runs. Older runs may match.'}
         </p>
       )}
       {(after !== undefined || next !== null) && (

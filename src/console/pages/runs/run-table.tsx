@@ -10,10 +10,10 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { showError } from '../../parts/toasts.tsx';
 import { Status } from './run-status.tsx';
-import { doingOf, isUnderWay, modeWords } from './run-words.ts';
+import { activityOf, isActive, modeWords } from './run-words.ts';
 
 export function RunTable({ runs, onChanged }: { runs: readonly RunSummary[]; onChanged: () => void }): JSX.Element {
-  // Where all are the same, it says nothing.
+  // With only one caller, the column would say nothing.
   const hasCallers = new Set(runs.map(({ caller }) => caller)).size > 1;
   const columns: (Column<RunSummary> | false)[] = [
     { title: 'Run', cell: (run) => <Name run={run} /> },
@@ -22,7 +22,7 @@ export function RunTable({ runs, onChanged }: { runs: readonly RunSummary[]; onC
       cell: (run) => (
         <span class="runs-status">
           <Status status={run.status} />
-          {isUnderWay(run) && <Cancel run={run} onChanged={onChanged} />}
+          {isActive(run) && <Cancel run={run} onChanged={onChanged} />}
         </span>
       ),
     },
@@ -34,7 +34,7 @@ export function RunTable({ runs, onChanged }: { runs: readonly RunSummary[]; onC
         </time>
       ),
     },
-    { title: 'Time', isNumber: true, isMinor: true, cell: (run) => <span class="runs-when">{formatDuration(lengthOf(run))}</span> },
+    { title: 'Duration', isNumber: true, isMinor: true, cell: (run) => <span class="runs-when">{formatDuration(durationOf(run))}</span> },
     { title: 'Calls', isNumber: true, isMinor: true, cell: (run) => <Calls run={run} /> },
     { title: 'Tokens in / out', isNumber: true, isMinor: true, cell: ({ usage }) => <Tokens usage={usage} /> },
     { title: 'Mode', isMinor: true, cell: ({ mode }) => <Mode mode={mode} /> },
@@ -51,14 +51,14 @@ export function RunTable({ runs, onChanged }: { runs: readonly RunSummary[]; onC
   return <Table<RunSummary> label="Runs" rows={runs} keyOf={({ id }) => id} columns={columns.filter((column) => column !== false)} />;
 }
 
-/** The model, and below it what the run does, why it ended, or what it called. */
+/** The model, and below it what the run is doing, why it ended, or what it called. */
 function Name({ run }: { run: RunSummary }): JSX.Element {
   const { id, model, error, tools = [] } = run;
   return (
     <div class="runs-name">
       <Link href={`/console/runs/${encodeURIComponent(id)}`}>{model === '' ? id : model}</Link>
-      {isUnderWay(run) ? (
-        <span class="small runs-doing">{doingOf(run)}</span>
+      {isActive(run) ? (
+        <span class="small runs-doing">{activityOf(run)}</span>
       ) : error !== undefined ? (
         <span class={`small runs-error ${run.status === 'failed' ? 'bad' : 'soft'}`} title={error.message}>
           {error.message}
@@ -103,13 +103,13 @@ function Cancel({ run: { id, model }, onChanged }: { run: RunSummary; onChanged:
     }
   };
   return (
-    <Button kind="quiet" isSmall icon="stop" label={`Cancel the run of ${model}`} isBusy={isBusy} onClick={() => void cancel()}>
+    <Button kind="quiet" isSmall icon="stop" label={`Cancel run of ${model}`} isBusy={isBusy} onClick={() => void cancel()}>
       Cancel
     </Button>
   );
 }
 
-/** Of a run under way: until now. */
-function lengthOf({ created, finished }: RunSummary): number {
+/** The duration of a run, until now if it is active. */
+function durationOf({ created, finished }: RunSummary): number {
   return Math.max(0, (finished === null ? Date.now() : new Date(finished).getTime()) - new Date(created).getTime());
 }

@@ -2,24 +2,24 @@ import type { Step } from './steps.ts';
 
 type Stretch = readonly [start: number, end: number];
 
-/** For what a run took its time, in milliseconds. What went on side by side counts once for each kind. */
+/** How a run spent its time, in milliseconds. Parallel work of one kind counts once. */
 export interface RunTimes {
   models: number;
   functions: number;
   people: number;
 }
 
-/** `now`: the end of what is still under way. */
+/** `now`: the end of steps that are still running. */
 export function timesOf(steps: readonly Step[], now: number): RunTimes {
   const models = steps.flatMap(({ kind, start, end = now }): Stretch[] => (kind === 'model' ? [[start, end]] : []));
   const waits = steps.flatMap(({ kind, waits }) => (kind === 'call' ? waits : []));
   const people = waits.flatMap(({ kind, start, end }): Stretch[] => (kind === 'person' ? [[start, Math.min(end, now)]] : []));
-  // Of an assistant that was called as a tool, the requests and calls within it count.
+  // For a preset that was called as a tool, only the requests and calls within it count.
   const functions = steps.flatMap((step): Stretch[] => (step.kind === 'call' && step.innerCount === 0 ? worked(step, now) : []));
   return { models: lengthOf(models), functions: lengthOf(functions), people: lengthOf(people) };
 }
 
-/** What is left of a call's time without its wait, which comes first. */
+/** The time of a call after its wait. */
 function worked({ start, end, waits: [wait] }: Step, until: number): Stretch[] {
   const begun = wait === undefined ? start : Math.min(wait.end, until);
   return begun < (end ?? until) ? [[begun, end ?? until]] : [];

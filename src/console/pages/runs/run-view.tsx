@@ -17,7 +17,7 @@ import { ConnectionLost } from './connection-lost.tsx';
 import { Facts } from './facts.tsx';
 import { listAddress } from './run-filters.ts';
 import { Status } from './run-status.tsx';
-import { isUnderWay, modeWords } from './run-words.ts';
+import { isActive, modeWords } from './run-words.ts';
 import type { RunTimes } from './run-times.ts';
 import { timesOf } from './run-times.ts';
 import { stepsOf } from './steps.ts';
@@ -25,16 +25,16 @@ import type { Step } from './steps.ts';
 import { spanOf, Timeline } from './timeline.tsx';
 import { WaitingCalls } from './waiting-calls.tsx';
 
-/** From an answer to the next request while it runs, in milliseconds. */
+/** The pause between an answer and the next request while the run is active, in milliseconds. */
 const refreshMs = 1_000;
 
-/** One run: how it went in all, and each step of it. */
+/** One run: a summary, and each step. */
 export function RunView({ id }: { id: string }): JSX.Element {
   const [isOver, setOver] = useState(false);
   const live = useLive((signal) => readRun(id, signal), { question: id, everyMs: isOver ? undefined : refreshMs });
   const { run, steps = [] } = live.data ?? {};
   useEffect(() => {
-    if (run !== undefined) setOver(!isUnderWay(run));
+    if (run !== undefined) setOver(!isActive(run));
   }, [run]);
   return (
     <div class="page run">
@@ -56,7 +56,7 @@ export function RunView({ id }: { id: string }): JSX.Element {
           <Timeline run={run} steps={steps} />
           {run.prompts !== undefined && (
             <details>
-              <summary>What models were asked ({run.prompts.length})</summary>
+              <summary>Prompts ({run.prompts.length})</summary>
               <JsonView value={run.prompts} openTo={1} label="Prompts" />
             </details>
           )}
@@ -66,7 +66,7 @@ export function RunView({ id }: { id: string }): JSX.Element {
   );
 }
 
-/** Of a long run, to read the answer, to find its steps and to show them takes tens of milliseconds together, so each is a task of its own. */
+/** Reading the answer, finding the steps and rendering them takes tens of milliseconds for a long run, so each one is a separate task. */
 async function readRun(id: string, signal: AbortSignal): Promise<{ run: Run; steps: Step[] }> {
   const run = await call('GET /api/runs/:id', { params: { id }, signal });
   await nextTask();
@@ -79,7 +79,7 @@ function nextTask(): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve));
 }
 
-/** To the list as it was, where the person comes from it. */
+/** Links back to the list with its filters. */
 function Back(): JSX.Element {
   return (
     <Link href={listAddress.current} class="trail">
@@ -96,32 +96,32 @@ function Head({ run }: { run: Run }): JSX.Element {
       <Back />
       <h1 class="cut">{run.model === '' ? run.id : run.model}</h1>
       <Status status={run.status} />
-      {isUnderWay(run) && (
+      {isActive(run) && (
         <Button icon="stop" onClick={cancel}>
           Cancel
         </Button>
       )}
       {chat !== undefined && (
         <Link class="button plain" href={`/console/chats/${chat.id}`} title={chat.title}>
-          Open its chat
+          Open chat
         </Link>
       )}
-      <CopyButton text={() => JSON.stringify(run, null, 2)} label="Copy the run as JSON" />
+      <CopyButton text={() => JSON.stringify(run, null, 2)} label="Copy run as JSON" />
     </header>
   );
 }
 
-/** The chat of this browser in which the run has answered. */
+/** The chat of this browser that contains the answer of the run. */
 function useChatOfRun(id: string): SavedChat | undefined {
   const [chat, setChat] = useState<SavedChat>();
   useEffect(() => {
-    // Without a store of the browser there are no chats to go back to.
+    // If the browser stores nothing, there is no chat to open.
     findChatOfRun(id).then(setChat, () => undefined);
   }, [id]);
   return chat;
 }
 
-/** Why it failed or was cancelled. */
+/** Why the run failed or was cancelled. */
 function End({ run: { status, events } }: { run: Run }): JSX.Element | null {
   const error = events.findLast(({ type }) => type === 'run.end')?.data['error'] as { code?: string; message?: string } | undefined;
   if (error === undefined) return null;
@@ -136,9 +136,9 @@ function End({ run: { status, events } }: { run: Run }): JSX.Element | null {
 }
 
 const timeWords: Readonly<Record<keyof RunTimes, string>> = {
-  models: 'Models took',
-  functions: 'Functions took',
-  people: 'Waited for people',
+  models: 'Model time',
+  functions: 'Function time',
+  people: 'Waiting for people',
 };
 
 function factsOf(run: Run, steps: readonly Step[]): [string, JSX.Element | string | undefined][] {
@@ -149,21 +149,21 @@ function factsOf(run: Run, steps: readonly Step[]): [string, JSX.Element | strin
   const known = modeWords[mode ?? ''];
   return [
     ['Started', formatDateTime(created)],
-    ['Took', finished === null ? 'still under way' : formatDuration(new Date(finished).getTime() - new Date(created).getTime())],
+    ['Duration', finished === null ? 'still running' : formatDuration(new Date(finished).getTime() - new Date(created).getTime())],
     ...Object.entries(timesOf(steps, spanOf(run, steps))).map(([name, ms]): [string, string | undefined] => [
       timeWords[name as keyof RunTimes],
       ms === 0 ? undefined : formatDuration(ms),
     ]),
     ['Mode', mode === null ? undefined : <span title={known?.about}>{known?.word ?? mode}</span>],
-    ['Requests to models', formatNumber(count('model.request'))],
+    ['Model requests', formatNumber(count('model.request'))],
     ['Calls', `${formatNumber(count('tool.call'))}${failed > 0 ? `, ${formatCount(failed, 'error')}` : ''}`],
     ['Tokens in / out', usage === null ? undefined : `${formatNumber(usage.prompt_tokens)} / ${formatNumber(usage.completion_tokens)}`],
     ['Caller', caller === undefined ? undefined : <span title={caller}>{nameOfCaller(caller)}</span>],
     [
-      'Id',
+      'ID',
       <span class="run-id">
         <span class="mono">{id}</span>
-        <CopyButton text={() => id} label="Copy the id" />
+        <CopyButton text={() => id} label="Copy ID" />
       </span>,
     ],
   ];

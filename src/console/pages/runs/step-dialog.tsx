@@ -5,7 +5,7 @@ import { Link } from 'wouter-preact';
 import type { Run } from '../../api/api-types.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { formatClock, formatDuration, formatNumber } from '../../parts/text/formats.ts';
+import { formatClock, formatCount, formatDuration, formatNumber } from '../../parts/text/formats.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { textOf } from '../../parts/text/text-of.ts';
 import { Facts } from './facts.tsx';
@@ -19,13 +19,13 @@ interface StepDialogProps {
   step: Step;
   prompts: Run['prompts'];
   onClose: () => void;
-  /** To the step before or behind; undefined where there is none. */
-  onBefore: (() => void) | undefined;
+  /** Go to the previous or the next step. Undefined if there is none. */
+  onPrevious: (() => void) | undefined;
   onNext: (() => void) | undefined;
 }
 
-/** Everything about one step, in words first; the events themselves below. */
-export function StepDialog({ step, prompts = [], onClose, onBefore, onNext }: StepDialogProps): JSX.Element {
+/** Everything about one step: a description first, then its events. */
+export function StepDialog({ step, prompts = [], onClose, onPrevious, onNext }: StepDialogProps): JSX.Element {
   const why = whyOf(step);
   const error = errorOf(eventOf(step, 'tool.result') ?? eventOf(step, 'model.response') ?? eventOf(step, 'run.end'));
   const state = stateOf(step);
@@ -36,8 +36,8 @@ export function StepDialog({ step, prompts = [], onClose, onBefore, onNext }: St
       onClose={onClose}
       actions={
         <>
-          <Button isSmall icon="back" isDisabled={onBefore === undefined} onClick={() => onBefore?.()}>
-            Step before
+          <Button isSmall icon="back" isDisabled={onPrevious === undefined} onClick={() => onPrevious?.()}>
+            Previous step
           </Button>
           <Button isSmall isDisabled={onNext === undefined} onClick={() => onNext?.()}>
             Next step
@@ -58,17 +58,17 @@ export function StepDialog({ step, prompts = [], onClose, onBefore, onNext }: St
           </div>
         )}
         <Facts facts={factsOf(step)} />
-        {step.kind === 'call' && <CallParts step={step} />}
-        {step.kind === 'model' && <ModelParts step={step} prompts={prompts} />}
-        {step.events[0]?.type === 'selection' && <ChoiceParts data={step.events[0].data} />}
-        {step.events[0]?.type === 'run.start' && <Names title="On offer" names={namesIn(step.events[0].data['functions'])} />}
+        {step.kind === 'call' && <CallSections step={step} />}
+        {step.kind === 'model' && <ModelSections step={step} prompts={prompts} />}
+        {step.events[0]?.type === 'selection' && <SelectionSections data={step.events[0].data} />}
+        {step.events[0]?.type === 'run.start' && <Names title="Offered functions" names={namesIn(step.events[0].data['functions'])} />}
         <RawEvents step={step} />
       </Fragment>
     </Dialog>
   );
 }
 
-function Part({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
+function Section({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
   return (
     <section class="run-part">
       <h3>{title}</h3>
@@ -77,27 +77,27 @@ function Part({ title, children }: { title: string; children: ComponentChildren 
   );
 }
 
-function CallParts({ step }: { step: Step }): JSX.Element {
+function CallSections({ step }: { step: Step }): JSX.Element {
   const asked = (eventOf(step, 'tool.call') ?? eventOf(step, 'approval.request'))?.data;
   const result = eventOf(step, 'tool.result')?.data;
   const progress = step.events.filter(({ type }) => type === 'tool.progress');
   const { message, args: approved } = eventOf(step, 'approval.response')?.data ?? {};
   return (
     <>
-      {textOf(message) !== '' && <Part title="What the person said">{textOf(message)}</Part>}
+      {textOf(message) !== '' && <Section title="Message from the person">{textOf(message)}</Section>}
       {asked?.['args'] !== undefined && (
-        <Part title="Arguments, as the model gave them">
+        <Section title="Arguments from the model">
           <JsonView value={asked['args']} openTo={3} label="Arguments" />
-        </Part>
+        </Section>
       )}
       {approved !== undefined && (
-        <Part title="Arguments, as the person approved them">
+        <Section title="Approved arguments">
           <JsonView value={approved} openTo={3} label="Approved arguments" />
-        </Part>
+        </Section>
       )}
-      <Names title="Mended in the arguments" names={namesIn(asked?.['repairs'])} />
+      <Names title="Corrected arguments" names={namesIn(asked?.['repairs'])} />
       {progress.length > 0 && (
-        <Part title="Progress">
+        <Section title="Progress">
           <ul class="run-progress">
             {progress.slice(-maxProgress).map(({ time, data }, index) => (
               <li key={index}>
@@ -105,12 +105,12 @@ function CallParts({ step }: { step: Step }): JSX.Element {
               </li>
             ))}
           </ul>
-        </Part>
+        </Section>
       )}
       {result?.['response'] !== undefined && (
-        <Part title={`Result, ${sizeOf(result['response'])}`}>
+        <Section title={`Result, ${sizeOf(result['response'])}`}>
           <JsonView value={result['response']} openTo={3} label="Result" />
-        </Part>
+        </Section>
       )}
     </>
   );
@@ -118,53 +118,53 @@ function CallParts({ step }: { step: Step }): JSX.Element {
 
 const maxProgress = 30;
 
-function ModelParts({ step, prompts }: { step: Step; prompts: NonNullable<Run['prompts']> }): JSX.Element {
+function ModelSections({ step, prompts }: { step: Step; prompts: NonNullable<Run['prompts']> }): JSX.Element {
   const question = eventOf(step, 'model.request')?.data['question'];
   const prompt = prompts.find((entry) => entry['question'] === question);
   return (
     <>
-      <Names title="On offer" names={namesIn(eventOf(step, 'model.request')?.data['names'])} />
+      <Names title="Offered functions" names={namesIn(eventOf(step, 'model.request')?.data['names'])} />
       {prompt !== undefined && (
         <>
-          <Part title="What the model was asked">
-            <JsonView value={prompt['request']} openTo={2} label="What the model was asked" />
-          </Part>
-          <Part title="What it answered">
-            <JsonView value={prompt['answer']} openTo={3} label="What it answered" />
-          </Part>
+          <Section title="Model request">
+            <JsonView value={prompt['request']} openTo={2} label="Model request" />
+          </Section>
+          <Section title="Model response">
+            <JsonView value={prompt['answer']} openTo={3} label="Model response" />
+          </Section>
         </>
       )}
     </>
   );
 }
 
-function ChoiceParts({ data }: { data: Step['events'][number]['data'] }): JSX.Element {
+function SelectionSections({ data }: { data: Step['events'][number]['data'] }): JSX.Element {
   const asked = (data['asked'] ?? {}) as { query?: unknown };
   const dropped = droppedIn(data).map(({ name, reason }) => `${name}: ${reason}`);
   return (
     <>
-      {textOf(asked.query) !== '' && <Part title="For this message">{textOf(asked.query)}</Part>}
-      <Names title="Chosen" names={namesIn(data['found'])} />
-      <Names title="Left out, and why" names={dropped} />
-      <Names title="Mended" names={namesIn(data['repaired'])} />
+      {textOf(asked.query) !== '' && <Section title="Message">{textOf(asked.query)}</Section>}
+      <Names title="Selected" names={namesIn(data['found'])} />
+      <Names title="Dropped, with reasons" names={dropped} />
+      <Names title="Corrected" names={namesIn(data['repaired'])} />
     </>
   );
 }
 
-/** More are in the events. */
+/** The events contain further names. */
 const maxNames = 100;
 
 function Names({ title, names }: { title: string; names: readonly string[] }): JSX.Element | null {
   if (names.length === 0) return null;
   return (
-    <Part title={title}>
+    <Section title={title}>
       <ul class="run-names">
         {names.slice(0, maxNames).map((name) => (
           <li key={name}>{name}</li>
         ))}
         {names.length > maxNames && <li class="soft">and {names.length - maxNames} more</li>}
       </ul>
-    </Part>
+    </Section>
   );
 }
 
@@ -172,7 +172,7 @@ function RawEvents({ step: { events } }: { step: Step }): JSX.Element {
   const [isOpen, setOpen] = useState(false);
   return (
     <details class="run-raw" onToggle={(event) => event.target === event.currentTarget && setOpen(event.currentTarget.open)}>
-      <summary>Events as they are in the log ({events.length})</summary>
+      <summary>Raw events ({events.length})</summary>
       {isOpen &&
         events.slice(0, maxEvents).map(({ type, time, data }, index) => (
           <section key={index}>
@@ -182,7 +182,7 @@ function RawEvents({ step: { events } }: { step: Step }): JSX.Element {
             <JsonView value={data} openTo={2} label={type} />
           </section>
         ))}
-      {isOpen && events.length > maxEvents && <p class="soft">The run as JSON has all of them.</p>}
+      {isOpen && events.length > maxEvents && <p class="soft">Copy the run as JSON to see all events.</p>}
     </details>
   );
 }
@@ -196,32 +196,35 @@ function factsOf(step: Step): Fact[] {
   const result = eventOf(step, 'tool.result')?.data ?? {};
   const usage = (answer['usage'] ?? {}) as { prompt_tokens?: number; completion_tokens?: number };
   const time: Fact[] = [
-    ['Begins at', formatDuration(start)],
-    ['Takes', end === undefined ? 'still under way' : end === start ? undefined : formatDuration(end - start)],
+    ['Start', formatDuration(start)],
+    ['Duration', end === undefined ? 'still running' : end === start ? undefined : formatDuration(end - start)],
     ['Waited for', kind === 'call' ? waitIn(step) : undefined],
   ];
   if (kind === 'model') {
     const mode = textOf(asked['mode']);
     return [
       ...time,
-      ['Until its first word', answer['first_token_ms'] === undefined ? undefined : formatDuration(Number(answer['first_token_ms']))],
+      ['Time to first token', answer['first_token_ms'] === undefined ? undefined : formatDuration(Number(answer['first_token_ms']))],
       ['Model', textOf(asked['model'])],
       ['Preset', textOf(asked['preset'])],
       ['Mode', modeWords[mode]?.word ?? mode],
       ['Tokens in', usage.prompt_tokens === undefined ? undefined : formatNumber(usage.prompt_tokens)],
       ['Tokens out', usage.completion_tokens === undefined ? undefined : formatNumber(usage.completion_tokens)],
-      ['Sent', `${formatNumber(Number(asked['messages'] ?? 0))} messages, ${formatNumber(Number(asked['characters'] ?? 0))} characters`],
-      ['Functions on offer', formatNumber(Number(asked['functions'] ?? 0))],
-      ['Ended because', textOf(answer['finish_reason'])],
+      ['Sent', `${formatCount(Number(asked['messages'] ?? 0), 'message')}, ${formatCount(Number(asked['characters'] ?? 0), 'character')}`],
+      ['Offered functions', formatNumber(Number(asked['functions'] ?? 0))],
+      ['Finish reason', textOf(answer['finish_reason'])],
     ];
   }
   if (kind !== 'call') return time;
   return [
     ...time,
-    ['Work', result['duration_ms'] === undefined ? undefined : formatDuration(Number(result['duration_ms']))],
+    ['Work time', result['duration_ms'] === undefined ? undefined : formatDuration(Number(result['duration_ms']))],
     ['Tool server', textOf(step.events[0]?.data['server'])],
-    ['Person', decisionOf(step)],
-    ['Other runs', <Link href={`/console/runs?${new URLSearchParams({ tool: titleOf(step) }).toString()}`}>that called it</Link>],
-    ['Tries', Number(result['attempts'] ?? 1) > 1 ? textOf(result['attempts']) : undefined],
+    ['Decision', decisionOf(step)],
+    [
+      'Other runs',
+      <Link href={`/console/runs?${new URLSearchParams({ tool: titleOf(step) }).toString()}`}>that called this function</Link>,
+    ],
+    ['Attempts', Number(result['attempts'] ?? 1) > 1 ? textOf(result['attempts']) : undefined],
   ];
 }

@@ -4,52 +4,55 @@ import { modeWords, statusWords } from './run-words.ts';
 import { eventOf } from './steps.ts';
 import type { RunEvent, Step } from './steps.ts';
 
-/** What is said of the steps of a run, for people who do not know the names of its events. */
+/** How the steps of a run are described to people who do not know the names of its events. */
 
 type Data = RunEvent['data'];
 
 const purposes: Readonly<Record<string, { title: string; why: string }>> = {
-  round: { title: 'Ask the model', why: 'It may call functions, or answer.' },
-  answer: { title: 'Ask for the answer', why: 'No functions are left to call in this request.' },
-  last_answer: { title: 'Ask for the answer', why: 'The last round is over: the model has to answer with what is known.' },
-  selection_names: { title: 'Ask which functions fit', why: 'There are many, so the model first names those that fit the question.' },
-  selection: { title: 'Ask what to call', why: 'This model is asked in words which functions to call, and with which arguments.' },
-  selection_repair: { title: 'Ask again what to call', why: 'The choice before could not be used as it was.' },
+  round: { title: 'Ask the model', why: 'It can call functions or answer.' },
+  answer: { title: 'Ask for the answer', why: 'This request offers no functions.' },
+  last_answer: { title: 'Ask for the answer', why: 'The last round is over, so the model must answer with what it knows.' },
+  selection_names: {
+    title: 'Ask which functions are relevant',
+    why: 'There are many functions, so the model first selects the relevant ones.',
+  },
+  selection: { title: 'Ask what to call', why: 'A prompt asks the model which functions to call, and with which arguments.' },
+  selection_repair: { title: 'Ask again what to call', why: 'The previous selection could not be used.' },
 };
 
 const reasons: Readonly<Record<string, string>> = {
-  no_call_made: 'A call was demanded, and the model made none.',
-  functions_refused: 'The backend refused to take functions, so the results are given to it as text.',
-  functions_missed: 'The backend insists on the list of functions, so it has it, and may call none.',
-  stop_refused: 'The backend takes no stop sequences, so it is asked without them.',
-  form_demanded: 'The answer has to have a form, so it is asked for once more, in that form.',
-  form_refused: 'The backend refused the form of the answer, so it is asked without it.',
-  no_words: 'The model only thought, or said nothing.',
+  no_call_made: 'A call was required, but the model made none.',
+  functions_refused: 'The backend rejected functions, so the results are sent as text.',
+  functions_missed: 'The backend requires the list of functions, so it is sent, but no calls are allowed.',
+  stop_refused: 'The backend does not support stop sequences, so they are left out.',
+  form_demanded: 'The answer must match a schema, so it is requested again in that form.',
+  form_refused: 'The backend rejected the response schema, so it is left out.',
+  no_words: 'The model gave no answer text.',
 };
 
 const limitWords: Readonly<Record<string, string>> = {
-  tool_rounds: 'rounds of calls in one answer',
-  lookups: 'searches for functions in one answer',
-  reasks: 'rounds in a row in which no call could run',
-  calls_per_round: 'calls in one round',
-  calls_per_run: 'calls in one answer',
+  tool_rounds: 'rounds of calls per answer',
+  lookups: 'function searches per answer',
+  reasks: 'rounds in a row without a valid call',
+  calls_per_round: 'calls per round',
+  calls_per_run: 'calls per answer',
   tool_phase_ms: 'milliseconds for all calls of an answer',
-  said_characters: 'characters that a function may say in an answer',
-  result_bytes: 'bytes of a result that the model reads',
-  handoffs: 'hand-overs in one answer',
+  said_characters: 'characters of function messages per answer',
+  result_bytes: 'bytes per result',
+  handoffs: 'handoffs per answer',
 };
 
 const stateWords: Readonly<Record<string, string>> = {
-  not_started: 'It was not begun, so nothing has happened.',
-  cancelled: 'It was ended before it was done.',
-  outcome_unknown: 'It may have taken effect all the same: see before you repeat it.',
+  not_started: 'The call was not started.',
+  cancelled: 'The call was stopped before it finished.',
+  outcome_unknown: 'The call may have succeeded. Check before you repeat it.',
 };
 
 const outcomeWords: Readonly<Record<string, string>> = {
   connected: 'signed in',
   cancelled: 'the sign-in was declined',
-  expired: 'nobody signed in in time',
-  unavailable: 'nobody could be asked to sign in',
+  expired: 'the sign-in expired',
+  unavailable: 'sign-in was not possible',
 };
 
 export function titleOf({ events: [first] }: Step): string {
@@ -58,16 +61,16 @@ export function titleOf({ events: [first] }: Step): string {
   const text = (name: string): string => textOf(data[name]);
   switch (type) {
     case 'run.start':
-      return 'Begin';
+      return 'Start';
     case 'run.end':
       return `End: ${(statusWords as Record<string, { word: string }>)[text('status')]?.word ?? text('status')}`;
     case 'model.request':
     case 'model.response':
       return purposes[text('purpose')]?.title ?? 'Ask the model';
     case 'selection':
-      return namesIn(data['found']).length === 0 ? 'Chosen: no call' : `Chosen: ${namesIn(data['found']).join(', ')}`;
+      return namesIn(data['found']).length === 0 ? 'Selected: no call' : `Selected: ${namesIn(data['found']).join(', ')}`;
     case 'config.update':
-      return data['preset'] === undefined ? 'The chat was changed' : `Hand over to ${text('preset')}`;
+      return data['preset'] === undefined ? 'Tools changed' : `Handoff to ${text('preset')}`;
     case 'limit.reached':
       return 'Limit reached';
     case 'warning':
@@ -77,7 +80,7 @@ export function titleOf({ events: [first] }: Step): string {
   }
 }
 
-/** Why this step is there. */
+/** Why this step happened. */
 export function whyOf(step: Step): string {
   const [first] = step.events;
   if (first === undefined) return '';
@@ -87,19 +90,19 @@ export function whyOf(step: Step): string {
     case 'run.start':
       return sentences(modeWords[text('mode')]?.about, offered(data));
     case 'model.request':
-      return sentences(reasons[text('reason')], purposeOf(data), data['structured'] === true && 'The answer is held to a form.');
+      return sentences(reasons[text('reason')], purposeOf(data), data['structured'] === true && 'The answer must match a schema.');
     case 'selection':
       return choiceOf(data);
     case 'config.update':
       return changeOf(data);
     case 'limit.reached':
-      return `No more than ${formatNumber(Number(data['value']))} ${limitWords[text('limit')] ?? text('limit')}.`;
+      return `The maximum is ${formatNumber(Number(data['value']))} ${limitWords[text('limit')] ?? text('limit')}.`;
     case 'warning':
       return text('message');
     case 'run.end':
       return errorOf(first)?.message ?? '';
     default:
-      // What ran, where a person has changed what the model wrote.
+      // The arguments that ran, if a person changed those of the model.
       return brief(eventOf(step, 'approval.response')?.data['args'] ?? data['args']);
   }
 }
@@ -108,29 +111,29 @@ function purposeOf(data: Data): string {
   const { round, max_rounds: most, functions, tool_choice: choice } = data;
   const { why } = purposes[textOf(data['purpose'])] ?? { why: '' };
   if (data['purpose'] !== 'round') return Number(functions) > 0 || data['purpose'] !== 'answer' ? why : 'Without functions.';
-  const place = round === undefined ? '' : `Round ${textOf(round)}${most === undefined ? '' : ` of at most ${textOf(most)}`}.`;
+  const position = round === undefined ? '' : `Round ${textOf(round)}${most === undefined ? '' : ` of at most ${textOf(most)}`}.`;
   const demand =
     choice === undefined || choice === 'auto'
       ? why
       : choice === 'none'
-        ? 'It may call none.'
-        : `It has to call ${choice === 'required' ? 'a function' : textOf(choice)}.`;
-  return sentences(place, `${formatCount(Number(functions ?? 0), 'function')} on offer.`, demand);
+        ? 'Calls are not allowed.'
+        : `It must call ${choice === 'required' ? 'a function' : textOf(choice)}.`;
+  return sentences(position, `${formatCount(Number(functions ?? 0), 'function')} offered.`, demand);
 }
 
 function offered({ tools }: Data): string {
-  return Number(tools ?? 0) === 0 ? '' : `${formatCount(Number(tools), 'function')} on offer.`;
+  return Number(tools ?? 0) === 0 ? '' : `${formatCount(Number(tools), 'function')} offered.`;
 }
 
 function choiceOf(data: Data): string {
   const asked = (data['asked'] ?? {}) as { functions?: number };
   const dropped = droppedIn(data);
   return sentences(
-    `The model chose among ${formatCount(asked.functions ?? 0, 'function')}.`,
-    dropped.length > 0 && `Left out: ${dropped.map(({ name, reason }) => `${name} (${reason})`).join(', ')}.`,
-    namesIn(data['repaired']).length > 0 && `Mended: ${namesIn(data['repaired']).join(', ')}.`,
-    data['unreadable'] === true && 'What it wrote could not be read as a choice.',
-    data['cut'] === true && 'What it wrote was cut off.',
+    `The model selected from ${formatCount(asked.functions ?? 0, 'function')}.`,
+    dropped.length > 0 && `Dropped: ${dropped.map(({ name, reason }) => `${name} (${reason})`).join(', ')}.`,
+    namesIn(data['repaired']).length > 0 && `Corrected: ${namesIn(data['repaired']).join(', ')}.`,
+    data['unreadable'] === true && 'Its reply could not be read as a selection.',
+    data['cut'] === true && 'Its reply was cut off.',
     (data['error'] as { message?: string } | undefined)?.message,
   );
 }
@@ -138,14 +141,14 @@ function choiceOf(data: Data): string {
 function changeOf(data: Data): string {
   const [added, removed] = [namesIn(data['added']), namesIn(data['removed'])];
   return sentences(
-    data['preset'] !== undefined && 'Another preset answers from here on.',
-    added.length > 0 && `New on offer: ${added.join(', ')}.`,
-    removed.length > 0 && `No longer on offer: ${removed.join(', ')}.`,
-    data['instructions'] !== undefined && 'The model has other instructions.',
+    data['preset'] !== undefined && 'Another preset takes over from here.',
+    added.length > 0 && `Added functions: ${added.join(', ')}.`,
+    removed.length > 0 && `Removed functions: ${removed.join(', ')}.`,
+    data['instructions'] !== undefined && 'The system prompt changed.',
   );
 }
 
-/** What came of it, in a few words. */
+/** The outcome of a step in a few words. */
 export function outcomeOf(step: Step): string {
   const { kind, end } = step;
   if (kind === 'model') return modelOutcome(step);
@@ -156,25 +159,25 @@ export function outcomeOf(step: Step): string {
   if (result !== undefined) return brief(result.data['response']);
   if (end === step.start) return sentences(decisionOf(step));
   const last = step.events.at(-1);
-  if (last?.type === 'approval.request') return 'Waits for the approval of a person.';
-  if (last?.type === 'connect.request') return 'Waits until the person has signed in.';
+  if (last?.type === 'approval.request') return 'Waiting for approval.';
+  if (last?.type === 'connect.request') return 'Waiting for sign-in.';
   if (last?.type === 'tool.progress') return progressOf(last.data);
-  return end === undefined ? 'Runs.' : 'Ended with the run.';
+  return end === undefined ? 'Running.' : 'Ended with the run.';
 }
 
 function modelOutcome(step: Step): string {
   const answer = eventOf(step, 'model.response');
-  if (answer === undefined) return step.end === undefined ? 'Not answered yet.' : 'Ended with the run.';
+  if (answer === undefined) return step.end === undefined ? 'Waiting for the model.' : 'Ended with the run.';
   const error = errorOf(answer);
   if (error !== undefined) return error.message;
   const { calls, characters, reasoning_characters: thought } = answer.data;
   const parts = [
     Number(calls ?? 0) > 0 && formatCount(Number(calls), 'call'),
     Number(characters ?? 0) > 0 && formatCount(Number(characters), 'character'),
-    Number(thought ?? 0) > 0 && `${formatCount(Number(thought), 'character')} of thought`,
-    answer.data['stopped'] === true && 'read no further',
+    Number(thought ?? 0) > 0 && `${formatCount(Number(thought), 'character')} of reasoning`,
+    answer.data['stopped'] === true && 'stopped early',
   ].filter((part) => part !== false);
-  return parts.length === 0 ? 'It said nothing.' : parts.join(', ');
+  return parts.length === 0 ? 'Empty response.' : parts.join(', ');
 }
 
 export function progressOf({ status, progress, total }: Data): string {
@@ -182,7 +185,7 @@ export function progressOf({ status, progress, total }: Data): string {
   return `${textOf(progress)}${total === undefined ? '' : ` of ${textOf(total)}`}`;
 }
 
-/** How a person has answered. */
+/** How the person decided. */
 export function decisionOf(step: Step): string {
   const approval = eventOf(step, 'approval.response')?.data;
   const sign = eventOf(step, 'connect.response')?.data;
@@ -190,11 +193,20 @@ export function decisionOf(step: Step): string {
   const how = decision === 'approve' ? 'approved' : decision === 'reject' ? 'rejected' : decision;
   return [
     approval &&
-      `${how}${approval['edited'] === true ? ' with other arguments' : ''}${approval['remembered'] === true ? ', as remembered for this chat' : ''}`,
+      `${how}${approval['edited'] === true ? ' with changes' : ''}${approval['remembered'] === true ? ', remembered for this chat' : ''}`,
     sign && (outcomeWords[textOf(sign['outcome'])] ?? textOf(sign['outcome'])),
   ]
     .filter(Boolean)
     .join(', ');
+}
+
+/** Whether the person approved the call or signed in. */
+function wasAccepted(step: Step): boolean {
+  const approval = eventOf(step, 'approval.response');
+  const signIn = eventOf(step, 'connect.response');
+  return (
+    (approval === undefined || approval.data['decision'] === 'approve') && (signIn === undefined || signIn.data['outcome'] === 'connected')
+  );
 }
 
 export interface Mark {
@@ -202,7 +214,7 @@ export interface Mark {
   tone?: 'good' | 'bad' | 'warn';
 }
 
-/** What is particular about a step. */
+/** What is unusual about a step. */
 export function marksOf(step: Step): Mark[] {
   const { kind, waits } = step;
   const marks: Mark[] = [];
@@ -214,19 +226,19 @@ export function marksOf(step: Step): Mark[] {
     if (usage !== undefined) marks.push({ words: `${formatNumber(usage.prompt_tokens)} in, ${formatNumber(usage.completion_tokens)} out` });
   }
   const decision = decisionOf(step);
-  if (decision !== '') marks.push({ words: decision, tone: /reject|nobody|declined|expired/.test(decision) ? 'bad' : 'good' });
+  if (decision !== '') marks.push({ words: decision, tone: wasAccepted(step) ? 'good' : 'bad' });
   else if (eventOf(step, 'approval.request') !== undefined && step.end === undefined) marks.push({ words: 'needs approval', tone: 'warn' });
-  if (step.innerCount > 0) marks.push({ words: `assistant, ${formatCount(step.innerCount, 'step')} within` });
-  if (waits.some(({ kind }) => kind === 'turn')) marks.push({ words: 'waited for its turn' });
-  if (data?.['cached'] === true) marks.push({ words: 'from the cache' });
+  if (step.innerCount > 0) marks.push({ words: `preset, ${formatCount(step.innerCount, 'step')}` });
+  if (waits.some(({ kind }) => kind === 'turn')) marks.push({ words: 'queued' });
+  if (data?.['cached'] === true) marks.push({ words: 'cached' });
   if (data?.['hook'] === true) marks.push({ words: 'answered by a hook' });
-  if (Number(data?.['attempts'] ?? 1) > 1) marks.push({ words: `${textOf(data?.['attempts'])} tries`, tone: 'warn' });
+  if (Number(data?.['attempts'] ?? 1) > 1) marks.push({ words: `${textOf(data?.['attempts'])} attempts`, tone: 'warn' });
   if (data?.['truncated'] === true) marks.push({ words: 'result truncated', tone: 'warn' });
-  if (Array.isArray(eventOf(step, 'tool.call')?.data['repairs'])) marks.push({ words: 'arguments mended', tone: 'warn' });
+  if (Array.isArray(eventOf(step, 'tool.call')?.data['repairs'])) marks.push({ words: 'arguments corrected', tone: 'warn' });
   return marks;
 }
 
-/** What is known of a failed call beside its message. */
+/** Whether a failed call may have had an effect. */
 export function stateOf(step: Step): string | undefined {
   return stateWords[errorOf(eventOf(step, 'tool.result'))?.state ?? ''];
 }
@@ -248,18 +260,18 @@ export function droppedIn(data: Data): { name: string; reason: string }[] {
   return (dropped as { name?: unknown; reason?: unknown }[]).map(({ name, reason }) => ({ name: textOf(name), reason: textOf(reason) }));
 }
 
-const waitWords = { person: 'person', turn: 'other calls', 'first-token': 'first word' } as const;
+const waitWords = { person: 'approval', turn: 'queue', 'first-token': 'first token' } as const;
 
-/** `person 3.2 s`: what the step has waited for, and how long. */
+/** `approval 3.2 s`: what the step waited for, and how long. */
 export function waitIn({ waits: [wait] }: Step): string | undefined {
   return wait === undefined || !Number.isFinite(wait.end) ? undefined : `${waitWords[wait.kind]} ${formatDuration(wait.end - wait.start)}`;
 }
 
-/** Of a result as the log has it: it says of each long text how much it leaves out. */
+/** The size of a result in the log, whose long texts end with the number of omitted characters. */
 export function sizeOf(value: unknown): string {
   const text = typeof value === 'string' ? value : JSON.stringify(value);
-  const left = [...text.matchAll(/… \[(\d{1,12}) more characters\]/g)].reduce((sum, [, count]) => sum + Number(count), 0);
-  return `${left > 0 ? 'about ' : ''}${formatBytes(text.length + left)}`;
+  const omitted = [...text.matchAll(/… \[(\d{1,12}) more characters\]/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+  return `${omitted > 0 ? 'about ' : ''}${formatBytes(text.length + omitted)}`;
 }
 
 const maxBrief = 160;

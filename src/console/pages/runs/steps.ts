@@ -3,21 +3,21 @@ import { textOf } from '../../parts/text/text-of.ts';
 
 export type RunEvent = Run['events'][number];
 
-/** A part of a step's time that was not work. */
+/** A part of a step's time in which it waited. */
 export interface Wait {
   kind: 'person' | 'turn' | 'first-token';
   start: number;
   end: number;
 }
 
-/** One line of the timeline: a question to the model, a call, or something that happened at one moment. Times are milliseconds from the start of the run. */
+/** One line of the timeline: a model request, a call, or a single event. Times are milliseconds from the start of the run. */
 export interface Step {
   key: string;
   kind: 'model' | 'call' | 'note' | 'problem';
-  /** Within how many presets that were called as tools. */
+  /** The number of presets, called as tools, around this step. */
   depth: number;
   start: number;
-  /** Undefined: it has not ended. Equal to `start`: a moment. */
+  /** Undefined: still running. Equal to `start`: a single event. */
   end: number | undefined;
   isFailed: boolean;
   waits: Wait[];
@@ -26,17 +26,17 @@ export interface Step {
   events: RunEvent[];
 }
 
-interface Place {
+interface StepNode {
   step: Step;
-  inner: Place[];
+  inner: StepNode[];
 }
 
-/** Pairs what begins with what ends it. In the order of their beginnings; what happened within a call follows it. */
+/** Pairs the events that begin and end a step. Steps are in the order of their start, and the steps within a call follow it. */
 export function stepsOf({ created, events, status }: Pick<Run, 'created' | 'events' | 'status'>): Step[] {
   const zero = new Date(created).getTime();
-  const top: Place[] = [];
+  const top: StepNode[] = [];
   const open = new Map<string, Step>();
-  const calls = new Map<string, Place>();
+  const calls = new Map<string, StepNode>();
   for (const [index, event] of events.entries()) {
     const at = Math.max(0, new Date(event.time).getTime() - zero);
     const pair = pairOf(event);
@@ -63,13 +63,13 @@ export function stepsOf({ created, events, status }: Pick<Run, 'created' | 'even
       innerCount: 0,
       events: [event],
     };
-    const place: Place = { step, inner: [] };
+    const node: StepNode = { step, inner: [] };
     if (isLong) open.set(pair, step);
-    if (isLong && step.kind === 'call') calls.set(textOf(event.data['id']), place);
-    (outer?.inner ?? top).push(place);
+    if (isLong && step.kind === 'call') calls.set(textOf(event.data['id']), node);
+    (outer?.inner ?? top).push(node);
     if (outer !== undefined) outer.step.innerCount += 1;
   }
-  // What has no end in a run that is over was cut off with it.
+  // Steps without an end were cut off when the run ended.
   const last = events.at(-1);
   if (status !== 'running' && status !== 'waiting' && last !== undefined)
     for (const step of open.values()) step.end = Math.max(step.start, new Date(last.time).getTime() - zero);
@@ -83,14 +83,14 @@ export function stepsOf({ created, events, status }: Pick<Run, 'created' | 'even
   });
 }
 
-function flat(places: readonly Place[], each: (step: Step) => void): Step[] {
+function flat(nodes: readonly StepNode[], each: (step: Step) => void): Step[] {
   const steps: Step[] = [];
-  const add = ({ step, inner }: Place): void => {
+  const add = ({ step, inner }: StepNode): void => {
     each(step);
     steps.push(step);
-    for (const place of inner) add(place);
+    for (const node of inner) add(node);
   };
-  for (const place of places) add(place);
+  for (const node of nodes) add(node);
   return steps;
 }
 
@@ -133,11 +133,11 @@ function waitsOf({ kind, start, end, events }: Step, { zero, isBehind }: { zero:
   }
   if (asked !== undefined) waits.push({ kind: 'person', start: asked, end: end ?? Number.POSITIVE_INFINITY });
   const worked = Number(events.find(({ type }) => type === 'tool.result')?.data['duration_ms'] ?? Number.NaN);
-  // What neither worked nor waited for a person, while other calls ran, has waited for these.
+  // Time without work, without a person and during other calls was spent waiting for these.
   if (isBehind && waits.length === 0 && end !== undefined && end - worked > start + shortestWaitMs)
     waits.push({ kind: 'turn', start, end: end - worked });
   return waits;
 }
 
-/** Less is what the clocks of two events differ by anyway. */
+/** A shorter wait is within the difference between the clocks of two events. */
 const shortestWaitMs = 20;

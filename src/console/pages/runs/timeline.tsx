@@ -4,22 +4,21 @@ import type { Run } from '../../api/api-types.ts';
 import { formatCount, formatDuration } from '../../parts/text/formats.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
-import { isUnderWay } from './run-words.ts';
 import { StepDialog } from './step-dialog.tsx';
 import { marksOf, outcomeOf, titleOf, waitIn, whyOf } from './step-words.ts';
 import { eventOf } from './steps.ts';
 import type { Step } from './steps.ts';
 
 const shows = {
-  all: { words: 'Everything', isShown: () => true },
-  model: { words: 'Requests to models', isShown: ({ kind }: Step) => kind === 'model' },
+  all: { words: 'All steps', isShown: () => true },
+  model: { words: 'Model requests', isShown: ({ kind }: Step) => kind === 'model' },
   call: { words: 'Calls', isShown: ({ kind }: Step) => kind === 'call' },
   problem: { words: 'Problems', isShown: ({ kind, isFailed }: Step) => kind === 'problem' || isFailed },
 } as const;
 
 type Shown = keyof typeof shows | 'raw';
 
-/** Every step of a run on one axis of time. */
+/** Every step of a run on one time axis. */
 export function Timeline({ run, steps }: { run: Run; steps: readonly Step[] }): JSX.Element {
   const [shown, setShown] = useState<Shown>('all');
   const [openKey, setOpenKey] = useState<string>();
@@ -35,14 +34,14 @@ export function Timeline({ run, steps }: { run: Run; steps: readonly Step[] }): 
     <>
       <div class="run-head">
         <label>
-          <span class="unseen">Which steps are shown</span>
+          <span class="unseen">Steps to show</span>
           <select value={shown} onChange={(event) => setShown(event.currentTarget.value as Shown)}>
             {Object.entries(shows).map(([name, { words, isShown }]) => (
               <option key={name} value={name}>
                 {words} ({steps.filter(isShown).length})
               </option>
             ))}
-            <option value="raw">Events as they are in the log ({run.events.length})</option>
+            <option value="raw">Raw events ({run.events.length})</option>
           </select>
         </label>
         <div class="run-axis soft small" aria-hidden="true" hidden={shown === 'raw'}>
@@ -52,11 +51,11 @@ export function Timeline({ run, steps }: { run: Run; steps: readonly Step[] }): 
         </div>
       </div>
       {shown === 'raw' ? (
-        <JsonView value={run.events} openTo={2} label="Events as they are in the log" />
+        <JsonView value={run.events} openTo={2} label="Raw events" />
       ) : (
         <VirtualList
           class="run-steps"
-          label={`What happened, ${formatCount(listed.length, 'step')}`}
+          label={`Timeline, ${formatCount(listed.length, 'step')}`}
           items={listed}
           estimate={54}
           keyOf={({ key }) => key}
@@ -68,7 +67,7 @@ export function Timeline({ run, steps }: { run: Run; steps: readonly Step[] }): 
           step={openedStep}
           prompts={run.prompts}
           onClose={() => setOpenKey(undefined)}
-          onBefore={goTo(open - 1)}
+          onPrevious={goTo(open - 1)}
           onNext={goTo(open + 1)}
         />
       )}
@@ -78,7 +77,7 @@ export function Timeline({ run, steps }: { run: Run; steps: readonly Step[] }): 
 
 interface StepLineProps {
   step: Step;
-  /** Of the axis, in milliseconds. */
+  /** The end of the axis, in milliseconds. */
   end: number;
   onOpen: () => void;
 }
@@ -89,7 +88,7 @@ function StepLine({ step, end, onOpen }: StepLineProps): JSX.Element {
   const isOpen = stop === undefined;
   const server = kind === 'call' ? eventOf(step, 'tool.call')?.data['server'] : undefined;
   const about = [whyOf(step), outcomeOf(step)].filter((text) => text !== '').join(' → ');
-  const place = (from: number, to: number): { left: string; width: string } => ({
+  const barStyle = (from: number, to: number): { left: string; width: string } => ({
     left: `${Math.min(99.5, (from / end) * 100)}%`,
     width: `${Math.max(0.5, ((Math.min(to, end) - from) / end) * 100)}%`,
   });
@@ -114,7 +113,7 @@ function StepLine({ step, end, onOpen }: StepLineProps): JSX.Element {
         <span class="soft small run-step-about">{about}</span>
       </span>
       <span class="run-step-time small soft">
-        {isMoment ? <span>at {formatDuration(start)}</span> : <span>{isOpen ? 'under way' : formatDuration(stop - start)}</span>}
+        {isMoment ? <span>at {formatDuration(start)}</span> : <span>{isOpen ? 'running' : formatDuration(stop - start)}</span>}
         {!isMoment && waited !== undefined && <span>{waited}</span>}
       </span>
       <span class="run-step-track" aria-hidden="true">
@@ -122,9 +121,9 @@ function StepLine({ step, end, onOpen }: StepLineProps): JSX.Element {
           <span class="run-moment" style={{ left: `min(${(start / end) * 100}%, 100% - 3px)` }} />
         ) : (
           <>
-            <span class="run-bar" style={place(start, stop ?? end)} />
+            <span class="run-bar" style={barStyle(start, stop ?? end)} />
             {step.waits.map((wait) => (
-              <span key={wait.start} class={`run-wait ${wait.kind}`} style={place(wait.start, wait.end)} />
+              <span key={wait.start} class={`run-wait ${wait.kind}`} style={barStyle(wait.start, wait.end)} />
             ))}
           </>
         )}
@@ -133,7 +132,7 @@ function StepLine({ step, end, onOpen }: StepLineProps): JSX.Element {
   );
 }
 
-/** With the arrows from step to step: thousands are too many for the tabulator. */
+/** The arrow keys go from step to step, because thousands are too many for the Tab key. */
 function moveFocus(event: JSX.TargetedKeyboardEvent<HTMLButtonElement>): void {
   const by = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
   const item = event.currentTarget.closest<HTMLElement>('[data-index]');
@@ -143,12 +142,12 @@ function moveFocus(event: JSX.TargetedKeyboardEvent<HTMLButtonElement>): void {
   item.parentElement?.querySelector<HTMLElement>(`[data-index="${index}"] > button`)?.focus();
 }
 
-/** Deeper ones are indented no further. */
+/** Deeper steps are not indented further. */
 const maxDepth = 4;
 
-/** Until now for a run under way, unless it waits: then until its last event, or its bars would be dots. */
+/** A running run ends now. A waiting one ends at its last event, or its bars would shrink to dots. */
 export function spanOf(run: Run, steps: readonly Step[]): number {
   const { created, finished, events } = run;
-  const last = finished ?? (isUnderWay(run) && run.status === 'running' ? Date.now() : (events.at(-1)?.time ?? created));
+  const last = finished ?? (run.status === 'running' ? Date.now() : (events.at(-1)?.time ?? created));
   return steps.reduce((most, { start, end }) => Math.max(most, end ?? start), new Date(last).getTime() - new Date(created).getTime());
 }

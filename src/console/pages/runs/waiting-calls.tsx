@@ -11,8 +11,8 @@ import { eventOf } from './steps.ts';
 import type { Step } from './steps.ts';
 
 /**
- * What a run waits for. A chat of this page is asked here as well. The gateway gives the token and the link of any other approval to the client of its
- * chat alone, so that whoever may read a run cannot decide for its caller.
+ * The input that a run is waiting for. For a chat of this page, the form is shown here too. For other chats, only their client gets the link and the token of
+ * an approval, so that people who may read a run cannot decide for its caller.
  */
 export function WaitingCalls({ run, steps }: { run: Run; steps: readonly Step[] }): JSX.Element | null {
   const own = inputRequests.value.filter(({ data }) => data['run_id'] === run.id);
@@ -20,13 +20,12 @@ export function WaitingCalls({ run, steps }: { run: Run; steps: readonly Step[] 
   if (own.length > 0) return <InputRequests requests={own} />;
   if (waiting.length === 0) return null;
   return (
-    <section class="run-waiting" aria-label="What is waited for">
+    <section class="run-waiting" aria-label="Waiting for input">
       {waiting.map((step) => (
         <WaitingCall key={step.key} step={step} />
       ))}
       <p class="soft small">
-        It is decided in its chat, where the gateway has asked for it, or given a link to the page that decides. Not everybody who may read
-        a run may decide for its caller, so that link is not here. To call it off, cancel the run.
+        Only the caller can decide: in the chat, or on the approval page that the chat links to. To stop waiting, cancel the run.
       </p>
     </section>
   );
@@ -44,16 +43,16 @@ function WaitingCall({ step }: { step: Step }): JSX.Element {
       <h2>
         <Icon name="key" />{' '}
         <span>
-          {name} waits until its person has signed in to {textOf(sign?.data['name'] ?? sign?.data['server'])}
+          {name} is waiting for the caller to sign in to {textOf(sign?.data['name'] ?? sign?.data['server'])}
         </span>
       </h2>
     );
   return (
     <>
       <h2>
-        <Icon name="lock" /> <span>{name} waits for the approval of a person</span>
+        <Icon name="lock" /> <span>{name} is waiting for approval</span>
       </h2>
-      <JsonView value={eventOf(step, 'approval.request')?.data['args'] ?? {}} label="Arguments that wait for approval" />
+      <JsonView value={eventOf(step, 'approval.request')?.data['args'] ?? {}} label="Arguments to approve" />
     </>
   );
 }
