@@ -6,7 +6,7 @@ import { App } from './shell/app.tsx';
 import { applyTheme } from './shell/theme.ts';
 
 void takeKeyFromAddress();
-// A second link of a start, followed in a tab that is open.
+// A link with another key may be opened in this tab.
 addEventListener('hashchange', () => void takeKeyFromAddress());
 watchAccess();
 watchCaller();

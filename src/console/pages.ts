@@ -1,6 +1,6 @@
 import type { ConsolePage } from './shell/page.ts';
 
-/** Every page, in the order of the navigation. A page joins with an entry here. */
+/** Every page, in the order of the navigation. To add a page, add it here. */
 export const pages: readonly ConsolePage[] = [
   {
     path: '/',

@@ -41,8 +41,8 @@ it('a secret that nobody wrote stays, one that is written is sent, and an addres
   const asked = { from: 'jwt', name: 'x-token', claim: 'sub', issuer: 'https://a.test', audience: null };
   expect(toBody(draft, draft).users).toEqual(asked);
   expect(toBody({ ...draft, secret: 's'.repeat(32) }, draft).users).toEqual({ ...asked, secret: 's'.repeat(32) });
-  const address = 'https://a.test/jwks';
-  expect(toBody({ ...draft, signedBy: 'address', address }, draft).users).toEqual({ ...asked, jwks_url: address });
+  const jwksUrl = 'https://a.test/jwks';
+  expect(toBody({ ...draft, signedBy: 'jwks', jwksUrl }, draft).users).toEqual({ ...asked, jwks_url: jwksUrl });
 });
 
 it('a last day ends at its midnight, and is sent only where it was changed', () => {

@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readBlocks } from '../../src/console/parts/markdown/read-blocks.ts';
-import { createMarkdownReader } from '../../src/console/parts/markdown/markdown-reader.ts';
+import { MarkdownReader } from '../../src/console/parts/markdown/markdown-reader.ts';
 import type { MarkdownPart } from '../../src/console/parts/markdown/markdown-reader.ts';
 
 /** A text that comes in pieces, as it is read after each of them, with the characters that were parsed for it. */
 function readGrowing(text: string, pieceSize: number): { parsed: number[]; parts: readonly MarkdownPart[] } {
   let characters = 0;
-  const reader = createMarkdownReader((piece, links) => {
+  const reader = new MarkdownReader((piece, links) => {
     characters += piece.length;
     return readBlocks(piece, links);
   });
@@ -56,7 +56,7 @@ describe('a text that grows', () => {
   });
 
   it('keeps its parts and blocks as they are, but the last ones', () => {
-    const reader = createMarkdownReader();
+    const reader = new MarkdownReader();
     const text = lines(3_000, (index) => `A sentence, number ${index}.\n`);
     let before: readonly MarkdownPart[] = [];
     for (let end = 6_000; end <= 60_000; end += 6_000) before = reader.read(text.slice(0, end));
@@ -106,7 +106,7 @@ describe('a text that grows', () => {
   });
 
   it('is read anew when it became another', () => {
-    const reader = createMarkdownReader();
+    const reader = new MarkdownReader();
     reader.read('One.\n\nTwo.\n\nThree.');
     const [part] = reader.read('Four.');
     expect(part?.blocks.map(({ token }) => token.raw)).toEqual(['Four.']);

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { dayAgo, daysOf, idOf, sumBy } from '../../src/console/pages/usage/usage-sums.ts';
-import type { Row } from '../../src/console/pages/usage/usage-sums.ts';
+import type { UsageRow } from '../../src/console/pages/usage/usage-sums.ts';
 
-const row = (fields: Partial<Row>): Row => ({
+const row = (fields: Partial<UsageRow>): UsageRow => ({
   day: '2026-11-22',
   requests: 1,
   tokens_in: 10,

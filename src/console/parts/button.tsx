@@ -5,19 +5,19 @@ import type { IconName } from './icon.tsx';
 interface ButtonProps {
   children?: ComponentChildren;
   icon?: IconName;
-  /** For a button that shows an icon alone; it is its tooltip, too. */
+  /** The accessible name and tooltip of a button that shows only an icon. */
   label?: string;
-  /** Default: `plain`. One `main` button in a dialog or form. */
+  /** Default: `plain`. A dialog or form has one `main` button. */
   kind?: 'main' | 'plain' | 'quiet' | 'danger';
   type?: 'button' | 'submit';
   isDisabled?: boolean;
-  /** Under way: it cannot be pressed again. */
+  /** Its action is running, so it cannot be pressed again. */
   isBusy?: boolean;
   isPressed?: boolean;
   isSmall?: boolean;
   onClick?: (event: MouseEvent) => void;
   form?: string;
-  /** It has the focus when its dialog opens. */
+  /** Focused when its dialog opens. */
   isFirst?: boolean;
   class?: string;
 }
@@ -43,7 +43,7 @@ export function Button({
       type={type}
       class={classes}
       disabled={isDisabled}
-      // Not `disabled`, which would take the focus from it.
+      // Not `disabled`, which would remove the focus.
       aria-disabled={isBusy === true ? true : undefined}
       aria-busy={isBusy === true ? true : undefined}
       aria-pressed={isPressed}

@@ -4,23 +4,23 @@ import { CopyButton } from './copy-button.tsx';
 interface CodeBlockProps {
   code: string;
   language?: string | undefined;
-  /** Goes on with the code above it, and has no head of its own. */
+  /** Continues the code above it, so it has no header. */
   isContinued?: boolean;
-  /** What is copied, where `code` is only the beginning. */
+  /** The text to copy, if `code` is only the beginning. */
   whole?: () => string;
 }
 
-/** Code as it is, with what language it is in and a way to copy it. */
+/** Code with its language and a copy button. */
 export function CodeBlock({ code, language, isContinued = false, whole = () => code }: CodeBlockProps): JSX.Element {
   return (
     <div class={isContinued ? 'code-block continued' : 'code-block'}>
       {!isContinued && (
         <div class="code-head">
           <span>{language ?? ''}</span>
-          <CopyButton text={whole} label="Copy this code" />
+          <CopyButton text={whole} label="Copy code" />
         </div>
       )}
-      <pre tabIndex={0} role="group" aria-label={language === undefined || language === '' ? 'Code' : `Code in ${language}`}>
+      <pre dir="ltr" tabIndex={0} role="group" aria-label={language === undefined || language === '' ? 'Code' : `Code in ${language}`}>
         <code>{code}</code>
       </pre>
     </div>

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-interface Question {
+interface Confirmation {
   title: string;
   /** What happens, and whether it can be undone. */
   text: string;
@@ -9,18 +9,18 @@ interface Question {
   isDangerous?: boolean;
 }
 
-/** The question that is shown at the moment. */
-export const confirmation = signal<(Question & { answer(isYes: boolean): void }) | undefined>(undefined);
+/** The confirmation that is open. */
+export const confirmation = signal<(Confirmation & { answer(isConfirmed: boolean): void }) | undefined>(undefined);
 
-/** Asks before something that cannot be undone: `if (await askFirst({ title: 'Delete this key?', … }))`. */
-export function confirm(asked: Question): Promise<boolean> {
+/** Asks the person before something that cannot be undone: `if (await confirm({ title: 'Delete this key?', … }))`. */
+export function confirm(asked: Confirmation): Promise<boolean> {
   confirmation.value?.answer(false);
   return new Promise((resolve) => {
     confirmation.value = {
       ...asked,
-      answer(isYes) {
+      answer(isConfirmed) {
         confirmation.value = undefined;
-        resolve(isYes);
+        resolve(isConfirmed);
       },
     };
   });

@@ -6,19 +6,20 @@ import { announce, showError } from './toasts.tsx';
 const shownMs = 1_500;
 
 interface CopyButtonProps {
-  /** Made when it is pressed. */
+  /** Called when the button is pressed. */
   text: () => string;
   label?: string;
-  /** Beside the icon, for what is less usual than to copy what is beside it. */
+  /** Shown beside the icon if it copies something else than what is beside it. */
   words?: string;
 }
 
 export function CopyButton({ text, label = 'Copy', words }: CopyButtonProps): JSX.Element {
   const [isDone, setDone] = useState(false);
   const copy = async (): Promise<void> => {
-    // Absent in pages without TLS on other addresses than loopback.
+    // Missing in pages without TLS, except on loopback addresses.
     const { clipboard } = navigator as { clipboard?: Clipboard };
-    if (clipboard === undefined) throw new Error('This browser lets pages copy only over HTTPS, or on the machine of the gateway.');
+    if (clipboard === undefined)
+      throw new Error('Browsers allow copying only over HTTPS or on localhost. Select the text and copy it yourself.');
     await clipboard.writeText(text());
     setDone(true);
     announce('Copied');

@@ -7,34 +7,34 @@ import { showToastsIn, Toasts } from './toasts.tsx';
 interface DialogProps {
   title: string;
   children: ComponentChildren;
-  /** The buttons at its end. */
+  /** The buttons at the bottom. */
   actions?: ComponentChildren;
-  /** Escape, the cross, or a click beside it. */
+  /** Called for Escape, the close button, or a click outside. */
   onClose: () => void;
-  /** `side`: on the right edge, for what is looked at beside the page. */
+  /** `side`: at the right edge, for details beside the page. */
   kind?: 'middle' | 'side';
   isWide?: boolean;
-  /** What is entered in it is lost when it closes, so that it asks first where something was. */
+  /** What is entered is lost when the dialog closes, so it asks for confirmation. */
   isForm?: true;
 }
 
-/** A modal dialog for as long as it is rendered. Focus goes to `autofocus`, else to its first control, and back when it closes. */
+/** A modal dialog that is open while it is rendered. Focus goes to `autofocus`, else to its first control, and returns when it closes. */
 export function Dialog({ title, children, actions, onClose, kind = 'middle', isWide, isForm }: DialogProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   const id = useId();
-  const isBegun = useRef(false);
+  const isEdited = useRef(false);
   const close = async (): Promise<void> => {
     const isConfirmed =
-      !isBegun.current ||
+      !isEdited.current ||
       (await confirm({
-        title: 'Discard what you have entered?',
-        text: 'It is not saved, and cannot be brought back.',
+        title: 'Discard your changes?',
+        text: 'Your changes have not been saved and will be lost.',
         action: 'Discard',
         isDangerous: true,
       }));
     if (isConfirmed) onClose();
   };
-  // Before the browser goes on: what is typed at once belongs to the dialog.
+  // In the same step, so that what is typed at once goes into the dialog.
   useLayoutEffect(() => {
     const before = document.activeElement;
     const dialog = element.current;
@@ -56,8 +56,8 @@ export function Dialog({ title, children, actions, onClose, kind = 'middle', isW
         event.preventDefault();
         void close();
       }}
-      onInput={() => (isBegun.current = isForm === true)}
-      // The second half of a double click is meant for what was there before.
+      onInput={() => (isEdited.current = isForm === true)}
+      // The second half of a double click was meant for the element underneath.
       onMouseDown={(event) => event.target === element.current && event.detail < 2 && void close()}
     >
       <div class="dialog-frame">

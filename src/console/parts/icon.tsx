@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 
-/** Lines on a field of 20 by 20. */
+/** Paths on a 20 × 20 grid. */
 const paths = {
   add: 'M10 4v12M4 10h12',
   alert: 'M10 3.2 18 17H2zM10 8v4M10 14.4v.1',
@@ -48,7 +48,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** A picture beside words; where it stands alone, its button has a label. */
+/** An icon beside text. If there is no text, its button has a label. */
 export function Icon({ name, size = 18 }: { name: IconName; size?: number }): JSX.Element {
   return (
     <svg class="icon" width={size} height={size} viewBox="0 0 20 20" aria-hidden="true">

@@ -10,12 +10,12 @@ const textSize = 2_000;
 
 interface JsonViewProps {
   value: unknown;
-  /** Levels that are open at first. */
+  /** The number of levels that are initially open. */
   openTo?: number;
   label?: string;
 }
 
-/** A value as a tree. What is folded is not in the document, and of long lists and texts only a part is until more is asked for. */
+/** A value as a tree. Folded branches are not in the document, and long lists and texts are cut until more is requested. */
 export function JsonView({ value, openTo = 2, label = 'Value' }: JsonViewProps): JSX.Element {
   return (
     <div class="json" role="group" aria-label={label}>
@@ -27,7 +27,7 @@ export function JsonView({ value, openTo = 2, label = 'Value' }: JsonViewProps):
   );
 }
 
-/** The braces around all of it would say nothing. */
+/** The braces around the whole value would say nothing. */
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length > 0;
 }

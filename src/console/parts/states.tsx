@@ -6,7 +6,7 @@ import { Button } from './button.tsx';
 import { Icon } from './icon.tsx';
 import type { IconName } from './icon.tsx';
 
-/** Shown after a moment only, so that what is quick does not flicker. */
+/** Appears after a short delay, so that fast answers do not flicker. */
 export function Loading({ label = 'Loading' }: { label?: string }): JSX.Element {
   return (
     <div class="loading" role="status" aria-label={label}>
@@ -17,7 +17,7 @@ export function Loading({ label = 'Loading' }: { label?: string }): JSX.Element 
   );
 }
 
-/** Where nothing is yet: what would be here, and how it gets here. */
+/** Shown in place of an empty list: what would be here, and how to add it. */
 export function Empty({ icon, title, isPage, children }: EmptyProps): JSX.Element {
   return (
     <div class="empty">
@@ -31,12 +31,12 @@ export function Empty({ icon, title, isPage, children }: EmptyProps): JSX.Elemen
 interface EmptyProps {
   icon: IconName;
   title: string;
-  /** It is all that the page has. */
+  /** It is the whole page. */
   isPage?: true;
   children?: ComponentChildren;
 }
 
-/** What is wrong and what to do about it, in the gateway's words. */
+/** An error message of the gateway, which says how to fix it. */
 export function Problem({ error, retry }: { error: unknown; retry?: (() => void) | undefined }): JSX.Element {
   const message = error instanceof Error ? error.message : String(error);
   return (
@@ -55,7 +55,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: (() => void)
   );
 }
 
-/** The answer of a route, or what stands in its place: `<Answered query={useAnswer('GET /api/runs')}>{(runs) => …}</Answered>`. */
+/** The answer of a route, or its loading or error state: `<Loaded query={useQuery('GET /api/runs')}>{(runs) => …}</Loaded>`. */
 export function Loaded<Value>({ query, children }: { query: Query<Value>; children: (value: Value) => ComponentChildren }): JSX.Element {
   if (query.data === undefined) return query.error === undefined ? <Loading /> : <Problem error={query.error} retry={query.reload} />;
   return (
@@ -66,7 +66,7 @@ export function Loaded<Value>({ query, children }: { query: Query<Value>; childr
   );
 }
 
-/** What stands in the place of a page. */
+/** Shown in place of a page. */
 export function SubstitutePage({ title, children }: { title: string; children: ComponentChildren }): JSX.Element {
   return (
     <div class="page">
@@ -78,24 +78,24 @@ export function SubstitutePage({ title, children }: { title: string; children: C
   );
 }
 
-/** Keeps a fault of one page from taking the others along. */
+/** Keeps an error in one page from breaking the others. */
 export class ErrorBoundary extends Component<
-  { children: ComponentChildren; /** Another one tries again. */ place: string },
+  { children: ComponentChildren; /** A new path renders the page again. */ path: string },
   { error?: unknown }
 > {
   static override getDerivedStateFromError(error: unknown): { error: unknown } {
     return { error };
   }
 
-  override componentDidUpdate({ place }: { place: string }): void {
-    if (place !== this.props.place && this.state.error !== undefined) this.setState({ error: undefined });
+  override componentDidUpdate({ path }: { path: string }): void {
+    if (path !== this.props.path && this.state.error !== undefined) this.setState({ error: undefined });
   }
 
   override render(): ComponentChildren {
     const { error } = this.state;
     if (error === undefined) return this.props.children;
     return (
-      <SubstitutePage title="This page does not work">
+      <SubstitutePage title="Something went wrong on this page">
         <Problem error={error} retry={() => this.setState({ error: undefined })} />
       </SubstitutePage>
     );

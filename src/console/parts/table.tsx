@@ -1,31 +1,31 @@
 import type { ComponentChild, JSX } from 'preact';
 
-export interface Column<Row> {
+export interface Column<Item> {
   title: string;
-  cell: (row: Row) => ComponentChild;
-  /** Numbers stand on the right. */
+  cell: (row: Item) => ComponentChild;
+  /** Aligned to the right. */
   isNumber?: boolean;
-  /** Left out where the page is narrow. */
+  /** Hidden on narrow screens. */
   isMinor?: boolean;
-  /** In a line below the row where the page is narrow, unless it is empty. */
+  /** Shown below the row on narrow screens, unless it is empty. */
   isBelow?: boolean;
-  /** What can be done with the row: at its end. */
+  /** The actions for the row, at its end. */
   isActions?: boolean;
 }
 
-interface TableProps<Row> {
-  /** What the table holds, for screen readers. */
+export interface TableProps<Item> {
+  /** The name of the table for screen readers. */
   label: string;
-  columns: readonly Column<Row>[];
-  rows: readonly Row[];
-  keyOf: (row: Row) => string | number;
-  /** Marks rows, such as `failed`. */
-  classOf?: (row: Row) => string | undefined;
+  columns: readonly Column<Item>[];
+  rows: readonly Item[];
+  keyOf: (row: Item) => string | number;
+  /** A class for the row, such as `failed`. */
+  classOf?: (row: Item) => string | undefined;
 }
 
-/** Up to some hundred rows; more belong in a `VirtualList`. The first column names the row. */
-export function Table<Row>({ label, columns, rows, keyOf, classOf }: TableProps<Row>): JSX.Element {
-  const classesOf = ({ isNumber, isMinor, isBelow, isActions }: Column<Row>): string | undefined =>
+/** For up to some hundred rows. Longer lists need a `VirtualList`. The first column names the row. */
+export function Table<Item>({ label, columns, rows, keyOf, classOf }: TableProps<Item>): JSX.Element {
+  const classesOf = ({ isNumber, isMinor, isBelow, isActions }: Column<Item>): string | undefined =>
     [isNumber && 'number', isMinor && 'minor', isBelow && 'below', isActions && 'actions'].filter(Boolean).join(' ') || undefined;
   const besideFirst = columns.filter(({ isBelow }) => isBelow !== true).length - 1;
   return (

@@ -6,7 +6,7 @@ interface Tab {
   content: () => ComponentChildren;
 }
 
-/** Several views of one thing, of which one is shown (ARIA's pattern of tabs: arrows, Home and End go through them). */
+/** Several views, one of which is shown. Follows the ARIA tabs pattern: arrow keys, Home and End switch between them. */
 export function Tabs({ label, tabs }: { label: string; tabs: readonly Tab[] }): JSX.Element {
   const [chosen, setChosen] = useState(0);
   const list = useRef<HTMLDivElement>(null);

@@ -11,24 +11,24 @@ interface Toast {
 }
 
 const shownMs = 5_000;
-/** More at a time nobody reads. */
+/** Nobody reads more at once. */
 const maxToasts = 3;
 
 const toasts = signal<readonly Toast[]>([]);
 const announced = signal('');
-/** After a text that is said a second time: what stays as it was is not read. */
-const unheard = '\u00A0';
+/** Appended to a repeated text, because screen readers do not read unchanged text again. */
+const repetitionMark = '\u00A0';
 let next = 0;
-/** The modal dialogs that are open, the topmost last: whatever is outside of that can neither be used nor is it read out. */
+/** The open modal dialogs, topmost last. Nothing outside the topmost one can be used or is read by screen readers. */
 const dialogs = signal<readonly string[]>([]);
 
-/** For a modal dialog, which has `Toasts` of its own. @returns what is to be called when it closes */
+/** Called by a modal dialog, which has its own `Toasts`. @returns a function to call when it closes */
 export function showToastsIn(dialog: string): () => void {
   dialogs.value = [...dialogs.value, dialog];
   return () => void (dialogs.value = dialogs.value.filter((other) => other !== dialog));
 }
 
-/** Says that something is done, or what went wrong. Problems stay until they are closed. */
+/** Shows that something was done, or what went wrong. Problems stay until they are closed. */
 export function showToast(text: string, kind: Toast['kind'] = 'done'): void {
   const toast = { id: next++, text, kind };
   toasts.value = [...toasts.value.slice(1 - maxToasts), toast];
@@ -40,16 +40,16 @@ export function showError(error: unknown): void {
   showToast(error instanceof Error ? error.message : String(error), 'problem');
 }
 
-/** For screen readers alone. */
+/** Only for screen readers. */
 export function announce(text: string): void {
-  announced.value = text === announced.peek() ? text + unheard : text;
+  announced.value = text === announced.peek() ? text + repetitionMark : text;
 }
 
 function close(toast: Toast): void {
   toasts.value = toasts.value.filter((other) => other !== toast);
 }
 
-/** Stands in the shell, and in each modal dialog. */
+/** Rendered in the shell and in each modal dialog. */
 export function Toasts({ dialog }: { dialog?: string }): JSX.Element {
   const [before] = useState(announced.peek());
   return (
@@ -63,7 +63,7 @@ export function Toasts({ dialog }: { dialog?: string }): JSX.Element {
             <div key={toast.id} class={`toast ${toast.kind}`}>
               <Icon name={toast.kind === 'done' ? 'check' : 'alert'} />
               <span>{toast.text}</span>
-              <Button kind="quiet" icon="close" label="Close this message" isSmall onClick={() => close(toast)} />
+              <Button kind="quiet" icon="close" label="Close message" isSmall onClick={() => close(toast)} />
             </div>
           ))}
         </div>

@@ -5,14 +5,14 @@ import { useLayoutEffect, useReducer, useRef } from 'preact/hooks';
 interface VirtualListProps<Item> {
   items: readonly Item[];
   render: (item: Item, index: number) => ComponentChild;
-  /** Of an entry, in pixels; each is measured once it is there. */
+  /** The height of an item in pixels. Each item is measured once it is rendered. */
   estimate: number;
   keyOf: (item: Item, index: number) => string | number;
   label: string;
   class?: string;
 }
 
-/** A list of any length that scrolls by itself: only the entries that can be seen are in the document. Give it a height by its class. */
+/** A scrolling list of any length. Only visible items are in the document. Its class must set a height. */
 export function VirtualList<Item>({ items, render, estimate, keyOf, label, class: extra }: VirtualListProps<Item>): JSX.Element {
   const frame = useRef<HTMLDivElement>(null);
   const [, redraw] = useReducer((turn: number) => turn + 1, 0);

@@ -15,17 +15,17 @@ import { setTitle } from './title.ts';
 
 /** The frame around all pages. */
 export function App(): JSX.Element {
-  const [place] = useLocation();
+  const [path] = useLocation();
   const main = useRef<HTMLElement>(null);
   const drawer = useRef<HTMLDialogElement>(null);
   const isFirst = useRef(true);
   const [isMenuOpen, setMenuOpen] = useState(false);
-  // A page that was opened by a link is told to screen readers, and read from its start. Before the browser goes on: what is typed at once stays where it is.
+  // Screen readers read a page that was opened by a link from its start. In the same step, so that what is typed at once stays in its field.
   useLayoutEffect(() => {
     drawer.current?.close();
     if (!isFirst.current) main.current?.focus({ preventScroll: true });
     isFirst.current = false;
-  }, [place]);
+  }, [path]);
   useEffect(() => keepFocusWithin(main), []);
   useEffect(() => (isMenuOpen ? showToastsIn('menu') : undefined), [isMenuOpen]);
   return (
@@ -43,7 +43,7 @@ export function App(): JSX.Element {
           <Navigation />
         </aside>
         <main id="content" ref={main} tabIndex={-1}>
-          <ErrorBoundary place={place}>
+          <ErrorBoundary path={path}>
             <Pages />
           </ErrorBoundary>
         </main>
@@ -65,10 +65,10 @@ export function App(): JSX.Element {
   );
 }
 
-/** For a page to say itself where the focus goes when what had it is gone, in milliseconds. */
+/** A page has this long to move the focus itself when the focused element disappears, in milliseconds. */
 const graceMs = 100;
 
-/** Gives the page the focus when what had it is gone, such as the row of something that was deleted. */
+/** Focuses the page when the focused element disappears, such as the row of a deleted item. */
 function keepFocusWithin(main: { current: HTMLElement | null }): () => void {
   let last: EventTarget | null = null;
   const isLost = (): boolean => last instanceof Element && !last.isConnected && document.activeElement === document.body;
@@ -100,9 +100,9 @@ function Pages(): JSX.Element {
 }
 
 function NoSuchPage(): JSX.Element {
-  useEffect(() => setTitle('No such page'), []);
+  useEffect(() => setTitle('Page not found'), []);
   return (
-    <Empty icon="search" title="There is no such page" isPage>
+    <Empty icon="search" title="Page not found" isPage>
       <p>
         <a href="/">Start a chat</a>
       </p>
@@ -110,10 +110,10 @@ function NoSuchPage(): JSX.Element {
   );
 }
 
-/** One pattern for all addresses of a page, so that going from one to another keeps it as it is. */
+/** One pattern for all paths of a page, so that its state stays when the path changes. */
 function patternOf({ path, routes = [path] }: ConsolePage): RegExp {
   const forms = routes.map((route) => route.replaceAll(/:(\w+)/g, '(?<$1>[^/]+)'));
-  // Names may stand in one form only.
+  // A name may occur in only one form.
   return new RegExp(`^(?:${forms.join('|')})/?$`);
 }
 
@@ -136,7 +136,7 @@ function LoadedPage({ page, params }: { page: ConsolePage; params: PageProps['pa
       },
       (failed: unknown) => {
         console.error(failed);
-        setError(new Error('This page cannot be loaded: the gateway does not answer, or it was updated. Load the console again.'));
+        setError(new Error('This page can’t be loaded because the gateway is not responding or was updated. Reload the console.'));
       },
     );
   };
@@ -157,9 +157,9 @@ function LoadedPage({ page, params }: { page: ConsolePage; params: PageProps['pa
 function ForAdministrators({ title }: { title: string }): JSX.Element {
   return (
     <SubstitutePage title={title}>
-      <Empty icon="lock" title="This page is for administrators">
-        <p>You are here as a user. Ask whoever runs this gateway for what you miss, or for the key of an administrator.</p>
-        <Button onClick={() => void askForKey('Enter the key of an administrator.')}>Use another key</Button>
+      <Empty icon="lock" title="For administrators only">
+        <p>You don’t have access to this page. To open it, enter an administrator key.</p>
+        <Button onClick={() => void askForKey('Enter an administrator key.')}>Use another key</Button>
       </Empty>
     </SubstitutePage>
   );

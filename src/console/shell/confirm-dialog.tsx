@@ -3,24 +3,24 @@ import { confirmation } from '../parts/confirm.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 
-/** The question of `askFirst`. */
+/** The dialog that `confirm` opens. */
 export function ConfirmDialog(): JSX.Element | null {
-  const asked = confirmation.value;
-  if (asked === undefined) return null;
+  const shown = confirmation.value;
+  if (shown === undefined) return null;
   return (
     <Dialog
-      title={asked.title}
-      onClose={() => asked.answer(false)}
+      title={shown.title}
+      onClose={() => shown.answer(false)}
       actions={
         <>
-          <Button onClick={() => asked.answer(false)}>Cancel</Button>
-          <Button kind={asked.isDangerous === true ? 'danger' : 'main'} onClick={() => asked.answer(true)}>
-            {asked.action}
+          <Button onClick={() => shown.answer(false)}>Cancel</Button>
+          <Button kind={shown.isDangerous === true ? 'danger' : 'main'} onClick={() => shown.answer(true)}>
+            {shown.action}
           </Button>
         </>
       }
     >
-      <p>{asked.text}</p>
+      <p>{shown.text}</p>
     </Dialog>
   );
 }

@@ -5,7 +5,7 @@ import { canSignIn, signIn } from '../api/login.ts';
 import { Button } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 
-/** Asks for a key where the gateway wants one, or has people sign in. */
+/** Asks for a key that the gateway requires, or asks people to sign in. */
 export function KeyDialog(): JSX.Element | null {
   const question = keyQuestion.value;
   if (question === undefined) return null;
@@ -26,9 +26,9 @@ function SignInQuestion({ question }: { question: KeyQuestion }): JSX.Element {
         </>
       }
     >
-      <p>This gateway asks who you are. Sign in with your account, and you come back to this page.</p>
+      <p>Sign in with your account to continue. You will return to this page.</p>
       <details class="key-instead">
-        <summary>Use a key instead</summary>
+        <summary>Use an API key instead</summary>
         <KeyForm question={question} />
         <Button type="submit" form="key-form">
           Use this key
@@ -41,7 +41,7 @@ function SignInQuestion({ question }: { question: KeyQuestion }): JSX.Element {
 function KeyQuestionDialog({ question }: { question: KeyQuestion }): JSX.Element {
   return (
     <Dialog
-      title="Key of this gateway"
+      title="Enter your API key"
       onClose={() => question.answer(undefined)}
       actions={
         <>
@@ -59,16 +59,16 @@ function KeyQuestionDialog({ question }: { question: KeyQuestion }): JSX.Element
 }
 
 function KeyForm({ question, hasFocus = false }: { question: KeyQuestion; hasFocus?: boolean }): JSX.Element {
-  const take = (form: HTMLFormElement): void => {
-    const given = new FormData(form).get('key');
-    if (typeof given === 'string' && given.trim() !== '') question.answer(given.trim());
+  const submit = (form: HTMLFormElement): void => {
+    const entered = new FormData(form).get('key');
+    if (typeof entered === 'string' && entered.trim() !== '') question.answer(entered.trim());
   };
   return (
     <form
       id="key-form"
       onSubmit={(event) => {
         event.preventDefault();
-        take(event.currentTarget);
+        submit(event.currentTarget);
       }}
     >
       <div class="field">
@@ -79,13 +79,13 @@ function KeyForm({ question, hasFocus = false }: { question: KeyQuestion; hasFoc
           type="password"
           required
           pattern={keyPattern}
-          title="A key has letters, digits and signs of the English keyboard."
+          title="A key contains only ASCII characters."
           autofocus={hasFocus}
           autoComplete="current-password"
           placeholder="sk-tw-…"
           spellcheck={false}
         />
-        <p class="about">It is kept in this browser, and sent to this gateway alone.</p>
+        <p class="about">Stored in this browser and sent only to this gateway.</p>
       </div>
     </form>
   );

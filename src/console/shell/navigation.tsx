@@ -28,7 +28,7 @@ export function Brand(): JSX.Element {
   );
 }
 
-/** Side bar and drawer show the same. */
+/** The content of the side bar and the drawer. */
 export function Navigation(): JSX.Element {
   const shown = pages.filter(({ isForAdministrators }) => isForAdministrators !== true || mayAdminister.value !== false);
   const groups = (['use', 'run'] as const).map((group) => shown.filter((page) => page.group === group));
@@ -56,23 +56,23 @@ export function Navigation(): JSX.Element {
   );
 }
 
-/** Leads to a question of a chat that is not shown at the moment. */
+/** Links to a chat that waits for input and is not visible. */
 export function WaitingChats(): JSX.Element | null {
-  const [place] = useLocation();
-  const paths = waitingChats.value.map((id) => `/console/chats/${id}`).filter((path) => path !== place);
+  const [current] = useLocation();
+  const paths = waitingChats.value.map((id) => `/console/chats/${id}`).filter((path) => path !== current);
   const [first] = paths;
   if (first === undefined) return null;
   return (
     <Link href={first} class="page-link waiting-chats">
       <Icon name="chat" />
-      {paths.length === 1 ? 'A question waits' : `${paths.length} questions wait`}
+      {paths.length === 1 ? 'Input needed' : `Input needed (${paths.length})`}
     </Link>
   );
 }
 
 function PageLink({ page }: { page: ConsolePage }): JSX.Element {
-  const [place] = useLocation();
-  const isHere = page.path === '/' ? place === '/' : place === page.path || place.startsWith(`${page.path}/`);
+  const [current] = useLocation();
+  const isHere = page.path === '/' ? current === '/' : current === page.path || current.startsWith(`${page.path}/`);
   return (
     <Link href={page.path} class="page-link" aria-current={isHere ? 'page' : undefined}>
       <Icon name={page.icon} />
@@ -86,7 +86,7 @@ function AccountButton(): JSX.Element {
   if (login.value !== undefined) return <SignOut login={login.value} />;
   const ask = async (): Promise<void> => {
     await findSignIn();
-    await askForKey('What you do here is then done with this key.');
+    await askForKey('The console will use this key for everything you do here.');
   };
   return (
     <Button
@@ -104,7 +104,7 @@ function RemoveKey(): JSX.Element {
   const remove = async (): Promise<void> => {
     const isConfirmed = await confirm({
       title: 'Sign out?',
-      text: 'This browser then has no key any more. To come back, enter yours again: nobody can show it to you a second time.',
+      text: 'The key is removed from this browser. To sign in again you need to enter it, and it can’t be shown again.',
       action: 'Sign out',
     });
     if (isConfirmed) saveKey(undefined);
@@ -118,7 +118,7 @@ function RemoveKey(): JSX.Element {
   );
 }
 
-/** Who one is here. */
+/** The current caller. */
 function Account({ icon, name, title }: { icon: 'key' | 'person'; name: string; title: string }): JSX.Element {
   return (
     <span class="account" title={title}>
@@ -145,7 +145,7 @@ function SignOut({ login: { person } }: { login: Login }): JSX.Element {
   );
 }
 
-const labels = { system: 'Theme: as the system', light: 'Theme: light', dark: 'Theme: dark' };
+const labels = { system: 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' };
 
 function ThemeButton(): JSX.Element {
   const next = themes[(themes.indexOf(theme.value) + 1) % themes.length] ?? 'system';

@@ -2,21 +2,21 @@ import type { ComponentType } from 'preact';
 import type { IconName } from '../parts/icon.tsx';
 
 export interface PageProps {
-  /** Of the path: `/console/runs/:id` gives `{ id }`. */
+  /** The parameters of the path: `/console/runs/:id` gives `{ id }`. */
   params: Readonly<Record<string, string | undefined>>;
 }
 
 export interface ConsolePage {
-  /** Where the navigation leads. */
+  /** The path that the navigation links to. */
   path: string;
-  /** All addresses of the page, with `:name` for what differs; default: `path` alone. */
+  /** All paths of the page, with `:name` for parameters. Default: only `path`. */
   routes?: readonly string[];
   title: string;
   icon: IconName;
-  /** Pages for those who run the gateway stand apart. */
+  /** Pages for operating the gateway (`run`) are in a separate group. */
   group: 'use' | 'run';
-  /** Everything on it is refused to a user's key. */
+  /** The gateway refuses its requests for user keys. */
   isForAdministrators?: true;
-  /** Loaded when it is first opened. */
+  /** Called when the page is first opened. */
   load: () => Promise<{ Page: ComponentType<PageProps> }>;
 }

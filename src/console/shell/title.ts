@@ -1,14 +1,14 @@
 import { effect, signal } from '@preact/signals';
 import { waitingChats } from '../pages/chat/state/waiting-chats.ts';
 
-const shown = signal<string>();
+const title = signal<string>();
 
-/** Names the tab of the browser and the entry of its history. */
-export function setTitle(title: string): void {
-  shown.value = title;
+/** Sets the title of the browser tab and its history entry. */
+export function setTitle(text: string): void {
+  title.value = text;
 }
 
 effect(() => {
   const { length } = waitingChats.value;
-  if (shown.value !== undefined) document.title = `${length === 0 ? '' : `(${length}) `}${shown.value} – toolwharf`;
+  if (title.value !== undefined) document.title = `${length === 0 ? '' : `(${length}) `}${title.value} – toolwharf`;
 });

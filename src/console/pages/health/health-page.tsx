@@ -13,18 +13,18 @@ import { WithCode } from '../../parts/text/with-code.tsx';
 type Finding = AnswerOf<'GET /api/doctor'>['data'][number];
 type Level = Finding['level'];
 
-/** The worst first. */
+/** The most severe level first. */
 const levels: readonly Level[] = ['broken', 'warning', 'note', 'ok', 'fact'];
-const names: Record<Level, string> = { broken: 'Broken', warning: 'Warning', note: 'Note', ok: 'Fine', fact: 'Fact' };
+const names: Record<Level, string> = { broken: 'Broken', warning: 'Warning', note: 'Note', ok: 'OK', fact: 'Info' };
 const icons: Record<Level, IconName> = { broken: 'close', warning: 'alert', note: 'info', ok: 'check', fact: 'info' };
 
-/** What is wrong with the gateway and what to do about it, as `toolwharf doctor` says it. */
+/** The findings of `toolwharf doctor`: what is wrong with the gateway and how to fix it. */
 export function HealthPage(): JSX.Element {
   const query = useQuery('GET /api/doctor');
-  const [examinedAt, setExaminedAt] = useState<number>();
+  const [checkedAt, setCheckedAt] = useState<number>();
   useEffect(() => {
     if (query.data === undefined) return;
-    setExaminedAt(Date.now());
+    setCheckedAt(Date.now());
     announce(verdictOf(query.data.data).text);
   }, [query.data]);
   return (
@@ -32,18 +32,18 @@ export function HealthPage(): JSX.Element {
       <header>
         <h1>Health</h1>
         <Button icon="refresh" isBusy={query.isLoading} onClick={query.reload}>
-          {query.isLoading ? 'Examining…' : 'Examine again'}
+          {query.isLoading ? 'Checking…' : 'Check again'}
         </Button>
       </header>
       {query.data === undefined && query.isLoading && (
-        <p class="soft">Every backend and tool server is asked now. That takes as long as the slowest of them, at most half a minute.</p>
+        <p class="soft">Checking every backend and tool server. This takes up to 30 seconds.</p>
       )}
       <Loaded query={query}>
         {({ data }) => (
           <>
-            <Verdict findings={data} examinedAt={examinedAt} />
-            {partsOf(data).map(([about, findings]) => (
-              <Part key={about} about={about} findings={findings} />
+            <Verdict findings={data} checkedAt={checkedAt} />
+            {groupsOf(data).map(([about, findings]) => (
+              <Group key={about} about={about} findings={findings} />
             ))}
           </>
         )}
@@ -59,14 +59,14 @@ function countOf(findings: readonly Finding[], level: Level): number {
 function verdictOf(findings: readonly Finding[]): { level: Level; text: string } {
   const broken = countOf(findings, 'broken');
   const warnings = countOf(findings, 'warning');
-  if (broken > 0) return { level: 'broken', text: broken === 1 ? 'One thing is broken.' : `${broken} things are broken.` };
-  if (warnings > 0) return { level: 'warning', text: `Everything works; ${formatCount(warnings, 'warning')}.` };
-  // Such as no model backend yet, where none is needed for a first look.
+  if (broken > 0) return { level: 'broken', text: `${formatCount(broken, 'problem')} found.` };
+  if (warnings > 0) return { level: 'warning', text: `Everything works, with ${formatCount(warnings, 'warning')}.` };
+  // For example: there is no model backend yet, which a first look does not need.
   if (countOf(findings, 'note') > 0) return { level: 'note', text: 'Nothing is broken.' };
   return { level: 'ok', text: 'Everything works.' };
 }
 
-function Verdict({ findings, examinedAt }: { findings: readonly Finding[]; examinedAt: number | undefined }): JSX.Element {
+function Verdict({ findings, checkedAt }: { findings: readonly Finding[]; checkedAt: number | undefined }): JSX.Element {
   const { level, text } = verdictOf(findings);
   return (
     <div class={`card health-verdict ${level}`}>
@@ -77,25 +77,25 @@ function Verdict({ findings, examinedAt }: { findings: readonly Finding[]; exami
         <h2>{text}</h2>
         <p class="soft small">
           {level === 'ok'
-            ? 'Backends and tool servers have answered. '
+            ? 'All backends and tool servers responded. '
             : level === 'note'
               ? `${formatCount(countOf(findings, 'note'), 'note')} below. `
-              : 'What to do stands below each. '}
-          {examinedAt !== undefined && `Examined at ${formatClock(examinedAt)}.`}
+              : 'See below for how to fix each one. '}
+          {checkedAt !== undefined && `Checked at ${formatClock(checkedAt)}.`}
         </p>
       </div>
     </div>
   );
 }
 
-/** Parts with the worst findings come first, and these within each. */
-function partsOf(findings: readonly Finding[]): [about: string, findings: Finding[]][] {
+/** Groups with the most severe findings come first, and so do these findings within each group. */
+function groupsOf(findings: readonly Finding[]): [about: string, findings: Finding[]][] {
   const rank = ({ level }: Finding): number => levels.indexOf(level);
   const sorted = findings.toSorted((one, other) => rank(one) - rank(other));
   return [...Map.groupBy(sorted, ({ about }) => about)];
 }
 
-function Part({ about, findings }: { about: string; findings: readonly Finding[] }): JSX.Element {
+function Group({ about, findings }: { about: string; findings: readonly Finding[] }): JSX.Element {
   return (
     <section class="card health-part">
       <h2>{about}</h2>

@@ -5,24 +5,24 @@ type KeyBody = BodyOf<'POST /api/keys'>;
 type Users = NonNullable<KeyBody['users']>;
 
 export const limitNames = ['requests_per_minute', 'concurrent_runs', 'tokens_per_day'] as const;
-/** As they are written; empty: no limit. */
+/** As typed. Empty: no limit. */
 export type LimitTexts = Record<(typeof limitNames)[number], string>;
 
-/** A key as it stands in the form. */
+/** A key as it is edited in the form. */
 export interface KeyDraft {
   name: string;
-  /** `people`: it speaks for several. */
+  /** `people`: a frontend that acts for several people. */
   kind: 'user' | 'people' | 'admin';
   from: 'header' | 'jwt';
-  /** The header that names the person. */
+  /** The header that identifies the person. */
   header: string;
   nameHeader: string;
   emailHeader: string;
-  /** Tokens are signed with a secret, or with keys of an address. */
-  signedBy: 'secret' | 'address';
-  /** Empty: as it is. */
+  /** Tokens are signed with a secret, or with keys that are published at a URL. */
+  signedBy: 'secret' | 'jwks';
+  /** Empty: unchanged. */
   secret: string;
-  address: string;
+  jwksUrl: string;
   issuer: string;
   audience: string;
   claim: string;
@@ -30,7 +30,7 @@ export interface KeyDraft {
   totalLimits: LimitTexts;
   models: readonly string[] | undefined;
   tools: readonly string[] | undefined;
-  /** The last day, `2026-11-30`; empty: for ever. */
+  /** The last valid day, such as `2026-11-30`. Empty: no expiry. */
   lastDay: string;
 }
 
@@ -49,7 +49,7 @@ export function emptyDraft(isFirst: boolean): KeyDraft {
     emailHeader: '',
     signedBy: 'secret',
     secret: '',
-    address: '',
+    jwksUrl: '',
     issuer: '',
     audience: '',
     claim: 'sub',
@@ -69,8 +69,8 @@ export function toDraft({ name, role, users, limits, total_limits: total, models
     ...(users !== null && { from: users.from, header: users.name }),
     ...(users?.from === 'header' && { nameHeader: users.name_header ?? '', emailHeader: users.email_header ?? '' }),
     ...(users?.from === 'jwt' && {
-      signedBy: users.has_secret ? 'secret' : 'address',
-      address: users.jwks_url ?? '',
+      signedBy: users.has_secret ? 'secret' : 'jwks',
+      jwksUrl: users.jwks_url ?? '',
       issuer: users.issuer ?? '',
       audience: users.audience ?? '',
       claim: users.claim,
@@ -83,7 +83,7 @@ export function toDraft({ name, role, users, limits, total_limits: total, models
   };
 }
 
-/** `null` lifts a restriction. What was not changed of an expiry or a secret is left out, so that it stays. */
+/** `null` removes a restriction. An unchanged expiry or secret is left out, so that it stays. */
 export function toBody(draft: KeyDraft, before: KeyDraft): KeyBody {
   const { name, kind, models, tools, lastDay } = draft;
   return {
@@ -98,9 +98,9 @@ export function toBody(draft: KeyDraft, before: KeyDraft): KeyBody {
   };
 }
 
-function toUsers({ from, header: name, nameHeader, emailHeader, signedBy, secret, address, issuer, audience, claim }: KeyDraft): Users {
+function toUsers({ from, header: name, nameHeader, emailHeader, signedBy, secret, jwksUrl, issuer, audience, claim }: KeyDraft): Users {
   if (from === 'header') return { from, name, name_header: nameHeader || null, email_header: emailHeader || null };
-  const proof = signedBy === 'address' ? { jwks_url: address } : secret === '' ? {} : { secret };
+  const proof = signedBy === 'jwks' ? { jwks_url: jwksUrl } : secret === '' ? {} : { secret };
   return { from, name, claim, issuer: issuer || null, audience: audience || null, ...proof };
 }
 

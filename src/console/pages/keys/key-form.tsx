@@ -6,9 +6,9 @@ import { idHeaders, limitNames } from './key-draft.ts';
 import type { KeyDraft, LimitTexts } from './key-draft.ts';
 
 const kinds = [
-  ['user', 'A program or a person', 'Chats and calls tools; changes nothing.'],
-  ['people', 'A frontend with many people', 'Each of its people has chats, limits and accounts of their own.'],
-  ['admin', 'An administrator', 'May change everything.'],
+  ['user', 'A program or a person', 'Can chat and call tools, but change nothing.'],
+  ['people', 'A frontend with many users', 'Each user has their own chats, limits and accounts.'],
+  ['admin', 'An administrator', 'Can change everything.'],
 ] as const;
 
 interface FieldsProps {
@@ -16,19 +16,19 @@ interface FieldsProps {
   set: (changes: Partial<KeyDraft>) => void;
 }
 
-interface KeyFieldsProps extends FieldsProps {
-  /** It has to be an administrator’s. */
+export interface KeyFieldsProps extends FieldsProps {
+  /** It must be for an administrator. */
   isFirst: boolean;
-  /** A secret that stays if none is written. */
+  /** There is a secret, which stays if no new one is entered. */
   hasSecret: boolean;
 }
 
-/** Everything that can be said of a key. */
+/** All fields of a key. */
 export function KeyFields({ draft, set, isFirst, hasSecret }: KeyFieldsProps): JSX.Element {
   const isPeople = draft.kind === 'people';
   return (
     <>
-      <TextField label="Name" value={draft.name} onChange={(name) => set({ name })} isRequired isFirst about="To tell it from others." />
+      <TextField label="Name" value={draft.name} onChange={(name) => set({ name })} isRequired isFirst about="To recognize it later." />
       <fieldset class="field group">
         <legend>For</legend>
         {kinds.map(([kind, label, about]) => (
@@ -46,25 +46,21 @@ export function KeyFields({ draft, set, isFirst, hasSecret }: KeyFieldsProps): J
         ))}
       </fieldset>
       {isPeople && <PeopleFields draft={draft} set={set} hasSecret={hasSecret} />}
-      <MoreFields summary="Limits, and what it may use" isUsed={hasRestrictions(draft)}>
+      <MoreFields summary="Limits and permissions" isUsed={hasRestrictions(draft)}>
         <div class="stack">
-          <LimitFields
-            legend={isPeople ? 'Limits for each person' : 'Limits'}
-            limits={draft.limits}
-            onChange={(limits) => set({ limits })}
-          />
+          <LimitFields legend={isPeople ? 'Limits per person' : 'Limits'} limits={draft.limits} onChange={(limits) => set({ limits })} />
           {isPeople && (
             <LimitFields
-              legend="Limits for all of them together"
+              legend="Limits for everyone together"
               limits={draft.totalLimits}
               onChange={(totalLimits) => set({ totalLimits })}
             />
           )}
-          <Allowed draft={draft} set={set} />
+          <PermissionFields draft={draft} set={set} />
           <label class="field">
-            Last day
+            Last valid day
             <input type="date" value={draft.lastDay} onInput={(event) => set({ lastDay: event.currentTarget.value })} />
-            <span class="about">It works until midnight UTC of that day. Empty: until it is deleted.</span>
+            <span class="about">The key expires at the end of that day (UTC). Leave empty for no expiry.</span>
           </label>
         </div>
       </MoreFields>
@@ -78,9 +74,9 @@ function hasRestrictions({ limits, totalLimits, models, tools, lastDay }: KeyDra
 }
 
 const limitLabels: Record<keyof LimitTexts, string> = {
-  requests_per_minute: 'Requests a minute',
-  concurrent_runs: 'Answers at a time',
-  tokens_per_day: 'Tokens a day',
+  requests_per_minute: 'Requests per minute',
+  concurrent_runs: 'Concurrent answers',
+  tokens_per_day: 'Tokens per day',
 };
 
 function LimitFields({
@@ -104,7 +100,7 @@ function LimitFields({
               min={1}
               step={1}
               inputMode="numeric"
-              placeholder="no limit"
+              placeholder="No limit"
               value={limits[name]}
               onInput={(event) => onChange({ ...limits, [name]: event.currentTarget.value })}
             />
@@ -115,7 +111,7 @@ function LimitFields({
   );
 }
 
-function Allowed({ draft: { models, tools }, set }: FieldsProps): JSX.Element {
+function PermissionFields({ draft: { models, tools }, set }: FieldsProps): JSX.Element {
   const knownModels = useQuery('GET /api/models');
   const knownTools = useQuery('GET /api/tools');
   return (
@@ -141,25 +137,25 @@ function Allowed({ draft: { models, tools }, set }: FieldsProps): JSX.Element {
 function PeopleFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: boolean }): JSX.Element {
   const { from } = draft;
   const choose = (other: KeyDraft['from']): void =>
-    // A header of one's own stays.
+    // A custom header name stays.
     set({ from: other, ...(draft.header === idHeaders[from] && { header: idHeaders[other] }) });
   return (
     <fieldset class="field group">
-      <legend>Who is asking is named by</legend>
+      <legend>Identify people by</legend>
       <label class="field flag">
         <input type="radio" name="from" checked={from === 'header'} onChange={() => choose('header')} />A header
         <span class="about">
-          Open WebUI sends it with <code>ENABLE_FORWARD_USER_INFO_HEADERS=true</code>. Whoever has the key can name anybody.
+          Open WebUI sends it with <code>ENABLE_FORWARD_USER_INFO_HEADERS=true</code>. Anyone who has the key can claim to be anyone.
         </span>
       </label>
       <label class="field flag">
         <input type="radio" name="from" checked={from === 'jwt'} onChange={() => choose('jwt')} />A signed token
         <span class="about">
-          Nobody can make one up. Open WebUI signs it with <code>FORWARD_USER_INFO_HEADER_JWT_SECRET</code>.
+          Can’t be forged. Open WebUI signs it with <code>FORWARD_USER_INFO_HEADER_JWT_SECRET</code>.
         </span>
       </label>
       <TextField
-        label={from === 'header' ? 'Header with the person’s id' : 'Header with the token'}
+        label={from === 'header' ? 'Header with the user ID' : 'Header with the token'}
         value={draft.header}
         onChange={(header) => set({ header })}
         isRequired
@@ -167,7 +163,7 @@ function PeopleFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: bool
       {from === 'jwt' ? (
         <TokenFields draft={draft} set={set} hasSecret={hasSecret} />
       ) : (
-        <MoreFields summary="Names and addresses" isUsed={draft.nameHeader !== '' || draft.emailHeader !== ''}>
+        <MoreFields summary="Names and email addresses" isUsed={draft.nameHeader !== '' || draft.emailHeader !== ''}>
           <div class="fields">
             <TextField
               label="Header with the name"
@@ -176,7 +172,7 @@ function PeopleFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: bool
               placeholder="x-openwebui-user-name"
             />
             <TextField
-              label="Header with the address"
+              label="Header with the email address"
               value={draft.emailHeader}
               onChange={(emailHeader) => set({ emailHeader })}
               placeholder="x-openwebui-user-email"
@@ -188,7 +184,7 @@ function PeopleFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: bool
   );
 }
 
-/** As RFC 7518 wants it for HS256. */
+/** The minimum for HS256 (RFC 7518, 3.2). */
 const secretCharacters = 32;
 
 function TokenFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: boolean }): JSX.Element {
@@ -200,8 +196,8 @@ function TokenFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: boole
           <input type="radio" name="signed" checked={signedBy === 'secret'} onChange={() => set({ signedBy: 'secret' })} /> A secret (HS256)
         </label>
         <label>
-          <input type="radio" name="signed" checked={signedBy === 'address'} onChange={() => set({ signedBy: 'address' })} /> A published
-          key (RS256, ES256)
+          <input type="radio" name="signed" checked={signedBy === 'jwks'} onChange={() => set({ signedBy: 'jwks' })} /> A published key
+          (RS256, ES256)
         </label>
       </div>
       {signedBy === 'secret' ? (
@@ -212,24 +208,24 @@ function TokenFields({ draft, set, hasSecret }: FieldsProps & { hasSecret: boole
           onChange={(secret) => set({ secret })}
           isRequired={!hasSecret}
           minLength={secretCharacters}
-          {...(hasSecret && { placeholder: 'as it is' })}
-          about={`At least ${secretCharacters} characters, the same as the frontend’s. It is never shown again.`}
+          {...(hasSecret && { placeholder: 'unchanged' })}
+          about={`The same secret as in the frontend, at least ${secretCharacters} characters. It is never shown again.`}
         />
       ) : (
         <TextField
-          label="Address of its keys"
+          label="JWKS URL"
           type="url"
-          value={draft.address}
-          onChange={(address) => set({ address })}
+          value={draft.jwksUrl}
+          onChange={(jwksUrl) => set({ jwksUrl })}
           isRequired
           placeholder="https://login.example.com/jwks.json"
         />
       )}
-      <MoreFields summary="What else the token must say" isUsed={draft.issuer !== '' || draft.audience !== '' || draft.claim !== 'sub'}>
+      <MoreFields summary="Token checks" isUsed={draft.issuer !== '' || draft.audience !== '' || draft.claim !== 'sub'}>
         <div class="fields">
-          <TextField label="Issuer" value={draft.issuer} onChange={(issuer) => set({ issuer })} placeholder="any" />
-          <TextField label="Audience" value={draft.audience} onChange={(audience) => set({ audience })} placeholder="any" />
-          <TextField label="Claim with the person’s id" value={draft.claim} onChange={(claim) => set({ claim })} isRequired />
+          <TextField label="Issuer" value={draft.issuer} onChange={(issuer) => set({ issuer })} placeholder="Any" />
+          <TextField label="Audience" value={draft.audience} onChange={(audience) => set({ audience })} placeholder="Any" />
+          <TextField label="Claim with the user ID" value={draft.claim} onChange={(claim) => set({ claim })} isRequired />
         </div>
       </MoreFields>
     </>
@@ -242,7 +238,7 @@ interface TextFieldProps {
   onChange: (value: string) => void;
   type?: 'text' | 'password' | 'url';
   isRequired?: boolean;
-  /** It has the focus when the form opens. */
+  /** Focused when the form opens. */
   isFirst?: boolean;
   minLength?: number;
   placeholder?: string;

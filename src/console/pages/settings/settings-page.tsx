@@ -10,7 +10,7 @@ import { Table } from '../../parts/table.tsx';
 
 type Setting = AnswerOf<'GET /api/settings'>['data'][number];
 
-/** The settings in force, where each comes from, and whether all that the gateway needs is there. */
+/** The current settings with their origin, and whether backends and tool servers respond. */
 export function SettingsPage(): JSX.Element {
   const settings = useQuery('GET /api/settings');
   const [isAll, setAll] = useState(false);
@@ -37,8 +37,8 @@ export function SettingsPage(): JSX.Element {
         {({ version, data, limits }) => (
           <>
             <p class="soft">
-              toolwharf {version}. Settings are changed in the environment or in <code>toolwharf.yaml</code>, and hold from the next start.
-              Secrets are never shown.
+              toolwharf {version}. Change settings in the environment or in <code>toolwharf.yaml</code>, then restart the gateway. Secrets
+              are never shown.
             </p>
             <SettingTable settings={findSettings(data, words, isAll)} isSearch={words.trim() !== ''} />
             <LimitTable limits={limits} words={words} />
@@ -49,16 +49,16 @@ export function SettingsPage(): JSX.Element {
   );
 }
 
-/** Whoever searches looks among the defaults, too. */
+/** A search includes defaults. */
 function findSettings(settings: readonly Setting[], words: string, isAll: boolean): Setting[] {
-  const wanted = words.trim().toLowerCase();
-  if (wanted === '') return settings.filter(({ origin }) => isAll || origin !== 'default');
-  return settings.filter(({ name, value }) => `${name} ${value ?? ''}`.toLowerCase().includes(wanted));
+  const search = words.trim().toLowerCase();
+  if (search === '') return settings.filter(({ origin }) => isAll || origin !== 'default');
+  return settings.filter(({ name, value }) => `${name} ${value ?? ''}`.toLowerCase().includes(search));
 }
 
 function SettingTable({ settings, isSearch }: { settings: readonly Setting[]; isSearch: boolean }): JSX.Element {
   if (settings.length === 0)
-    return <p>{isSearch ? 'No setting has these words.' : 'Nothing is set; everything has its default. “Show defaults” lists them.'}</p>;
+    return <p>{isSearch ? 'No matching settings.' : 'Every setting has its default value. Select “Show defaults” to list them.'}</p>;
   return (
     <Table<Setting>
       label="Settings"
@@ -75,7 +75,7 @@ function SettingTable({ settings, isSearch }: { settings: readonly Setting[]; is
           ),
         },
         {
-          title: 'From',
+          title: 'Source',
           cell: ({ origin }) =>
             origin === 'default' ? <span class="soft settings-from">default</span> : <span class="chip">{origin}</span>,
         },
@@ -98,13 +98,11 @@ interface Limit {
 }
 
 function LimitTable({ limits, words }: { limits: Readonly<Record<string, unknown>>; words: string }): JSX.Element {
-  const wanted = words.trim().toLowerCase();
-  const found = Object.entries(limits).flatMap(([name, value]): Limit[] => (name.toLowerCase().includes(wanted) ? [{ name, value }] : []));
+  const search = words.trim().toLowerCase();
+  const found = Object.entries(limits).flatMap(([name, value]): Limit[] => (name.toLowerCase().includes(search) ? [{ name, value }] : []));
   return (
-    <details open={wanted !== '' && found.length > 0}>
-      <summary>
-        {wanted === '' ? 'Limits that are built in' : formatCount(found.length, 'limit that is built in', 'limits that are built in')}
-      </summary>
+    <details open={search !== '' && found.length > 0}>
+      <summary>{search === '' ? 'Built-in limits' : formatCount(found.length, 'built-in limit')}</summary>
       <Table<Limit>
         label="Limits"
         rows={found}
@@ -124,29 +122,29 @@ function LimitTable({ limits, words }: { limits: Readonly<Record<string, unknown
   );
 }
 
-/** The unit is the end of the name. */
+/** The name ends with the unit. */
 function shownLimit(name: string, value: unknown): string {
   if (typeof value !== 'number') return JSON.stringify(value);
   if (name.endsWith('Ms')) return formatDuration(value);
   return name.toLowerCase().endsWith('bytes') ? formatBytes(value) : formatNumber(value);
 }
 
-/** Whether everything answers, in a line. */
+/** One line that says whether everything responds. */
 function State(): JSX.Element | null {
   const query = useQuery('GET /ready', { everyMs: 10_000 });
   if (query.data === undefined) return query.error === undefined ? null : <Problem error={query.error} retry={query.reload} />;
   const { backends, tool_servers: servers } = query.data;
-  const silent = [
+  const unavailable = [
     ...backends.filter(({ state, optional }) => state !== 'ok' && optional !== true).map(({ name }) => name),
     ...servers.filter(({ state }) => state === 'unreachable').map(({ id }) => id),
   ];
   return (
     <p class="card row settings-state">
-      <span class={`chip ${silent.length === 0 ? 'good' : 'warn'}`}>{silent.length === 0 ? 'ready' : 'in trouble'}</span>
+      <span class={`chip ${unavailable.length === 0 ? 'good' : 'warn'}`}>{unavailable.length === 0 ? 'ready' : 'problems'}</span>
       <span class="grow">
-        {silent.length === 0
-          ? `${formatCount(backends.filter(({ state }) => state === 'ok').length, 'backend')} and ${formatCount(servers.length, 'tool server')}, none in trouble.`
-          : `Not as they should be: ${silent.join(', ')}.`}
+        {unavailable.length === 0
+          ? `${formatCount(backends.filter(({ state }) => state === 'ok').length, 'backend')} and ${formatCount(servers.length, 'tool server')}, all available.`
+          : `Unavailable: ${unavailable.join(', ')}`}
       </span>
       <Link href="/console/health">Health</Link>
     </p>

@@ -2,17 +2,17 @@ import type { JSX } from 'preact';
 import { formatDay, formatNumber, formatShort, formatShortDay } from '../../parts/text/formats.ts';
 
 interface UsageChartProps {
-  /** What is counted, such as `Tokens`. */
+  /** The counted unit, such as `Tokens`. */
   title: string;
   days: readonly string[];
-  /** By day; days without are absent. */
+  /** Values by day. Days without a value are missing. */
   values: ReadonlyMap<string, number>;
   isBad?: boolean;
 }
 
 const height = 64;
 
-/** A bar for each day. The same numbers stand in the table below the charts. */
+/** A bar for each day. The table below the charts has the same numbers. */
 export function UsageChart({ title, days, values, isBad = false }: UsageChartProps): JSX.Element {
   const first = days[0];
   const last = days.at(-1);
@@ -24,8 +24,8 @@ export function UsageChart({ title, days, values, isBad = false }: UsageChartPro
         <span>
           <strong>{formatShort(total)}</strong> <span class="soft">{(total === 1 ? title.replace(/s$/, '') : title).toLowerCase()}</span>
         </span>
-        {/* How high the highest bar is. */}
-        {total > 0 && days.length > 1 && <span class="soft small">up to {formatShort(highest)} a day</span>}
+        {/* The value of the highest bar. */}
+        {total > 0 && days.length > 1 && <span class="soft small">up to {formatShort(highest)} per day</span>}
       </figcaption>
       <svg
         viewBox={`0 0 ${Math.max(1, days.length) * 10} ${height}`}

@@ -10,12 +10,13 @@ import { Table } from '../../parts/table.tsx';
 import type { Column } from '../../parts/table.tsx';
 import { UsageChart } from './usage-chart.tsx';
 import { dayAgo, daysOf, dimensions, idOf, sumBy } from './usage-sums.ts';
-import type { Dimension, Row, Sum } from './usage-sums.ts';
+import type { Dimension, Sum, UsageRow } from './usage-sums.ts';
 
+const plurals: Record<Dimension, string> = { model: 'models', key: 'keys', user: 'people', tool: 'tools' };
 const spans = [7, 30, 90] as const;
 const labels: Record<Dimension, string> = { model: 'Model', key: 'Key', user: 'Person', tool: 'Tool' };
 
-/** What was used, by day. */
+/** Usage by day. */
 export function UsagePage(): JSX.Element {
   const [by, setBy] = useState<Dimension>('model');
   const [range, setRange] = useState({ from: dayAgo(29), to: dayAgo(0) });
@@ -28,17 +29,17 @@ export function UsagePage(): JSX.Element {
         <h1>Usage</h1>
         <Button
           icon="download"
-          label="Save as CSV, a table for spreadsheets"
+          label="Export as CSV"
           isDisabled={query.data === undefined || query.data.data.length === 0}
           onClick={() => saveFile(`usage-by-${by}-${range.from}-${range.to}.csv`, toTable(query.data?.data ?? [], by, nameOf))}
         >
-          Save as CSV
+          Export CSV
         </Button>
       </header>
       <div class="row usage-filters">
         <RangeFields range={range} onChange={setRange} />
         <select
-          aria-label="By"
+          aria-label="Group by"
           value={by}
           onChange={(event) => {
             setBy(event.currentTarget.value as Dimension);
@@ -56,8 +57,8 @@ export function UsagePage(): JSX.Element {
       <Loaded query={query}>
         {({ data }) =>
           data.length === 0 ? (
-            <Empty icon="chart" title="Nothing was used in these days">
-              <p>Requests, tokens and calls are counted by day, and kept for 90 days.</p>
+            <Empty icon="chart" title="No usage in this period">
+              <p>Requests, tokens and calls are counted per day and kept for 90 days.</p>
             </Empty>
           ) : (
             <Report rows={data} by={by} days={daysOf(range.from, range.to)} nameOf={nameOf} only={only} />
@@ -74,26 +75,26 @@ interface Range {
 }
 
 function RangeFields({ range, onChange }: { range: Range; onChange: (range: Range) => void }): JSX.Element {
-  const [isOwn, setOwn] = useState(false);
+  const [isCustom, setCustom] = useState(false);
   const span = spans.find((count) => range.from === dayAgo(count - 1) && range.to === dayAgo(0));
   return (
     <>
       <select
-        aria-label="Days"
-        value={isOwn || span === undefined ? '' : span}
+        aria-label="Period"
+        value={isCustom || span === undefined ? '' : span}
         onChange={({ currentTarget: { value } }) => {
-          setOwn(value === '');
+          setCustom(value === '');
           if (value !== '') onChange({ from: dayAgo(Number(value) - 1), to: dayAgo(0) });
         }}
       >
         {spans.map((count) => (
           <option key={count} value={count}>
-            {count} days
+            Last {count} days
           </option>
         ))}
-        <option value="">from … to …</option>
+        <option value="">Custom…</option>
       </select>
-      {isOwn && (
+      {isCustom && (
         <>
           {(['from', 'to'] as const).map((end) => (
             <input
@@ -113,8 +114,8 @@ function RangeFields({ range, onChange }: { range: Range; onChange: (range: Rang
   );
 }
 
-/** Names of keys and people in the place of their ids, as far as this key may read them. */
-function useNames(by: Dimension): (row: Row) => string {
+/** Replaces the ids of keys and people by names, if this key may read them. */
+function useNames(by: Dimension): (row: UsageRow) => string {
   const keys = useQuery('GET /api/keys').data?.data ?? [];
   const people = useQuery('GET /api/users').data?.data ?? [];
   const nameOfKey = (id: string): string => {
@@ -130,8 +131,8 @@ function useNames(by: Dimension): (row: Row) => string {
   };
 }
 
-function toTable(rows: readonly Row[], by: Dimension, nameOf: (row: Row) => string): string {
-  const head = ['Day', labels[by], 'Id', 'Requests', 'Tokens in', 'Tokens out', 'Tool calls', 'Failures'];
+function toTable(rows: readonly UsageRow[], by: Dimension, nameOf: (row: UsageRow) => string): string {
+  const head = ['Day', labels[by], 'ID', 'Requests', 'Tokens in', 'Tokens out', 'Tool calls', 'Failures'];
   return toCsv(
     head,
     rows.map((row) => [row.day, nameOf(row), idOf(row, by), row.requests, row.tokens_in, row.tokens_out, row.tool_calls, row.failures]),
@@ -139,10 +140,10 @@ function toTable(rows: readonly Row[], by: Dimension, nameOf: (row: Row) => stri
 }
 
 interface RowsProps {
-  rows: readonly Row[];
+  rows: readonly UsageRow[];
   by: Dimension;
-  nameOf: (row: Row) => string;
-  /** The id of the only model, key and so on that the charts show; empty: all. */
+  nameOf: (row: UsageRow) => string;
+  /** The id of the model, key and so on that the charts show. Empty: all. */
   only: string;
 }
 
@@ -151,7 +152,7 @@ function OnlyOne({ rows, by, nameOf, only, onOnly }: RowsProps & { onOnly: (id: 
   if (names.size < 2) return null;
   return (
     <select aria-label="Show" value={only} onChange={(event) => onOnly(event.currentTarget.value)}>
-      <option value="">every {labels[by].toLowerCase()}</option>
+      <option value="">All {plurals[by]}</option>
       {[...names].map(([id, name]) => (
         <option key={id} value={id}>
           {name}

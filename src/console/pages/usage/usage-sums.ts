@@ -1,11 +1,11 @@
 import type { AnswerOf } from '../../api/api-types.ts';
 
-export type Row = AnswerOf<'GET /api/usage'>['data'][number];
+export type UsageRow = AnswerOf<'GET /api/usage'>['data'][number];
 
 export const dimensions = ['model', 'key', 'user', 'tool'] as const;
 export type Dimension = (typeof dimensions)[number];
 
-/** What a model, key, person or tool used in all days together, or everything in one day. */
+/** The usage of one model, key, person or tool over all days, or of everything on one day. */
 export interface Sum {
   name: string;
   requests: number;
@@ -15,15 +15,15 @@ export interface Sum {
   failures: number;
 }
 
-/** The id by which rows are told apart. A person's id is unique behind their key only. */
-export function idOf({ key = '', user, model, tool }: Row, by: Dimension): string {
+/** The id that identifies a row. A person's id is only unique within their key. */
+export function idOf({ key = '', user, model, tool }: UsageRow, by: Dimension): string {
   if (by === 'model') return model ?? '';
   if (by === 'tool') return tool ?? '';
   return by === 'key' || user === undefined || user === null ? key : `${key}/${user}`;
 }
 
-/** Of the rows with one name, the whole. The first is the largest. */
-export function sumBy(rows: readonly Row[], nameOf: (row: Row) => string): Sum[] {
+/** Adds up the rows with the same name, largest sum first. */
+export function sumBy(rows: readonly UsageRow[], nameOf: (row: UsageRow) => string): Sum[] {
   const sums = new Map<string, Sum>();
   for (const row of rows) {
     const name = nameOf(row);
@@ -48,7 +48,7 @@ export function dayAgo(days: number, now = Date.now()): string {
   return new Date(now - days * dayMs).toISOString().slice(0, 10);
 }
 
-/** Every day from one to the other, both included; none where they are the wrong way round. */
+/** Every day from the first to the last, inclusive. Empty if they are in the wrong order. */
 export function daysOf(from: string, to: string): string[] {
   const count = Math.round((Date.parse(to) - Date.parse(from)) / dayMs) + 1;
   return Array.from({ length: Math.max(0, count || 0) }, (_, index) => dayAgo(-index, Date.parse(from)));

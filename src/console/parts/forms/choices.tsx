@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { AnswerOf } from '../../api/api-types.ts';
 import { formatCount } from '../text/formats.ts';
 
-export interface Choice {
+export interface ListOption {
   value: string;
   label: string;
   about?: string;
@@ -11,23 +11,23 @@ export interface Choice {
 
 interface ChoicesProps {
   legend: string;
-  /** Says what it means that nothing is chosen from the list, such as "All models". */
+  /** The label for no restriction, such as "All models". */
   all: string;
-  choices: readonly Choice[];
+  choices: readonly ListOption[];
   /** Undefined: `all`. */
   chosen: readonly string[] | undefined;
   onChange: (chosen: readonly string[] | undefined) => void;
 }
 
-/** Longer lists can be searched. */
+/** A longer list has a search field. */
 const shortList = 8;
 
-/** Everything, or some entries of a list. What is chosen and not in the list stays in it. */
+/** Selects everything, or some options of a list. A selected option that no longer exists stays in the list. */
 export function Choices({ legend, all, choices, chosen, onChange }: ChoicesProps): JSX.Element {
   const [words, setWords] = useState('');
   const [name] = useState(() => `choices-${Math.random().toString(36).slice(2)}`);
   const gone = (chosen ?? []).filter((value) => !choices.some((choice) => choice.value === value));
-  const listed = [...gone.map((value): Choice => ({ value, label: value, about: 'not here now' })), ...choices];
+  const listed = [...gone.map((value): ListOption => ({ value, label: value, about: 'unavailable' })), ...choices];
   const found = listed.filter(({ value, label }) => `${value} ${label}`.toLowerCase().includes(words.toLowerCase().trim()));
   const toggle = (value: string, isOn: boolean): void =>
     onChange(isOn ? [...(chosen ?? []), value] : chosen?.filter((other) => other !== value));
@@ -60,16 +60,16 @@ export function Choices({ legend, all, choices, chosen, onChange }: ChoicesProps
               {about !== undefined && <span class="soft small">{about}</span>}
             </label>
           ))}
-          {found.length === 0 && <p class="soft small">Nothing of that name.</p>}
+          {found.length === 0 && <p class="soft small">No matches.</p>}
         </div>
       )}
-      {chosen?.length === 0 && <p class="about">None is chosen, so there is none.</p>}
+      {chosen?.length === 0 && <p class="about">{`No ${legend.toLowerCase()} selected.`}</p>}
     </fieldset>
   );
 }
 
-/** What `tool_ids` may name, of the functions that there are: whole servers, and functions that belong to none. */
-export function toolChoices(tools: AnswerOf<'GET /api/tools'>['data']): Choice[] {
+/** The possible entries of `tool_ids`: whole servers, and functions that belong to no server. */
+export function toolChoices(tools: AnswerOf<'GET /api/tools'>['data']): ListOption[] {
   const groups = Map.groupBy(tools, ({ kind, server, id }) => (kind === 'function' || kind === 'preset' ? id : `server:${server}`));
   return [...groups].map(([value, functions]) => ({
     value,

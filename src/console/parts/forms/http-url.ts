@@ -1,9 +1,9 @@
-/** The HTTP address that a person has typed or pasted; undefined for what is none. */
+/** The HTTP URL that a person typed or pasted. Undefined if it is not one. */
 export function toHttpUrl(text: string): string | undefined {
-  // Quotes and the like come along from a file or a mail.
+  // Text copied from a file or an email may include quotes.
   const trimmed = text.trim().replaceAll(/^["'`<]+|["'`>,]+$/g, '');
   if (/\s/.test(trimmed)) return undefined;
-  const whole = /^[a-z]+:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`;
-  const { protocol, hostname } = URL.canParse(whole) ? new URL(whole) : { protocol: '', hostname: '' };
-  return trimmed !== '' && hostname !== '' && (protocol === 'http:' || protocol === 'https:') ? whole : undefined;
+  const url = /^[a-z]+:\/\//i.test(trimmed) ? trimmed : `http://${trimmed}`;
+  const { protocol, hostname } = URL.canParse(url) ? new URL(url) : { protocol: '', hostname: '' };
+  return trimmed !== '' && hostname !== '' && (protocol === 'http:' || protocol === 'https:') ? url : undefined;
 }

@@ -1,4 +1,4 @@
-/** JSON Schema as forms read it: what they cannot show is edited as JSON. */
+/** The parts of JSON Schema that forms support. Everything else is edited as JSON. */
 export interface JsonSchema {
   type?: string | readonly string[];
   title?: string;
@@ -29,27 +29,27 @@ export interface JsonSchema {
   definitions?: Readonly<Record<string, JsonSchema>>;
 }
 
-export interface Choice {
+export interface EnumOption {
   value: unknown;
   label: string;
 }
 
-/** How a value is entered. */
+/** The kind of form field for a value. */
 export type Field =
   | { kind: 'text'; isLong: boolean; inputType: string }
   | { kind: 'number'; isWhole: boolean }
   | { kind: 'moment' }
   | { kind: 'flag' }
-  | { kind: 'choice'; choices: readonly Choice[] }
-  | { kind: 'choices'; choices: readonly Choice[] }
+  | { kind: 'choice'; choices: readonly EnumOption[] }
+  | { kind: 'choices'; choices: readonly EnumOption[] }
   | { kind: 'list'; items: JsonSchema }
   | { kind: 'object'; properties: Readonly<Record<string, JsonSchema>>; required: readonly string[] }
   | { kind: 'json' };
 
-/** References that lead to each other end here. */
+/** The limit for circular references. */
 const maxReferences = 8;
-/** Objects within each other; what is deeper is edited as JSON. */
-const maxFormDepth = 5;
+/** The depth of nested objects. Deeper ones are edited as JSON. */
+export const maxFormDepth = 5;
 
 const inputTypes: Readonly<Record<string, string>> = {
   email: 'email',
@@ -60,7 +60,7 @@ const inputTypes: Readonly<Record<string, string>> = {
   password: 'password',
 };
 
-/** Follows `$ref` within the root, and takes the one alternative beside null. */
+/** Follows `$ref` within the root, and takes the only alternative that is not null. */
 export function resolveSchema(schema: JsonSchema, root: JsonSchema): JsonSchema {
   let found = schema;
   for (let step = 0; step < maxReferences; step++) {
@@ -92,7 +92,7 @@ function lookUp(reference: string, root: JsonSchema): JsonSchema {
   return typeof found === 'object' && found !== null ? found : {};
 }
 
-/** `schema` is resolved. */
+/** `schema` must be resolved. */
 export function fieldOf(schema: JsonSchema, root: JsonSchema, depth = 0): Field {
   const choices = choicesOf(schema);
   if (choices !== undefined) return { kind: 'choice', choices };
@@ -111,12 +111,12 @@ export function fieldOf(schema: JsonSchema, root: JsonSchema, depth = 0): Field 
   return { kind: 'json' };
 }
 
-/** An object whose names are the person's to choose. */
+/** An object with arbitrary names. */
 function isMap({ properties = {}, additionalProperties = false }: JsonSchema): boolean {
   return additionalProperties !== false && Object.keys(properties).length === 0;
 }
 
-function choicesOf(schema: JsonSchema): Choice[] | undefined {
+function choicesOf(schema: JsonSchema): EnumOption[] | undefined {
   if (schema.enum !== undefined) return schema.enum.map((value, index) => ({ value, label: schema.enumNames?.[index] ?? labelOf(value) }));
   const alternatives = schema.oneOf ?? schema.anyOf;
   if (alternatives === undefined || !alternatives.every((one) => 'const' in one)) return undefined;
@@ -142,7 +142,7 @@ function isLong({ maxLength, format, title = '', description = '' }: JsonSchema)
   );
 }
 
-/** What a form begins with: defaults, and what is required and empty before anybody has touched it, such as a box that is not ticked. */
+/** The initial value of a form: defaults, and empty values of required fields, such as an unchecked box. */
 export function initialValue(given: JsonSchema, root: JsonSchema = given, depth = 0): unknown {
   const schema = resolveSchema(given, root);
   if (schema.default !== undefined) return schema.default;

@@ -7,23 +7,23 @@ import { formatNumber } from '../text/formats.ts';
 import { Icon } from '../icon.tsx';
 
 interface ModelChoiceProps {
-  /** Undefined until it is known. */
+  /** Undefined until they are loaded. */
   models: readonly Model[] | undefined;
   model: string | undefined;
   onChange: (model: string) => void;
   class?: string;
 }
 
-/** Longer lists can be searched. */
+/** A longer list opens in a dialog with a search field. */
 const shortList = 20;
-/** Of what is found. */
+/** Further matches are not shown. */
 const maxShown = 100;
 
-/** One of the models of the gateway. What is chosen and not there any more stays. */
+/** Selects one of the gateway's models. A selected model that no longer exists stays selected. */
 export function ModelChoice({ models, model, onChange, class: extra }: ModelChoiceProps): JSX.Element {
   const [isChoosing, setChoosing] = useState(false);
   const known = models?.find(({ id }) => id === model);
-  const gone = models === undefined || model === undefined || known !== undefined ? undefined : `${model} (not there any more)`;
+  const gone = models === undefined || model === undefined || known !== undefined ? undefined : `${model} (unavailable)`;
   if (models === undefined || models.length <= shortList)
     return (
       <select class={extra} aria-label="Model" value={model ?? ''} onChange={({ currentTarget: { value } }) => onChange(value)}>
@@ -82,7 +82,7 @@ function SearchedModels({ models, model, onClose, onChoose }: SearchedModelsProp
         onInput={(event) => setSearch(event.currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== 'Enter' || event.isComposing) return;
-          // The form around it is another one.
+          // Enter must not submit the form around the dialog.
           event.preventDefault();
           if (first !== undefined) onChoose(first.id);
         }}
@@ -94,8 +94,8 @@ function SearchedModels({ models, model, onClose, onChoose }: SearchedModelsProp
           </button>
         ))}
         <p class="soft small" role="status">
-          {found.length === 0 && 'No model has these words.'}
-          {found.length > maxShown && `${formatNumber(found.length - maxShown)} more are found by their words.`}
+          {found.length === 0 && 'No matching models.'}
+          {found.length > maxShown && `${formatNumber(found.length - maxShown)} more. Refine your search to see them.`}
         </p>
       </div>
     </Dialog>

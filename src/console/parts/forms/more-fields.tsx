@@ -3,12 +3,12 @@ import { useState } from 'preact/hooks';
 
 interface MoreFieldsProps {
   summary: string;
-  /** Whether one of them is filled in when the form opens; what is emptied later does not close under one's hands. */
+  /** Whether one of the fields is set when the form opens. The fields do not fold when it is cleared later. */
   isUsed: boolean;
   children: ComponentChildren;
 }
 
-/** Fields that few forms need, folded. */
+/** Folded fields that are rarely needed. */
 export function MoreFields({ summary, isUsed, children }: MoreFieldsProps): JSX.Element {
   const [isOpen, setOpen] = useState(isUsed);
   return (

@@ -8,19 +8,19 @@ import { ChoicesInput, JsonField, renderInput } from './schema-inputs.tsx';
 interface SchemaFormProps {
   schema: JsonSchema;
   value: unknown;
-  /** Undefined where a field is empty, or holds what is no JSON. */
+  /** Undefined if a field is empty or does not contain JSON. */
   onChange: (value: unknown) => void;
 }
 
 /**
- * Fields for a value that fits a JSON Schema: for arguments of a function, and for questions. What it cannot show (alternatives, maps, deep nesting)
- * is edited as JSON, and so can the whole be. The browser checks the fields when their `<form>` is sent; the gateway checks all.
+ * A form for a value that matches a JSON Schema, such as the arguments of a function. Alternatives, maps and deep nesting are edited as JSON, and so can the
+ * whole value. The browser checks the fields when their `<form>` is submitted, and the gateway checks everything.
  */
 export function SchemaForm({ schema, value, onChange }: SchemaFormProps): JSX.Element {
   const [isJson, setJson] = useState(false);
   const root = resolveSchema(schema, schema);
   const field = fieldOf(root, schema);
-  if (field.kind === 'object' && Object.keys(field.properties).length === 0) return <p class="soft">There is nothing to fill in.</p>;
+  if (field.kind === 'object' && Object.keys(field.properties).length === 0) return <p class="soft">No arguments.</p>;
   return (
     <div class="schema-form">
       {isJson || field.kind === 'json' ? (
@@ -28,7 +28,7 @@ export function SchemaForm({ schema, value, onChange }: SchemaFormProps): JSX.El
       ) : field.kind === 'object' ? (
         <Properties field={field} value={value} onChange={onChange} root={schema} depth={0} />
       ) : (
-        <Entry name={root.title ?? 'Value'} schema={root} root={schema} value={value} onChange={onChange} isRequired depth={0} />
+        <SchemaField name={root.title ?? 'Value'} schema={root} root={schema} value={value} onChange={onChange} isRequired depth={0} />
       )}
       {field.kind !== 'json' && (
         <Button isSmall isPressed={isJson} onClick={() => setJson(!isJson)}>
@@ -39,7 +39,7 @@ export function SchemaForm({ schema, value, onChange }: SchemaFormProps): JSX.El
   );
 }
 
-interface EntryProps {
+interface SchemaFieldProps {
   name: string;
   schema: JsonSchema;
   root: JsonSchema;
@@ -55,7 +55,7 @@ function Properties({
   onChange,
   root,
   depth,
-}: { field: Field & { kind: 'object' }; root: JsonSchema } & Pick<EntryProps, 'value' | 'onChange' | 'depth'>): JSX.Element {
+}: { field: Field & { kind: 'object' }; root: JsonSchema } & Pick<SchemaFieldProps, 'value' | 'onChange' | 'depth'>): JSX.Element {
   const current = typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
   const change = (name: string, entry: unknown): void => {
     const { [name]: _before, ...others } = current;
@@ -67,7 +67,7 @@ function Properties({
   return (
     <>
       {names.map((name) => (
-        <Entry
+        <SchemaField
           key={name}
           name={name}
           schema={field.properties[name] ?? {}}
@@ -82,7 +82,7 @@ function Properties({
   );
 }
 
-function Entry({ name, schema: given, root, value, onChange, isRequired, depth }: EntryProps): JSX.Element {
+function SchemaField({ name, schema: given, root, value, onChange, isRequired, depth }: SchemaFieldProps): JSX.Element {
   const id = useId();
   const schema = resolveSchema(given, root);
   const field = fieldOf(schema, root, depth);
@@ -158,13 +158,13 @@ function List({
   value,
   onChange,
   depth,
-}: { items: JsonSchema; root: JsonSchema } & Pick<EntryProps, 'value' | 'onChange' | 'depth'>): JSX.Element {
+}: { items: JsonSchema; root: JsonSchema } & Pick<SchemaFieldProps, 'value' | 'onChange' | 'depth'>): JSX.Element {
   const entries = Array.isArray(value) ? (value as unknown[]) : [];
   return (
     <div class="list">
       {entries.map((entry, index) => (
         <div key={index} class="list-entry">
-          <Entry
+          <SchemaField
             name={`${index + 1}`}
             schema={items}
             root={root}
@@ -177,7 +177,7 @@ function List({
             kind="quiet"
             isSmall
             icon="trash"
-            label={`Remove entry ${index + 1}`}
+            label={`Remove item ${index + 1}`}
             onClick={() => onChange(entries.toSpliced(index, 1))}
           />
         </div>

@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Choice, Field, JsonSchema } from './json-schema.ts';
+import type { EnumOption, Field, JsonSchema } from './json-schema.ts';
 import { isLongWhole, parseJson } from '../text/parse-json.ts';
 
 interface InputProps {
@@ -13,7 +13,7 @@ interface InputProps {
   describedBy: string | undefined;
 }
 
-/** A field that stands in one line, or holds JSON. */
+/** An input for a single value, or for JSON. */
 export function renderInput(field: Field, { id, name, schema, value, onChange, isRequired, describedBy }: InputProps): JSX.Element {
   const common = { id, name, required: isRequired, 'aria-describedby': describedBy };
   if (field.kind === 'choice') return <ChoiceInput choices={field.choices} common={common} value={value} onChange={onChange} />;
@@ -48,7 +48,7 @@ function TextInput({ field, common, schema, value, onChange }: TextInputProps): 
   const refer = (element: HTMLInputElement | HTMLTextAreaElement | null): void => element?.setCustomValidity(problem);
   const shared = {
     ...common,
-    // An empty text may be meant where one is required.
+    // A required text may be empty if the schema says so.
     ...(schema.minLength === 0 && { required: false }),
     value: text,
     placeholder: exampleOf(schema),
@@ -62,11 +62,11 @@ function TextInput({ field, common, schema, value, onChange }: TextInputProps): 
   );
 }
 
-/** JSON Schema counts code points; `minlength` counts code units, and concerns only what was typed. */
+/** JSON Schema counts code points. HTML's `minlength` counts code units, and only applies to typed text. */
 function lengthProblem(text: string, { minLength = 0, maxLength = Infinity }: JsonSchema): string {
   const { length } = Array.from(text);
   if (length > 0 && length < minLength) return `Enter at least ${minLength} characters.`;
-  return length > maxLength ? `Enter at most ${maxLength} characters; it has ${length}.` : '';
+  return length > maxLength ? `Enter at most ${maxLength} characters. This text has ${length}.` : '';
 }
 
 function exampleOf({ examples, default: usual }: JsonSchema): string | undefined {
@@ -80,7 +80,7 @@ function ChoiceInput({
   value,
   onChange,
 }: {
-  choices: readonly Choice[];
+  choices: readonly EnumOption[];
   common: object;
   value: unknown;
   onChange: (value: unknown) => void;
@@ -92,7 +92,7 @@ function ChoiceInput({
       value={chosen === -1 ? '' : String(chosen)}
       onChange={(event) => onChange(choices[Number(event.currentTarget.value || -1)]?.value)}
     >
-      <option value="" aria-label="Nothing chosen" />
+      <option value="" aria-label="Not selected" />
       {choices.map((choice, index) => (
         <option key={index} value={String(index)}>
           {choice.label}
@@ -102,7 +102,7 @@ function ChoiceInput({
   );
 }
 
-/** A moment as the person's clock shows it, given as RFC 3339 says. */
+/** A local time, stored as RFC 3339 text. */
 function MomentInput({ common, value, onChange }: { common: object } & Pick<InputProps, 'value' | 'onChange'>): JSX.Element {
   const moment = typeof value === 'string' ? new Date(value) : undefined;
   const isKnown = moment !== undefined && !Number.isNaN(moment.getTime());
@@ -118,10 +118,10 @@ function MomentInput({ common, value, onChange }: { common: object } & Pick<Inpu
 }
 
 interface ChoicesInputProps extends Pick<InputProps, 'schema' | 'value' | 'onChange' | 'isRequired'> {
-  choices: readonly Choice[];
+  choices: readonly EnumOption[];
 }
 
-/** Several of them. HTML knows no rule for how many, so the first box says what is wrong. */
+/** Several checkboxes. HTML has no rule for how many must be checked, so the first one reports the error. */
 export function ChoicesInput({ choices, schema, value, onChange, isRequired }: ChoicesInputProps): JSX.Element {
   const chosen = Array.isArray(value) ? (value as unknown[]) : [];
   const problem = value === undefined && !isRequired ? '' : countProblem(chosen.length, schema);
@@ -146,11 +146,11 @@ export function ChoicesInput({ choices, schema, value, onChange, isRequired }: C
 }
 
 function countProblem(count: number, { minItems = 0, maxItems = Infinity }: JsonSchema): string {
-  if (count < minItems) return `Choose at least ${minItems}.`;
-  return count > maxItems ? `Choose at most ${maxItems}.` : '';
+  if (count < minItems) return `Select at least ${minItems}.`;
+  return count > maxItems ? `Select at most ${maxItems}.` : '';
 }
 
-/** A value as text. While it is no JSON, it says so, and the form is not sent. */
+/** A value as JSON text. Invalid JSON is reported and keeps the form from being submitted. */
 export function JsonField({
   id,
   value,
@@ -180,9 +180,9 @@ export function JsonField({
       setDraft({ text: element.value, of: parsed });
       onChange(parsed);
     } catch (error) {
-      const said = `This is not JSON yet: ${(error as Error).message}`;
-      element.setCustomValidity(said);
-      setProblem(said);
+      const message = `Invalid JSON: ${(error as Error).message}`;
+      element.setCustomValidity(message);
+      setProblem(message);
       setDraft({ text: element.value, of: value });
     }
   };

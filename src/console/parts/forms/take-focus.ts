@@ -1,4 +1,4 @@
-/** A `ref`: what appears has the focus. `autofocus` does so in pages and dialogs that open, and nowhere else. */
+/** A `ref` that focuses an element when it appears. `autofocus` only works for pages and dialogs that open. */
 export function takeFocus(element: HTMLElement | null): void {
   element?.focus();
 }

@@ -1,6 +1,6 @@
 /**
- * Characters of Markdown that are read anew within one frame of the screen, by all texts of the page together: some milliseconds of work. A long
- * chat that is opened, and an answer that comes at once, appear over some frames instead of holding up the page.
+ * Characters of Markdown that all texts of the page may parse in one frame of the screen, which takes some milliseconds. A long chat, and an answer that arrives
+ * at once, appear over several frames instead of blocking the page.
  */
 const perFrame = 4_000;
 
@@ -8,7 +8,7 @@ let left = perFrame;
 let isCounting = false;
 const waiting = new Set<() => void>();
 
-/** How many of the characters may be read in this frame. */
+/** Returns how many of the characters may be parsed in this frame. */
 export function takeCharacters(wanted: number): number {
   const given = Math.min(wanted, left);
   left -= given;
@@ -16,7 +16,7 @@ export function takeCharacters(wanted: number): number {
   return given;
 }
 
-/** Calls back once in the next frame. @returns what takes it back */
+/** Calls back once in the next frame. @returns a function that cancels the callback */
 export function inNextFrame(callback: () => void): () => void {
   waiting.add(callback);
   countFrame();

@@ -5,19 +5,19 @@ import { useEffect, useReducer, useRef } from 'preact/hooks';
 import { CodeBlock } from '../code-block.tsx';
 import { inNextFrame, takeCharacters } from './frame-budget.ts';
 import { keyInFragment } from '../../api/key-in-fragment.ts';
-import { createMarkdownReader } from './markdown-reader.ts';
+import { MarkdownReader } from './markdown-reader.ts';
 import type { MarkdownBlock, MarkdownPart } from './markdown-reader.ts';
 
-/** Quotes and lists within each other; what is deeper is shown as it was written. */
+/** The depth of nested quotes and lists. Deeper ones are shown as plain text. */
 const maxDepth = 24;
 
 /**
- * A text of a model. Nothing of it is parsed as HTML: tags are shown as text, links lead to web and mail addresses only, and pictures from elsewhere are
- * links, because loading one would tell its server. A text that grows is read and rendered from its last block on, and a long one over several frames.
+ * The text of a model. Nothing in it is parsed as HTML: tags are shown as text, links only lead to web and email addresses, and external images are links,
+ * because loading one would notify its server. A growing text is parsed and rendered from its last block on, and a long one over several frames.
  */
 export function Markdown({ text }: { text: string }): JSX.Element {
   const [, redraw] = useReducer((turn: number) => turn + 1, 0);
-  const reader = useRef(createMarkdownReader());
+  const reader = useRef(new MarkdownReader());
   const shown = useRef('');
   if (!text.startsWith(shown.current)) shown.current = '';
   shown.current = text.slice(0, shown.current.length + takeCharacters(text.length - shown.current.length));
@@ -26,14 +26,14 @@ export function Markdown({ text }: { text: string }): JSX.Element {
   return (
     <div class="markdown">
       {reader.current.read(shown.current).map((part, index) => (
-        <Part key={index} part={part} />
+        <MarkdownPartView key={index} part={part} />
       ))}
     </div>
   );
 }
 
-/** Rendered again only for another part. */
-class Part extends Component<{ part: MarkdownPart }> {
+/** Only rendered again for another part. */
+class MarkdownPartView extends Component<{ part: MarkdownPart }> {
   override shouldComponentUpdate({ part }: { part: MarkdownPart }): boolean {
     return part !== this.props.part;
   }
@@ -51,7 +51,7 @@ class Part extends Component<{ part: MarkdownPart }> {
   }
 }
 
-/** Rendered again only for another block. */
+/** Only rendered again for another block. */
 class Block extends Component<{ block: MarkdownBlock }> {
   override shouldComponentUpdate({ block }: { block: MarkdownBlock }): boolean {
     return block !== this.props.block;
@@ -59,7 +59,7 @@ class Block extends Component<{ block: MarkdownBlock }> {
 
   override render(): ComponentChild {
     const { token, isContinued, whole } = this.props.block;
-    // The end of a block that was cut just before it.
+    // The block was split just before its end.
     if (isContinued && isEmpty(token)) return null;
     if (token.type !== 'code') return renderBlock(token, 0);
     return (
@@ -81,7 +81,7 @@ function isEmpty(token: Token): boolean {
 const languageOf = ({ lang }: Tokens.Code): string | undefined => lang?.split(/\s/, 1)[0];
 
 function renderBlock(token: Token, depth: number): ComponentChild {
-  if (depth > maxDepth) return <p>{token.raw}</p>;
+  if (depth > maxDepth) return <p dir="auto">{token.raw}</p>;
   const known = token as
     | Tokens.Heading
     | Tokens.Paragraph
@@ -99,7 +99,7 @@ function renderBlock(token: Token, depth: number): ComponentChild {
     case 'heading':
       return renderHeading(known);
     case 'paragraph':
-      return <p>{renderInline(known.tokens)}</p>;
+      return <p dir="auto">{renderInline(known.tokens)}</p>;
     case 'code':
       return <CodeBlock code={known.text} language={languageOf(known)} />;
     case 'blockquote':
@@ -113,15 +113,19 @@ function renderBlock(token: Token, depth: number): ComponentChild {
     case 'text':
       return <>{known.tokens === undefined ? decode(known.text) : renderInline(known.tokens)}</>;
     default:
-      // HTML and whatever else is new.
-      return <p>{token.raw}</p>;
+      // HTML and unknown tokens.
+      return <p dir="auto">{token.raw}</p>;
   }
 }
 
-/** An answer is part of a page, whose own headings come first. */
+/** An answer is part of a page, whose own headings have lower levels. */
 function renderHeading({ depth, tokens }: Tokens.Heading): VNode {
   const Tag = `h${Math.min(depth + 2, 6)}` as 'h3';
-  return <Tag class={`level-${depth}`}>{renderInline(tokens)}</Tag>;
+  return (
+    <Tag dir="auto" class={`level-${depth}`}>
+      {renderInline(tokens)}
+    </Tag>
+  );
 }
 
 function renderList({ ordered, start, items }: Tokens.List, depth: number): VNode {
@@ -133,13 +137,19 @@ function renderList({ ordered, start, items }: Tokens.List, depth: number): VNod
       {item.tokens.filter(({ type }) => type !== 'checkbox').map((inner) => renderBlock(inner, depth + 1))}
     </li>
   ));
-  return ordered ? <ol start={start === '' ? 1 : start}>{entries}</ol> : <ul>{entries}</ul>;
+  return ordered ? (
+    <ol dir="auto" start={start === '' ? 1 : start}>
+      {entries}
+    </ol>
+  ) : (
+    <ul dir="auto">{entries}</ul>
+  );
 }
 
 function renderTable({ header, rows }: Tokens.Table): VNode {
   return (
     <div class="table-frame" tabIndex={0} role="group" aria-label="Table">
-      <table>
+      <table dir="auto">
         <thead>
           <tr>
             {header.map((cell, index) => (
@@ -217,7 +227,7 @@ function renderLink(address: string, content: ComponentChild): ComponentChild {
 const safeSchemes = new Set(['http:', 'https:', 'mailto:']);
 
 /**
- * Undefined for what is no whole address of the web or of mail: `javascript:`, `data:`, and paths, which would lead into the gateway; and for a link that
+ * Undefined unless it is a complete web or email address. `javascript:`, `data:`, and paths, which would lead into the gateway, are not; nor is a link that
  * would give this console another key.
  */
 export function safeAddress(address: string): string | undefined {
@@ -226,17 +236,17 @@ export function safeAddress(address: string): string | undefined {
   return safeSchemes.has(url.protocol) && !hasKeyForConsole(url) ? url.href : undefined;
 }
 
-/** Read as the console would read it, so that no encoding and no path makes a difference. */
+/** Parsed as the console would parse it, so that no encoding or path makes a difference. */
 function hasKeyForConsole({ origin, hash }: URL): boolean {
   return origin === location.origin && keyInFragment(hash) !== null;
 }
 
-/** Pictures that are in the text itself. Not SVG, which is a document. */
-const ownPicture = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[\w+/=]+$/i;
+/** Images that are in the text itself. Not SVG, which is a document. */
+const inlineImage = /^data:image\/(?:png|jpeg|gif|webp|avif);base64,[\w+/=]+$/i;
 
 function renderImage({ href, text }: Tokens.Image): ComponentChild {
-  if (ownPicture.test(href)) return <img src={href} alt={decode(text)} loading="lazy" />;
-  return renderLink(href, text === '' ? `picture: ${href}` : `picture: ${decode(text)}`);
+  if (inlineImage.test(href)) return <img src={href} alt={decode(text)} loading="lazy" />;
+  return renderLink(href, text === '' ? `Image: ${href}` : `Image: ${decode(text)}`);
 }
 
 const entities: Readonly<Record<string, string>> = {
@@ -259,7 +269,7 @@ const entities: Readonly<Record<string, string>> = {
   euro: '€',
 };
 
-/** Character references as the characters that they mean; unknown ones stay as they are. */
+/** Replaces character references. Unknown ones stay as they are. */
 function decode(text: string): string {
   if (!text.includes('&')) return text;
   return text.replaceAll(/&(?:#(?:\d{1,7}|x[\da-f]{1,6})|[a-z]{2,8});/gi, (whole) => {

@@ -2,14 +2,14 @@ import { Lexer, Tokenizer } from 'marked';
 import type { Token, Tokens } from 'marked';
 import type { Links } from './links.ts';
 
-/** Quotes, lists and emphasis within each other; what is deeper is text, as it was written. Nobody means more, and each level is read once more. */
+/** The depth of nested quotes, lists and emphasis. Deeper ones are plain text, because each level is parsed once more. */
 const maxDepth = 12;
 /**
- * Characters that are searched for the ends of emphasis in one reading. marked looks through the rest of a paragraph for each `*`, `_` and `~`, so that
- * some kilobytes of them would hold up the page for seconds; then they are text.
+ * Characters that are searched for the ends of emphasis in one parse. marked searches the rest of a paragraph for each `*`, `_` and `~`, so some kilobytes of
+ * them would block the page for seconds. Beyond this limit they are text.
  */
 const maxSearched = 100_000;
-/** Characters that are searched for the next span or mail address: marked goes through all that has no space, again from each mark in it. */
+/** Characters that are searched for the next span or email address. marked searches everything without a space, again from each mark in it. */
 const maxWord = 256;
 
 class BoundedTokenizer extends Tokenizer {
@@ -58,7 +58,7 @@ class BoundedTokenizer extends Tokenizer {
   }
 }
 
-/** The blocks of a text, in time that grows with its length alone. Links that it defines are added. */
+/** The blocks of a text, in linear time. Links that it defines are added. */
 export function readBlocks(text: string, links: Links): Token[] {
   const lexer = new Lexer({ gfm: true, breaks: false, tokenizer: new BoundedTokenizer() });
   lexer.tokens.links = links;

@@ -1,7 +1,7 @@
 import { Fragment } from 'preact';
 import type { JSX } from 'preact';
 
-/** A name such as `TOOLWHARF_ADMIN_KEY`, whose lines break between its words. */
+/** A name such as `TOOLWHARF_ADMIN_KEY`, with line breaks between its words. */
 export function Breakable({ text }: { text: string }): JSX.Element {
   const words = text.split(/(?<=[_/.:-])/);
   return (

@@ -1,16 +1,16 @@
-/** A table as spreadsheets read it (RFC 4180). */
+/** A table in CSV (RFC 4180). */
 export function toCsv(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   return [head, ...rows].map((cells) => `${cells.map(toCell).join(',')}\r\n`).join('');
 }
 
-/** A text that begins as a formula would be run by the spreadsheet of whoever opens it; people and programs choose such names themselves. */
+/** Names come from people and programs, so a text that begins like a formula is quoted, or spreadsheets would run it. */
 function toCell(value: string | number): string {
   if (typeof value === 'number') return String(value);
   const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Has the browser save a text as a file. */
+/** Downloads a text as a file. */
 export function saveFile(name: string, text: string): void {
   const url = URL.createObjectURL(new Blob([text], { type: 'text/csv;charset=utf-8' }));
   const link = document.createElement('a');

@@ -1,4 +1,4 @@
-/** Times, sizes and numbers as this browser's person writes them. Undefined and null give a dash. */
+/** Formats times, sizes and numbers for the locale of the browser. Undefined and null become a dash. */
 
 const dash = '–';
 const number = new Intl.NumberFormat();
@@ -32,7 +32,7 @@ export function formatDay(value: string): string {
   return day.format(new Date(value));
 }
 
-/** The same without its year. */
+/** The same without the year. */
 export function formatShortDay(value: string): string {
   return dayAndMonth.format(new Date(value));
 }

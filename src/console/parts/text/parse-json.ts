@@ -1,6 +1,6 @@
 /**
- * `JSON.parse`, but a whole number with more digits than a JavaScript number keeps becomes a text, which the gateway reads as the number again. In
- * browsers that do not tell how a number was written (Chrome before 114, Firefox before 135, Safari before 18.4) it stays the nearest number.
+ * `JSON.parse`, but an integer that JavaScript cannot represent becomes a string, which the gateway reads as a number again. Browsers without access to the
+ * source text (Chrome before 114, Firefox before 135, Safari before 18.4) use the nearest number.
  * @throws SyntaxError
  */
 export function parseJson(text: string): unknown {
@@ -12,7 +12,7 @@ function withDigits(_key: string, value: unknown, context?: { source?: string })
   return typeof value === 'number' && source !== undefined && isLongWhole(source) ? source : value;
 }
 
-/** Whether a text is a whole number beyond those that JavaScript tells apart. */
+/** Whether a text is an integer that JavaScript cannot represent. */
 export function isLongWhole(text: string): boolean {
   return /^-?\d+$/.test(text) && !Number.isSafeInteger(Number(text));
 }

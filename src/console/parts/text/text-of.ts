@@ -1,4 +1,4 @@
-/** A text or a number of an answer as text; empty for anything else. */
+/** A string, number or boolean as text. Empty for anything else. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
 }

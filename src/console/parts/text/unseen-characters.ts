@@ -1,18 +1,18 @@
 /**
- * What cannot be seen, or changes how the text around it is read: controls but line feeds and tabs, marks of direction, joiners, tags, soft hyphens, spaces
- * of no width, fillers, and variation selectors, except those that choose between the forms of a sign.
+ * Characters that are invisible or change how the text around them is read: control characters except line feeds and tabs, direction marks, joiners, tags, soft
+ * hyphens, zero-width spaces, fillers, and variation selectors, except those that select the form of an emoji.
  */
-// eslint-disable-next-line no-control-regex -- they are what is looked for
+// eslint-disable-next-line no-control-regex -- it matches these characters
 const unseen =
   /(?![\n\t]|(?<=\p{Extended_Pictographic})[\ufe0e\ufe0f])[\p{Cc}\p{Cf}\p{Co}\p{Default_Ignorable_Code_Point}\u2028\u2029\u2800]/gv;
 
-/** Scripts in which a joiner decides how the letters beside it are written (the Unicode Standard, chapters 9, 12 and 13). */
+/** Scripts in which a joiner changes the shape of the letters beside it (the Unicode Standard, chapters 9, 12 and 13). */
 const joining = ['Arab', 'Syrc', 'Beng', 'Deva', 'Gujr', 'Guru', 'Knda', 'Mlym', 'Orya', 'Sinh', 'Taml', 'Telu', 'Mong']
   .map((script) => `\\p{scx=${script}}`)
   .join('');
 /**
- * What is ordinary writing although it has such characters: a whole emoji, or one joiner within a word of these scripts. At a character that begins no
- * emoji the search for all of them, which takes long, does not begin.
+ * Normal writing with such characters: a complete emoji, or one joiner within a word of these scripts. The slow search for emoji only starts at a character that
+ * can begin one.
  */
 const ordinary = `(?=\\p{Emoji})\\p{RGI_Emoji}|(?<=[[\\p{L}\\p{M}]&&[${joining}]])[\\u200c\\u200d](?=[\\p{L}&&[${joining}]])`;
 const unseenInWriting = new RegExp(`${ordinary}|(?<unseen>${unseen.source})`, 'gv');
@@ -38,13 +38,13 @@ const names: Readonly<Record<string, string>> = {
   '\ufeff': 'byte order mark',
 };
 
-/** A character that cannot be seen: its number, and its name where it has a telling one. */
-interface UnseenCharacter {
+/** An invisible character: its code point, and its name if it has a helpful one. */
+export interface UnseenCharacter {
   code: string;
   name: string | undefined;
 }
 
-/** A text in its order, with what cannot be seen apart. `isName`: no joiner is ordinary, as two names must not look the same. */
+/** Splits a text into visible pieces and invisible characters. `isName`: no joiner is normal, because two names must not look the same. */
 export function splitUnseen(text: string, { isName = false } = {}): (string | UnseenCharacter)[] {
   const parts: (string | UnseenCharacter)[] = [];
   let end = 0;

@@ -3,8 +3,8 @@ import { Breakable } from './breakable.tsx';
 import { splitUnseen } from './unseen-characters.ts';
 
 /**
- * Foreign text of which nothing stays hidden: characters that cannot be seen have a mark with their number in their place. `isName`: of a function,
- * whose lines break between its words.
+ * Untrusted text without hidden content: invisible characters are replaced by a mark with their code point. `isName`: the name of a function, with line breaks
+ * between its words.
  */
 export function VisibleText({ text, isName = false }: { text: string; isName?: boolean }): JSX.Element {
   return (

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { CopyButton } from '../copy-button.tsx';
 
-/** A text of the gateway, whose `code` stands between backticks; whole commands can be copied. */
+/** A message of the gateway with `code` in backticks. Code with spaces is a command that can be copied. */
 export function WithCode({ text }: { text: string }): JSX.Element {
   return (
     <>
@@ -13,7 +13,7 @@ export function WithCode({ text }: { text: string }): JSX.Element {
   );
 }
 
-/** A command for a terminal, or whatever else is to be copied as it is. */
+/** A command or another text to copy. */
 export function Command({ text, label = `Copy ${text}` }: { text: string; label?: string }): JSX.Element {
   return (
     <span class="command">
