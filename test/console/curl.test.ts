@@ -79,7 +79,7 @@ describe('the request as a command', () => {
       '@-',
     ]);
     expect(run(toCurl({ method: 'POST', url: 'u', body: 'a\0b' })).input).toBe('a\0b');
-    expect(toCurl({ method: 'POST', url: 'u', body: 'x', truncated: true })).toMatch(/^# The body is longer/);
+    expect(toCurl({ method: 'POST', url: 'u', body: 'x', truncated: true })).toMatch(/^# The body is incomplete/);
   });
 
   it('stays whole, whatever stands in its parts', () => {

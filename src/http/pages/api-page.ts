@@ -34,8 +34,7 @@ section { scroll-margin-top: 1rem }
 }
 `;
 
-/** An operation that is another name of one has only a word that says so. */
-interface ShownOperation {
+interface ListedOperation {
   id: string;
   method: string;
   path: string;
@@ -43,7 +42,7 @@ interface ShownOperation {
   operation: JsonObject;
 }
 
-/** An OpenAPI document of this gateway, for people: each operation with what it takes and gives, and an example for the terminal. */
+/** The OpenAPI document of this gateway for people: each operation with its parameters, body and answers, and an example for the terminal. */
 export function renderApiPage(document: JsonObject): ReturnType<typeof renderPage> {
   const operations = operationsIn(document);
   const groups = listIn(document['tags'])
@@ -58,11 +57,11 @@ export function renderApiPage(document: JsonObject): ReturnType<typeof renderPag
   const schemas = Object.entries(objectIn(components['schemas']));
   const body = html`<h1>The API of this gateway</h1>
     <p class="soft">
-      toolwharf ${textIn(info['version'])}. For programs the same stands in <a href="openapi.json">openapi.json</a>, an OpenAPI
-      ${textIn(document['openapi'])} document.
+      toolwharf ${textIn(info['version'])}. Programs can read the same as an OpenAPI ${textIn(document['openapi'])} document:
+      <a href="openapi.json">openapi.json</a>.
     </p>
     <p>${prose(textIn(info['description']))}</p>
-    <p>In the examples <code>U</code> is the address of the gateway, and <code>KEY</code> a key:</p>
+    <p>In the examples, <code>U</code> is the URL of the gateway and <code>KEY</code> is an API key:</p>
     <pre>
 U=http://127.0.0.1:8080
 KEY=sk-tw-...</pre>
@@ -91,7 +90,7 @@ KEY=sk-tw-...</pre>
   return renderPage({ title: 'API', body, style });
 }
 
-function operationsIn({ paths }: JsonObject): ShownOperation[] {
+function operationsIn({ paths }: JsonObject): ListedOperation[] {
   return Object.entries(objectIn(paths)).flatMap(([path, item]) =>
     Object.entries(objectIn(item)).map(([method, value]) => {
       const operation = objectIn(value);
@@ -102,7 +101,7 @@ function operationsIn({ paths }: JsonObject): ShownOperation[] {
   );
 }
 
-function navigationOf({ name, operations }: { name: string; operations: readonly ShownOperation[] }): Html {
+function navigationOf({ name, operations }: { name: string; operations: readonly ListedOperation[] }): Html {
   const listed = operations.filter(({ operation }) => aliasOf(operation) === '');
   const summaries = listed.map(({ operation }) => textIn(operation['summary']));
   const isUnique = (summary: string): boolean => summaries.indexOf(summary) === summaries.lastIndexOf(summary);
@@ -117,7 +116,7 @@ function navigationOf({ name, operations }: { name: string; operations: readonly
   </li>`;
 }
 
-function operationCard(shown: ShownOperation): Html {
+function operationCard(shown: ListedOperation): Html {
   const { id, method, path, operation } = shown;
   return html`<section class="card" id="${id}" aria-labelledby="${id}-name">
     <h3 id="${id}-name">
@@ -131,7 +130,7 @@ function operationCard(shown: ShownOperation): Html {
   </section>`;
 }
 
-function detailsOf(shown: ShownOperation): Html {
+function detailsOf(shown: ListedOperation): Html {
   const { operation } = shown;
   const parameters = listIn(operation['parameters']);
   const body = bodyOf(operation);
@@ -143,7 +142,7 @@ function detailsOf(shown: ShownOperation): Html {
     ${
       body !== undefined &&
       html`<h4>Body</h4>
-        ${schemaShown(body.schema)}`
+        ${schemaMarkup(body.schema)}`
     }
     <h4>Example</h4>
     <pre role="group" tabindex="0" aria-label="Example">${exampleOf(shown)}</pre>
@@ -154,11 +153,11 @@ function detailsOf(shown: ShownOperation): Html {
 function schemaCard(name: string, schema: JsonObject): Html {
   return html`<section class="card" id="schema-${name}" aria-labelledby="schema-${name}-name">
     <h3 id="schema-${name}-name"><a class="anchor" href="#schema-${name}">${name}</a></h3>
-    ${textIn(schema['description']) !== '' && html`<p>${prose(textIn(schema['description']))}</p>`} ${schemaShown(schema)}
+    ${textIn(schema['description']) !== '' && html`<p>${prose(textIn(schema['description']))}</p>`} ${schemaMarkup(schema)}
   </section>`;
 }
 
-/** Empty for a route of its own. */
+/** Empty unless the route is an alias of another one. */
 function aliasOf(operation: JsonObject): string {
   const alias = textIn(operation['x-alias-of']);
   return alias === '' ? '' : `The same as \`${alias}\`.`;
@@ -184,16 +183,16 @@ function toField(parameter: JsonObject): SchemaField {
   };
 }
 
-function schemaShown(schema: JsonObject): Html {
+function schemaMarkup(schema: JsonObject): Html {
   const fields = fieldsOf(schema);
-  return fields.length === 0 ? html`<p>${typeShown(typeOf(schema))}</p>` : fieldList(fields);
+  return fields.length === 0 ? html`<p>${typeMarkup(typeOf(schema))}</p>` : fieldList(fields);
 }
 
 function fieldList(fields: readonly SchemaField[]): Html {
   return html`<dl class="fields">
     ${fields.map(
       ({ name, type, isRequired, description }) =>
-        html`<dt><code>${name}</code> <span class="type">${typeShown(type)}${isRequired && ', required'}</span></dt>
+        html`<dt><code>${name}</code> <span class="type">${typeMarkup(type)}${isRequired && ', required'}</span></dt>
           <dd>${prose(description)}</dd>`,
     )}
   </dl>`;
@@ -203,7 +202,7 @@ function answerList(responses: JsonObject): Html {
   const answers = Object.entries(responses).map(([status, value]) => ({ status, response: objectIn(value) }));
   const shared = answers.flatMap(({ status, response }) => ('$ref' in response && status !== 'default' ? [status] : []));
   return html`<dl class="fields">
-    ${answers.filter(({ response }) => !('$ref' in response)).map(({ status, response }) => answerShown(status, response))}
+    ${answers.filter(({ response }) => !('$ref' in response)).map(({ status, response }) => answerItem(status, response))}
     ${
       shared.length > 0 &&
       html`<dt>
@@ -213,18 +212,18 @@ function answerList(responses: JsonObject): Html {
   </dl>`;
 }
 
-function answerShown(status: string, { description, content }: JsonObject): Html {
+function answerItem(status: string, { description, content }: JsonObject): Html {
   const contents = Object.entries(objectIn(content)).map(([type, value]) => ({ type, schema: objectIn(objectIn(value)['schema']) }));
-  const types = contents.map(({ type, schema }) => (type === 'application/json' ? typeShown(typeOf(schema)) : html`<code>${type}</code>`));
+  const types = contents.map(({ type, schema }) => (type === 'application/json' ? typeMarkup(typeOf(schema)) : html`<code>${type}</code>`));
   const fields = contents.flatMap(({ schema }) => fieldsOf(schema));
-  return html`<dt><b>${status}</b> <span class="type">${joined(types, ', ')}</span></dt>
+  return html`<dt><b>${status}</b> <span class="type">${join(types, ', ')}</span></dt>
     <dd>${prose(textIn(description))}${fields.length > 0 && fieldList(fields)}</dd>`;
 }
 
-/** Names of schemas lead to them. */
-function typeShown(type: string): Html {
+/** Names of schemas link to them. */
+function typeMarkup(type: string): Html {
   const parts = type.split(/(\{\w+\})/);
-  return joined(
+  return join(
     parts.map((part) => {
       const name = /^\{(\w+)\}$/.exec(part)?.[1];
       return name === undefined ? html`${part}` : html`<a href="#schema-${name}">${name}</a>`;
@@ -232,7 +231,7 @@ function typeShown(type: string): Html {
   );
 }
 
-function exampleOf({ method, path, operation }: ShownOperation): string {
+function exampleOf({ method, path, operation }: ListedOperation): string {
   const url = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => name.toUpperCase());
   const body = bodyOf(operation);
   const lines = [
@@ -245,12 +244,12 @@ function exampleOf({ method, path, operation }: ShownOperation): string {
   return lines.join(' \\\n  ');
 }
 
-/** Text with code in backquotes. */
+/** Text with code in backticks. */
 function prose(text: string): Html {
-  return joined(text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`)));
+  return join(text.split('`').map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`)));
 }
 
-function joined(parts: readonly Html[], separator = ''): Html {
+function join(parts: readonly Html[], separator = ''): Html {
   return new Html(parts.map(({ markup }) => markup).join(separator));
 }
 

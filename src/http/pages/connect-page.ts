@@ -5,19 +5,19 @@ import type { Html } from './html.ts';
 import type { Page } from './page.ts';
 import { timeOf } from './time-of.ts';
 
-/** For whom a link connects. `proof`: what shows that it is them; without any of their own they are only asked. */
+/** The person that a link connects. `proof`: what proves that it is them. People without a proof of their own are only asked. */
 export interface ConnectingPerson {
   proof: 'own machine' | 'key' | 'token' | 'asked';
-  /** Absent where a key is one caller. */
+  /** Absent if the key is a single caller. */
   person?: Person;
   keyName: string;
 }
 
-/** Who is signed in in this browser, where people sign in to the gateway. */
+/** The sign-in of this browser, if people sign in to the gateway. */
 export interface ConnectLogin {
-  /** Where to sign in, and come back. */
+  /** The path that signs in and returns to this page. */
   path: string;
-  /** It is the person for whom the link connects. */
+  /** Whether it is the person that the link connects. */
   isThem: boolean;
   /** Absent if nobody is signed in. */
   person?: Person;
@@ -28,11 +28,11 @@ interface ConnectPage {
   server: SignInServer;
   /** Milliseconds since 1970. */
   expires: number;
-  /** For OAuth: the origin where the person signs in. */
+  /** For OAuth: the origin of the sign-in page. */
   signsInAt?: string | undefined;
-  /** Absent where a key or token has to be entered, or nothing. */
+  /** Absent if a key, a token, or nothing has to be entered. */
   login?: ConnectLogin | undefined;
-  /** Why what was sent could not be taken. */
+  /** Why the submitted form was rejected. */
   refused?: string;
 }
 
@@ -45,7 +45,7 @@ button.main, a.main { background: var(--focus); border-color: var(--focus); colo
 a.main { display: inline-block; padding: .6rem 1.25rem; border-radius: .35rem; font-weight: 600; text-decoration: none }
 `;
 
-/** An origin may hold a semicolon (WHATWG URL, 3.3), which in the policy would begin another directive. */
+/** An origin may contain a semicolon (WHATWG URL, 3.3), which would start another directive in the policy. */
 const plainOrigin = /^https?:\/\/[\w.:[\]-]+$/;
 
 /** A form that connects one person to one tool server. */
@@ -54,13 +54,13 @@ export function connectPage({ who, server, expires, signsInAt, login, refused }:
   const body = html`<h1>Connect to ${server.name}</h1>
     <p>${introductionTo(server, signsInAt)}</p>
     <section class="card" aria-labelledby="whose">
-      <h2 id="whose">${proof === 'asked' ? 'Is this you?' : 'Who is connected'}</h2>
+      <h2 id="whose">${proof === 'asked' ? 'Is this you?' : 'Who will be connected'}</h2>
       <dl>
-        ${person !== undefined && facts({ Person: person.name ?? person.id, Address: person.email, Id: person.name === undefined ? undefined : person.id })}
-        ${login === undefined && facts({ Key: proof === 'own machine' ? 'none: this gateway is open to its own machine' : keyName })}
-        ${facts({ 'Tool server': `${server.name} (${server.id})`, 'Signs you in': signsInAt })}
+        ${person !== undefined && facts({ Person: person.name ?? person.id, Email: person.email, ID: person.name === undefined ? undefined : person.id })}
+        ${login === undefined && facts({ Key: proof === 'own machine' ? 'none (this gateway is open to its own machine)' : keyName })}
+        ${facts({ 'Tool server': `${server.name} (${server.id})`, 'Sign-in at': signsInAt })}
       </dl>
-      ${proof === 'asked' && html`<p><strong>Go on only if this is you, and if you have just asked for this link in your own chat.</strong> Otherwise close this page: somebody else would use the tool server with your account.</p>`}
+      ${proof === 'asked' && html`<p><strong>Continue only if this is you and you have just requested this link in your own chat.</strong> Otherwise close this page, or someone else could use the tool server with your account.</p>`}
     </section>
     ${refused !== undefined && html`<div class="problem" role="alert"><p>${refused}</p></div>`}
     ${
@@ -71,7 +71,7 @@ export function connectPage({ who, server, expires, signsInAt, login, refused }:
             <div class="choices"><button type="submit" class="main">${buttonText(proof, server)}</button></div>
           </form>`
     }
-    <p class="soft">This page is good for one use, until ${timeOf(expires)}.</p>`;
+    <p class="soft">This link works once and expires on ${timeOf(expires)}.</p>`;
   // `https:` besides the server itself, because Chromium checks each redirect of a form too: many authorization servers redirect to another one.
   const formTargets = signsInAt === undefined ? undefined : [...(plainOrigin.test(signsInAt) ? [signsInAt] : []), 'https:'];
   return { title: `Connect to ${server.name}`, body, style, ...(formTargets && { formTargets }) };
@@ -79,12 +79,12 @@ export function connectPage({ who, server, expires, signsInAt, login, refused }:
 
 function signInFirst({ path, person }: ConnectLogin): Html {
   if (person === undefined)
-    return html`<p>Sign in to this gateway first. It shows that the link is yours.</p>
+    return html`<p>Sign in to this gateway first to show that the link is yours.</p>
       <p><a class="main" href="${path}">Sign in</a></p>`;
   const { id, name = id, email } = person;
   return html`<div class="problem" role="alert">
       <p>
-        <strong>This link is for somebody else.</strong> You are signed in to this gateway as
+        <strong>This link is for someone else.</strong> You are signed in to this gateway as
         ${[name, email, name === id ? undefined : id].filter((text) => text !== undefined).join(', ')}.
       </p>
     </div>
@@ -93,13 +93,13 @@ function signInFirst({ path, person }: ConnectLogin): Html {
 
 function introductionTo({ asks, name }: SignInServer, signsInAt: string | undefined): string {
   if (asks === 'oauth')
-    return `You will sign in at ${signsInAt ?? name}, and be asked what ${name} may let this gateway do for you. It is used for calls that are made for you, and for nobody else’s. Your password is not shown to the gateway.`;
-  return 'What you enter here is used for calls of this tool server that are made for you, and for nobody else’s. The chat that sent you here cannot read it.';
+    return `You will sign in at ${signsInAt ?? name} and choose what this gateway may do for you at ${name}. Only calls made for you use this access. The gateway never sees your password.`;
+  return 'Only calls made for you to this tool server use what you enter here. The chat that sent you here cannot read it.';
 }
 
 function buttonText(proof: ConnectingPerson['proof'], { asks }: SignInServer): string {
-  const action = asks === 'oauth' ? 'go on and sign in' : 'connect';
-  return proof === 'asked' ? `This is me: ${action}` : asks === 'oauth' ? 'Go on and sign in' : 'Connect';
+  const action = asks === 'oauth' ? 'sign in' : 'connect';
+  return proof === 'asked' ? `This is me, ${action}` : asks === 'oauth' ? 'Continue to sign-in' : 'Connect';
 }
 
 function facts(values: Readonly<Record<string, string | undefined>>): Html[] {
@@ -117,11 +117,13 @@ function ownProofField(proof: ConnectingPerson['proof'], keyName: string): Html 
   if (proof === 'key')
     return html`<label for="own">Your key for this gateway, &ldquo;${keyName}&rdquo;</label>
       <input id="own" name="own" type="password" required aria-describedby="own-hint" autocomplete="off" />
-      <p class="hint" id="own-hint">It shows that the link is yours. It begins mostly with <code>sk-tw-</code>, and goes nowhere else.</p>`;
+      <p class="hint" id="own-hint">
+        It shows that the link is yours, and is sent nowhere else. Keys usually begin with <code>sk-tw-</code>.
+      </p>`;
   if (proof === 'token')
     return html`<label for="own">Your token for this gateway</label>
       <input id="own" name="own" type="password" required aria-describedby="own-hint" autocomplete="off" />
-      <p class="hint" id="own-hint">The access token of your sign-in, as your program sends it. It shows that the link is yours.</p>`;
+      <p class="hint" id="own-hint">The access token that your program sends to this gateway. It shows that the link is yours.</p>`;
   return false;
 }
 
@@ -133,9 +135,7 @@ function credentialFields({ name, asks }: SignInServer): Html {
       <input id="password" name="password" type="password" required autocomplete="off" />`;
   return html`<label for="key">Your key for ${name}</label>
     <input id="key" name="key" type="password" required aria-describedby="key-hint" autocomplete="off" />
-    <p class="hint" id="key-hint">
-      An access token or API key that ${name} has given to you. It is stored encrypted, and never shown again.
-    </p>`;
+    <p class="hint" id="key-hint">An access token or API key from ${name}. It is stored encrypted and never shown again.</p>`;
 }
 
 export function connectedPage({ name }: SignInServer): Page {
@@ -143,6 +143,6 @@ export function connectedPage({ name }: SignInServer): Page {
     title: 'Connected',
     body: html`<h1>Connected to ${name}</h1>
       <p class="state good">You can go back to your chat.</p>
-      <p>Calls of this tool server that are made for you use your own account from now on.</p>`,
+      <p>From now on, calls made for you to this tool server use your own account.</p>`,
   };
 }

@@ -1,6 +1,6 @@
 /**
- * The console's page runs its own files alone, asks this gateway alone, and parses no text as HTML: `require-trusted-types-for` makes the browser
- * refuse it. `blob:` pictures are results of tools.
+ * The console's page can only run its own files and send requests to this gateway, and cannot parse text as HTML (`require-trusted-types-for`). Results of tools
+ * may be `blob:` images.
  */
 const policy = [
   `default-src 'none'`,
@@ -27,5 +27,5 @@ export const consoleHeaders: Readonly<Record<string, string>> = {
   'cache-control': 'no-cache',
 };
 
-/** A worker has a policy of its own: it sends the requests of tools that run in the browser, wherever their servers are. */
+/** A worker has its own policy, because it sends the requests of tools that run in the browser to any server. */
 export const workerPolicy = `default-src 'none'; script-src 'self'; connect-src http: https: ws: wss:`;

@@ -1,4 +1,4 @@
-/** Markup, as opposed to text, which has to be escaped. */
+/** Markup. Text, in contrast, is escaped. */
 export class Html {
   readonly markup: string;
 
@@ -7,14 +7,14 @@ export class Html {
   }
 }
 
-type Part = Html | string | number | false | undefined | readonly Html[];
+type HtmlValue = Html | string | number | false | undefined | readonly Html[];
 
-/** A template whose values are escaped, in text and in quoted attributes. Pieces of markup stay as they are; `false` and undefined give nothing. */
-export function html(literals: TemplateStringsArray, ...parts: readonly Part[]): Html {
+/** A template whose values are escaped, in text and in quoted attributes. Markup stays as it is. `false` and undefined become empty. */
+export function html(literals: TemplateStringsArray, ...parts: readonly HtmlValue[]): Html {
   return new Html(String.raw({ raw: literals }, ...parts.map(toMarkup)));
 }
 
-function toMarkup(part: Part): string {
+function toMarkup(part: HtmlValue): string {
   if (part === undefined || part === false) return '';
   if (part instanceof Html) return part.markup;
   return typeof part === 'object' ? part.map(({ markup }) => markup).join('\n') : escapeText(String(part));

@@ -4,15 +4,15 @@ import { Html, html } from './html.ts';
 export interface Page {
   title: string;
   body: Html;
-  /** The page is loaded again after this time. */
+  /** The page reloads after this time. */
   refreshSeconds?: number;
-  /** Where forms may lead besides the gateway, as sources of the policy. Without foreign text. */
+  /** Further targets of forms, as sources of the policy. Must not contain untrusted text. */
   formTargets?: readonly string[];
-  /** Style of this page alone, after that of all. Without foreign text, as the policy names its digest. */
+  /** Style of only this page, after the common style. Must not contain untrusted text, because the policy allows it by its digest. */
   style?: string;
 }
 
-// No comments and no foreign text: the policy names the digest of exactly this.
+// No comments and no untrusted text: the policy allows exactly this text by its digest.
 const style = `
 :root { color-scheme: light dark; --ground: #fff; --card: #f6f7f9; --text: #1b1f24; --soft: #57606a; --line: #8c959f;
   --good: #1a6a34; --bad: #b3212d; --on-button: #fff; --focus: #0b5cd5 }
@@ -51,7 +51,7 @@ button.unseen { position: absolute; width: 1px; height: 1px; min-height: 0; padd
 :focus-visible { outline: 3px solid var(--focus); outline-offset: 2px }
 `;
 
-/** Nothing is loaded, run or framed; forms go to the gateway alone, and the address of the page, which may hold a secret, to nobody. */
+/** Nothing is loaded, run or framed. Forms only go to the gateway, and the URL of the page, which may contain a secret, is sent to nobody. */
 const headers: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'x-frame-options': 'DENY',
@@ -86,18 +86,18 @@ export function renderPage({ title, body, refreshSeconds, formTargets = [], styl
   };
 }
 
-/** In one piece, because the digest counts white space too. */
+/** In one piece, because the digest includes white space. */
 function toElement(text: string): Html {
   return new Html(`<style>${text}</style>`);
 }
 
-/** Where a page leads. */
+/** A link on a page. */
 export interface PageLink {
   href: string;
   text: string;
 }
 
-/** A page that only says something, and where to go on. */
+/** A page with only a message and links. */
 export function messagePage(title: string, message: string, links: readonly PageLink[] = []): Page {
   return {
     title,

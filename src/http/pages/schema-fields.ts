@@ -1,7 +1,7 @@
 import { isJsonObject, ownValue } from '../../shared/json.ts';
 import type { JsonObject } from '../../shared/json.ts';
 
-/** `name`: a path such as `params.system`; members of the entries of a list have `[]`. `type`: in words; names of schemas in braces. */
+/** `name`: a path such as `params.system`, with `[]` for the items of a list. `type`: in words, with names of schemas in braces. */
 export interface SchemaField {
   name: string;
   type: string;
@@ -9,10 +9,10 @@ export interface SchemaField {
   description: string;
 }
 
-/** Deeper fields are left out: the document has them. */
+/** Deeper fields are only in the OpenAPI document. */
 const maxDepth = 3;
 
-/** The fields of an object, or of the objects among its alternatives, required ones first, each with those within it. */
+/** The fields of an object, or of the objects among its alternatives. Required ones come first, and each is followed by its own fields. */
 export function fieldsOf(schema: JsonObject, prefix = '', depth = 1): SchemaField[] {
   const objects = objectsIn(schema);
   const found = new Map<string, JsonObject[]>();

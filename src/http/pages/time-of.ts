@@ -1,7 +1,7 @@
 import { html } from './html.ts';
 import type { Html } from './html.ts';
 
-/** Made for the first page, because the data of `Intl` takes 4 MB. */
+/** Created for the first page, because the data of `Intl` takes 4 MB. */
 let shownTime: Intl.DateTimeFormat | undefined;
 
 /** `time`: milliseconds since 1970. */

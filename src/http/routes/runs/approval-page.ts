@@ -17,7 +17,8 @@ import { tokenOf } from '../../auth/authenticate.ts';
 import type { Authenticator } from '../../auth/authenticate.ts';
 import { logError, toGatewayError } from '../../error-handler.ts';
 import { installFormPages, originsOf, ownMachineOnly, refuseOtherSites, sendPage } from '../form-pages.ts';
-import { decidedApprovalPage, openApprovalPage } from '../../pages/approval-page.ts';
+import { openApprovalPage } from '../../pages/approval-page.ts';
+import { decidedApprovalPage } from '../../pages/decided-approval-page.ts';
 import type { OpenApproval } from '../../pages/approval-page.ts';
 import { messagePage } from '../../pages/page.ts';
 import type { Page } from '../../pages/page.ts';
@@ -104,7 +105,7 @@ export const approvalPageRoutes: FastifyPluginAsync<ApprovalPageOptions> = async
       callId,
       message,
       ...(args !== undefined && { args }),
-      ...(words !== undefined && { words }),
+      ...(words !== undefined && { reply: words }),
     };
     return openApprovalPage({ ...found, caller, refused });
   }
