@@ -16,242 +16,322 @@
 const protocol = 'toolwharf.v1';
 // Close codes after which reconnecting is useless: protocol violation, wrong key, session taken over by another connection.
 const finalCodes = new Set([1008, 4401, 4409]);
-// Browsers report all of these as "Failed to fetch". The server may have executed the request all the same.
+// Browsers report all of these as "Failed to fetch". The server may have executed the request anyway.
 const noAnswer =
-  'gave no answer that this page may read; whether the call took effect is unknown. It has to run, answer without redirects, and allow the origin of this page (CORS).';
+  'did not return an answer that this page may read, so the call may have succeeded. The server must be running, answer without redirects, and allow the origin of this page (CORS).';
 
 /** @param {ConnectOptions} [options] */
 export function connect(options = {}) {
-  const { user, functions = {}, retryMs = 500, maxResultBytes = 900_000 } = options;
-  let { token } = options;
-  // Not a second time, unless there was a session in between.
-  let isRenewed = false;
-  const chats = /** @type {Map<string, ReturnType<typeof createChat>>} */ (new Map());
-  const calls = /** @type {Map<string, AbortController>} */ (new Map());
-  let ready = newPromise();
-  let isReady = false;
-  let isClosed = false;
-  let attempts = 0;
-  let { sessionId } = options;
-  let retryTimer = /** @type {any} */ (undefined);
-  let socket = open();
+  const chats = new Chats((runId) => connection.send('cancel', { run_id: runId }));
+  const calls = new Calls(options, (text) => connection.sendText(text));
+  const connection = new Connection(options, {
+    onFrame: (frame) => calls.handle(frame) || chats.feed(frame),
+    onLost() {
+      calls.abortAll();
+      // It is unknown whether the gateway received these.
+      chats.fail((chat) => chat.isSent && chat.runId() === undefined, 'The connection was lost before the answer began.');
+    },
+    onSessionLost: () => chats.fail((chat) => chat.isSent, 'The session was lost.'),
+    onClosed: (reason) => chats.fail(() => true, reason),
+  });
+  return {
+    /** Resolves to the id of the session as soon as there is one. Rejects if the connection is closed for good. */
+    ready: () => connection.ready(),
+    sessionId: () => connection.sessionId,
+    /** Without an id: all chats of the session. @param {string} [runId] */
+    cancel: (runId) => connection.send('cancel', { run_id: runId }),
+    /**
+     * Starts a chat: `{content | messages, model, mode?, chat_id?, interrupt?, tool_servers?, tool_ids?, …}`, or only its text. `content` continues the
+     * conversation of its `chat_id`, or of the session. `messages` replaces it.
+     * Iterate over its frames, or await `done`. Both throw an Error with a `code` if the chat fails.
+     * @param {string | Record<string, any>} message @param {ChatHandlers} [handlers]
+     */
+    chat(message, handlers = {}) {
+      const fields = { id: randomId(), ...(typeof message === 'string' ? { content: message } : message) };
+      const chat = chats.add(fields.id, handlers);
+      const start = () => {
+        chat.isSent = true;
+        connection.send('message', fields);
+      };
+      connection.ready().then(start, (error) => chats.failOne(fields.id, 'client_unavailable', error.message));
+      return chatHandle(chat);
+    },
+    /**
+     * Follows a chat that is running in the resumed session (option `sessionId`). Fails if the gateway no longer has that session.
+     * @param {string} runId @param {ChatHandlers} [handlers]
+     */
+    follow(runId, handlers = {}) {
+      const chat = chats.add(runId, handlers, runId);
+      chat.isSent = true;
+      connection.ready().catch((error) => chats.failOne(runId, 'client_unavailable', error.message));
+      return chatHandle(chat);
+    },
+    close: () => connection.close(),
+  };
+}
 
-  function open() {
-    const resume = sessionId;
-    // Not for a key with characters that a subprotocol cannot contain, nor for a session or a user, which only an `auth` frame can name.
-    const isInHandshake = token !== undefined && resume === undefined && user === undefined && /^[!#$%&'*+.^`|~\w-]+$/.test(token);
-    options.onStatus?.('connecting');
-    const { protocol: scheme, host, pathname } = new URL(options.url ?? '/', globalThis.location?.href);
-    const address = `${scheme.replace('http', 'ws')}//${host}${pathname.replace(/(\/ws)?\/?$/, '')}/ws`;
-    const opened = new WebSocket(address, isInHandshake ? [protocol, `bearer.${token}`] : [protocol]);
-    opened.addEventListener('open', () => {
-      if (!isInHandshake && (token !== undefined || resume !== undefined)) send('auth', { token, session_id: resume, user });
-    });
-    opened.addEventListener('message', (message) => void receive(parseWithDigits(message.data), resume));
-    opened.addEventListener('close', (event) => lost(event.code, event.reason));
-    return opened;
+/**
+ * @typedef {{ onFrame: (frame: Frame) => unknown, onLost: () => void, onSessionLost: () => void, onClosed: (reason: string) => void }} ConnectionHandlers
+ * @typedef {{ onText?: (text: string) => void }} ChatHandlers
+ */
+
+// The websocket of a session. It reconnects unless it is closed or finally refused.
+class Connection {
+  sessionId;
+  #options;
+  #handlers;
+  #token;
+  // A renewed token that is refused is not renewed again before the next session.
+  #isRenewed = false;
+  #ready = newPromise();
+  #isReady = false;
+  #isClosed = false;
+  #attempts = 0;
+  #retryTimer = /** @type {any} */ (undefined);
+  #socket;
+
+  /** @param {ConnectOptions} options @param {ConnectionHandlers} handlers */
+  constructor(options, handlers) {
+    this.#options = options;
+    this.#handlers = handlers;
+    this.#token = options.token;
+    this.sessionId = options.sessionId;
+    this.#socket = this.#open();
   }
 
-  /** @param {number} code @param {string} reason */
-  function lost(code, reason) {
-    for (const abort of calls.values()) abort.abort();
-    // It is unknown whether the gateway received these.
-    endChats((chat) => chat.isSent && chat.runId() === undefined, 'The connection was lost before the answer began.');
-    if (isReady) ready = newPromise();
-    isReady = false;
-    const isEnded = code === 4401 && options.renew !== undefined && !isRenewed;
-    const why = reason || `The connection was closed (${code}).`;
-    if (isClosed || (finalCodes.has(code) && !isEnded)) return giveUp(why);
-    options.onStatus?.('waiting', why);
-    if (isEnded) return void renewToken(why);
-    // Jitter, so that not all pages reconnect at once after the gateway restarts.
-    const pauseMs = Math.min(retryMs * 2 ** attempts++, 30_000) * (0.5 + Math.random() / 2);
-    retryTimer = setTimeout(() => (socket = open()), pauseMs);
+  ready() {
+    return this.#ready.promise;
   }
 
-  /** @param {string} why */
-  function giveUp(why) {
-    options.onStatus?.('closed', why);
-    ready.reject(new Error(why));
-    endChats(() => true, why);
-  }
-
-  /** @param {string} why */
-  async function renewToken(why) {
-    isRenewed = true;
-    const fresh = await attempt(() => options.renew?.());
-    if (isClosed) return;
-    if (typeof fresh !== 'string') return giveUp(why);
-    token = fresh;
-    socket = open();
-  }
-
-  /** @param {(chat: ReturnType<typeof createChat>) => boolean} isMeant @param {string} message */
-  function endChats(isMeant, message) {
-    for (const [id, chat] of chats)
-      if (isMeant(chat)) feed({ type: 'error', data: { code: 'client_disconnected', message, message_id: id } });
+  close() {
+    this.#isClosed = true;
+    clearTimeout(this.#retryTimer);
+    if (this.#socket.readyState === WebSocket.CLOSED) this.#lose(1000, '');
+    else this.#socket.close(1000);
   }
 
   /** @param {string} type @param {Record<string, any>} data */
-  function send(type, data) {
-    sendText(JSON.stringify({ type, data }));
+  send(type, data) {
+    this.sendText(JSON.stringify({ type, data }));
   }
 
   /** @param {string} text */
-  function sendText(text) {
-    if (socket.readyState === WebSocket.OPEN) socket.send(text);
+  sendText(text) {
+    if (this.#socket.readyState === WebSocket.OPEN) this.#socket.send(text);
   }
 
-  /** @param {string} runId */
-  function cancelRun(runId) {
-    send('cancel', { run_id: runId });
-  }
-
-  /** @param {string} id */
-  function cancelCall(id) {
-    calls.get(id)?.abort();
-    calls.delete(id);
+  #open() {
+    const { url = '/', user, onStatus } = this.#options;
+    const token = this.#token;
+    const resume = this.sessionId;
+    // Only an `auth` frame can carry a session, a user, or a key with characters that a subprotocol must not contain.
+    const isInHandshake = token !== undefined && resume === undefined && user === undefined && /^[!#$%&'*+.^`|~\w-]+$/.test(token);
+    onStatus?.('connecting');
+    const { protocol: scheme, host, pathname } = new URL(url, globalThis.location?.href);
+    const address = `${scheme.replace('http', 'ws')}//${host}${pathname.replace(/(\/ws)?\/?$/, '')}/ws`;
+    const socket = new WebSocket(address, isInHandshake ? [protocol, `bearer.${token}`] : [protocol]);
+    socket.addEventListener('open', () => {
+      if (!isInHandshake && (token !== undefined || resume !== undefined)) this.send('auth', { token, session_id: resume, user });
+    });
+    socket.addEventListener('message', (message) => this.#receive(parseWithDigits(message.data), resume));
+    socket.addEventListener('close', (event) => this.#lose(event.code, event.reason));
+    return socket;
   }
 
   /** @param {Frame} frame @param {string | undefined} resume */
-  async function receive(frame, resume) {
-    options.onFrame?.(frame);
-    const { type, data } = frame;
-    if (type === 'session') greet(data, resume);
-    else if (type === 'execute:tool') await execute(data);
-    else if (type.endsWith(':cancel')) cancelCall(data.id);
-    else if (type === 'confirmation' || type === 'input') await ask(type, data);
-    else if (type === 'connect') await showLink(data);
-    else feed(frame);
+  #receive(frame, resume) {
+    this.#options.onFrame?.(frame);
+    if (frame.type === 'session') this.#begin(frame.data, resume);
+    else this.#handlers.onFrame(frame);
   }
 
-  // Signing in is the answer; the gateway notices it itself.
-  /** @param {Record<string, any>} data */
-  async function showLink(data) {
+  /** @param {Record<string, any>} data @param {string | undefined} resume */
+  #begin({ session_id: id, resumed }, resume) {
+    // An open gateway sends a `session` frame before it reads `auth`. Wait for the one that answers the request to resume.
+    if (resume !== undefined && resumed === undefined) return;
+    if (resumed !== true) this.#handlers.onSessionLost();
+    this.sessionId = id;
+    this.#attempts = 0;
+    this.#isReady = true;
+    this.#isRenewed = false;
+    this.#ready.resolve(id);
+    this.#options.onSession?.(id, resumed === true);
+    this.#options.onStatus?.('open');
+  }
+
+  /** @param {number} code @param {string} given */
+  #lose(code, given) {
+    this.#handlers.onLost();
+    if (this.#isReady) this.#ready = newPromise();
+    this.#isReady = false;
+    const { renew, onStatus, retryMs = 500 } = this.#options;
+    const hasExpired = code === 4401 && renew !== undefined && !this.#isRenewed;
+    const reason = given || `The connection was closed (${code}).`;
+    if (this.#isClosed || (finalCodes.has(code) && !hasExpired)) return this.#giveUp(reason);
+    onStatus?.('waiting', reason);
+    if (hasExpired) return void this.#renewToken(reason);
+    // Jitter, so that not all pages reconnect at once after the gateway restarts.
+    const pauseMs = Math.min(retryMs * 2 ** this.#attempts++, 30_000) * (0.5 + Math.random() / 2);
+    this.#retryTimer = setTimeout(() => (this.#socket = this.#open()), pauseMs);
+  }
+
+  /** @param {string} reason */
+  async #renewToken(reason) {
+    this.#isRenewed = true;
+    const token = await attempt(() => this.#options.renew?.());
+    if (this.#isClosed) return;
+    if (typeof token !== 'string') return this.#giveUp(reason);
+    this.#token = token;
+    this.#socket = this.#open();
+  }
+
+  /** @param {string} reason */
+  #giveUp(reason) {
+    this.#options.onStatus?.('closed', reason);
+    this.#ready.reject(new Error(reason));
+    this.#handlers.onClosed(reason);
+  }
+}
+
+// Runs tool calls in the page, and asks its person, for the gateway.
+class Calls {
+  #options;
+  #sendText;
+  #running = /** @type {Map<string, AbortController>} */ (new Map());
+
+  /** @param {ConnectOptions} options @param {(text: string) => void} sendText */
+  constructor(options, sendText) {
+    this.#options = options;
+    this.#sendText = sendText;
+  }
+
+  /** @param {Frame} frame @returns {boolean} whether it is for the page instead of a chat */
+  handle({ type, data }) {
+    if (type === 'execute:tool') void this.#execute(data);
+    else if (type.endsWith(':cancel')) this.#cancel(data.id);
+    else if (type === 'confirmation' || type === 'input') void this.#ask(type, data);
+    else if (type === 'connect') void this.#showLink(data);
+    else return false;
+    return true;
+  }
+
+  abortAll() {
+    for (const abort of this.#running.values()) abort.abort();
+  }
+
+  /** @param {string} id */
+  #cancel(id) {
+    this.#running.get(id)?.abort();
+    this.#running.delete(id);
+  }
+
+  /** @param {string} id */
+  #start(id) {
     const abort = new AbortController();
-    calls.set(data.id, abort);
-    const { connect: show = () => false } = options;
+    this.#running.set(id, abort);
+    return abort;
+  }
+
+  /** @param {string} type @param {Record<string, any>} data */
+  #send(type, data) {
+    this.#sendText(JSON.stringify({ type, data }));
+  }
+
+  // The gateway notices by itself when the person has signed in. Only a refusal is sent.
+  /** @param {Record<string, any>} data */
+  async #showLink(data) {
+    const abort = this.#start(data.id);
+    const { connect: show = () => false } = this.#options;
     const isWanted = await attempt(
       () => show(data, abort.signal),
       () => false,
     );
     if (isWanted !== false || abort.signal.aborted) return;
-    calls.delete(data.id);
-    send('connect:result', { id: data.id, cancelled: true });
+    this.#running.delete(data.id);
+    this.#send('connect:result', { id: data.id, cancelled: true });
   }
 
   /** @param {'confirmation' | 'input'} type @param {Record<string, any>} data */
-  async function ask(type, data) {
-    const abort = new AbortController();
-    calls.set(data.id, abort);
-    const given = await attempt(() => options[type === 'input' ? 'input' : 'confirm']?.(data, abort.signal));
-    // The connection may have dropped, and the question have come again.
-    if (calls.get(data.id) === abort) calls.delete(data.id);
+  async #ask(type, data) {
+    const abort = this.#start(data.id);
+    const given = await attempt(() => this.#options[type === 'input' ? 'input' : 'confirm']?.(data, abort.signal));
+    // The connection may have dropped, and the request may have been sent again.
+    if (this.#running.get(data.id) === abort) this.#running.delete(data.id);
     const decision = { decision: given === true ? 'approve' : 'reject', ...(typeof given === 'object' ? given : {}) };
     const answer = type === 'confirmation' ? decision : given === undefined ? { cancelled: true } : { value: given };
-    if (!abort.signal.aborted) send(`${type}:result`, { id: data.id, ...answer });
-  }
-
-  /** @param {Record<string, any>} data @param {string | undefined} resume */
-  function greet(data, resume) {
-    // In open mode the gateway sends a first `session` frame before it has read `auth`; wait for the one that answers the request to resume.
-    if (resume !== undefined && data.resumed === undefined) return;
-    if (data.resumed !== true) endChats((chat) => chat.isSent, 'The session was lost.');
-    sessionId = data.session_id;
-    attempts = 0;
-    isReady = true;
-    isRenewed = false;
-    ready.resolve(data.session_id);
-    options.onSession?.(data.session_id, data.resumed === true);
-    options.onStatus?.('open');
-  }
-
-  function feed(/** @type {Frame} */ frame) {
-    const { run_id: runId, message_id: messageId } = frame.data;
-    const [id, chat] = [...chats].find(([id, chat]) => id === messageId || (runId !== undefined && chat.runId() === runId)) ?? [];
-    chat?.push(frame);
-    if (id !== undefined && (frame.type === 'assistant_end' || frame.type === 'error')) chats.delete(id);
-  }
-
-  /** @param {Record<string, any>} call @param {AbortSignal} signal */
-  async function runOwn(call, signal) {
-    if (Object.hasOwn(functions, call.name)) return functions[call.name](call.params, { signal, call });
-    throw new Error(`This page has no function '${call.name}'.`);
+    if (!abort.signal.aborted) this.#send(`${type}:result`, { id: data.id, ...answer });
   }
 
   /** @param {Record<string, any>} call */
-  async function execute(call) {
-    const abort = new AbortController();
-    calls.set(call.id, abort);
+  async #execute(call) {
+    const abort = this.#start(call.id);
+    const { maxResultBytes = 900_000 } = this.#options;
     const timer = setTimeout(() => abort.abort(), call.timeout_ms);
-    const working = call.request ? sendRequest(call.request, abort.signal, options) : runOwn(call, abort.signal);
-    // Serialize here, so that a result that is not valid JSON becomes an error, and every call gets a result.
+    const result = call.request ? sendRequest(call.request, abort.signal, this.#options) : this.#runFunction(call, abort.signal);
+    // Serialized here, so that a result that is not valid JSON becomes an error, and every call gets a result.
     const answer = await attempt(
-      async () => JSON.stringify({ result: (await working) ?? null }),
+      async () => JSON.stringify({ result: (await result) ?? null }),
       (error) => JSON.stringify({ error: error?.status ? { message: error.message, ...error } : String(error?.message ?? error) }),
     );
     clearTimeout(timer);
-    calls.delete(call.id);
+    this.#running.delete(call.id);
     const isTooLarge = new TextEncoder().encode(answer).length > maxResultBytes;
-    const fields = isTooLarge ? JSON.stringify({ error: `The result is too large: ${maxResultBytes} bytes are allowed.` }) : answer;
-    if (!abort.signal.aborted) sendText(`{"type":"execute:tool:result","data":{"id":${JSON.stringify(call.id)},${fields.slice(1)}}`);
+    const fields = isTooLarge ? JSON.stringify({ error: `The result is too large. The limit is ${maxResultBytes} bytes.` }) : answer;
+    if (!abort.signal.aborted) this.#sendText(`{"type":"execute:tool:result","data":{"id":${JSON.stringify(call.id)},${fields.slice(1)}}`);
   }
 
-  return {
-    /** Resolves to the session's id as soon as there is a session; rejects if the connection is closed for good. */
-    ready: () => ready.promise,
-    sessionId: () => sessionId,
-    /** Without an id: all chats of the session. @param {string} [runId] */
-    cancel: (runId) => send('cancel', { run_id: runId }),
-    /**
-     * Starts a chat: `{content | messages, model, mode?, chat_id?, interrupt?, tool_servers?, tool_ids?, …}`, or only its text. `content` goes on with the
-     * conversation of its `chat_id`, or of the session; `messages` replaces it.
-     * Iterate over its frames, or await `done`; both throw an Error with a `code` when the chat fails.
-     * @param {string | Record<string, any>} message @param {{ onText?: (text: string) => void }} [handlers]
-     */
-    chat(message, handlers = {}) {
-      // randomUUID does not exist in pages without TLS.
-      const id = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
-      const fields = { id, ...(typeof message === 'string' ? { content: message } : message) };
-      const chat = createChat(handlers, cancelRun);
-      chats.set(fields.id, chat);
-      const start = () => {
-        chat.isSent = true;
-        send('message', fields);
-      };
-      const fail = ({ message = '' }) => feed({ type: 'error', data: { code: 'client_unavailable', message, message_id: fields.id } });
-      ready.promise.then(start, fail);
-      return shown(chat);
-    },
-    /**
-     * A chat that is running in the session which was taken up (option `sessionId`), by the id of its run. Fails when the gateway no longer has that session.
-     * @param {string} runId @param {{ onText?: (text: string) => void }} [handlers]
-     */
-    follow(runId, handlers = {}) {
-      const chat = createChat(handlers, cancelRun, runId);
-      chat.isSent = true;
-      chats.set(runId, chat);
-      const fail = ({ message = '' }) => feed({ type: 'error', data: { code: 'client_unavailable', message, message_id: runId } });
-      ready.promise.catch(fail);
-      return shown(chat);
-    },
-    close() {
-      isClosed = true;
-      clearTimeout(retryTimer);
-      if (socket.readyState === WebSocket.CLOSED) lost(1000, '');
-      else socket.close(1000);
-    },
-  };
+  /** @param {Record<string, any>} call @param {AbortSignal} signal */
+  async #runFunction(call, signal) {
+    const { functions = {} } = this.#options;
+    if (Object.hasOwn(functions, call.name)) return functions[call.name](call.params, { signal, call });
+    throw new Error(`This page has no function '${call.name}'.`);
+  }
+}
+
+// The chats that have not ended, by their ids.
+class Chats {
+  #cancelRun;
+  #open = /** @type {Map<string, ReturnType<typeof createChat>>} */ (new Map());
+
+  /** @param {(runId: string) => void} cancelRun */
+  constructor(cancelRun) {
+    this.#cancelRun = cancelRun;
+  }
+
+  /** @param {string} id @param {ChatHandlers} handlers @param {string} [runId] */
+  add(id, handlers, runId) {
+    const chat = createChat(handlers, this.#cancelRun, runId);
+    this.#open.set(id, chat);
+    return chat;
+  }
+
+  /** @param {Frame} frame */
+  feed(frame) {
+    const { run_id: runId, message_id: messageId } = frame.data;
+    const [id, chat] = [...this.#open].find(([id, chat]) => id === messageId || (runId !== undefined && chat.runId() === runId)) ?? [];
+    chat?.push(frame);
+    if (id !== undefined && (frame.type === 'assistant_end' || frame.type === 'error')) this.#open.delete(id);
+  }
+
+  /** @param {(chat: ReturnType<typeof createChat>) => boolean} isMeant @param {string} message */
+  fail(isMeant, message) {
+    for (const [id, chat] of this.#open) if (isMeant(chat)) this.failOne(id, 'client_disconnected', message);
+  }
+
+  /** @param {string} id @param {string} code @param {string} message */
+  failOne(id, code, message) {
+    this.feed({ type: 'error', data: { code, message, message_id: id } });
+  }
 }
 
 /** @param {ReturnType<typeof createChat>} chat */
-function shown(chat) {
-  return { done: chat.done, runId: chat.runId, cancel: chat.cancel, [Symbol.asyncIterator]: chat.frames };
+function chatHandle({ done, runId, cancel, frames }) {
+  return { done, runId, cancel, [Symbol.asyncIterator]: frames };
 }
 
-/** @param {{ onText?: (text: string) => void }} handlers @param {(runId: string) => void} cancelRun @param {string} [known] */
+/** @param {ChatHandlers} handlers @param {(runId: string) => void} cancelRun @param {string} [known] */
 function createChat(handlers, cancelRun, known) {
-  const kept = /** @type {Frame[]} */ ([]);
+  const received = /** @type {Frame[]} */ ([]);
   const done = newPromise();
   let wake = () => {};
   const started = newPromise();
@@ -266,15 +346,15 @@ function createChat(handlers, cancelRun, known) {
     // The text in this frame is complete even if chunks were lost with a connection.
     if (type === 'assistant_end') done.resolve({ ...data, content: data.content ?? content });
     if (type === 'error') done.reject(Object.assign(new Error(data.message), { code: data.code }));
-    kept.push(frame);
+    received.push(frame);
     wake();
     if (type === 'assistant_chunk') handlers.onText?.(data.content);
   }
 
   async function* frames() {
     for (let next = 0; ; next++) {
-      while (next >= kept.length) await new Promise((resolve) => (wake = () => resolve(undefined)));
-      const frame = kept[next];
+      while (next >= received.length) await new Promise((resolve) => (wake = () => resolve(undefined)));
+      const frame = received[next];
       if (frame.type === 'error') await done.promise;
       yield frame;
       if (frame.type === 'assistant_end') return;
@@ -285,7 +365,7 @@ function createChat(handlers, cancelRun, known) {
   return { push, frames, cancel, done: done.promise, runId: () => runId, isSent: false };
 }
 
-// Whole numbers with more digits than JavaScript keeps: a text in what the page reads. Older browsers do not tell how a number was written.
+// An integer that JavaScript cannot represent becomes a string. Older browsers do not tell how a number was written.
 /** @param {string} text */
 function parseWithDigits(text) {
   const isLong = (/** @type {any} */ source) => /^-?\d+$/.test(source) && !Number.isSafeInteger(+source);
@@ -294,14 +374,14 @@ function parseWithDigits(text) {
     : JSON.parse(text);
 }
 
-// Numbers of results go back to the gateway as the server wrote them.
+// Numbers in results go to the gateway exactly as the server wrote them.
 /** @param {string} _key @param {any} value @param {{ source?: string }} [context] */
 function asWritten(_key, value, context) {
   const source = context?.source;
   return typeof value === 'number' && source !== undefined && String(value) !== source ? JSON.rawJSON(source) : value;
 }
 
-// Sends only to servers that the page has allowed, and follows no redirect, which could lead to another server.
+// Sends only to servers that the page has allowed, and follows no redirects, which could lead to another server.
 /** @param {any} request @param {AbortSignal} signal @param {ConnectOptions} options */
 async function sendRequest({ method, url, headers, body: text, body_encoding }, signal, options) {
   const { headers: own, credentials = 'omit' } = findAccess(url, options);
@@ -330,6 +410,11 @@ function findAccess(url, { servers = {}, allowServer }) {
   if (isPlain && longest !== undefined) return servers[longest];
   if (isPlain && allowServer?.(url) === true) return {};
   throw new Error(`This page has not allowed requests to ${origin}${pathname}.`);
+}
+
+// Pages without TLS have no `randomUUID`.
+function randomId() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 function newPromise() {

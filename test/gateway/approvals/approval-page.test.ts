@@ -37,9 +37,9 @@ describe('the page of an approval', () => {
     for (let times = 0; times < 3; times += 1) {
       const response = await visit(gateway, linkOf(asked));
       expect([response.statusCode, response.headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-      expect(textOfPage(response)).toContain('May this call run?');
-      expect(textOfPage(response)).toContain('The model model wants to make this call');
-      expect(textOfPage(response)).toContain('From bank Sends POST /pay');
+      expect(textOfPage(response)).toContain('Approve this call?');
+      expect(textOfPage(response)).toContain('The model model wants to run this call');
+      expect(textOfPage(response)).toContain('Server bank Request POST /pay');
       expect(textOfPage(response)).toContain(JSON.stringify({ amount: 5, note }, null, 2).replaceAll(/\s+/g, ' '));
       expect(response.body).not.toContain('<script');
       expect(response.body.match(/<\/textarea>/g)).toHaveLength(2);
@@ -59,7 +59,7 @@ describe('the page of an approval', () => {
     const servers = [serverOf('bank', document, { extra: { config: { needs_approval: true } } })];
     await using gateway = await bankGateway({ servers, turns: [calls(['delete_payments', { id: 'a/7', all: true }])] });
     const page = await visit(gateway, linkOf(await askPlainly(gateway)));
-    expect(textOfPage(page)).toContain('From bank Sends DELETE /accounts/a%2F7/payments?all=true Arguments');
+    expect(textOfPage(page)).toContain('Server bank Request DELETE /accounts/a%2F7/payments?all=true Arguments');
     expect(page.body).not.toContain('bank.test');
   });
 
@@ -73,9 +73,9 @@ describe('the page of an approval', () => {
     const page = await visit(gateway, linkOf(await askPlainly(gateway)));
     const shown = textOfPage(page);
     for (const args of [few, many, long]) expect(shown).toContain(JSON.stringify(args, null, 2).replaceAll(/\s+/g, ' '));
-    expect(shown.match(/\d+ lines, of which \d+ are below the fold/g)).toEqual([
-      '304 lines, of which 288 are below the fold',
-      '105 lines, of which 89 are below the fold',
+    expect(shown.match(/\d+ lines, \d+ of them below the fold/g)).toEqual([
+      '304 lines, 288 of them below the fold',
+      '105 lines, 89 of them below the fold',
     ]);
   });
 
@@ -125,7 +125,7 @@ describe('the page of an approval', () => {
     expect(gateway.sent.map(({ body }) => body)).toEqual(['{"amount":5}']);
     const after = await visit(gateway, linkOf(asked));
     expect([after.statusCode, after.headers['refresh']]).toEqual([200, undefined]);
-    expect(textOfPage(after)).toMatch(/Decided.*pay Approved, has run.*"amount": 5.*"paid": true/);
+    expect(textOfPage(after)).toMatch(/Decided.*pay Approved, completed.*"amount": 5.*"paid": true/);
     const run = await readRun(gateway, asked);
     expect(run.status).toBe('completed');
     expect(run.events.find(({ type }) => type === 'approval.response')?.data).toMatchObject({ decision: 'approve', tool: 'pay' });
@@ -206,11 +206,11 @@ describe('the page of an approval', () => {
     await using gateway = await bankGateway({ turns: [three, says('Done.')] });
     const asked = await askPlainly(gateway);
     const link = linkOf(asked);
-    expect(textOfPage(await visit(gateway, link))).toContain('May these 3 calls run?');
+    expect(textOfPage(await visit(gateway, link))).toContain('Approve these 3 calls?');
     const second = asked.approval.calls[1]?.id ?? '';
     expect((await visit(gateway, link, { form: { call: second, decision: 'reject' } })).statusCode).toBe(303);
     const partly = textOfPage(await visit(gateway, link));
-    expect(partly).toMatch(/May these 2 calls run\?.*refund Arguments .*Rejected/);
+    expect(partly).toMatch(/Approve these 2 calls\?.*refund Arguments .*Rejected/);
     expect((await readRun(gateway, asked)).status).toBe('waiting');
     expect((await visit(gateway, link, { form: { call: second, decision: 'approve' } })).statusCode).toBe(409);
     await visit(gateway, link, { form: { decision: 'approve' } });
@@ -255,7 +255,7 @@ describe('the page of an approval', () => {
     await using gateway = await bankGateway({ turns });
     await call(gateway, 'POST /api/presets', { payload: preset });
     const asked = await askPlainly(gateway, { tool_ids: ['preset:clerk'] });
-    expect(textOfPage(await visit(gateway, linkOf(asked)))).toMatch(/pay .*Within a call of another assistant/);
+    expect(textOfPage(await visit(gateway, linkOf(asked)))).toMatch(/pay .*Called by another preset/);
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
     await ended(gateway, asked);
     expect(pathsSent(gateway)).toEqual(['/pay']);
@@ -269,7 +269,7 @@ describe('a link', () => {
     await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
     await ended(gateway, asked);
     const again = await visit(gateway, linkOf(asked), { form: { decision: 'reject' } });
-    expect([again.statusCode, textOfPage(again)]).toEqual([409, expect.stringContaining('Approved, has run')]);
+    expect([again.statusCode, textOfPage(again)]).toEqual([409, expect.stringContaining('Approved, completed')]);
     expect((await decide(gateway, asked)).statusCode).toBe(409);
     expect(pathsSent(gateway)).toHaveLength(1);
   });
@@ -326,9 +326,9 @@ describe('a link', () => {
     await before.close();
     const after = storesIn(folder);
     await using gateway = await bankGateway({ ...after, turns: [says('Paid.')] });
-    expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('May this call run?');
+    expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('Approve this call?');
     expect((await decide(gateway, asked)).statusCode).toBe(200);
-    expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('pay Approved, has run');
+    expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('pay Approved, completed');
     await after.close();
   });
 
@@ -407,7 +407,7 @@ describe('who decides', () => {
     const { key } = await keyFor(gateway, { limits: { requests_per_minute: 1 } });
     const asked = await askPlainly(gateway, {}, key);
     const response = await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
-    expect([response.statusCode, textOfPage(response)]).toEqual([429, expect.stringContaining('May this call run?')]);
+    expect([response.statusCode, textOfPage(response)]).toEqual([429, expect.stringContaining('Approve this call?')]);
     expect((await readRun(gateway, asked, adminKey)).status).toBe('waiting');
   });
 

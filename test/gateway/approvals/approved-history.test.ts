@@ -174,7 +174,7 @@ describe('the next request of a chat after an approval on its page', () => {
     await using gateway = await bankGateway({ turns });
     const { asked, next } = await asking(gateway);
     const { headers } = await visit(gateway, linkOf(asked), { form: { decision: 'approve' } });
-    await waitFor(async () => expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('other calls of it wait'));
+    await waitFor(async () => expect(textOfPage(await visit(gateway, linkOf(asked)))).toContain('other calls now need approval'));
     expect((await visit(gateway, linkOf(asked))).body).not.toContain('href=');
     const after = await visit(gateway, `${linkOf(asked)}${headers.location}`);
     const [, further = ''] = /href="\.\/([^"]*)"/.exec(after.body) ?? [];
@@ -182,7 +182,7 @@ describe('the next request of a chat after an approval on its page', () => {
     await visit(gateway, `/approvals/${further}`, { form: { decision: 'approve' } });
     await ended(gateway, asked);
     expect(textOfPage(await visit(gateway, linkOf(asked)))).toMatch(
-      /pay Approved, has run.*refund Approved, has run.*The answer Paid and refunded/,
+      /pay Approved, completed.*refund Approved, completed.*The answer Paid and refunded/,
     );
     await next();
     expect(readBy(gateway).slice(1, 6)).toEqual([
