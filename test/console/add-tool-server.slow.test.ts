@@ -71,14 +71,14 @@ describeInChromium('from a pasted address to a tool that answered', () => {
       steps.push(step);
     };
     await act('paste the address', () => paste(page, other.url));
-    await page.getByText('which cost a model').waitFor();
+    await page.getByText('per request').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await act('Add', () => page.getByRole('button', { name: 'Add 7 functions' }).click());
     const line = page.locator('.report-functions li', { hasText: 'get_current_utc' });
     await act('Try', () => line.getByRole('button', { name: 'Try', exact: true }).click());
-    await act('Call it', () => page.getByRole('button', { name: 'Call it' }).click());
-    await page.getByRole('heading', { name: /^It answered/ }).waitFor();
-    expect(steps).toEqual(['paste the address', 'Add', 'Try', 'Call it']);
+    await act('Run', () => page.getByRole('button', { name: 'Run' }).click());
+    await page.getByRole('heading', { name: /^Succeeded/ }).waitFor();
+    expect(steps).toEqual(['paste the address', 'Add', 'Try', 'Run']);
     expect(it.faults).toEqual([]);
   });
 
@@ -118,14 +118,14 @@ describeInChromium('from a pasted address to a tool that answered', () => {
     await focusOn(/^Paste the URL/);
     await page.keyboard.type(site.replace('http://', ''));
     await page.keyboard.press('Enter');
-    await page.getByText('which cost a model').waitFor();
+    await page.getByText('per request').waitFor();
     await focusOn(/^Add 1 function$/);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
     await focusOn(/^Try$/);
     await page.keyboard.press('Enter');
     await page.getByRole('dialog', { name: 'Try look' }).waitFor();
-    await focusOn(/^Call it$/);
+    await focusOn(/^Run$/);
     await page.keyboard.press('Enter');
     await page.getByText('a lighthouse').waitFor();
     await page.keyboard.press('Escape');
@@ -138,7 +138,7 @@ describeInChromium('the preview of an address', () => {
     const site = await siteWith((path) => (path === '/v3/api-docs' ? { body: documentWith('look') } : undefined));
     const { page, gateway } = await desk();
     await paste(page, site);
-    await page.getByText('Its document is at v3/api-docs.').waitFor();
+    await page.getByText('Document: v3/api-docs').waitFor();
     await page.getByRole('button', { name: 'Add 1 function' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
     const headers = { 'x-api-key': gateway.app.startKey ?? '' };
@@ -159,8 +159,8 @@ describeInChromium('the preview of an address', () => {
     }
     await page.getByRole('button', { name: 'Add 1 function' }).click();
     await page.getByRole('button', { name: 'Try', exact: true }).click();
-    await page.getByRole('button', { name: 'Call it' }).click();
-    await page.getByRole('tab', { name: 'Answer' }).click();
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('tab', { name: 'Response' }).click();
     await page.getByRole('tabpanel').getByText('a lighthouse').waitFor();
   });
 
@@ -169,7 +169,7 @@ describeInChromium('the preview of an address', () => {
     const { page } = await desk();
     await paste(page, site);
     const alert = dialog(page).getByRole('alert');
-    await alert.getByText('No tool server was found there.').waitFor();
+    await alert.getByText('No tool server was found at this URL.').waitFor();
     expect(await alert.textContent()).toMatch(/As OpenAPI: .*HTML page.*As MCP: /);
     expect(await findBarriers(page)).toEqual([]);
     await page.getByRole('button', { name: 'Add anyway' }).waitFor();
@@ -180,19 +180,19 @@ describeInChromium('the preview of an address', () => {
     const address = await page.locator('.tool-servers-url').first().textContent();
     await page.getByRole('button', { name: 'Add a tool server' }).click();
     const dialog = page.getByRole('dialog');
-    const field = dialog.getByLabel('Address');
+    const field = dialog.getByRole('textbox', { name: /^URL/ });
     for (const text of ['ftp://example.com', 'htp://127.0.0.1', 'npx -y some-server', 'my server', 'http://']) {
       await field.fill(text);
-      await dialog.getByText('This is no address.').waitFor();
+      await dialog.getByText('Enter an http:// or https:// URL').waitFor();
       expect(await dialog.getByRole('button', { name: 'Add' }).isDisabled()).toBe(true);
       await field.fill('');
-      await dialog.getByText('This is no address.').waitFor({ state: 'detached' });
+      await dialog.getByText('Enter an http:// or https:// URL').waitFor({ state: 'detached' });
     }
     for (const text of [`"${address}",`, `<${address}>`, ` ${address}\n`]) {
       await field.fill(text);
-      await dialog.getByText('which cost a model').waitFor();
+      await dialog.getByText('per request').waitFor();
       await field.fill('');
-      await dialog.getByText('which cost a model').waitFor({ state: 'detached' });
+      await dialog.getByText('per request').waitFor({ state: 'detached' });
     }
   });
 
@@ -204,18 +204,18 @@ describeInChromium('the preview of an address', () => {
     });
     const { page } = await desk();
     await paste(page, site);
-    const field = dialog(page).getByRole('textbox', { name: 'Key' });
+    const field = dialog(page).getByRole('textbox', { name: 'API key' });
     await field.waitFor();
     expect(await field.evaluate((element) => element === document.activeElement)).toBe(true);
     expect(await findBarriers(page)).toEqual([]);
     await page.keyboard.type('wrong-key');
     await page.keyboard.press('Enter');
-    await page.getByText('It does not take this key.').waitFor();
+    await page.getByText('The server rejected this key.').waitFor();
     await field.fill('right-key');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Add 1 function' }).click();
     await page.getByRole('button', { name: 'Try', exact: true }).click();
-    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('button', { name: 'Run' }).click();
     await page.getByRole('tab', { name: 'Request' }).click();
     await page.getByRole('tabpanel').getByText('Bearer [secret]').waitFor();
     expect(await page.content()).not.toContain('right-key');
@@ -231,15 +231,15 @@ describeInChromium('the preview of an address', () => {
     const [one, other] = [await wanting('one'), await wanting('other')];
     const { page } = await desk();
     await paste(page, one);
-    const field = dialog(page).getByRole('textbox', { name: 'Key' });
+    const field = dialog(page).getByRole('textbox', { name: 'API key' });
     await field.fill('key-of-one');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Add 1 function' }).waitFor();
-    const address = dialog(page).getByLabel('Address');
+    const address = dialog(page).getByRole('textbox', { name: /^URL/ });
     await address.fill(`${one}/openapi.json`);
     await page.getByRole('button', { name: 'Add 1 function' }).waitFor();
     await address.fill(other);
-    await page.getByText('It shows its functions to nobody without a credential.').waitFor();
+    await page.getByText('This server needs authentication to list its functions.').waitFor();
     expect(await field.inputValue()).toBe('');
     // One that wants none is not given one.
     const open = await siteWith((path, { headers: { authorization } }) => {
@@ -251,7 +251,7 @@ describeInChromium('the preview of an address', () => {
     await page.getByRole('button', { name: 'Add 1 function' }).waitFor();
     await address.fill(open);
     await page.getByRole('button', { name: 'Add 1 function' }).waitFor();
-    expect(await dialog(page).getByLabel('Credential').inputValue()).toBe('none');
+    expect(await dialog(page).getByLabel('Authentication').inputValue()).toBe('none');
     await page.getByRole('button', { name: 'Add 1 function' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).waitFor();
     expect([...new Set(sent)].toSorted()).toEqual(['one Bearer key-of-one', 'other Bearer key-of-other']);
@@ -270,12 +270,12 @@ describeInChromium('the preview of an address', () => {
     const mcp = await protectedMcpServer(await authorizationServer());
     const { page } = await desk();
     await paste(page, mcp.url);
-    await page.getByText('It shows its functions to nobody without a credential.').waitFor();
-    await dialog(page).getByLabel('Credential').selectOption('Each person signs in (OAuth)');
-    await page.getByText('It shows its functions to people who have connected.').waitFor();
+    await page.getByText('This server needs authentication to list its functions.').waitFor();
+    await dialog(page).getByLabel('Authentication').selectOption('OAuth sign-in per user');
+    await page.getByText('This server shows its functions to each person after they connect.').waitFor();
     expect(await findBarriers(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Add it' }).click();
-    await page.getByText('for people who connect').waitFor();
+    await page.getByRole('button', { name: 'Add server' }).click();
+    await page.getByText('connects per user').waitFor();
     await page.getByRole('button', { name: 'Connect', exact: true }).waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
   });
@@ -289,10 +289,10 @@ describeInChromium('the preview of an address', () => {
     expect(await dialog(page).locator('.report-function').count()).toBeLessThan(60);
     expect(await findBarriers(page)).toEqual([]);
     await page.getByLabel('All 8,000').uncheck();
-    await page.getByLabel('Find functions').fill('function_799');
+    await page.getByLabel('Search functions').fill('function_799');
     await page.getByText('11 functions').waitFor();
-    await page.getByLabel('Offer function_7990', { exact: true }).check();
-    await page.getByLabel('Offer function_799', { exact: true }).check();
+    await page.getByLabel('Include function_7990', { exact: true }).check();
+    await page.getByLabel('Include function_799', { exact: true }).check();
     await page.getByRole('button', { name: 'Add 2 functions' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).waitFor({ timeout: 60_000 });
     expect(await page.locator('.report-functions li').count()).toBe(2);
@@ -313,14 +313,14 @@ describeInChromium('the preview of an address', () => {
     const { page } = await desk({ viewport: { width: 360, height: 740 }, colorScheme, reducedMotion: 'reduce' });
     await paste(page, site);
     await page.getByRole('button', { name: 'Add 2 functions' }).waitFor();
-    await page.getByText('Left out (1)').click();
+    await page.getByText('Excluded (1)').click();
     await page.getByText('HEAD is not offered').waitFor();
     await page.getByText('renamed from n\u00e9 w').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);
     await page.getByRole('button', { name: 'Add 2 functions' }).click();
     await page.getByRole('button', { name: 'Try', exact: true }).first().click();
-    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('button', { name: 'Run' }).click();
     await page.getByRole('tab', { name: 'Request' }).click();
     expect(await findBarriers(page)).toEqual([]);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(360);

@@ -45,7 +45,7 @@ const visits = {
     const made = (await (await send(`${gateway.url}/api/keys`, start, { name: 'administrator', role: 'admin' })).json()) as { key: string };
     const { key } = made;
     const users = { from: 'header', name: 'x-openwebui-user-id' };
-    await send(`${gateway.url}/api/keys`, key, { name: 'A frontend with many people', role: 'user', users });
+    await send(`${gateway.url}/api/keys`, key, { name: 'A frontend with many users', role: 'user', users });
     await send(`${gateway.url}/api/presets`, key, { id: 'clerk', base_model: 'demo', system: 'You are a clerk.' });
     const server = { id: 'mail', url: 'http://127.0.0.1:9', spec: mail, auth_type: 'bearer', per_user: true, info: { name: 'Mail' } };
     await send(`${gateway.url}/api/tool-servers`, key, server);

@@ -14,7 +14,7 @@ const notes = { name: 'notes.txt', mimeType: 'text/plain', buffer: Buffer.from('
 
 async function attach(page: Page, ...files: (typeof picture)[]): Promise<void> {
   const choosing = page.waitForEvent('filechooser');
-  await page.getByRole('button', { name: 'Attach a picture or a text' }).click();
+  await page.getByRole('button', { name: 'Attach images or text files' }).click();
   await (await choosing).setFiles(files);
 }
 
@@ -71,8 +71,8 @@ describeInChromium('files of a question', () => {
     await page.getByText('At six.').waitFor();
     expect(JSON.stringify(model.requests[1]?.messages)).toContain('The harbour opens at six.');
     expect(await page.locator('.chat-question').count()).toBe(0);
-    await page.getByRole('button', { name: 'Ask differently' }).last().click();
-    await page.getByRole('button', { name: 'Ask', exact: true }).click();
+    await page.getByRole('button', { name: 'Edit' }).last().click();
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
     await page.getByText('Nothing else.').waitFor();
     expect(it.faults).toEqual([]);
   });
@@ -129,7 +129,7 @@ describeInChromium('files of a question', () => {
     await attach(page, large, large, large, large);
     await page.getByRole('button', { name: 'Remove notes.txt' }).nth(3).waitFor();
     await ask(page, 'Read this');
-    await page.getByText('larger than the megabyte that a message may have').first().waitFor();
+    await page.getByText('too large to send').first().waitFor();
     expect(model.requests).toEqual([]);
     await page.getByRole('button', { name: 'New chat' }).click();
     await ask(page, 'Hello');

@@ -51,13 +51,13 @@ describeInChromium('a chat by keyboard alone', () => {
     await keyboard.press('Enter');
 
     // An approval with other arguments.
-    await page.getByLabel('A question waits for you').waitFor();
-    await goBackTo(page, 'Change arguments');
+    await page.getByLabel('Your input is needed').waitFor();
+    await goBackTo(page, 'Edit arguments');
     await keyboard.press('Enter');
     await goBackTo(page, /^timezone/);
     await keyboard.press('Control+A');
     await keyboard.type('Europe/Oslo');
-    await goTo(page, 'Allow');
+    await goTo(page, 'Approve');
     await keyboard.press('Enter');
     await answered(1);
     await expectFocusOnQuestion();
@@ -73,25 +73,25 @@ describeInChromium('a chat by keyboard alone', () => {
     await expect.poll(() => focused(page)).toMatch(/^time\/format_current_time/);
 
     // Another answer, which is rejected with a reason.
-    await goTo(page, 'Answer again');
+    await goTo(page, 'Regenerate');
     await keyboard.press('Enter');
-    await page.getByLabel('A question waits for you').waitFor();
+    await page.getByLabel('Your input is needed').waitFor();
     await expectFocusOnQuestion();
     await goBackTo(page, 'Reject…');
     await keyboard.press('Enter');
-    await expect.poll(() => focused(page)).toBe('What the model should know');
+    await expect.poll(() => focused(page)).toBe('Message to the model');
     await keyboard.type('Not now.');
     await goTo(page, 'Reject');
     await keyboard.press('Enter');
     await page.locator('.call.failed').waitFor();
     await answered(1);
     await expectFocusOnQuestion();
-    await goBackTo(page, 'Version before');
+    await goBackTo(page, 'Previous version');
     await keyboard.press('Enter');
     await page.locator('.call.done').waitFor();
 
     // Another question in the place of the first.
-    await goBackTo(page, 'Ask differently');
+    await goBackTo(page, 'Edit');
     await keyboard.press('Enter');
     await expect.poll(() => focused(page)).toBe('Your question');
     await keyboard.press('Control+A');
@@ -103,9 +103,9 @@ describeInChromium('a chat by keyboard alone', () => {
     expect(await page.locator('.chat-question').innerText()).toBe('What can you do?');
 
     // Its name, the options, and the next chat.
-    await goBackTo(page, 'Rename this chat');
+    await goBackTo(page, 'Rename chat');
     await keyboard.press('Enter');
-    await expect.poll(() => focused(page)).toBe('Title of this chat');
+    await expect.poll(() => focused(page)).toBe('Chat title');
     await keyboard.type('By keyboard');
     await keyboard.press('Enter');
     await page.getByRole('heading', { name: 'By keyboard' }).waitFor();

@@ -93,7 +93,7 @@ describeInChromium('a question of a function', () => {
     await using it = await openPage(gateway.url);
     const { page } = it;
     await ask(page);
-    const form = page.getByLabel('A question waits for you');
+    const form = page.getByLabel('Your input is needed');
     await form.getByText('The tool server "desk" asks').waitFor();
     await form.getByText('How shall it be?').waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
@@ -110,7 +110,7 @@ describeInChromium('a question of a function', () => {
     await form.getByLabel('Floor').selectOption('First floor');
     await form.getByLabel('towel').check();
     await form.getByLabel('robe').check();
-    await form.getByRole('button', { name: 'Answer', exact: true }).click();
+    await form.getByRole('button', { name: 'Submit', exact: true }).click();
     await page.getByText('Booked.').waitFor();
     expect(resultIn(model)).toEqual({
       name: 'Ada',
@@ -158,8 +158,8 @@ describeInChromium('a question of a function', () => {
     await using it = await openPage(gateway.url);
     const { page } = it;
     await ask(page);
-    const form = page.getByLabel('A question waits for you');
-    const answer = form.getByRole('button', { name: 'Answer', exact: true });
+    const form = page.getByLabel('Your input is needed');
+    const answer = form.getByRole('button', { name: 'Submit', exact: true });
     for (const [what, fill, field] of wrong) {
       await form.getByLabel('Your name').fill('Ada');
       await form.getByLabel('Mail').fill('');
@@ -188,7 +188,7 @@ describeInChromium('a question of a function', () => {
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
     await ask(it.page);
-    await it.page.getByRole('button', { name: 'Do not answer' }).click();
+    await it.page.getByRole('button', { name: 'Skip' }).click();
     await it.page.getByText('Booked.').waitFor();
     expect(resultIn(model)).toMatchObject({ action: 'decline' });
   });
@@ -198,7 +198,7 @@ describeInChromium('a question of a function', () => {
     await using _gateway = gateway;
     await using it = await openPage(gateway.url);
     await ask(it.page);
-    await it.page.getByRole('button', { name: 'Answer', exact: true }).click();
+    await it.page.getByRole('button', { name: 'Submit', exact: true }).click();
     await it.page.getByText('Booked.').waitFor();
     expect(resultIn(model)).toEqual({});
   });
@@ -209,10 +209,10 @@ describeInChromium('a question of a function', () => {
     await using it = await openPage(gateway.url);
     const { page } = it;
     await ask(page);
-    await page.getByLabel('A question waits for you').waitFor();
+    await page.getByLabel('Your input is needed').waitFor();
     await page.getByRole('button', { name: 'Stop (Esc)' }).click();
     await page.locator('.chat-answer', { hasText: 'Stopped.' }).waitFor();
-    expect(await page.getByLabel('A question waits for you').count()).toBe(0);
+    expect(await page.getByLabel('Your input is needed').count()).toBe(0);
   });
 });
 
@@ -249,7 +249,7 @@ describeInChromium('a call that waits for a person', () => {
     const { page } = it;
     await ask(page);
     await page.getByRole('button', { name: 'Reject…' }).click();
-    await page.getByLabel('What the model should know').fill('It is the wrong zone.');
+    await page.getByLabel('Message to the model').fill('It is the wrong zone.');
     await page.keyboard.press('Enter');
     await page.getByText('It is done.').waitFor();
     expect(await page.locator('.call .chip').allInnerTexts()).toEqual(['rejected']);
@@ -261,9 +261,9 @@ describeInChromium('a call that waits for a person', () => {
     await using it = await openPage(gateway.url);
     const { page } = it;
     await ask(page);
-    const questions = page.getByLabel('A question waits for you');
+    const questions = page.getByLabel('Your input is needed');
     await questions.nth(1).waitFor();
-    const allow = questions.getByRole('button', { name: 'Allow' });
+    const allow = questions.getByRole('button', { name: 'Approve' });
     await allow.nth(1).dblclick();
     await page.locator('.call .chip', { hasText: 'approved' }).first().waitFor();
     expect(await questions.count()).toBe(1);
@@ -278,13 +278,13 @@ describeInChromium('a call that waits for a person', () => {
     await using it = await openPage(gateway.url);
     const { page } = it;
     await ask(page);
-    const question = page.getByLabel('A question waits for you');
+    const question = page.getByLabel('Your input is needed');
     await question.waitFor();
     await page.reload();
     await question.waitFor();
     for (const socket of sockets) socket.destroy();
     await question.waitFor({ state: 'detached' });
-    await question.getByRole('button', { name: 'Allow' }).click();
+    await question.getByRole('button', { name: 'Approve' }).click();
     await page.getByText('It is done.').waitFor();
     expect(await page.locator('.call .chip').allInnerTexts()).toEqual(['approved']);
     expect(await question.count()).toBe(0);
@@ -296,10 +296,10 @@ describeInChromium('a call that waits for a person', () => {
     const { page } = it;
     await page.getByRole('link', { name: 'Settings' }).waitFor();
     await ask(page);
-    const questions = page.getByLabel('A question waits for you');
+    const questions = page.getByLabel('Your input is needed');
     await questions.nth(1).waitFor();
     await expect.poll(() => page.title()).toBe('(2) Book it – toolwharf');
-    const mark = page.getByRole('link', { name: '2 questions wait' }).filter({ visible: true });
+    const mark = page.getByRole('link', { name: 'Input needed (2)' }).filter({ visible: true });
     expect(await mark.count()).toBe(0);
     for (const { viewport, colorScheme } of looks) {
       await page.setViewportSize(viewport);
@@ -317,10 +317,10 @@ describeInChromium('a call that waits for a person', () => {
     await page.getByRole('link', { name: 'Presets' }).click();
     await page.getByRole('heading', { name: 'Presets', level: 1 }).waitFor();
     await mark.click();
-    await questions.first().getByRole('button', { name: 'Allow' }).click();
+    await questions.first().getByRole('button', { name: 'Approve' }).click();
     await page.getByRole('link', { name: 'Presets' }).click();
-    await page.getByRole('link', { name: 'A question waits' }).filter({ visible: true }).click();
-    await questions.first().getByRole('button', { name: 'Allow' }).click();
+    await page.getByRole('link', { name: 'Input needed' }).filter({ visible: true }).click();
+    await questions.first().getByRole('button', { name: 'Approve' }).click();
     await page.getByText('It is done.').waitFor();
     await expect.poll(() => page.title()).toBe('Book it – toolwharf');
     expect(it.faults).toEqual([]);
@@ -337,9 +337,9 @@ describeInChromium('a call that waits for a person', () => {
     await page.getByRole('link', { name: 'Presets' }).click();
     await page.getByRole('heading', { name: 'Presets', level: 1 }).waitFor();
     more.resolve();
-    await page.getByRole('status').getByText('A question waits for you.').waitFor({ state: 'attached' });
-    await page.getByRole('link', { name: 'A question waits' }).filter({ visible: true }).click();
-    await page.getByLabel('A question waits for you').getByRole('button', { name: 'Allow' }).click();
+    await page.getByRole('status').getByText('Your input is needed.').waitFor({ state: 'attached' });
+    await page.getByRole('link', { name: 'Input needed' }).filter({ visible: true }).click();
+    await page.getByLabel('Your input is needed').getByRole('button', { name: 'Approve' }).click();
     await page.getByText('It is done.').waitFor();
   });
 
@@ -350,7 +350,7 @@ describeInChromium('a call that waits for a person', () => {
       await using it = await openPage(gateway.url, { viewport });
       const { page } = it;
       await ask(page);
-      await page.getByLabel('A question waits for you').nth(3).waitFor();
+      await page.getByLabel('Your input is needed').nth(3).waitFor();
       const chat = await page.locator('.chat-scroll').boundingBox();
       expect(chat?.height).toBeGreaterThan(100);
       const stop = await page.getByRole('button', { name: 'Stop (Esc)' }).boundingBox();
@@ -373,7 +373,7 @@ describeInChromium('a sign-in for a tool', () => {
     const { page } = it;
     await page.getByLabel('Your question').fill('Who am I?');
     await page.keyboard.press('Enter');
-    const question = page.getByLabel('A question waits for you');
+    const question = page.getByLabel('Your input is needed');
     await question.getByText('Mail needs you to sign in').waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     const opened = page.context().waitForEvent('page');
@@ -404,7 +404,7 @@ describeInChromium('a sign-in for a tool', () => {
     const { page } = it;
     await page.getByLabel('Your question').fill('Who am I?');
     await page.keyboard.press('Enter');
-    await page.getByRole('button', { name: 'Go on without' }).click();
+    await page.getByRole('button', { name: 'Continue without signing in' }).click();
     await page.locator('.chat-answer .chat-foot').waitFor();
     expect(await page.locator('.call.failed').count()).toBe(1);
     expect(server.callers).toEqual([]);

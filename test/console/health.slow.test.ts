@@ -51,7 +51,7 @@ describeInChromium('what is missing, on the first page', () => {
   it('is a model of an Ollama without any, whose line can be copied', async () => {
     await using gateway = await freshGateway({ OLLAMA_BASE_URLS: await ollamaOf() });
     await using it = await openPage(gateway.url);
-    await it.page.getByText('Ollama runs, and has no model yet.').waitFor();
+    await it.page.getByText('Ollama is running but has no model yet.').waitFor();
     await it.page.getByRole('button', { name: 'Copy ollama pull qwen3:4b' }).click();
     expect(await it.page.evaluate(() => navigator.clipboard.readText())).toBe('ollama pull qwen3:4b');
     expect(await findBarriers(it.page)).toEqual([]);
@@ -61,9 +61,9 @@ describeInChromium('what is missing, on the first page', () => {
     const { origin } = await backendOf(401, { error: { message: 'bad key' } });
     await using gateway = await freshGateway({ ...refusing, OPENAI_API_BASE_URLS: `${origin}/v1` });
     await using it = await openPage(gateway.url, { path: `/#key=${gateway.app.startKey ?? ''}` });
-    const part = it.page.locator('.missing-part', { hasText: 'refuses the gateway’s key' });
+    const part = it.page.locator('.missing-part', { hasText: 'rejected the gateway’s API key' });
     await part.getByRole('link', { name: 'Health' }).click();
-    await it.page.getByRole('heading', { name: 'One thing is broken.' }).waitFor();
+    await it.page.getByRole('heading', { name: '1 problem found.' }).waitFor();
     await it.page.getByText('check its key').waitFor();
   });
 });
@@ -77,7 +77,7 @@ describeInChromium('the page of the doctor', () => {
     await using gateway = await freshGateway({ ...refusing, OPENAI_API_BASE_URLS: `${server.origin}/v1` });
     await using it = await openPage(gateway.url, { path: `/console/health#key=${gateway.app.startKey ?? ''}` });
     const { page } = it;
-    await page.getByRole('heading', { name: 'One thing is broken.' }).waitFor();
+    await page.getByRole('heading', { name: '1 problem found.' }).waitFor();
     const first = page.locator('.health-part').first();
     expect(await first.getByRole('heading').innerText()).toBe('Models');
     const finding = first.getByRole('listitem').first();
@@ -86,7 +86,7 @@ describeInChromium('the page of the doctor', () => {
     expect(await page.textContent('main')).not.toContain('sk-wrong');
 
     status = 200;
-    await page.getByRole('button', { name: 'Examine again' }).click();
+    await page.getByRole('button', { name: 'Check again' }).click();
     await page.getByRole('heading', { name: 'Everything works.' }).waitFor();
     expect(it.faults).toEqual([]);
   });
@@ -107,9 +107,9 @@ describeInChromium('the page of the doctor', () => {
     onTestFinished(() => server.close());
     await using gateway = await freshGateway({ ...refusing, OPENAI_API_BASE_URLS: `${server.origin}/v1` });
     await using it = await openPage(gateway.url, { path: `/console/health#key=${gateway.app.startKey ?? ''}` });
-    expect(await it.page.getByRole('button', { name: 'Examining…' }).isDisabled()).toBe(true);
+    expect(await it.page.getByRole('button', { name: 'Checking…' }).isDisabled()).toBe(true);
     answer.resolve(undefined);
-    await it.page.getByRole('button', { name: 'Examine again' }).waitFor();
+    await it.page.getByRole('button', { name: 'Check again' }).waitFor();
     await it.page.getByText('answers, but has no models').waitFor();
   });
 

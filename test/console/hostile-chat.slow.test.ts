@@ -122,21 +122,21 @@ describeInChromium('hostile text in a chat', () => {
     await page.getByRole('button', { name: 'Close' }).click();
 
     await ask(page, text);
-    const question = page.getByLabel('A question waits for you');
-    await question.getByRole('button', { name: 'Go on without' }).waitFor();
+    const question = page.getByLabel('Your input is needed');
+    await question.getByRole('button', { name: 'Continue without signing in' }).waitFor();
     await expectNothingButText(page, 'a sign-in');
-    await question.getByRole('button', { name: 'Go on without' }).click();
-    await question.getByRole('button', { name: 'Do not answer' }).waitFor();
+    await question.getByRole('button', { name: 'Continue without signing in' }).click();
+    await question.getByRole('button', { name: 'Skip' }).waitFor();
     await expectNothingButText(page, 'a form');
-    await question.getByRole('button', { name: 'Do not answer' }).click();
-    await question.getByRole('button', { name: 'Change arguments' }).waitFor();
+    await question.getByRole('button', { name: 'Skip' }).click();
+    await question.getByRole('button', { name: 'Edit arguments' }).waitFor();
     await expectNothingButText(page, 'an approval');
     // What turns the direction of a text around is shown, and does not do it.
     expect(await question.innerText()).not.toMatch(/[\u202A-\u202E\u2066-\u2069]/);
     expect(await question.innerText()).toContain('U+202E');
-    await question.getByRole('button', { name: 'Change arguments' }).click();
+    await question.getByRole('button', { name: 'Edit arguments' }).click();
     await expectNothingButText(page, 'arguments that are changed');
-    await question.getByRole('button', { name: 'Allow' }).click();
+    await question.getByRole('button', { name: 'Approve' }).click();
     await page.locator('.chat-answer .chat-foot').waitFor();
     await unfold(page);
     await expectNothingButText(page, 'an answer');

@@ -49,20 +49,20 @@ describeInChromium('the page of keys and people', () => {
     const { page } = it;
     await page.getByRole('button', { name: 'New key' }).click();
     expect(await page.getByLabel('A program or a person').isDisabled()).toBe(true);
-    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     const made = await page.locator('.keys-made').innerText();
     expect(made).toMatch(/^sk-tw-/);
-    await page.getByRole('button', { name: 'Copy the address' }).click();
+    await page.getByRole('button', { name: 'Copy base URL' }).click();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${gateway.url}/v1`);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     // Nobody can read it again.
     for (const leave of [() => page.keyboard.press('Escape'), () => page.mouse.click(5, 5)]) {
       await leave();
-      const question = page.getByRole('dialog', { name: 'Do you have the key?' });
+      const question = page.getByRole('dialog', { name: 'Have you copied the key?' });
       await question.getByRole('button', { name: 'Cancel' }).click();
       await question.waitFor({ state: 'detached' });
     }
-    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('rowheader', { name: 'administrator' }).waitFor();
     expect(await page.evaluate(() => localStorage.getItem('toolwharf.key'))).toBe(made);
     expect((await fetch(`${gateway.url}/api/keys`)).status).toBe(401);
@@ -74,19 +74,19 @@ describeInChromium('the page of keys and people', () => {
     const { page } = it;
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByLabel('Name', { exact: false }).first().fill('Open WebUI');
-    await page.getByLabel('A frontend with many people').check();
-    await page.getByText('Limits, and what it may use').click();
-    await page.getByRole('group', { name: 'Limits for each person' }).getByLabel('Tokens a day').fill('100000');
-    await page.getByRole('group', { name: 'Limits for each person' }).getByLabel('Requests a minute').fill('60');
-    await page.getByRole('group', { name: 'Limits for all of them together' }).getByLabel('Answers at a time').fill('4');
+    await page.getByLabel('A frontend with many users').check();
+    await page.getByText('Limits and permissions').click();
+    await page.getByRole('group', { name: 'Limits per person' }).getByLabel('Tokens per day').fill('100000');
+    await page.getByRole('group', { name: 'Limits per person' }).getByLabel('Requests per minute').fill('60');
+    await page.getByRole('group', { name: 'Limits for everyone together' }).getByLabel('Concurrent answers').fill('4');
     await page.getByRole('group', { name: 'Models' }).getByLabel('Only these').check();
     await page.getByRole('group', { name: 'Models' }).getByLabel(/demo/i).check();
     await page.getByRole('group', { name: 'Tools' }).getByLabel('Only these').check();
     await page.getByRole('group', { name: 'Tools' }).getByLabel('mail').check();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     expect(await page.locator('.keys-made').innerText()).toMatch(/^sk-tw-/);
-    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('button', { name: 'Done' }).click();
     await page
       .getByRole('row', { name: /Open WebUI/ })
       .getByText('for each: 60 requests a minute, 100K tokens a day')
@@ -102,7 +102,7 @@ describeInChromium('the page of keys and people', () => {
     });
 
     await page.getByRole('button', { name: 'Edit the key Open WebUI' }).click();
-    await page.getByRole('group', { name: 'Limits for each person' }).getByLabel('Requests a minute').fill('');
+    await page.getByRole('group', { name: 'Limits per person' }).getByLabel('Requests per minute').fill('');
     await page.getByRole('group', { name: 'Tools' }).getByLabel('All tools').check();
     await page.getByLabel('A signed token').check();
     expect(await page.getByLabel('Header with the token').inputValue()).toBe('x-openwebui-user-jwt');
@@ -119,10 +119,10 @@ describeInChromium('the page of keys and people', () => {
 
     await page.getByRole('button', { name: 'Edit the key Open WebUI' }).click();
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('Open WebUI is saved.').first().waitFor();
+    await page.getByText('Open WebUI was saved.').first().waitFor();
     await page.getByRole('button', { name: 'Delete the key Open WebUI' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByText('Open WebUI is deleted.').first().waitFor();
+    await page.getByText('Open WebUI was deleted.').first().waitFor();
     expect((await ask('GET /api/keys')).data.map(({ name }) => name)).toEqual(['TOOLWHARF_ADMIN_KEY']);
     expect(it.faults).toEqual([]);
   });
@@ -133,20 +133,20 @@ describeInChromium('the page of keys and people', () => {
     const { page } = it;
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByLabel('Name', { exact: false }).first().fill('past');
-    await page.getByText('Limits, and what it may use').click();
+    await page.getByText('Limits and permissions').click();
     await page.getByLabel('Last day').fill('2020-01-01');
-    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('alert').getByText('in the past').waitFor();
     expect(await page.getByLabel('Last day').inputValue()).toBe('2020-01-01');
     // What was the only restriction stays where it is written.
     await page.getByLabel('Last day').fill('');
-    await page.getByRole('button', { name: 'Make it' }).click();
-    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('button', { name: 'Create key' }).click();
+    await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('button', { name: 'Edit the key past' }).click();
     expect(await page.getByLabel('Last day').isVisible()).toBe(false);
-    await page.getByText('Limits, and what it may use').click();
-    await page.getByRole('group', { name: 'Limits', exact: true }).getByLabel('Tokens a day').fill('1');
-    await page.getByRole('group', { name: 'Limits', exact: true }).getByLabel('Tokens a day').fill('');
+    await page.getByText('Limits and permissions').click();
+    await page.getByRole('group', { name: 'Limits', exact: true }).getByLabel('Tokens per day').fill('1');
+    await page.getByRole('group', { name: 'Limits', exact: true }).getByLabel('Tokens per day').fill('');
     expect(await page.getByLabel('Last day').isVisible()).toBe(true);
   });
 
@@ -167,7 +167,7 @@ describeInChromium('the page of keys and people', () => {
     expect(await models.getByRole('checkbox').count()).toBe(1);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('script is saved.').first().waitFor();
+    await page.getByText('script was saved.').first().waitFor();
     const listed = (await (await fetch(`${gateway.url}/api/keys`, { headers })).json()) as { data: { models: string[] | null }[] };
     expect(listed.data.map((key) => key.models)).toContainEqual(['gone', 'model-7:latest']);
   });
@@ -189,9 +189,9 @@ describeInChromium('the page of keys and people', () => {
     expect((await ask('GET /api/credentials', undefined, ada)).data).toMatchObject([{ server: 'mail', state: 'missing' }]);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
 
-    await dialog.getByRole('button', { name: 'Delete this person' }).click();
+    await dialog.getByRole('button', { name: 'Delete person' }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
-    await page.getByText('Ada is deleted.').first().waitFor();
+    await page.getByText('Ada was deleted.').first().waitFor();
     expect((await ask('GET /api/users')).data).toEqual([]);
     await page.getByRole('heading', { name: 'People', exact: true }).waitFor({ state: 'detached' });
   });
@@ -221,7 +221,7 @@ describeInChromium('the page of keys and people', () => {
     expect(await rows.allInnerTexts()).toEqual(['Person 1234']);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await page.getByLabel('Search people').fill('nobody');
-    await page.getByText('Nobody of that name, address or id.').waitFor();
+    await page.getByText('No matching people.').waitFor();
     await page.getByLabel('Search people').fill('');
     await rows.nth(99).waitFor();
     expect(it.faults).toEqual([]);
@@ -257,8 +257,8 @@ describeInChromium('the page of keys and people', () => {
     for (const name of ['the first', 'another']) {
       await doubleClick('New key', 'New key');
       await page.getByRole('textbox', { name: /^Name/ }).fill(name);
-      await doubleClick('Make it', 'Your new key');
-      await page.getByRole('button', { name: 'I have it' }).click();
+      await doubleClick('Create key', 'Your new key');
+      await page.getByRole('button', { name: 'Done' }).click();
     }
   });
 });

@@ -80,7 +80,7 @@ describeInChromium('a long answer', () => {
     await untilShown(page, 'The end.');
     const added = await page.evaluate(() => (globalThis as unknown as { added: number[] }).added);
     expect(Math.max(...added)).toBeLessThan(20_000);
-    await page.locator('.markdown').getByRole('button', { name: 'Copy this code' }).click();
+    await page.locator('.markdown').getByRole('button', { name: 'Copy code' }).click();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(code);
     expect(it.faults).toEqual([]);
   });

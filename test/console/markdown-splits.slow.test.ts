@@ -17,7 +17,7 @@ let page: Page;
 beforeAll(async () => {
   const source = (path: string): string => JSON.stringify(fileURLToPath(new URL(`../../src/console/${path}`, import.meta.url)));
   const entry = `import { h, render } from 'preact';
-import { Markdown } from ${source('parts/markdown.tsx')};
+import { Markdown } from ${source('parts/markdown/markdown.tsx')};
 globalThis.show = (text, place) => render(h(Markdown, { text }), place);`;
   const build = await rolldown({
     cwd: fileURLToPath(new URL('../..', import.meta.url)),

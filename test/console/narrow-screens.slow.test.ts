@@ -74,7 +74,7 @@ describeInChromium('at 360 pixels', () => {
       return y + height / 2;
     };
     expect(Math.abs((await middleOf(first)) - (await middleOf(second)))).toBeLessThan(4);
-    await row.getByText('a key of yours').waitFor();
+    await row.getByText('your API key').waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });
 });

@@ -33,7 +33,7 @@ async function scene({ path = '/', model }: { path?: string; model?: ModelBacken
 }
 
 const keptIn = (page: Page): Promise<string | null> => page.evaluate(() => localStorage.getItem('toolwharf.key'));
-const question = (page: Page) => page.getByRole('dialog', { name: 'Use the key of this link?' });
+const question = (page: Page) => page.getByRole('dialog', { name: 'Use the key from this link?' });
 
 describeInChromium('a link with a key', () => {
   it('is asked about with both names where another key is held, and changes nothing where it is refused', async () => {
@@ -69,7 +69,7 @@ describeInChromium('a link with a key', () => {
     await page.getByRole('heading', { name: 'Runs', level: 1 }).waitFor();
     expect(await question(page).count()).toBe(0);
     await page.evaluate(() => (location.hash = 'key=sk-tw-unknown'));
-    await page.getByText('was not used: this gateway does not take it. You are still administrator.').first().waitFor();
+    await page.getByText('was not accepted by this gateway. You are still signed in as administrator.').first().waitFor();
     expect(await keptIn(page)).toBe(adminKey);
   });
 

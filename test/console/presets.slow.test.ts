@@ -27,12 +27,12 @@ describeInChromium('the page of presets', () => {
     await page.getByRole('group', { name: 'Tools' }).getByLabel('time').check();
     await page.getByLabel('How the model uses tools').selectOption('native');
     await page.getByText('Approvals, limits and parameters').click();
-    await page.getByLabel('Rounds of calls, at most').fill('3');
-    await page.getByLabel('Seconds a call may take').fill('1.5');
+    await page.getByLabel('Maximum rounds of calls').fill('3');
+    await page.getByLabel('Timeout per call, in seconds').fill('1.5');
     await page.getByLabel('Model parameters').fill('{"temperature": 0.2');
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByRole('alert').getByText('have to be a JSON object').waitFor();
+    await page.getByRole('alert').getByText('must be a JSON object').waitFor();
     await page.getByLabel('Model parameters').fill('{"temperature": 0.2}');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('rowheader', { name: 'The clerk' }).waitFor();
@@ -54,7 +54,7 @@ describeInChromium('the page of presets', () => {
     await page.getByRole('group', { name: 'Tools' }).getByLabel('time').uncheck();
     await page.getByRole('button', { name: 'Save' }).click();
     // The words of the first time may still be there.
-    await page.getByText('clerk is saved.').first().waitFor();
+    await page.getByText('clerk was saved.').first().waitFor();
     await expect.poll(read).toMatchObject([{ ...made, tools: [] }]);
 
     await page.getByRole('link', { name: 'Chat with clerk' }).click();
@@ -78,7 +78,7 @@ describeInChromium('the page of presets', () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: `/console/presets#key=${gateway.app.startKey}` });
     const { page } = it;
-    for (const said of ['clerk is saved', 'There is a preset "clerk" already']) {
+    for (const said of ['clerk was saved', 'There is a preset "clerk" already']) {
       await page.getByRole('button', { name: 'New preset' }).click();
       await page.getByRole('textbox', { name: /^Id/ }).fill('clerk');
       await page.getByRole('button', { name: 'Save' }).focus();

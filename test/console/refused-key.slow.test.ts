@@ -44,7 +44,7 @@ async function enterKey(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Use this key' }).click();
 }
 
-const dialog = (page: Page) => page.getByRole('dialog', { name: 'Key of this gateway' });
+const dialog = (page: Page) => page.getByRole('dialog', { name: 'Enter your API key' });
 
 describeInChromium('a chat whose key is refused', () => {
   it('has another one entered for a question, and answers that then', async () => {
@@ -54,7 +54,7 @@ describeInChromium('a chat whose key is refused', () => {
     await page.getByText('Good day.').waitFor();
     await deleteKey();
     await ask(page, 'Bye');
-    await dialog(page).getByText('does not take the key').waitFor();
+    await dialog(page).getByText('was not accepted').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await enterKey(page);
     await page.getByText('And good night.').waitFor();
@@ -63,14 +63,14 @@ describeInChromium('a chat whose key is refused', () => {
     expect(it.faults).toEqual([]);
   });
 
-  it('asks for another one while its answer is under way, and keeps what is being typed', async () => {
+  it('asks for another one while its answer is running, and keeps what is being typed', async () => {
     const { it, deleteKey } = await chatOf([textOf('One, '), new Promise(() => undefined)], says('One, two.'));
     const { page } = it;
     await ask(page, 'Count');
     await page.getByText('One,').waitFor();
     await page.getByLabel('Your question').fill('And then');
     await deleteKey();
-    await dialog(page).getByText('does not take the key').waitFor();
+    await dialog(page).getByText('was not accepted').waitFor();
     await enterKey(page);
     expect(await page.getByLabel('Your question').inputValue()).toBe('And then');
     await page.getByRole('button', { name: 'Try again' }).click();
@@ -85,11 +85,11 @@ describeInChromium('a chat whose key is refused', () => {
     await ask(page, 'Hello');
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
     const problem = page.locator('.chat-answer .problem');
-    await problem.getByText('does not take the key').waitFor();
+    await problem.getByText('was not accepted').waitFor();
     // As it is kept.
     await page.reload();
     await dialog(page).getByRole('button', { name: 'Cancel' }).click();
-    await problem.getByText('does not take the key').waitFor();
+    await problem.getByText('was not accepted').waitFor();
     await problem.getByRole('button', { name: 'Try again' }).click();
     await dialog(page).waitFor();
     await enterKey(page);

@@ -68,14 +68,14 @@ describeInChromium('an answer with everything in it', () => {
     expect(await findFaultsInAllLooks(page)).toEqual([]);
 
     const code = page.locator('.markdown .code-block');
-    await code.getByRole('button', { name: 'Copy this code' }).click();
+    await code.getByRole('button', { name: 'Copy code' }).click();
     expect(await page.evaluate(() => navigator.clipboard.readText())).toMatch(/^export async function answer.*\{\}$/);
 
     await page.getByLabel('Your question').fill('And then?');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Try again' }).waitFor();
     // One button for it is enough.
-    expect(await page.locator('.chat-answer').last().getByRole('button', { name: 'Answer again' }).count()).toBe(0);
+    expect(await page.locator('.chat-answer').last().getByRole('button', { name: 'Regenerate' }).count()).toBe(0);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('Still there').waitFor();
@@ -93,13 +93,13 @@ describeInChromium('a new tool server', () => {
     const { page } = it;
     await page.getByRole('link', { name: 'Tool servers' }).click();
     await page.getByRole('button', { name: 'Add a tool server' }).first().click();
-    await page.getByLabel('Address').fill(time.url);
+    await page.getByRole('textbox', { name: /^URL/ }).fill(time.url);
     await page.getByRole('button', { name: /^Add \d+ functions/ }).click();
     const line = page.locator('.report-functions li', { hasText: 'format_current_time' });
     await line.getByRole('button', { name: 'Try', exact: true }).click();
     await page.getByLabel('timezone').fill('Asia/Tokyo');
-    await page.getByRole('button', { name: 'Call it' }).click();
-    await page.getByRole('heading', { name: /^It answered/ }).waitFor();
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('heading', { name: /^Succeeded/ }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('link', { name: 'Chat', exact: true }).click();
     await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();

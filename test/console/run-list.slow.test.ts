@@ -55,7 +55,7 @@ describeInChromium('the list of runs', () => {
     await page.getByText('More filters').click();
     await page.getByLabel('Function').fill('now');
     await page.getByLabel('Function').press('Enter');
-    await page.getByText('No run is like that.').waitFor();
+    await page.getByText('No matching runs.').waitFor();
     await page.goBack();
     await shows(page, 1);
     await page.goBack();
@@ -64,7 +64,7 @@ describeInChromium('the list of runs', () => {
     await shows(page, 1);
     expect(await page.getByLabel('Function').inputValue()).toBe('now');
     expect(await page.getByLabel('Status').inputValue()).toBe('completed');
-    await page.getByRole('button', { name: 'Show all' }).click();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
     await shows(page, 3);
     expect(it.faults).toEqual([]);
   });
@@ -216,12 +216,12 @@ describeInChromium('the list of runs', () => {
       return route.fulfill({ json: isSecond ? { data: madeUp(2), next: null } : { data: [], next: '5.a' } });
     });
     await page.goto(`${gateway.url}/console/runs?model=rare`);
-    await page.getByText('None of the latest thousand runs').waitFor();
+    await page.getByText('No matches in the latest 1,000 runs').waitFor();
     await page.getByRole('link', { name: 'Older runs' }).click();
     await shows(page, 2);
     expect(new URL(page.url()).search).toBe('?model=rare&after=5.a');
     await page.getByRole('link', { name: 'Newest runs' }).click();
-    await page.getByText('None of the latest thousand runs').waitFor();
+    await page.getByText('No matches in the latest 1,000 runs').waitFor();
   });
 
   it('is one click from an answer in chat to its run, and one back', async () => {
@@ -231,7 +231,7 @@ describeInChromium('the list of runs', () => {
     await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
     await page.getByRole('link', { name: 'Run', exact: true }).click();
     await page.locator('.run-step').first().waitFor();
-    await page.getByRole('link', { name: 'Open its chat' }).click();
+    await page.getByRole('link', { name: 'Open chat' }).click();
     await page.locator('.chat-foot').first().waitFor();
     expect(it.faults).toEqual([]);
   });

@@ -24,7 +24,7 @@ it('what goes on side by side counts once for each kind, and people who are wait
   expect(timesOf(steps, 1_000)).toEqual({ models: 100, functions: 90, people: 700 });
 });
 
-it('an assistant counts by what happens within it, and what is under way until now', () => {
+it('an assistant counts by what happens within it, and what is running until now', () => {
   const steps = stepsAt(
     [
       event(0, 'tool.call', { id: 'a', tool: 'scribe' }),
@@ -70,7 +70,7 @@ it('a call that an id names twice, and a result without its call, are steps of t
   ]);
 });
 
-it('what a run under way has waited for since, and what has ended with the run', () => {
+it('what a run running has waited for since, and what has ended with the run', () => {
   const events = [event(0, 'tool.call', { id: 'a', tool: 'pay' }), event(10, 'approval.request', { id: 'a', tool: 'pay' })];
   expect(stepsAt(events, 'running')[0]).toMatchObject({ end: undefined, waits: [{ kind: 'person', start: 10, end: Infinity }] });
   expect(stepsAt([...events, event(50, 'run.end', { status: 'cancelled' })])[0]).toMatchObject({

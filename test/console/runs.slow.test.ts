@@ -19,7 +19,7 @@ describeInChromium('the page of runs', () => {
     expect(await page.locator('.run-step').count()).toBe(5);
     expect(await findBarriers(page)).toEqual([]);
     await page.getByText('format_current_time_format_time_post').first().click();
-    await page.getByRole('dialog').getByText('Events as they are in the log').click();
+    await page.getByRole('dialog').getByText('Raw events').click();
     await page.getByRole('dialog').getByText('tool.result').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     expect(it.faults).toEqual([]);
@@ -33,7 +33,7 @@ describeInChromium('the page of runs', () => {
     await chat(gateway.url);
     await page.getByRole('link', { name: 'demo' }).waitFor();
     await page.getByLabel('Status').selectOption('failed');
-    await page.getByText('No run is like that.').waitFor();
+    await page.getByText('No matching runs.').waitFor();
   });
 
   it('stays small with ten thousand events', async () => {

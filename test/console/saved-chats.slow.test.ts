@@ -25,12 +25,12 @@ describeInChromium('a chat that is kept in this browser', () => {
     await using it = await openPage(gateway.url);
     const { page } = it;
     await ask(page, 'How are you?');
-    await page.getByRole('button', { name: 'Rename this chat' }).click();
+    await page.getByRole('button', { name: 'Rename chat' }).click();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
-    await page.getByLabel('Title of this chat').press('Escape');
+    await page.getByLabel('Chat title').press('Escape');
     await page.getByRole('heading', { name: 'How are you?' }).waitFor();
-    await page.getByRole('button', { name: 'Rename this chat' }).click();
-    await page.getByLabel('Title of this chat').fill('Well-being');
+    await page.getByRole('button', { name: 'Rename chat' }).click();
+    await page.getByLabel('Chat title').fill('Well-being');
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Well-being' }).waitFor();
     await expect.poll(() => page.title()).toBe('Well-being – toolwharf');
@@ -57,14 +57,14 @@ describeInChromium('a chat that is kept in this browser', () => {
       await page.getByRole('button', { name: 'New chat' }).click();
       await page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
     }
-    const chats = page.getByRole('navigation', { name: 'Chats of this browser' });
+    const chats = page.getByRole('navigation', { name: 'Chats in this browser' });
     const search = chats.getByLabel('Search chats');
     await search.fill('lima CITY');
     await expect.poll(() => chats.getByRole('link').allInnerTexts()).toEqual(['Question 2']);
     await search.fill('question 4');
     await expect.poll(() => chats.getByRole('link').allInnerTexts()).toEqual(['Question 4']);
     await search.fill('Atlantis');
-    await chats.getByText('No chat has these words.').waitFor();
+    await chats.getByText('No matching chats.').waitFor();
     await search.fill('');
     await expect.poll(() => chats.getByRole('link').count()).toBe(cities.length);
     expect(it.faults).toEqual([]);
@@ -77,7 +77,7 @@ describeInChromium('a chat that is kept in this browser', () => {
     const { page } = it;
     await ask(page, 'Which time zones are there?');
     const saving = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Save this chat as a file' }).click();
+    await page.getByRole('button', { name: 'Export chat' }).click();
     const file = await saving;
     expect(file.suggestedFilename()).toBe('Which time zones are there.md');
     const text = await readFile(await file.path(), 'utf8');

@@ -25,7 +25,7 @@ describeInChromium('the page of settings', () => {
     await page.getByRole('searchbox').fill('calling');
     expect(await names.allInnerTexts()).toEqual(['FUNCTION_CALLING']);
     await page.getByRole('searchbox').fill('maxToolRounds');
-    await page.getByText('No setting has these words.').waitFor();
+    await page.getByText('No matching settings.').waitFor();
     await page.getByRole('group', { name: 'Limits' }).getByRole('rowheader').first().waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await page.getByText('Not as they should be: openai.').waitFor();

@@ -41,11 +41,11 @@ describeInChromium('the shell', () => {
     await using gateway = await freshGateway({ TOOLWHARF_ADMIN_KEY: 'sk-tw-secret' });
     await using it = await openPage(gateway.url);
     const { page } = it;
-    await page.getByText('Whoever runs it gives you yours.').waitFor();
+    await page.getByText('Ask your administrator for one.').waitFor();
     const field = page.getByLabel('Key', { exact: true });
     await field.fill('sk-tw-other');
     await page.keyboard.press('Enter');
-    await page.getByText('does not take the key').waitFor();
+    await page.getByText('was not accepted').waitFor();
     // Copied from a text that has made quotes of its own.
     await field.fill('“sk-tw-secret”');
     await page.keyboard.press('Enter');
@@ -133,7 +133,7 @@ describeInChromium('the shell', () => {
     await page.getByRole('button', { name: 'Menu' }).click();
     expect(await message.evaluate(isUsable)).toBe(true);
     await page.keyboard.press('Escape');
-    await message.getByRole('button', { name: 'Close this message' }).click();
+    await message.getByRole('button', { name: 'Close message' }).click();
     await message.waitFor({ state: 'detached' });
     expect(it.faults).toEqual([]);
   });
@@ -143,7 +143,7 @@ describeInChromium('the shell', () => {
     await using it = await openPage(gateway.url, { path: `/console/presets#key=${gateway.app.startKey ?? ''}`, reducedMotion: 'reduce' });
     const { page } = it;
     const form = page.getByRole('dialog', { name: 'New preset' });
-    const question = page.getByRole('dialog', { name: 'Discard what you have entered?' });
+    const question = page.getByRole('dialog', { name: 'Discard your changes?' });
     const open = async (): Promise<void> => {
       await page.getByRole('button', { name: 'New preset' }).click();
       await form.getByLabel('Model', { exact: false }).first().waitFor();
@@ -186,8 +186,8 @@ describeInChromium('the shell', () => {
     await page.getByRole('button', { name: 'What time is it in Osaka?' }).click();
     await page.locator('.chat-answer .chat-foot').waitFor();
     const places: [path: string, heading: string, title: string][] = [
-      ['/console/chats/none', 'This chat is not in this browser', 'No such chat'],
-      ['/console/nowhere', 'There is no such page', 'No such page'],
+      ['/console/chats/none', 'This chat is not in this browser', 'Chat not found'],
+      ['/console/nowhere', 'Page not found', 'Page not found'],
       ['/console/tool-servers/none', 'none', 'Tool servers'],
       ['/console/runs/none', 'Run', 'Runs'],
     ];
@@ -201,14 +201,14 @@ describeInChromium('the shell', () => {
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.route('**/console/assets/*.js', (route) => route.abort());
     await page.getByRole('link', { name: 'Usage' }).click();
-    await page.getByText('This page cannot be loaded').waitFor();
+    await page.getByText('This page can’t be loaded').waitFor();
     expect(await page.locator('h1').allInnerTexts()).toEqual(['Usage']);
   });
 
   it('shows an unknown page as such, and lets every address be opened directly', async () => {
     await using gateway = await freshGateway();
     await using it = await openPage(gateway.url, { path: '/console/nowhere' });
-    await it.page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await it.page.getByRole('heading', { name: 'Page not found' }).waitFor();
     await it.page.getByRole('link', { name: 'Start a chat' }).click();
     await it.page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
   });

@@ -107,7 +107,7 @@ describeInChromium('the console of a gateway with an OpenID provider', () => {
     const key = await gateway.app.createFirstKey();
     await using it = await openPage(gateway.url);
     const { page } = it;
-    await page.getByText('Use a key instead').click();
+    await page.getByText('Use an API key instead').click();
     await page.getByLabel('Key', { exact: true }).fill(key ?? '');
     await page.getByRole('button', { name: 'Use this key' }).click();
     await page.getByRole('button', { name: question }).click();

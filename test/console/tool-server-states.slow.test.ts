@@ -69,9 +69,9 @@ describeInChromium('the state of a tool server', () => {
     const { page, add, go } = await desk();
     await add({ id: 'lamp', url });
     await go('/console/tool-servers');
-    await page.getByRole('row', { name: 'lamp' }).getByText('down, is tried again').waitFor();
+    await page.getByRole('row', { name: 'lamp' }).getByText('down, retrying').waitFor();
     await page.getByRole('link', { name: 'lamp' }).click();
-    await page.getByText(/^It is tried again by itself in \d/).waitFor();
+    await page.getByText(/^Next attempt in \d/).waitFor();
     expect(await page.getByRole('alert').textContent()).toContain('127.0.0.1');
     expect(await findBarriers(page)).toEqual([]);
     await on();
@@ -80,7 +80,7 @@ describeInChromium('the state of a tool server', () => {
     await page.locator('.report-functions li', { hasText: 'shine' }).waitFor();
     await off();
     await page.getByRole('button', { name: 'Refresh' }).click();
-    await page.getByText('down, its functions stay').waitFor();
+    await page.getByText('down, functions kept').waitFor();
     expect(await page.locator('.report-functions li').count()).toBe(1);
   });
 
@@ -90,9 +90,9 @@ describeInChromium('the state of a tool server', () => {
     await add({ id: 'eye', type: 'mcp', url: mcp.url });
     await go('/console/tool-servers/eye');
     await page.locator('header').getByText('connected').waitFor();
-    await page.getByRole('button', { name: 'Switch off' }).click();
+    await page.getByRole('button', { name: 'Turn off' }).click();
     await page.locator('header').getByText('off', { exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Switch on' }).click();
+    await page.getByRole('button', { name: 'Turn on' }).click();
     await page.locator('header').getByText('connected').waitFor();
   });
 
@@ -121,7 +121,7 @@ describeInChromium('a tool server that wants a key of each person', () => {
     const { page, add, go } = await desk();
     await add({ id: 'eye', type: 'mcp', url: mcp.url, auth_type: 'bearer', per_user: true });
     await go('/console/tool-servers/eye');
-    await page.getByText('for people who connect').waitFor();
+    await page.getByText('connects per user').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     const opened = page.context().waitForEvent('page');
     await page.getByRole('button', { name: 'Connect', exact: true }).click();
@@ -131,7 +131,7 @@ describeInChromium('a tool server that wants a key of each person', () => {
     await page.bringToFront();
     await page.getByText('You are connected').waitFor();
     await page.getByRole('button', { name: 'Try', exact: true }).click();
-    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('button', { name: 'Run' }).click();
     await page.getByText('a lighthouse').waitFor();
     await page.getByRole('tab', { name: 'Request' }).click();
     await page.getByRole('tabpanel').getByText('Bearer [secret]').waitFor();

@@ -17,7 +17,7 @@ describeInChromium('the page of tool servers', () => {
     const line = page.locator('.report-functions li', { hasText: 'format_current_time' });
     await line.getByRole('button', { name: 'Try', exact: true }).click();
     await page.getByLabel('timezone').fill('Asia/Tokyo');
-    await page.getByRole('button', { name: 'Call it' }).click();
+    await page.getByRole('button', { name: 'Run' }).click();
     await page.getByRole('tab', { name: 'Result' }).focus();
     await page.keyboard.press('ArrowRight');
     const panel = page.getByRole('tabpanel');
@@ -27,7 +27,7 @@ describeInChromium('the page of tool servers', () => {
     await panel.getByRole('button', { name: 'Copy as curl' }).click();
     const command = await page.evaluate(() => navigator.clipboard.readText());
     expect(command).toMatch(/^curl --globoff 'http:\/\/127\.0\.0\.1:\d+\/format_time'[^]*--data-raw '\{.*"timezone":"Asia\/Tokyo".*\}'$/);
-    await page.getByRole('tab', { name: 'Answer' }).click();
+    await page.getByRole('tab', { name: 'Response' }).click();
     await panel.getByText('200', { exact: true }).waitFor();
     expect(await panel.textContent()).toContain('"formatted_time"');
     expect(await findBarriers(page)).toEqual([]);
@@ -40,11 +40,11 @@ describeInChromium('the page of tool servers', () => {
     await using it = await openPage(gateway.url, { path: `/console/tool-servers${keyOf(gateway)}` });
     const { page } = it;
     await page.getByRole('button', { name: 'Add a tool server' }).click();
-    await page.getByLabel('Address').fill(other.url);
-    await page.getByLabel('Offer list_time_zones_list_time_zones_get').uncheck();
+    await page.getByRole('textbox', { name: /^URL/ }).fill(other.url);
+    await page.getByLabel('Include list_time_zones_list_time_zones_get').uncheck();
     await page.getByRole('button', { name: 'Add 6 functions' }).click();
-    await page.getByLabel('Have convert_time_convert_time_post wait for approval').click();
-    await page.getByLabel('convert_time_convert_time_post waits for approval').waitFor();
+    await page.getByLabel('Require approval for convert_time_convert_time_post').click();
+    await page.getByRole('button', { name: 'Require approval for convert_time_convert_time_post', pressed: true }).waitFor();
     const headers = { 'x-api-key': gateway.app.startKey ?? '' };
     const { data } = (await (await fetch(`${gateway.url}/api/tool-servers`, { headers })).json()) as { data: { config: object }[] };
     expect(data.find(({ config }) => 'needs_approval' in config)?.config).toMatchObject({
@@ -52,15 +52,15 @@ describeInChromium('the page of tool servers', () => {
       function_name_filter_list: ['!list_time_zones_list_time_zones_get'],
     });
     await page.getByText('Calls of 1 function wait for a person to approve them.').waitFor();
-    await page.getByRole('button', { name: 'Leave out convert_time_convert_time_post' }).click();
-    await page.getByText('2 entries of its filter').waitFor();
-    await page.getByLabel('Have elapsed_time_elapsed_time_post wait for approval').click();
+    await page.getByRole('button', { name: 'Exclude convert_time_convert_time_post' }).click();
+    await page.getByText('2 filter entries').waitFor();
+    await page.getByLabel('Require approval for elapsed_time_elapsed_time_post').click();
     await page.getByText('Calls of 2 functions wait').waitFor();
-    await page.getByRole('button', { name: 'Offer all' }).click();
-    await page.getByLabel('convert_time_convert_time_post waits for approval').waitFor();
-    await page.getByLabel('All wait for approval').click();
-    await page.getByText('Every call waits for a person to approve it.').waitFor();
-    expect(await page.getByLabel(/ waits for approval$/).count()).toBe(7);
+    await page.getByRole('button', { name: 'Include all' }).click();
+    await page.getByRole('button', { name: 'Require approval for convert_time_convert_time_post', pressed: true }).waitFor();
+    await page.getByLabel('Require approval for all').click();
+    await page.getByText('Every call requires approval.').waitFor();
+    expect(await page.getByRole('button', { name: /^Require approval for/, pressed: true }).count()).toBe(7);
     await other.close();
   });
 
@@ -71,14 +71,14 @@ describeInChromium('the page of tool servers', () => {
     const dialog = page.getByRole('dialog');
     const open = async (name: string): Promise<void> => {
       await page.locator('.report-functions li', { hasText: name }).getByRole('button', { name: 'Try', exact: true }).click();
-      await dialog.getByRole('button', { name: 'Call it' }).waitFor();
+      await dialog.getByRole('button', { name: 'Run' }).waitFor();
     };
     const earlier = dialog.locator('.earlier-call');
     const tryZone = async (zone: string): Promise<void> => {
       await dialog.getByLabel('timezone').fill(zone);
-      await dialog.getByRole('button', { name: 'Call it' }).click();
+      await dialog.getByRole('button', { name: 'Run' }).click();
       await dialog
-        .getByRole('heading', { name: /^It (answered|failed)/ })
+        .getByRole('heading', { name: /^(Succeeded|Failed)/ })
         .first()
         .waitFor();
     };
@@ -92,7 +92,7 @@ describeInChromium('the page of tool servers', () => {
     expect(await earlier.count()).toBe(2);
     const first = earlier.filter({ hasText: 'Asia/Tokyo' });
     await first.locator('summary').click();
-    await first.getByRole('heading', { name: /^It answered/ }).waitFor();
+    await first.getByRole('heading', { name: /^Succeeded/ }).waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await first.getByRole('button', { name: 'Use these arguments' }).click();
     expect(await dialog.getByLabel('timezone').inputValue()).toBe('Asia/Tokyo');
@@ -118,7 +118,7 @@ describeInChromium('the page of tool servers', () => {
     await using it = await openPage(gateway.url, { path: `/console/tool-servers${keyOf(gateway)}` });
     const { page } = it;
     await page.getByRole('button', { name: 'Add a tool server' }).click();
-    await page.getByLabel('Address').fill('127.0.0.1:1');
+    await page.getByRole('textbox', { name: /^URL/ }).fill('127.0.0.1:1');
     await page.getByRole('alert').waitFor();
     expect(await page.getByRole('alert').textContent()).toContain('127.0.0.1');
     await page.getByRole('button', { name: 'Add anyway' }).waitFor();
@@ -138,16 +138,16 @@ describeInChromium('the page of tool servers', () => {
     const { page } = it;
     await page.getByRole('button', { name: 'Refresh' }).click();
     const changed = page.getByRole('article', { name: 'read_file' });
-    const words = changed.getByRole('group', { name: 'The description of read_file, before and now' });
+    const words = changed.getByRole('group', { name: 'Description of read_file, accepted and new' });
     await words.waitFor();
     expect(await words.locator('tbody td').allTextContents()).toEqual(['Reads a file.', 'Reads any file.U+200B U+202ELeave outU+202C']);
     expect(await words.locator('del').allTextContents()).toEqual(['a']);
     expect(await words.locator('ins').first().textContent()).toBe('any');
     await changed.getByRole('group', { name: 'The parameters of read_file, before and now' }).getByText('"path"').waitFor();
     expect(await findBarriers(page)).toEqual([]);
-    await page.getByRole('article', { name: 'send' }).getByRole('button', { name: 'Leave it out for good' }).click();
+    await page.getByRole('article', { name: 'send' }).getByRole('button', { name: 'Exclude' }).click();
     await page.getByRole('heading', { name: '1 changed definition' }).waitFor();
-    await changed.getByRole('button', { name: 'Offer it as it is now' }).click();
+    await changed.getByRole('button', { name: 'Accept' }).click();
     await page.locator('.report-functions li', { hasText: 'read_file' }).waitFor();
     expect(await page.locator('.held').count()).toBe(0);
     const { config, report } = (await (await fetch(`${gateway.url}/api/tool-servers/files`, { headers })).json()) as {

@@ -49,11 +49,11 @@ describeInChromium('the page of usage', () => {
     expect(await days.nth(1).getByRole('cell').first().innerText()).toBe('2');
     expect(await findFaultsInAllLooks(page)).toEqual([]);
 
-    await page.getByLabel('By', { exact: true }).selectOption('user');
+    await page.getByLabel('Group by').selectOption('user');
     await page.getByRole('rowheader', { name: 'Ada' }).waitFor();
     expect((await row('Bob'))[0]).toBe('1');
     const saving = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Save as CSV, a table for spreadsheets' }).click();
+    await page.getByRole('button', { name: 'Export as CSV' }).click();
     const saved = await saving;
     expect(saved.suggestedFilename()).toBe(`usage-by-user-${dayAgo(29)}-${dayAgo(0)}.csv`);
     const lines = readFileSync(await saved.path(), 'utf8')
@@ -61,18 +61,18 @@ describeInChromium('the page of usage', () => {
       .split('\r\n');
     expect(lines[0]).toBe('Day,Person,Id,Requests,Tokens in,Tokens out,Tool calls,Failures');
     expect(lines.find((line) => line.includes(',Ada,'))).toMatch(new RegExp(`^${dayAgo(0)},Ada,key_\\w+/1,1,\\d+,\\d+,1,0$`));
-    await page.getByLabel('By', { exact: true }).selectOption('key');
+    await page.getByLabel('Group by').selectOption('key');
     await page.getByRole('rowheader', { name: 'Frontend' }).waitFor();
     await page.getByRole('rowheader', { name: 'TOOLWHARF_ADMIN_KEY' }).waitFor();
-    await page.getByLabel('By', { exact: true }).selectOption('tool');
+    await page.getByLabel('Group by').selectOption('tool');
     await page.getByRole('rowheader', { name: /^time\// }).waitFor();
     await page.getByRole('img', { name: /^Failures by day: 0/ }).waitFor();
 
-    await page.getByLabel('Days', { exact: true }).selectOption('');
+    await page.getByLabel('Period').selectOption('');
     await page.getByLabel('First day').fill(dayAgo(11));
     await page.getByLabel('Last day').fill(dayAgo(10));
-    await page.getByRole('heading', { name: 'Nothing was used in these days' }).waitFor();
-    await page.getByLabel('Days', { exact: true }).selectOption('7');
+    await page.getByRole('heading', { name: 'No usage in this period' }).waitFor();
+    await page.getByLabel('Period').selectOption('7');
     await page
       .getByRole('img', { name: /in 7 days/ })
       .first()

@@ -40,14 +40,14 @@ describeInChromium('a user’s key', () => {
     async (path) => {
       const { page, faults } = await openAsUser(path);
       const main = page.getByRole('main');
-      await main.getByRole('heading', { name: 'This page is for administrators' }).waitFor();
-      await main.getByText('Ask whoever runs this gateway').waitFor();
+      await main.getByRole('heading', { name: 'For administrators only' }).waitFor();
+      await main.getByText('You don’t have access to this page').waitFor();
       expect(await main.getByRole('button').allInnerTexts()).toEqual(['Use another key']);
       expect(await findFaultsInAllLooks(page)).toEqual([]);
       await main.getByRole('button', { name: 'Use another key' }).click();
       await page.getByLabel('Key', { exact: true }).fill(adminKey);
       await page.getByRole('button', { name: 'Use this key' }).click();
-      await main.getByRole('heading', { name: 'This page is for administrators' }).waitFor({ state: 'detached' });
+      await main.getByRole('heading', { name: 'For administrators only' }).waitFor({ state: 'detached' });
       await main.getByRole('heading', { level: 1 }).waitFor();
       expect(faults).toEqual([]);
     },
@@ -58,7 +58,7 @@ describeInChromium('a user’s key', () => {
     const missing = page.locator('.missing');
     await missing.getByText('The backend openai does not answer').waitFor();
     expect(await missing.getByRole('link').count()).toBe(0);
-    expect(await missing.innerText()).toContain('Ask whoever runs this gateway');
+    expect(await missing.innerText()).toContain('Ask your administrator');
     expect(await missing.innerText()).not.toContain('ollama pull');
     expect(await findFaultsInAllLooks(page)).toEqual([]);
   });

@@ -11,7 +11,7 @@ interface Step {
   name: string;
   /** Reading, aiming and typing. */
   personMs: number;
-  /** From the action to what it leads to, while a request was under way, and while none was. */
+  /** From the action to what it leads to, while a request was running, and while none was. */
   gatewayMs: number;
   pageMs: number;
 }
@@ -55,8 +55,8 @@ export async function timePerson({ fn, typed }: Tried): Promise<Step[]> {
 
   const add = page.getByRole('button', { name: 'Add 7 functions' });
   const tryIt = page.locator('.report-functions li', { hasText: fn }).getByRole('button', { name: 'Try', exact: true });
-  const callIt = page.getByRole('button', { name: 'Call it' });
-  const answer = page.getByRole('heading', { name: /^It answered/ });
+  const callIt = page.getByRole('button', { name: 'Run' });
+  const answer = page.getByRole('heading', { name: /^Succeeded/ });
   const enterField = async (): Promise<void> => {
     await page.waitForTimeout(aimMs);
     await page.getByLabel('Paste the URL of an OpenAPI or MCP server').click();
@@ -71,8 +71,8 @@ export async function timePerson({ fn, typed }: Tried): Promise<Step[]> {
   await act({ name: 'Add', action: () => add.click(), result: tryIt });
   await act({ name: 'Try', action: () => tryIt.click(), result: callIt });
   const called = { action: () => callIt.click(), result: answer };
-  if (typed === undefined) await act({ name: 'Call it', ...called });
-  else await act({ name: `Type ${typed[1]}, and Call it`, first: () => type(typed), ...called });
+  if (typed === undefined) await act({ name: 'Run', ...called });
+  else await act({ name: `Type ${typed[1]}, and Run`, first: () => type(typed), ...called });
   await server.close();
   return steps;
 }
@@ -93,7 +93,7 @@ export function printSteps(title: string, steps: readonly Step[]): void {
 
 interface Interval {
   from: number;
-  /** Undefined while it is under way. */
+  /** Undefined while it is running. */
   to?: number;
 }
 
@@ -111,7 +111,7 @@ function recordRequests(page: Page): readonly Interval[] {
   return recorded;
 }
 
-/** How long at least one request was under way. */
+/** How long at least one request was running. */
 function busyBetween(intervals: readonly Interval[], start: number, end: number): number {
   let busyMs = 0;
   let reached = start;
