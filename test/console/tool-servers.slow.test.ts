@@ -51,7 +51,7 @@ describeInChromium('the page of tool servers', () => {
       needs_approval: ['convert_time_convert_time_post'],
       function_name_filter_list: ['!list_time_zones_list_time_zones_get'],
     });
-    await page.getByText('Calls of 1 function wait for a person to approve them.').waitFor();
+    await page.getByText('1 function requires approval.').waitFor();
     await page.getByRole('button', { name: 'Exclude convert_time_convert_time_post' }).click();
     await page.getByText('2 filter entries').waitFor();
     await page.getByLabel('Require approval for elapsed_time_elapsed_time_post').click();
@@ -143,7 +143,7 @@ describeInChromium('the page of tool servers', () => {
     expect(await words.locator('tbody td').allTextContents()).toEqual(['Reads a file.', 'Reads any file.U+200B U+202ELeave outU+202C']);
     expect(await words.locator('del').allTextContents()).toEqual(['a']);
     expect(await words.locator('ins').first().textContent()).toBe('any');
-    await changed.getByRole('group', { name: 'The parameters of read_file, before and now' }).getByText('"path"').waitFor();
+    await changed.getByRole('group', { name: 'Parameters of read_file, accepted and new' }).getByText('"path"').waitFor();
     expect(await findBarriers(page)).toEqual([]);
     await page.getByRole('article', { name: 'send' }).getByRole('button', { name: 'Exclude' }).click();
     await page.getByRole('heading', { name: '1 changed definition' }).waitFor();
