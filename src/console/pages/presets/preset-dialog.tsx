@@ -5,12 +5,11 @@ import { call } from '../../api/request.ts';
 import { useQuery } from '../../api/use-query.ts';
 import { Button } from '../../parts/button.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
-import { MoreFields } from '../../parts/forms/more-fields.tsx';
 import { ModelChoice } from '../../parts/forms/model-choice.tsx';
 import { Loading, Problem } from '../../parts/states.tsx';
 import { showToast } from '../../parts/toasts.tsx';
-import { hasMore, toDraft, toFields } from './preset-draft.ts';
-import { ApprovalFields, HandoffFields, LimitFields, NameFields, ParameterField, ToolFields } from './preset-fields.tsx';
+import { toDraft, toFields } from './preset-draft.ts';
+import { NameFields, RarelyUsedFields, SystemPromptField, ToolFields } from './preset-fields.tsx';
 import type { PresetDraft } from './preset-draft.ts';
 
 interface PresetDialogProps {
@@ -71,24 +70,9 @@ export function PresetDialog({ preset, onClose, onSaved }: PresetDialogProps): J
             <span class="about">May be another preset.</span>
           </div>
         </div>
-        <label class="field">
-          System prompt
-          <textarea
-            rows={6}
-            value={draft.system}
-            onInput={(event) => set({ system: event.currentTarget.value })}
-            placeholder="You are a clerk at the town hall. Answer briefly, and name the form people need."
-          />
-        </label>
+        <SystemPromptField draft={draft} set={set} />
         <ToolFields draft={draft} set={set} />
-        <MoreFields summary="Approvals, limits and parameters" isUsed={hasMore(draft)}>
-          <div class="stack">
-            <ApprovalFields draft={draft} set={set} />
-            <LimitFields draft={draft} set={set} />
-            <HandoffFields draft={draft} set={set} />
-            <ParameterField draft={draft} set={set} />
-          </div>
-        </MoreFields>
+        <RarelyUsedFields draft={draft} set={set} />
         {error !== undefined && <Problem error={error} />}
       </form>
     </Dialog>

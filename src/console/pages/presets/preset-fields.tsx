@@ -2,6 +2,8 @@ import type { JSX } from 'preact';
 import { useQuery } from '../../api/use-query.ts';
 import { Choices, toolChoices } from '../../parts/forms/choices.tsx';
 import { modes, whenToSetMode } from '../../parts/forms/modes.ts';
+import { MoreFields } from '../../parts/forms/more-fields.tsx';
+import { hasMore } from './preset-draft.ts';
 import type { PresetDraft } from './preset-draft.ts';
 
 interface FieldsProps {
@@ -44,6 +46,35 @@ export function NameFields({ draft, set, isNew }: FieldsProps & { isNew: boolean
   );
 }
 
+export function SystemPromptField({ draft, set }: FieldsProps): JSX.Element {
+  return (
+    <label class="field">
+      System prompt
+      <textarea
+        rows={6}
+        dir="auto"
+        value={draft.system}
+        onInput={(event) => set({ system: event.currentTarget.value })}
+        placeholder="You are a clerk at the town hall. Answer briefly, and name the form people need."
+      />
+    </label>
+  );
+}
+
+/** Folded fields: approvals, limits, handoffs and parameters. */
+export function RarelyUsedFields({ draft, set }: FieldsProps): JSX.Element {
+  return (
+    <MoreFields summary="Approvals, limits and parameters" isUsed={hasMore(draft)}>
+      <div class="stack">
+        <ApprovalFields draft={draft} set={set} />
+        <LimitFields draft={draft} set={set} />
+        <HandoffFields draft={draft} set={set} />
+        <ParameterField draft={draft} set={set} />
+      </div>
+    </MoreFields>
+  );
+}
+
 export function ToolFields({ draft, set }: FieldsProps): JSX.Element {
   const tools = useQuery('GET /api/tools');
   return (
@@ -77,7 +108,7 @@ const approvals = [
   ['some', 'Only for these functions'],
 ] as const;
 
-export function ApprovalFields({ draft: { description, approval, approved }, set }: FieldsProps): JSX.Element {
+function ApprovalFields({ draft: { description, approval, approved }, set }: FieldsProps): JSX.Element {
   return (
     <>
       <label class="field">
@@ -115,7 +146,7 @@ export function ApprovalFields({ draft: { description, approval, approved }, set
   );
 }
 
-export function LimitFields({ draft, set }: FieldsProps): JSX.Element {
+function LimitFields({ draft, set }: FieldsProps): JSX.Element {
   return (
     <div class="fields">
       <label class="field">
@@ -143,7 +174,7 @@ export function LimitFields({ draft, set }: FieldsProps): JSX.Element {
   );
 }
 
-export function HandoffFields({ draft: { id: own, agents }, set }: FieldsProps): JSX.Element | null {
+function HandoffFields({ draft: { id: own, agents }, set }: FieldsProps): JSX.Element | null {
   const presets = useQuery('GET /api/presets');
   const others = presets.data?.data.filter(({ id }) => id !== own) ?? [];
   if (others.length === 0) return null;
@@ -166,7 +197,7 @@ export function HandoffFields({ draft: { id: own, agents }, set }: FieldsProps):
   );
 }
 
-export function ParameterField({ draft, set }: FieldsProps): JSX.Element {
+function ParameterField({ draft, set }: FieldsProps): JSX.Element {
   return (
     <label class="field">
       Model parameters

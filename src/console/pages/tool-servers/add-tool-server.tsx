@@ -55,27 +55,10 @@ export function AddToolServer({ pasted, onClose, onAdded }: AddToolServerProps):
       setAdding(false);
     }
   };
-  const action = actionFor(discovery, included.length);
+  const isAddable = url !== undefined && !isChecking && (names.length === 0 || included.length > 0);
+  const actions = <AddActions discovery={discovery} count={included.length} state={{ isAdding, isAddable }} on={{ add, onClose }} />;
   return (
-    <Dialog
-      title="Add a tool server"
-      isWide
-      isForm
-      onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button
-            kind={action === addAnyway ? 'plain' : 'main'}
-            isBusy={isAdding}
-            isDisabled={url === undefined || isChecking || (names.length > 0 && included.length === 0)}
-            onClick={() => void add()}
-          >
-            {action}
-          </Button>
-        </>
-      }
-    >
+    <Dialog title="Add a tool server" isWide isForm onClose={onClose} actions={actions}>
       <div class="stack">
         <UrlField typed={typed} isValid={url !== undefined} onType={setTyped} />
         {discovery?.report.credential === 'refused' && !isChecking && <CredentialNotice isKeyRefused={key !== ''} />}
@@ -141,12 +124,26 @@ function useDiscovery(
   return { discovery, error, isChecking, setError };
 }
 
-const addAnyway = 'Add anyway';
+interface AddActionsProps {
+  discovery: Discovery | undefined;
+  /** The number of functions that are included. */
+  count: number;
+  state: { isAdding: boolean; isAddable: boolean };
+  on: { add: () => Promise<void>; onClose: () => void };
+}
 
-function actionFor(discovery: Discovery | undefined, count: number): string {
+function AddActions({ discovery, count, state: { isAdding, isAddable }, on: { add, onClose } }: AddActionsProps): JSX.Element {
   const { ok = false, functions = [], credential } = discovery?.report ?? {};
-  if (ok && functions.length > 0) return `Add ${formatCount(count, 'function')}`;
-  return credential === 'own' ? 'Add server' : addAnyway;
+  const hasFunctions = ok && functions.length > 0;
+  const isUsable = hasFunctions || credential === 'own';
+  return (
+    <>
+      <Button onClick={onClose}>Cancel</Button>
+      <Button kind={isUsable ? 'main' : 'plain'} isBusy={isAdding} isDisabled={!isAddable} onClick={() => void add()}>
+        {hasFunctions ? `Add ${formatCount(count, 'function')}` : isUsable ? 'Add server' : 'Add anyway'}
+      </Button>
+    </>
+  );
 }
 
 /** @returns the id of the new server */

@@ -104,19 +104,22 @@ function Server({ server, onChanged }: ServerProps): JSX.Element {
           )}
         />
       )}
-      {isEditable && actions.filter.length > 0 && (
-        <p class="row">
-          <span class="soft">
-            {formatCount(actions.filter.length, 'filter entry', 'filter entries')}:{' '}
-            <span class="mono small">{actions.filter.join(', ')}</span>
-          </span>
-          <Button isSmall onClick={() => actions.patch({ function_name_filter_list: [] }, 'All functions are included again.')}>
-            Include all
-          </Button>
-        </p>
-      )}
+      {isEditable && actions.filter.length > 0 && <FilterEntries actions={actions} />}
       {tried !== undefined && <TryFunction server={id} fn={tried} onClose={() => setTried(undefined)} />}
     </>
+  );
+}
+
+function FilterEntries({ actions: { filter, patch } }: { actions: ServerActions }): JSX.Element {
+  return (
+    <p class="row">
+      <span class="soft">
+        {formatCount(filter.length, 'filter entry', 'filter entries')}: <span class="mono small">{filter.join(', ')}</span>
+      </span>
+      <Button isSmall onClick={() => patch({ function_name_filter_list: [] }, 'All functions are included again.')}>
+        Include all
+      </Button>
+    </p>
   );
 }
 
