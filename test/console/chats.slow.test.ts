@@ -49,7 +49,7 @@ describeInChromium('a chat', () => {
     await page.getByRole('heading', { name: 'What would you like to know?' }).waitFor();
     expect(await choice.inputValue()).toBe('two');
     await page.goto(`${gateway.url}/?model=three`);
-    await choice.getByText('three (not there any more)').waitFor({ state: 'attached' });
+    await choice.getByText('three (unavailable)').waitFor({ state: 'attached' });
     expect(await choice.inputValue()).toBe('three');
   });
 

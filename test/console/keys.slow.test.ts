@@ -89,7 +89,7 @@ describeInChromium('the page of keys and people', () => {
     await page.getByRole('button', { name: 'Done' }).click();
     await page
       .getByRole('row', { name: /Open WebUI/ })
-      .getByText('for each: 60 requests a minute, 100K tokens a day')
+      .getByText('per person: 60 requests per minute, 100K tokens per day')
       .waitFor({ state: 'attached' });
     const made = (await ask('GET /api/keys')).data.find(({ name }) => name === 'Open WebUI');
     expect(made).toMatchObject({
@@ -108,7 +108,7 @@ describeInChromium('the page of keys and people', () => {
     expect(await page.getByLabel('Header with the token').inputValue()).toBe('x-openwebui-user-jwt');
     await page.getByLabel('Secret', { exact: false }).last().fill('a-secret-of-thirty-two-characters');
     await page.getByRole('button', { name: 'Save' }).click();
-    await page.getByText('many people, named by a signed token').waitFor({ state: 'attached' });
+    await page.getByText('many people, identified by a signed token').waitFor({ state: 'attached' });
     const changed = (await ask('GET /api/keys')).data.find(({ name }) => name === 'Open WebUI');
     expect(changed).toMatchObject({
       users: { from: 'jwt', name: 'x-openwebui-user-jwt', has_secret: true },
@@ -134,20 +134,20 @@ describeInChromium('the page of keys and people', () => {
     await page.getByRole('button', { name: 'New key' }).click();
     await page.getByLabel('Name', { exact: false }).first().fill('past');
     await page.getByText('Limits and permissions').click();
-    await page.getByLabel('Last day').fill('2020-01-01');
+    await page.getByLabel('Last valid day').fill('2020-01-01');
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('alert').getByText('in the past').waitFor();
-    expect(await page.getByLabel('Last day').inputValue()).toBe('2020-01-01');
+    expect(await page.getByLabel('Last valid day').inputValue()).toBe('2020-01-01');
     // What was the only restriction stays where it is written.
-    await page.getByLabel('Last day').fill('');
+    await page.getByLabel('Last valid day').fill('');
     await page.getByRole('button', { name: 'Create key' }).click();
     await page.getByRole('button', { name: 'Done' }).click();
     await page.getByRole('button', { name: 'Edit the key past' }).click();
-    expect(await page.getByLabel('Last day').isVisible()).toBe(false);
+    expect(await page.getByLabel('Last valid day').isVisible()).toBe(false);
     await page.getByText('Limits and permissions').click();
     await page.getByRole('group', { name: 'Limits', exact: true }).getByLabel('Tokens per day').fill('1');
     await page.getByRole('group', { name: 'Limits', exact: true }).getByLabel('Tokens per day').fill('');
-    expect(await page.getByLabel('Last day').isVisible()).toBe(true);
+    expect(await page.getByLabel('Last valid day').isVisible()).toBe(true);
   });
 
   it('finds one of many models, and keeps one that is gone', async () => {

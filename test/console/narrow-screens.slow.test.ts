@@ -33,7 +33,7 @@ describeInChromium('at 360 pixels', () => {
     await send(`${url}/api/keys`, 'POST', { name: 'reports', role: 'user', limits, models: ['demo'], expires_at: '2099-12-31' });
     const { page } = await openNarrow(url, '/console/keys');
     const row = page.getByRole('row', { name: /reports/ });
-    for (const text of ['a program or a person', '60 requests a minute', 'only 1 model', '31 Dec 2099'])
+    for (const text of ['a program or person', '60 requests per minute', '1 model only', '31 Dec 2099'])
       await row.getByText(text).waitFor();
     expect(await row.getByRole('cell').count()).toBeGreaterThan(4);
     // What it has none of takes no room.

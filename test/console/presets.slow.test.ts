@@ -20,7 +20,7 @@ describeInChromium('the page of presets', () => {
       return ((await answer.json()) as { data: Preset[] }).data;
     };
     await page.getByRole('button', { name: 'New preset' }).click();
-    await page.getByRole('textbox', { name: /^Id/ }).fill('clerk');
+    await page.getByRole('textbox', { name: /^ID/ }).fill('clerk');
     await page.getByRole('textbox', { name: /^Name/ }).fill('The clerk');
     await page.getByLabel('System prompt').fill('You are a clerk.');
     await page.getByRole('group', { name: 'Tools' }).getByLabel('Only these').check();
@@ -80,7 +80,7 @@ describeInChromium('the page of presets', () => {
     const { page } = it;
     for (const said of ['clerk was saved', 'There is a preset "clerk" already']) {
       await page.getByRole('button', { name: 'New preset' }).click();
-      await page.getByRole('textbox', { name: /^Id/ }).fill('clerk');
+      await page.getByRole('textbox', { name: /^ID/ }).fill('clerk');
       await page.getByRole('button', { name: 'Save' }).focus();
       await page.keyboard.press('Enter');
       await page.getByText(said).last().waitFor();
@@ -93,7 +93,7 @@ describeInChromium('the page of presets', () => {
     await using it = await openPage(gateway.url, { path: `/console/presets#key=${gateway.app.startKey}` });
     const { page } = it;
     await page.getByRole('button', { name: 'New preset' }).click();
-    await page.getByRole('textbox', { name: /^Id/ }).fill('clerk');
+    await page.getByRole('textbox', { name: /^ID/ }).fill('clerk');
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Delete clerk' }).focus();
     await page.keyboard.press('Enter');

@@ -107,9 +107,9 @@ describeInChromium('the list of runs', () => {
     const asked = gateway.ask();
     await using it = await openPage(url, { path: '/console/runs' });
     const { page } = it;
-    await page.getByText('asks the model').waitFor();
+    await page.getByText('asking the model').waitFor();
     expect(await findFaultsInAllLooks(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Cancel the run of model' }).click();
+    await page.getByRole('button', { name: 'Cancel run of model' }).click();
     await rowsOf(page).getByText('cancelled', { exact: true }).waitFor();
     gate.resolve();
     await asked;
@@ -122,11 +122,11 @@ describeInChromium('the list of runs', () => {
     const { page } = it;
     await shows(page, 3);
     await page.route('**/api/runs?*', (route) => route.abort());
-    await page.getByText('The gateway does not answer.').waitFor();
+    await page.getByText('The gateway is not responding.').waitFor();
     expect(await rowsOf(page).count()).toBe(3);
     expect(await findFaultsInAllLooks(page)).toEqual([]);
     await page.unroute('**/api/runs?*');
-    await page.getByText('The gateway does not answer.').waitFor({ state: 'detached' });
+    await page.getByText('The gateway is not responding.').waitFor({ state: 'detached' });
   });
 
   it('asks nothing while it is paused or cannot be seen, and at once when it can', async () => {

@@ -60,7 +60,7 @@ describeInChromium('the timeline of a run', () => {
     await closed(it.page);
     await it.page.getByLabel('Steps to show').selectOption('raw');
     await it.page.getByText('model.response').first().waitFor();
-    await it.page.getByRole('button', { name: 'Copy the run as JSON' }).click();
+    await it.page.getByRole('button', { name: 'Copy run as JSON' }).click();
     const copied = JSON.parse(await it.page.evaluate(() => navigator.clipboard.readText())) as { events: { type: string }[] };
     expect(copied.events[0]?.type).toBe('run.start');
     expect(it.faults).toEqual([]);
@@ -98,12 +98,12 @@ describeInChromium('the timeline of a run', () => {
     // The page that is open goes on by itself.
     await waiting.page.getByText('End: completed').waitFor();
     expect(await panel.count()).toBe(0);
-    expect((await stepsIn(waiting.page)).find((step) => step.startsWith('pay'))).toMatch(/approved with other arguments {"amount":3} →/);
+    expect((await stepsIn(waiting.page)).find((step) => step.startsWith('pay'))).toMatch(/approved with changes {"amount":3} →/);
     await waiting.page.getByRole('button', { name: /^pay/ }).click();
     const dialog = waiting.page.getByRole('dialog');
     await dialog.getByRole('group', { name: 'Approved arguments' }).getByText('3', { exact: true }).waitFor();
     await dialog.getByRole('group', { name: 'Arguments', exact: true }).getByText('5', { exact: true }).waitFor();
-    await dialog.getByText(/^person /).waitFor();
+    await dialog.getByText(/^approval /).waitFor();
     expect(waiting.faults).toEqual([]);
   });
 
@@ -128,7 +128,7 @@ describeInChromium('the timeline of a run', () => {
     await gateway.ask({ params: { max_tool_rounds: 1 } });
     await using it = await openRun(gateway, url);
     const steps = await stepsIn(it.page);
-    expect(steps.find((step) => step.startsWith('Limit reached'))).toContain('No more than 1 rounds of calls in one answer.');
+    expect(steps.find((step) => step.startsWith('Limit reached'))).toContain('The limit for rounds of calls per answer is 1.');
     expect(steps.find((step) => step.startsWith('Ask for the answer'))).toContain('The last round is over');
   });
 

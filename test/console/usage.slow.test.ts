@@ -70,7 +70,7 @@ describeInChromium('the page of usage', () => {
 
     await page.getByLabel('Period').selectOption('');
     await page.getByLabel('First day').fill(dayAgo(11));
-    await page.getByLabel('Last day').fill(dayAgo(10));
+    await page.getByLabel('Last valid day').fill(dayAgo(10));
     await page.getByRole('heading', { name: 'No usage in this period' }).waitFor();
     await page.getByLabel('Period').selectOption('7');
     await page

@@ -77,7 +77,7 @@ async function askTheTime(page: Page): Promise<void> {
   await page.locator('.chat-answer .chat-foot').waitFor();
 }
 
-/** A page adds what is worth a look: full, empty, and in trouble. */
+/** A page adds what is worth a look: full, empty, and problems. */
 export const scenes: readonly Scene[] = [
   { name: 'welcome', path: '/' },
   { name: 'chat', path: '/', prepare: askTheTime },

@@ -36,8 +36,8 @@ const limitWords: Readonly<Record<string, string>> = {
   reasks: 'rounds in a row without a valid call',
   calls_per_round: 'calls per round',
   calls_per_run: 'calls per answer',
-  tool_phase_ms: 'milliseconds for all calls of an answer',
-  said_characters: 'characters of function messages per answer',
+  tool_phase_ms: 'the time of all calls of an answer, in milliseconds,',
+  said_characters: 'characters of messages from functions per answer',
   result_bytes: 'bytes per result',
   handoffs: 'handoffs per answer',
 };
@@ -96,7 +96,7 @@ export function whyOf(step: Step): string {
     case 'config.update':
       return changeOf(data);
     case 'limit.reached':
-      return `The maximum is ${formatNumber(Number(data['value']))} ${limitWords[text('limit')] ?? text('limit')}.`;
+      return `The limit for ${limitWords[text('limit')] ?? text('limit')} is ${formatNumber(Number(data['value']))}.`;
     case 'warning':
       return text('message');
     case 'run.end':
