@@ -146,7 +146,7 @@ describeInChromium('the timeline of a run', () => {
         steps.map((step) => `${/depth-(\d)/.exec(step.className)?.[1]} ${step.querySelector('.run-step-title')?.firstChild?.textContent}`),
       );
     expect(depths).toEqual([
-      '0 Begin',
+      '0 Start',
       '0 Ask the model',
       '0 scribe',
       '1 Ask the model',
@@ -178,7 +178,7 @@ describeInChromium('the timeline of a run', () => {
     const asked = gateway.ask();
     await expect.poll(async () => (await gateway.get('/api/runs?status=running')).json<{ data: JsonObject[] }>().data.length).toBe(1);
     await using it = await openRun(gateway, url);
-    await it.page.getByText('running', { exact: true }).waitFor();
+    await it.page.locator('.run-step-time').getByText('running').first().waitFor();
     await it.page.getByRole('button', { name: 'Cancel' }).click();
     await it.page.getByText('End: cancelled').waitFor();
     await it.page.getByText('run_cancelled').first().waitFor();

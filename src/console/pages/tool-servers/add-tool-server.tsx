@@ -38,7 +38,7 @@ export function AddToolServer({ pasted, onClose, onAdded }: AddToolServerProps):
   const { credential, key } = entered !== undefined && entered.origin === origin ? entered : { credential: 'none' as const, key: '' };
   const setCredential = (chosen: CredentialKind): void => setEntered({ origin, credential: chosen, key: '' });
   const auth = credential === 'bearer' && key === '' ? {} : authOf(credential, key);
-  const { discovery, error, isChecking, setError } = useDiscovery(url, auth, typed === pasted ? 0 : pauseMs, (found) => {
+  const { discovery, error, isChecking, setError } = useDiscovery({ url, auth, delayMs: typed === pasted ? 0 : pauseMs }, (found) => {
     setExcluded(new Set());
     if (found?.report.credential === 'refused' && credential === 'none') setCredential('bearer');
   });
@@ -89,9 +89,7 @@ interface DiscoveryState {
 
 /** What the URL offers. It is checked again when the URL or the credential changes. `onChange`: undefined when a check begins. */
 function useDiscovery(
-  url: string | undefined,
-  auth: object,
-  delayMs: number,
+  { url, auth, delayMs }: { url: string | undefined; auth: object; delayMs: number },
   onChange: (found: Discovery | undefined) => void,
 ): DiscoveryState {
   const [discovery, setDiscovery] = useState<Discovery>();

@@ -122,7 +122,7 @@ function Rejection({ id, message, onChange }: RejectionProps): JSX.Element {
 
 function useParameters(tool: string): JsonSchema | undefined {
   const tools = useQuery('GET /api/tools');
-  return tools.data?.data.find(({ name, id }) => name === tool || id === tool)?.parameters as JsonSchema | undefined;
+  return tools.data?.data.find(({ name, id }) => name === tool || id === tool)?.parameters;
 }
 
 function ElicitationForm({ request }: { request: InputRequest }): JSX.Element {
