@@ -1,7 +1,7 @@
 import type { AnswerOf, BodyOf } from '../../api/api-types.ts';
 
 export type Key = AnswerOf<'GET /api/keys'>['data'][number];
-type KeyBody = BodyOf<'POST /api/keys'>;
+export type KeyBody = BodyOf<'POST /api/keys'>;
 type Users = NonNullable<KeyBody['users']>;
 
 export const limitNames = ['requests_per_minute', 'concurrent_runs', 'tokens_per_day'] as const;
