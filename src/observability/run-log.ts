@@ -36,13 +36,16 @@ interface RunLogOptions {
   prompts?: PromptLog;
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Ids of the suspended runs, which are stored elsewhere. Other waiting runs waited for a socket of an earlier process, so they have failed. */
-  waitingIds?: () => Promise<readonly string[]>;
   /** Gets one line when the store fails, and another one only after it has worked in between. */
   logger: { error(fields: object, message: string): void; debug?(fields: object, message: string): void };
 }
 
 export interface WritingRunLog extends RunLog {
+  /**
+   * To be called once, before any run: which runs of earlier processes are suspended, and can be resumed. Their other waiting runs waited for a socket,
+   * so they have failed.
+   */
+  markWaiting(ids: readonly string[]): void;
   /** Saves what is unsaved, recorded prompts too. */
   settle(): Promise<void>;
   /** Saves what is unsaved, and nothing afterwards. */
@@ -61,12 +64,13 @@ interface Entry {
  * Logs runs in memory and saves them in batches, a second later. A run that starts to wait is saved at once, because it must outlive
  * this process. A crash loses the last second: runs that ended in it are shown as failed, or not at all if they also started in it.
  */
-export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLogOptions): WritingRunLog {
+export function createRunLog({ store, prompts, now, logger }: RunLogOptions): WritingRunLog {
   /** Active runs, and those whose last state is not saved. */
   const entries = new SlotTable<Entry>();
   let unsavedCount = 0;
   let timer: NodeJS.Timeout | undefined;
   let saving: Promise<void> | undefined;
+  let waitingIds: ReadonlySet<string> | undefined;
   let isRecovered = false;
   let isFaulty = false;
   let isClosed = false;
@@ -118,7 +122,7 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
   /** Ends the runs that another process left running when it died, before the first run of this one is saved. */
   async function recover(): Promise<void> {
     if (isRecovered) return;
-    await store.endInterrupted(now(), waitingIds === undefined ? undefined : new Set(await waitingIds()));
+    await store.endInterrupted(now(), waitingIds);
     isRecovered = true;
   }
 
@@ -248,6 +252,9 @@ export function createRunLog({ store, prompts, now, logger, waitingIds }: RunLog
       return { runs: shown, next: found.length > shown.length ? shown.at(-1) : next };
     },
 
+    markWaiting(ids) {
+      waitingIds = new Set(ids);
+    },
     flush,
     settle,
     async close() {

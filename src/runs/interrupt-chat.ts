@@ -3,11 +3,11 @@ import type { ChatMessage } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { ActiveRuns } from './active-runs.ts';
-import type { ApprovalDecisions } from './approval-decisions.ts';
+import type { SuspendedRuns } from './suspended-runs.ts';
 
 interface InterruptChatOptions {
   runs: Pick<ActiveRuns, 'interrupt'>;
-  decisions: Pick<ApprovalDecisions, 'cancel'>;
+  suspended: Pick<SuspendedRuns, 'cancel'>;
   waitingRuns: Pick<WaitingRunStore, 'openIdsOf'>;
 }
 
@@ -17,7 +17,7 @@ interface InterruptChatOptions {
  */
 export type InterruptChat = (conversation: string, caller: Caller) => Promise<ChatMessage[]>;
 
-export function createInterruptChat({ runs, decisions, waitingRuns }: InterruptChatOptions): InterruptChat {
+export function createInterruptChat({ runs, suspended, waitingRuns }: InterruptChatOptions): InterruptChat {
   /** The latest message that waits, for each caller and conversation. */
   const latest = new Map<string, symbol>();
   return async (conversation, caller) => {
@@ -26,7 +26,7 @@ export function createInterruptChat({ runs, decisions, waitingRuns }: InterruptC
     latest.set(key, message);
     try {
       const rounds = await runs.interrupt(conversation, caller);
-      for (const id of await waitingRuns.openIdsOf(caller.id, conversation)) await decisions.cancel(id);
+      for (const id of await waitingRuns.openIdsOf(caller.id, conversation)) await suspended.cancel(id);
       if (latest.get(key) === message) return rounds;
       throw new GatewayError('run_cancelled', 'The message was cancelled because a later message interrupts it.');
     } finally {

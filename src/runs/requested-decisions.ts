@@ -4,15 +4,15 @@ import type { PendingApproval, RequestedDecision } from '../core/user-input/appr
 import type { Caller } from '../core/callers/caller.ts';
 import { GatewayError, invalidField } from '../core/errors.ts';
 import type { ErrorCode } from '../core/errors.ts';
-import type { DecidedCall, WaitingCall, WaitingRun, WaitingRunStore } from '../core/runs/suspended-run.ts';
+import type { DecidedCall, RunAwaitingApproval, WaitingCall, WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
 
 /**
  * `complete`: this caller, and nobody else, has to resume the run, all of whose calls have stood in `approval`. `recorded`: other calls wait still, those
  * in `approval`.
  */
-type DecidedRun = { run: WaitingRun; approval: PendingApproval } & (
-  | { type: 'complete'; decided: DecidedCall[] }
+type DecidedRun = { run: RunAwaitingApproval; approval: PendingApproval } & (
+  | { type: 'complete'; decided: readonly DecidedCall[] }
   | { type: 'recorded'; waiting: WaitingCall[] }
 );
 
@@ -41,12 +41,13 @@ export function createRequestedDecisions({ store, tokens, links, decisions }: Re
   async function findOpen(
     requested: readonly RequestedDecision[],
     caller: Caller,
-  ): Promise<{ run: WaitingRun; approval: PendingApproval; calls: DecisionOnCall[] }> {
+  ): Promise<{ run: RunAwaitingApproval; approval: PendingApproval; calls: DecisionOnCall[] }> {
     const [first] = requested;
     if (first === undefined) throw new Error('There is nothing to decide');
     const found = await store.find(first.runId);
-    if (found === undefined || found.callerId !== caller.id || found.type === 'closed') throw refusal(first, noneWaits);
+    if (found?.type !== 'open' || found.callerId !== caller.id) throw refusal(first, noneWaits);
     const { run } = found;
+    if (run.connect !== undefined) throw refusal(first, noneWaits);
     const approval = toPendingApproval(run, { tokens, links });
     const calls = requested.map((decision) => {
       const call = decision.runId === run.id ? approval.calls.find(({ token }) => decision.isAbout(token)) : undefined;

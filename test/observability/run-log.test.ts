@@ -120,7 +120,8 @@ describe('saving', () => {
       { ...base, id: 'socket' },
       { ...base, id: 'stored' },
     ]);
-    const log = createRunLog({ store, now: Date.now, waitingIds: async () => ['stored'], logger: { error: () => undefined } });
+    const log = createRunLog({ store, now: Date.now, logger: { error: () => undefined } });
+    log.markWaiting(['stored']);
     expect((await log.find('socket'))?.status).toBe('failed');
     expect((await log.find('stored'))?.status).toBe('waiting');
     await log.close();

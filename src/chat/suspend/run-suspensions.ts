@@ -1,4 +1,11 @@
-import type { DecidedCall, RunSuspension, RunSuspensions, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
+import type {
+  AwaitedCalls,
+  DecidedCall,
+  RunSuspension,
+  RunSuspensions,
+  WaitingRun,
+  WaitingRunStore,
+} from '../../core/runs/suspended-run.ts';
 import { approvalPagePath } from '../../core/user-input/approval.ts';
 import type { PendingApproval } from '../../core/user-input/approval.ts';
 import { serversOf } from '../../core/user-input/connect.ts';
@@ -64,7 +71,7 @@ export function createRunSuspensions(options: RunSuspensionsOptions): RunSuspens
     /** By another suspension. */
     let isAnswered = false;
 
-    async function keepWaiting(wait: Pick<WaitingRun, 'calls' | 'connect' | 'decided' | 'loop'>): Promise<WaitingRun> {
+    async function keepWaiting(wait: AwaitedCalls & Pick<WaitingRun, 'decided' | 'loop'>): Promise<WaitingRun> {
       const { id, model, sources, transcript } = run;
       const expires = options.now() + approvalTokenMs;
       const progress = { request, sources: [...sources], transcript: [...transcript] };

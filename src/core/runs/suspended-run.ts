@@ -40,12 +40,23 @@ export interface InnerRun {
   decided?: DecidedCall[];
 }
 
-/** The waiting calls within a call of a preset, and the state of that preset. `connect`: as in `WaitingRun`. */
-export interface InnerSuspension {
+/** The calls that a suspended run waits for: all of them for an approval, or all of them for their caller to connect to a tool server. */
+export type AwaitedCalls = AwaitedApprovals | AwaitedConnections;
+
+interface AwaitedApprovals {
+  /** At least one. */
   calls: WaitingCall[];
-  connect?: ConnectingCall[];
-  run: InnerRun;
+  connect?: never;
 }
+
+interface AwaitedConnections {
+  calls: [];
+  /** At least one. */
+  connect: ConnectingCall[];
+}
+
+/** The waiting calls within a call of a preset, and the state of that preset. */
+export type InnerSuspension = AwaitedCalls & { run: InnerRun };
 
 /** What resumes the call of a preset. */
 export interface ResumedInner {
@@ -55,7 +66,11 @@ export interface ResumedInner {
 }
 
 /** A suspended run, with everything needed to resume it, perhaps in another process. Plain JSON, and secret: the request may contain keys. */
-export interface WaitingRun {
+export type WaitingRun = RunAwaitingApproval | RunAwaitingConnection;
+export type RunAwaitingApproval = SuspendedState & AwaitedApprovals;
+export type RunAwaitingConnection = SuspendedState & AwaitedConnections;
+
+interface SuspendedState {
   id: string;
   callerId: string;
   /** Random, new for each suspension, so that tokens of an earlier one are invalid. */
@@ -65,10 +80,6 @@ export interface WaitingRun {
   /** As the request named it, whatever preset it was handed off to. */
   model: string;
   request: ChatRequest;
-  /** Those that wait for an approval: at least one, or none where `connect` is present. */
-  calls: WaitingCall[];
-  /** Present if the run waits until its caller has connected to tool servers: the calls that need that, at least one. */
-  connect?: ConnectingCall[];
   /** Decisions on calls that were not used before the run was suspended again. */
   decided?: DecidedCall[];
   /** Sources so far, for the answer. */

@@ -4,7 +4,7 @@ import type { ChatEvent } from '../../../core/chat/chat.ts';
 import { GatewayError } from '../../../core/errors.ts';
 import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import type { StartedRun } from '../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../runs/started-run.ts';
 import { logChat } from '../../../runs/run-stats.ts';
 import { forbidRetry, suppressErrorLine, logInternalError, toGatewayError } from '../../error-handler.ts';
 import type { AnswerFormat, AnswerHead } from './answer-format.ts';

@@ -1,7 +1,7 @@
 import type { Caller } from '../../../core/callers/caller.ts';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { Release } from '../../../core/callers/rate-limit.ts';
-import type { StartedRun } from '../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../runs/started-run.ts';
 import type { Emit } from '../../../shared/emit.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { MaybePromise } from '../../../shared/maybe-promise.ts';
@@ -28,7 +28,7 @@ export interface StoredAnswer {
   /** Gives the answer the ids under which it is stored. */
   format: AnswerFormat;
   /** The run, whose answer is stored before its end is sent. */
-  storing(started: StartedRun, signal: AbortSignal): StartedRun;
+  storing(started: StartedRun): StartedRun;
   /** Stores a whole answer. Never rejects. Returns what its client has to know if it could not be stored. */
   save(answer: JsonObject): Promise<ChatEvent | undefined>;
   /** Present for a request whose run goes on without its client, and ends with the controller alone. `release` is called at its end. */

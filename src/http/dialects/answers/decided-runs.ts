@@ -6,7 +6,8 @@ import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import type { RunLog } from '../../../core/runs/run-log.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../../core/runs/suspended-run.ts';
-import type { ActiveRuns, RunStarter, StartedRun } from '../../../runs/active-runs.ts';
+import type { ActiveRuns } from '../../../runs/active-runs.ts';
+import type { RunStarter, StartedRun } from '../../../runs/started-run.ts';
 import type { RequestedDecisions } from '../../../runs/requested-decisions.ts';
 
 /** What a request with decisions leads to: its run goes on, or waits still, as `events` say. */

@@ -1,6 +1,6 @@
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
-import type { SessionEvents } from '../../../runs/active-runs.ts';
+import type { SessionEvents } from '../../../runs/started-run.ts';
 import { createSessionOutbox } from './session-outbox.ts';
 import { eventFrame } from './socket-wire.ts';
 

@@ -5,7 +5,8 @@ import { GatewayError } from '../../../core/errors.ts';
 import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
 import type { RateLimiter, Release } from '../../../core/callers/rate-limit.ts';
 import { insertInterrupted } from '../../../chat/suspend/insert-interrupted.ts';
-import type { ActiveRuns, StartedRun } from '../../../runs/active-runs.ts';
+import type { ActiveRuns } from '../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../runs/started-run.ts';
 import type { FollowOptions } from '../../../runs/followed-runs.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import type { JsonObject } from '../../../shared/json.ts';
@@ -99,8 +100,7 @@ export const chatRoutes: FastifyPluginAsync<ChatRouteOptions> = async (app, opti
     { controller, ...form }: Parameters<AnswerRun>[2] & { controller: AbortController },
   ): Promise<unknown> {
     const background = stored?.runInBackground?.(started, { controller, release: takeOverAdmission(request) });
-    if (background === undefined)
-      return answerRun({ request, reply, controller }, stored?.storing(started, controller.signal) ?? started, form);
+    if (background === undefined) return answerRun({ request, reply, controller }, stored?.storing(started) ?? started, form);
     return background.then(({ begun, follow }): unknown => {
       reply.header('x-toolwharf-run-id', started.run.runId).header('x-request-id', request.id);
       return follow === undefined ? begun : replayEvents(reply, follow, options.stallMs);

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../shared/json.ts';
 import { parseInput } from '../../parse-input.ts';
 import { pageLimit } from '../page-limit.ts';
 import type { LoggedRun, RunLog, RunPage, RunPosition, RunSummary, RunWork } from '../../../core/runs/run-log.ts';
-import { mayAccess } from '../../../runs/active-runs.ts';
+import { mayAccess } from '../../../runs/running-runs.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import type { RunStatus } from '../../../core/runs/run.ts';
 

@@ -6,16 +6,17 @@ import { GatewayError, invalidField } from '../../../../core/errors.ts';
 import { keyIdOf } from '../../../../core/callers/people.ts';
 import type { Release } from '../../../../core/callers/rate-limit.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
-import type { StartedRun } from '../../../../runs/active-runs.ts';
+import type { StartedRun } from '../../../../runs/started-run.ts';
 import { logChat } from '../../../../runs/run-stats.ts';
 import { FairMap } from '../../../../shared/fair-map.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import { logInternalError, toGatewayError } from '../../../error-handler.ts';
 import type { StreamEncoder } from '../../answers/answer-format.ts';
 import { notStored, notStoredFor } from '../../answers/not-stored.ts';
+import { storedAnswerCharacters, tooLargeToStore } from '../../answers/store-answer.ts';
 import { failedResponse } from '../response-wire.ts';
 import { EventLog } from './event-log.ts';
-import { boundedCollector, storedResponseCharacters, toStored, withinBounds } from './store-answers.ts';
+import { boundedResponse, toStored, withinBounds } from './store-answers.ts';
 import type { AnswerToStore, StorageLog } from './store-answers.ts';
 
 /** Responses of one caller that run in the background at the same time; more is a loop in a program. */
@@ -69,7 +70,7 @@ interface Running {
   answer: AnswerToStore;
   started: StartedRun;
   controller: AbortController;
-  bounded: ReturnType<typeof boundedCollector>;
+  bounded: ReturnType<typeof boundedResponse>;
   stored: StoredResponse;
   events: EventLog | undefined;
   encoder: StreamEncoder | undefined;
@@ -107,7 +108,7 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
     for (let left = endTries - 1; ; left -= 1) {
       try {
         await store.replaceRunning(written);
-        return ended === undefined ? notStored(tooLong) : undefined;
+        return ended === undefined ? notStored(tooLargeToStore) : undefined;
       } catch (error) {
         if (left === 0 || closing.signal.aborted) {
           log.error({ err: error, response_id: stored.id }, 'the end of a response in the background could not be stored');
@@ -138,9 +139,9 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
         if (encoder !== undefined) events?.append(batch.map((event) => encoder.encode(event)).join(''));
         return each.isStored ? undefined : keep(each);
       });
-      const isTooLarge = bounded.isTooLarge();
+      const isTooLarge = bounded.isTooLarge;
       const failure = await end(each, isTooLarge ? tooLarge(stored.response) : bounded.collector.body());
-      const problem = failure ?? (isTooLarge ? notStored(tooLong) : undefined);
+      const problem = failure ?? (isTooLarge ? notStored(tooLargeToStore) : undefined);
       if (encoder !== undefined) last = `${problem === undefined ? '' : encoder.encode(problem)}${encoder.end()}`;
     } catch (error) {
       const reason: unknown = controller.signal.aborted ? controller.signal.reason : error;
@@ -191,7 +192,7 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
       const { caller, format, model } = answer;
       const time = now();
       const head = { runId: started.run.runId, created: started.created ?? Math.floor(time / 1000), model };
-      const bounded = boundedCollector(format.collect(head));
+      const bounded = boundedResponse(format.collect(head));
       const response = bounded.collector.begun();
       const stored = { ...toStored(response, answer), created: time, isRunning: true };
       const { id } = stored;
@@ -234,14 +235,12 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
 
 const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> => wait(milliseconds, undefined, { signal });
 
-const tooLong = `it is larger than ${storedResponseCharacters} characters`;
-
 function tooLarge(begun: JsonObject): JsonObject {
-  const problem = `The answer has more than ${storedResponseCharacters} characters, and was not stored.`;
+  const problem = `The answer has more than ${storedAnswerCharacters} characters, and was not stored.`;
   return failedResponse(begun, new GatewayError('payload_too_large', `${problem} Ask for less at once.`));
 }
 
 function inputTooLarge(): GatewayError {
-  const most = `${storedResponseCharacters} characters`;
+  const most = `${storedAnswerCharacters} characters`;
   return invalidField('input', `only a response that is stored can run in the background, and the input has more than ${most}.`);
 }

@@ -22,7 +22,7 @@ export function createResponseStorage({
       const answer: AnswerToStore = { caller, request: stored, format: responseFormat(options), model };
       return {
         format: answer.format,
-        storing: (started, signal) => answers.storing(started, answer, signal),
+        storing: (started) => answers.storing(started, answer),
         save: (response) => answers.save(response, answer),
         ...(request.isBackground && {
           async runInBackground(started, how) {
