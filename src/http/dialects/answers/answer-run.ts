@@ -6,9 +6,10 @@ import { limits } from '../../../core/limits.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
 import { logChat } from '../../../runs/run-stats.ts';
-import { forbidRetry, suppressErrorLine, logInternalError, toGatewayError } from '../../error-handler.ts';
+import { forbidRetry, suppressErrorLine } from '../../error-handler.ts';
 import type { AnswerFormat, AnswerHead } from './answer-format.ts';
 import { createPartialRunSummary } from './partial-run-summary.ts';
+import { errorOfRun } from './error-of-run.ts';
 import { isBeforeModel, streamReply } from './stream-reply.ts';
 
 /** Response headers are sent after this time at the latest, so that proxies in front do not time out. */
@@ -71,7 +72,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
           encoder,
           watch,
           isBeforeContent: isBeforeModel,
-          failure: (error) => encoder.failure(partial.addToFrame(loggedError(error, request, controller.signal))),
+          failure: (error) => encoder.failure(partial.addToFrame(errorOfRun(error, controller.signal, request))),
           stallMs: options.stallMs,
           headersMs: headersDelayMs,
           keepAliveMs: limits.keepAliveMs,
@@ -107,12 +108,6 @@ async function serializeInTurns(reply: FastifyReply, body: JsonObject): Promise<
   await nextTurn();
   reply.type('application/json; charset=utf-8');
   return bytes;
-}
-
-function loggedError(error: unknown, request: FastifyRequest, signal: AbortSignal): GatewayError {
-  const shown = toGatewayError(signal.aborted ? signal.reason : error, request.id);
-  logInternalError(request.log, error, shown);
-  return shown;
 }
 
 /** Beyond this number the set is cleared, and warnings may be logged again. */

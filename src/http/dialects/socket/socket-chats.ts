@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { loggedCaller } from '../../../core/callers/caller.ts';
 import type { Caller } from '../../../core/callers/caller.ts';
 import { GatewayError } from '../../../core/errors.ts';
+import { errorThatEnded } from '../../../core/runs/end-cause.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { waitAtMost } from '../../../shared/wait-for.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
@@ -11,6 +12,7 @@ import type { ReadRequestHeader } from '../../../core/chat/request-headers.ts';
 import type { BrowserRelay } from '../../../relay/browser-relay.ts';
 import type { RelaySession } from '../../../relay/session.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
+import { endingOf } from '../../../runs/report-run.ts';
 import { stillRunning } from '../../../runs/active-runs.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
 import { toGatewayError } from '../../error-handler.ts';
@@ -243,11 +245,12 @@ export async function streamToSession({
     await sendAll(frames.pendingCalls());
     await send(controller.signal.aborted ? frames.cancelled() : frames.end());
   } catch (error) {
-    const shown = controller.signal.aborted ? controller.signal.reason : error;
-    const isCancelled = shown instanceof DOMException || (shown instanceof GatewayError && shown.code === 'run_cancelled');
-    await send(
-      isCancelled ? frames.cancelled() : failureFrame(shown, { run_id: head.runId }, stats === undefined ? log : internalErrorsTo(log)),
-    );
+    const { signal } = controller;
+    const frame =
+      endingOf(error, signal).status === 'cancelled'
+        ? frames.cancelled()
+        : failureFrame(errorThatEnded(error, signal), { run_id: head.runId }, stats === undefined ? log : internalErrorsTo(log));
+    await send(frame);
   } finally {
     clearImmediate(flush);
     if (stats !== undefined) {

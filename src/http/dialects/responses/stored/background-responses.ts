@@ -4,14 +4,15 @@ import type { Caller } from '../../../../core/callers/caller.ts';
 import type { ChatEvent } from '../../../../core/chat/chat.ts';
 import { GatewayError, invalidField } from '../../../../core/errors.ts';
 import { keyIdOf } from '../../../../core/callers/people.ts';
+import { errorThatEnded } from '../../../../core/runs/end-cause.ts';
 import type { Release } from '../../../../core/callers/rate-limit.ts';
 import type { ResponseStore, StoredResponse } from '../../../../core/stores/response-store.ts';
 import type { StartedRun } from '../../../../runs/started-run.ts';
 import { logChat } from '../../../../runs/run-stats.ts';
 import { FairMap } from '../../../../shared/fair-map.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
-import { logInternalError, toGatewayError } from '../../../error-handler.ts';
 import type { StreamEncoder } from '../../answers/answer-format.ts';
+import { errorOfRun } from '../../answers/error-of-run.ts';
 import { notStored, notStoredFor } from '../../answers/not-stored.ts';
 import { storedAnswerCharacters, tooLargeToStore } from '../../answers/store-answer.ts';
 import { failedResponse } from '../response-wire.ts';
@@ -144,10 +145,8 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
       const problem = failure ?? (isTooLarge ? notStored(tooLargeToStore) : undefined);
       if (encoder !== undefined) last = `${problem === undefined ? '' : encoder.encode(problem)}${encoder.end()}`;
     } catch (error) {
-      const reason: unknown = controller.signal.aborted ? controller.signal.reason : error;
-      if (!each.isStored) return refuse(each, reason);
-      const shown = toGatewayError(reason, started.run.runId);
-      logInternalError(log, error, shown);
+      if (!each.isStored) return refuse(each, errorThatEnded(error, controller.signal));
+      const shown = errorOfRun(error, controller.signal, { id: started.run.runId, log });
       const problem = await end(each, bounded.collector.failure(shown));
       if (encoder !== undefined) last = `${problem === undefined ? '' : encoder.encode(problem)}${encoder.failure(shown)}`;
     }
