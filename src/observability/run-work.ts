@@ -1,6 +1,5 @@
 import { limits } from '../core/limits.ts';
-import type { RunEvent } from '../core/runs/run-event.ts';
-import type { RunWork } from '../core/runs/run-log.ts';
+import type { LoggedEvent, RunWork } from '../core/runs/run-log.ts';
 import { isJsonObject } from '../shared/json.ts';
 import type { JsonValue } from '../shared/json.ts';
 
@@ -12,7 +11,7 @@ export function emptyWork(): RunWork {
 }
 
 /** Counts an event of the run. `work` belongs to the caller alone and is changed. */
-export function noteWork(work: RunWork, { type, data }: RunEvent, time: number): void {
+export function noteWork(work: RunWork, { type, data }: Pick<LoggedEvent, 'type' | 'data'>, time: number): void {
   const tool = textIn(data['tool']);
   work.last = { type, time, ...(tool !== undefined && { tool }) };
   if (type === 'model.request') work.modelRequests += 1;

@@ -1,7 +1,6 @@
 import type { ChatEvent, ChatMessage, Source } from '../core/chat/chat.ts';
 import type { Metrics } from '../core/runs/metrics.ts';
-import type { RunEvent } from '../core/runs/run-event.ts';
-import type { RunEnding, RunRecorder } from '../core/runs/run-log.ts';
+import type { LoggedEvent, RunEnding, RunRecorder } from '../core/runs/run-log.ts';
 import type { RunContext } from '../core/runs/run.ts';
 import type { RunProgress, RunSuspension } from '../core/runs/suspended-run.ts';
 import { runAsPreset } from '../chat/loop/run-as-preset.ts';
@@ -26,7 +25,7 @@ export interface RunToLaunch extends RunOrigin {
   /** Of the request, from `sizeOf`. */
   size: number;
   /** The earlier events in the log of a resumed run. */
-  earlier?: readonly RunEvent[] | undefined;
+  earlier?: readonly LoggedEvent[] | undefined;
 }
 
 export interface LaunchServices {

@@ -122,7 +122,7 @@ it('a call that was cancelled before its approval was requested holds up no othe
   const request = await asking.promise;
   calling.cancel(request.callId);
   await begun.promise;
-  request.emit({ type: 'approval.request', data: { id: request.callId } });
+  request.emit({ type: 'approval.request', data: { id: request.callId, tool: 'pay', args: {}, server: 'bank' } });
   slow.resolve({ type: 'result', value: 'ok' });
   expect(eventsOf(await run, 'tool.result')).toMatchObject([{ error: { state: 'not_started' } }, { response: 'ok' }, { response: 'ok' }]);
 });

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { warningEvent } from '../../core/chat/caller-warning.ts';
 import type { ConfigChange } from '../../core/chat/chat-config.ts';
 import type { ChatEvent, ChatMessage, ChatRequest, MessageContent } from '../../core/chat/chat.ts';
-import type { JsonObject } from '../../shared/json.ts';
+import type { DataOf } from '../../core/runs/run-event.ts';
 import { GatewayError, invalidField } from '../../core/errors.ts';
 import { limits } from '../../core/limits.ts';
 import type { FoundModel, ModelFinder, ModelRequest } from '../../core/models/model.ts';
@@ -133,7 +133,7 @@ async function answerProbe({ model }: ChatRequest, { runId }: RunContext, emit: 
   ]);
 }
 
-function startData({ request, offer, run }: Pick<Preparation, 'request' | 'offer' | 'run'>, choice: ModeChoice): JsonObject {
+function startData({ request, offer, run }: Pick<Preparation, 'request' | 'offer' | 'run'>, choice: ModeChoice): DataOf<'run.start'> {
   const { tools } = offer;
   const mode = tools.size === 0 ? 'none' : nameOf(choice);
   return { run_id: run.runId, model: request.model, mode, tools: tools.size, ...(tools.size > 0 && { functions: [...tools.keys()] }) };

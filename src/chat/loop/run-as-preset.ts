@@ -141,11 +141,10 @@ function withStart(start: Start, emit: Emit<ChatEvent>): Emit<ChatEvent> {
     const [first] = events;
     if (first?.type !== 'run-event' || first.event.type !== 'run.start') return emit(events);
     const others = events.slice(1);
-    const data: JsonObject = { ...first.event.data, model: start.model };
+    const data = { ...first.event.data, model: start.model };
     if (start.type === 'first') return emit([{ type: 'run-event', event: { type: 'run.start', data } }, ...start.events, ...others]);
     const { functionsBefore, created, model: preset } = start;
-    const functions = Array.isArray(data['functions']) ? data['functions'].filter((name) => typeof name === 'string') : [];
-    const changes = { ...changesOf(functionsBefore, functions), preset, created: new Date(created).toISOString() };
+    const changes = { ...changesOf(functionsBefore, data.functions ?? []), preset, created: new Date(created).toISOString() };
     return emit([configUpdate({ ...data, ...changes }), ...others]);
   };
 }

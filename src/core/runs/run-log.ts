@@ -1,11 +1,13 @@
 import type { ChatEvent, Usage } from '../chat/chat.ts';
 import type { ModelRequestLog } from '../models/model-request-log.ts';
 import { isWithin } from '../callers/people.ts';
-import type { RunEvent } from './run-event.ts';
-import type { RunStatus } from './run.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import type { EventType, RunStatus } from './run-event.ts';
 
 /** An event in the log: long texts are truncated, values under secret names are redacted. */
-export interface LoggedEvent extends RunEvent {
+export interface LoggedEvent {
+  type: EventType;
+  data: JsonObject;
   /** Milliseconds since 1970. */
   time: number;
 }
@@ -37,7 +39,7 @@ export interface RunWork {
   /** Why it failed or was cancelled. */
   error?: { code: string; message: string };
   /** What happened last. */
-  last?: { type: RunEvent['type']; time: number; tool?: string };
+  last?: { type: EventType; time: number; tool?: string };
 }
 
 export interface LoggedRun extends RunSummary {

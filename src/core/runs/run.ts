@@ -94,6 +94,3 @@ export interface CallRegistry {
    */
   register(callId: string, cancel: () => void): () => void;
 }
-
-/** `waiting`: for an approval or a sign-in, possibly while other calls run. The last three are final. */
-export type RunStatus = 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';

@@ -1,9 +1,9 @@
+import type { RunStatus } from '../../core/runs/run-event.ts';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { limits } from '../../core/limits.ts';
 import { interrupted, isMeant, statusAfterInterruption } from '../../core/runs/run-log.ts';
 import type { LoggedEvent, LoggedRun, RunList, RunPage, RunStore, RunSummary } from '../../core/runs/run-log.ts';
-import type { RunStatus } from '../../core/runs/run.ts';
 import type { MostLosses } from '../../shared/fair-shares.ts';
 import type { DatabaseConnection } from './database-connection.ts';
 import { deleteInParts } from './delete-in-parts.ts';

@@ -118,11 +118,10 @@ function createWarningLog({ log }: FastifyRequest, runId: string, logged: Set<st
   return (event) => {
     if (event.type !== 'run-event' || event.event.type !== 'warning') return;
     const { code, message } = event.event.data;
-    const text = typeof message === 'string' ? message : JSON.stringify(message);
-    const cause = `${JSON.stringify(code)} ${text}`;
+    const cause = `${code} ${message}`;
     if (logged.has(cause)) return;
     if (logged.size >= maxLoggedWarnings) logged.clear();
     logged.add(cause);
-    log.warn({ run_id: runId, code }, text);
+    log.warn({ run_id: runId, code }, message);
   };
 }

@@ -4,7 +4,8 @@ import type { CallerWarning } from '../../../core/chat/caller-warning.ts';
 import { warningEvent } from '../../../core/chat/caller-warning.ts';
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
-import type { RunLog } from '../../../core/runs/run-log.ts';
+import type { LoggedEvent, RunLog } from '../../../core/runs/run-log.ts';
+import { textIn } from '../../../shared/json.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../../core/runs/suspended-run.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import type { RunStarter, StartedRun } from '../../../runs/started-run.ts';
@@ -81,12 +82,15 @@ function requestEvent(call: WaitingCall): RunEvent {
  * The calls of the run that began before its suspension and have no result yet. The run does not emit them again, and a dialect that shows each call
  * knows nothing of the answer before. Those that waited are taken from the run, because the log shortens their arguments, and with their tokens.
  */
-function unsettledCalls(events: readonly RunEvent[], run: WaitingRun, approval: PendingApproval | undefined): ChatEvent[] {
-  const open = new Map<unknown, RunEvent>();
+function unsettledCalls(events: readonly LoggedEvent[], run: WaitingRun, approval: PendingApproval | undefined): ChatEvent[] {
+  const open = new Map<string, RunEvent>();
   for (const { type, data } of events) {
     if (data['within'] !== undefined) continue;
-    if (type === 'tool.call') open.set(data['id'], { type, data });
-    else if (type === 'tool.result') open.delete(data['id']);
+    const id = textIn(data['id']);
+    const { args = {}, server } = data;
+    const owner = typeof server === 'string' ? server : null;
+    if (type === 'tool.call') open.set(id, { type, data: { id, tool: textIn(data['tool']), args, server: owner } });
+    else if (type === 'tool.result') open.delete(id);
   }
   for (const { id, callId, tool, args, server = '', within } of run.calls) {
     const token = approval?.calls.find((call) => call.id === id)?.token ?? null;

@@ -30,7 +30,7 @@ export class GatewayAnswerFields {
   toJson(): JsonObject {
     const warnings = this.#warnings.list;
     return {
-      ...(this.#sources.length > 0 && { sources: this.#sources as unknown as JsonObject[] }),
+      ...(this.#sources.length > 0 && { sources: this.#sources }),
       ...(warnings.length > 0 && { warnings: warnings.map((warning) => ({ ...warning })) }),
       ...(this.#approval !== undefined && { approval: { ...this.#approval } }),
       ...(this.#connect !== undefined && { connect: { ...this.#connect } }),

@@ -15,5 +15,5 @@ export function notStoredFor(error: unknown): ChatEvent {
 }
 
 export function isNotStored({ type, data }: RunEvent): boolean {
-  return type === 'warning' && data['code'] === 'not_stored';
+  return type === 'warning' && data.code === 'not_stored';
 }

@@ -1,6 +1,5 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
-import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { createStatusLine } from './status-line.ts';
 import type { Status } from './status-line.ts';
@@ -49,10 +48,9 @@ function statusParts(status: Status | undefined): OpenWebUiPart[] {
 }
 
 /** URLs of the images in a result; those that are too large for an event have none. */
-function imagesIn({ type, data: { files } }: RunEvent): string[] {
-  if (type !== 'tool.result' || !Array.isArray(files)) return [];
-  return files.flatMap((file) => {
-    const { type: mediaType, url } = isJsonObject(file) ? file : {};
+function imagesIn({ type, data }: RunEvent): string[] {
+  if (type !== 'tool.result') return [];
+  return (data.files ?? []).flatMap(({ type: mediaType, url }) => {
     return typeof mediaType === 'string' && mediaType.startsWith('image/') && typeof url === 'string' ? [url] : [];
   });
 }

@@ -102,7 +102,7 @@ function createChunkEncoder(
         case 'finish':
           return begin(choice) + choiceChunk(choice, { finish_reason: toWireReason(event.reason, options, callCounts.has(choice)) });
         case 'source': {
-          const source = event.source as unknown as JsonObject;
+          const { source } = event;
           // Open WebUI shows only the `sources` of the first chunk that has some, and stores none; those that come as events it shows and stores.
           return extensionChunk({ sources: [source], ...(openWebUi && { event: { type: 'source', data: source } }) });
         }

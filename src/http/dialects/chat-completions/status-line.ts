@@ -1,7 +1,5 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
-import { isJsonObject, textIn } from '../../../shared/json.ts';
-import type { JsonObject, JsonValue } from '../../../shared/json.ts';
+import type { DataOf, RunEvent } from '../../../core/runs/run-event.ts';
 
 /** Lines about what an answer is doing, for Open WebUI, which stores each with its message and writes the whole message anew. */
 const statusChanges = 100;
@@ -48,43 +46,41 @@ export function createStatusLine(): StatusLine {
     running.set(id, name);
   }
 
-  function settle(id: string, name: string, error: JsonValue | undefined): void {
+  function settle({ id, tool: name, error }: DataOf<'tool.result'>): void {
     running.delete(id);
     waiting.delete(id);
     connecting.delete(id);
     report = undefined;
     if (error === undefined) succeeded.push(name);
     else {
-      const end = endOf(error);
+      const end = failures[error.code] ?? 'failed';
       failed.set(end, [...(failed.get(end) ?? []), name]);
     }
   }
 
   function noteRunEvent({ type, data }: RunEvent): void {
-    const isNested = data['within'] !== undefined;
+    const isNested = data.within !== undefined;
     // The call around a nested run reports what that run does.
     if (isNested && type !== 'approval.response' && type !== 'connect.response') return;
-    const id = textIn(data['id']);
-    const name = textIn(data['tool']);
-    if (type === 'selection') isChoosing &&= Array.isArray(data['found']) && data['found'].length > 0;
-    else if (type === 'tool.call') begin(id, name);
-    else if (type === 'tool.result') settle(id, name, data['error']);
+    if (type === 'selection') isChoosing &&= data.found.length > 0;
+    else if (type === 'tool.call') begin(data.id, data.tool);
+    else if (type === 'tool.result') settle(data);
     else if (type === 'tool.progress') {
-      const count = (reports.get(id) ?? 0) + 1;
-      reports.set(id, count);
-      if (isRound(count)) report = reportOf(name, data) ?? report;
+      const count = (reports.get(data.id) ?? 0) + 1;
+      reports.set(data.id, count);
+      if (isRound(count)) report = reportOf(data) ?? report;
     } else if (type === 'approval.request') {
-      running.delete(id);
-      waiting.set(id, name);
+      running.delete(data.id);
+      waiting.set(data.id, data.tool);
     } else if (type === 'approval.response') {
-      waiting.delete(id);
-      if (data['decision'] === 'approve' && !isNested) running.set(id, name);
+      waiting.delete(data.id);
+      if (data.decision === 'approve' && !isNested) running.set(data.id, data.tool);
     } else if (type === 'connect.request') {
-      running.delete(id);
-      connecting.set(id, textIn(data['name']));
+      running.delete(data.id);
+      connecting.set(data.id, data.name);
     } else if (type === 'connect.response') {
-      connecting.delete(id);
-      if (data['outcome'] === 'connected' && !isNested) running.set(id, name);
+      connecting.delete(data.id);
+      if (data.outcome === 'connected' && !isNested) running.set(data.id, data.tool);
     } else return;
     hasChanged = true;
   }
@@ -142,10 +138,6 @@ const failures: Readonly<Record<string, string>> = {
   tool_timeout: 'timed out',
 };
 
-function endOf(error: JsonValue): string {
-  return failures[isJsonObject(error) ? textIn(error['code']) : ''] ?? 'failed';
-}
-
 /** Of many reports of one call the first nine are shown, then every tenth, then every hundredth. */
 function isRound(count: number): boolean {
   return count % 10 ** Math.floor(Math.log10(count)) === 0;
@@ -154,9 +146,9 @@ function isRound(count: number): boolean {
 /** Characters of what a function says about its progress. */
 const reportCharacters = 200;
 
-function reportOf(name: string, { status, progress, total }: JsonObject): string | undefined {
-  if (typeof status === 'string' && status !== '') return `${name}: ${status.slice(0, reportCharacters)}`;
-  if (typeof progress !== 'number' || typeof total !== 'number' || total <= 0) return undefined;
+function reportOf({ tool: name, status = '', progress, total = 0 }: DataOf<'tool.progress'>): string | undefined {
+  if (status !== '') return `${name}: ${status.slice(0, reportCharacters)}`;
+  if (progress === undefined || total <= 0) return undefined;
   return `${name}: ${Math.round((progress / total) * 100)} %`;
 }
 

@@ -1,7 +1,7 @@
 import type { ChatEvent, McpToolList, ToolCall } from '../../../core/chat/chat.ts';
 import type { PendingApproval } from '../../../core/user-input/approval.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
-import { isJsonObject, textIn } from '../../../shared/json.ts';
+import type { DataOf, RunEvent } from '../../../core/runs/run-event.ts';
+import { isJsonObject } from '../../../shared/json.ts';
 import type { JsonObject, JsonValue } from '../../../shared/json.ts';
 import { textOfResult } from '../answers/answer-format.ts';
 import { approvalRequestId } from './approval-request-id.ts';
@@ -306,21 +306,20 @@ export class AnswerItems {
 
   #noteRunEvent({ type, data }: RunEvent, mayWait: boolean): void {
     // What runs within a preset is covered by the call of that preset.
-    if (data['within'] !== undefined && type !== 'approval.request') return;
-    const id = textIn(data['id']);
+    if (data.within !== undefined && type !== 'approval.request') return;
     if (type === 'tool.call') {
-      const call = this.#expect(id, data);
+      const call = this.#expect(data);
       if (!mayWait) this.#beginCall(call);
     } else if (type === 'approval.request') {
-      if (this.#calls.get(id) === undefined) this.#expect(id, data);
+      if (this.#calls.get(data.id) === undefined) this.#expect(data);
     } else if (type === 'tool.progress') {
-      const [call] = this.#calls.get(id) ?? [];
+      const [call] = this.#calls.get(data.id) ?? [];
       if (call !== undefined) this.#beginCall(call);
-    } else if (type === 'tool.result') this.#settleCall(id, data);
+    } else if (type === 'tool.result') this.#settleCall(data);
   }
 
-  #expect(id: string, { tool, args = {}, server, token }: JsonObject): OpenCall {
-    const known = { tool: textIn(tool), args, server: textIn(server) };
+  #expect({ id, tool, args, server, token }: Omit<DataOf<'tool.call'>, 'within'>): OpenCall {
+    const known = { tool, args, server: server ?? '' };
     const call: OpenCall =
       typeof token === 'string' ? { ...known, approvalRequestId: approvalRequestId(this.#options.runId, token) } : known;
     const others = this.#calls.get(id);
@@ -354,20 +353,17 @@ export class AnswerItems {
     this.#events.emit('response.mcp_call_arguments.done', { ...where, arguments: item.arguments });
   }
 
-  #settleCall(id: string, data: JsonObject): void {
+  #settleCall({ id, tool, response, error }: DataOf<'tool.result'>): void {
     const calls = this.#calls.get(id) ?? [];
-    const call: OpenCall = calls.shift() ?? { tool: textIn(data['tool']), args: {}, server: '' };
+    const call: OpenCall = calls.shift() ?? { tool, args: {}, server: '' };
     if (calls.length === 0) this.#calls.delete(id);
-    const { response, error } = data;
     // What a human has rejected was not executed.
-    if (isJsonObject(error) && error['code'] === 'approval_rejected' && call.item === undefined) return;
+    if (error?.code === 'approval_rejected' && call.item === undefined) return;
     this.#beginCall(call);
-    if (isJsonObject(error)) this.#endCall(call, { status: 'failed', error: toCallError(error) });
-    else
-      this.#endCall(call, {
-        status: 'completed',
-        output: textOfResult(response),
-      });
+    this.#endCall(
+      call,
+      error === undefined ? { status: 'completed', output: textOfResult(response) } : { status: 'failed', error: toCallError(error) },
+    );
   }
 
   #endCall({ item, index = 0 }: OpenCall, end: Partial<McpCallItem> & Pick<McpCallItem, 'status'>): void {
@@ -414,9 +410,7 @@ export class AnswerItems {
 /** The arguments were at fault, or the function does not exist; JSON-RPC's code for both. */
 const invalidParams = -32_602;
 
-function toCallError(error: JsonObject): McpCallError {
-  const code = textIn(error['code']);
-  const message = textIn(error['message']);
+function toCallError({ code, message }: { code: string; message: string }): McpCallError {
   if (code === 'tool_not_found' || code.startsWith('args_')) return { type: 'mcp_protocol_error', code: invalidParams, message };
   return { type: 'mcp_tool_execution_error', content: [{ type: 'text', text: message }] };
 }

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../core/errors.ts';
 import { isJsonObject, ownValue } from '../../../shared/json.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { limits } from '../../../core/limits.ts';
-import type { RunEvent } from '../../../core/runs/run-event.ts';
+import type { DataOf, RunEvent } from '../../../core/runs/run-event.ts';
 import { refusalAsText } from '../../../core/chat/refusal.ts';
 import { addUsage } from '../../../core/chat/usage.ts';
 import { textOfResult } from '../answers/answer-format.ts';
@@ -47,20 +47,23 @@ export function createChatFrames({ runId, model, chatId, messageId }: ChatHead):
     return [flatFrame('tool_calls_start', { tools, run_id: runId })];
   }
 
-  function runEvent({ type, data }: RunEvent): JsonObject[] {
-    warnings.add({ type, data });
-    isUnstored ||= isNotStored({ type, data });
-    const frame = eventFrame({ runId, chatId, messageId }, { type, data });
-    if (type === 'tool.call') announced.push({ id: data['id'] ?? null, name: data['tool'] ?? null, args: data['args'] ?? null });
-    if (type === 'tool.call') return [frame];
-    return [...pendingCalls(), frame, ...(type === 'tool.result' ? [toolCallFrame(data, runId)] : [])];
+  function runEvent(event: RunEvent): JsonObject[] {
+    warnings.add(event);
+    isUnstored ||= isNotStored(event);
+    const frame = eventFrame({ runId, chatId, messageId }, event);
+    if (event.type === 'tool.call') {
+      const { id, tool: name, args } = event.data;
+      announced.push({ id, name, args });
+      return [frame];
+    }
+    return [...pendingCalls(), frame, ...(event.type === 'tool.result' ? [toolCallFrame(event.data, runId)] : [])];
   }
 
   function lastFrame(finish_reason: string): JsonObject {
     return flatFrame('assistant_end', {
       finish_reason,
       usage: usage ?? null,
-      sources: sources as unknown as JsonObject[],
+      sources,
       ...(warnings.list.length === 0 ? {} : { warnings: warnings.list.map((warning) => ({ ...warning })) }),
       ...(isUnstored && { store: false }),
       run_id: runId,
@@ -154,17 +157,9 @@ function flatFrame(type: string, data: JsonObject): JsonObject {
 }
 
 /** `toolResult` is the text that a model reads; a failure is `{"error": "…"}`, and is in `error` too. */
-function toolCallFrame(data: JsonObject, runId: string): JsonObject {
-  const error = ownValue(data, 'error');
-  const message = isJsonObject(error) ? (error['message'] ?? null) : null;
-  const toolResult = isJsonObject(error) ? JSON.stringify({ error: message }) : textOfResult(ownValue(data, 'response'));
-  return flatFrame('tool_call', {
-    toolName: data['tool'] ?? null,
-    toolResult,
-    id: data['id'] ?? null,
-    run_id: runId,
-    ...(error === undefined ? {} : { error }),
-  });
+function toolCallFrame({ id, tool, response, error }: DataOf<'tool.result'>, runId: string): JsonObject {
+  const toolResult = error === undefined ? textOfResult(response) : JSON.stringify({ error: error.message });
+  return flatFrame('tool_call', { toolName: tool, toolResult, id, run_id: runId, ...(error !== undefined && { error }) });
 }
 
 function isOtherChoice(event: { choice?: number }): boolean {
