@@ -25,7 +25,7 @@ export interface SentPage {
 export function askerOf({ http, mcpReq }: ServerContext): McpRequestInfo {
   const info = http?.authInfo?.extra;
   if (info === undefined) throw new Error('The route did not say who asks.');
-  const { caller, readHeader, address, signal, page } = info as unknown as McpRequestInfo;
+  const { caller, readHeader, address, signal, page } = info as Record<string, unknown> & McpRequestInfo;
   return {
     caller,
     ...(readHeader && { readHeader }),

@@ -11,12 +11,12 @@ import { customSchema, functionSchema, namespaceSchema, toolSearchSchema } from 
 import { parseExactly } from '../../../shared/parse-exactly.ts';
 
 /** The caller's tool that an offered function stands for. */
-export interface OriginalTool {
+export type OriginalTool = {
   name: string;
   namespace?: string;
   isCustom?: true;
   isSearch?: true;
-}
+};
 
 /** The caller's own functions, and the MCP servers that it brings. */
 export interface CallerTools {

@@ -174,7 +174,7 @@ function echoedFields(body: Body): JsonObject {
     truncation: body.truncation ?? 'disabled',
     user: body.user ?? null,
   };
-  return echoed as unknown as JsonObject;
+  return echoed as JsonObject;
 }
 
 /** Without what may be secret: the credentials of an MCP server, and the path and query of its address, as in OpenAI's answers. */
