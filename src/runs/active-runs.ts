@@ -10,6 +10,8 @@ import { requireModels } from '../chat/loop/require-model.ts';
 import { limits } from '../core/limits.ts';
 import { isWithin } from '../core/callers/people.ts';
 import { Drain } from './drain.ts';
+import { describeEndOfAccess } from './end-of-access.ts';
+import type { EndOfAccess } from './end-of-access.ts';
 import { mostHeldCharacters } from './held-requests.ts';
 import { launchRun } from './launch-run.ts';
 import type { LaunchServices, RunToLaunch } from './launch-run.ts';
@@ -47,12 +49,10 @@ export interface ActiveRuns {
   /** Cancels a single call; its run continues with the result `tool_cancelled`. False when no active call of that id is visible to this caller. */
   cancelCall: (runId: string, callId: string, caller: Caller) => boolean;
   /**
-   * Ends every run of this key and its people, or of this caller, with `run_cancelled`; new ones may start. Resolves when they have ended, or after
-   * `limits.interruptMs`.
+   * Ends every run of this key and its people, or of this caller, with `run_cancelled`; after the deletion of the key no new ones start. Resolves when
+   * they have ended, or after `limits.interruptMs`.
    */
-  cancelEvery: (ownerId: string, message: string) => Promise<void>;
-  /** To be called when the key was deleted: as `cancelEvery`, and admits no new runs of the key and its people. */
-  cancelAllOf: (keyId: string) => Promise<void>;
+  cancelAllOf: (ownerId: string, cause: EndOfAccess) => Promise<void>;
   /** Admits no new runs, and resolves when the active ones have ended. After `timeoutMs` the rest is aborted. */
   drain(timeoutMs: number): Promise<void>;
   isDraining(): boolean;
@@ -93,11 +93,6 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
     const { entry, started } = launchRun(run, options, onEnd);
     running.add(entry);
     return stages.reduce((staged, stage) => stage(staged, run), started);
-  }
-
-  async function cancelEvery(ownerId: string, message: string): Promise<void> {
-    const found = running.abort(({ callerId }) => isWithin(callerId, ownerId), new GatewayError('run_cancelled', message));
-    await Promise.all(found.map(({ id }) => running.whenOver(id, limits.interruptMs)));
   }
 
   /** What a resumed run continues with. If this throws, the run is stored again, so that sending the decision once more resumes it. */
@@ -184,10 +179,11 @@ export function createActiveRuns(options: ActiveRunsOptions): ActiveRuns {
       );
     },
     cancelCall: (runId, callId, caller) => running.find(runId, caller)?.calls.cancel(callId) ?? false,
-    cancelEvery,
-    cancelAllOf(keyId) {
-      drain.closeTo(keyId);
-      return cancelEvery(keyId, 'The run was cancelled because the key it was started with was deleted.');
+    async cancelAllOf(ownerId, cause) {
+      if (cause === 'deleted') drain.closeTo(ownerId);
+      const message = `The run was cancelled because ${describeEndOfAccess(cause, 'the key it was started with')}.`;
+      const found = running.abort(({ callerId }) => isWithin(callerId, ownerId), new GatewayError('run_cancelled', message));
+      await Promise.all(found.map(({ id }) => running.whenOver(id, limits.interruptMs)));
     },
     isDraining: () => drain.isDraining,
     drain: (timeoutMs) => drain.run(timeoutMs, 'The gateway was shut down before this answer was complete.'),

@@ -188,9 +188,9 @@ describe('the end of a run', () => {
   it('of a deleted key is that of its runs, and it starts no other', async () => {
     const { stream, runs, endings } = started([[{ type: 'text', text: 'He' }, never]]);
     const told = read(stream);
-    void runs.cancelAllOf('bob');
+    void runs.cancelAllOf('bob', 'deleted');
     expect(() => runs.start(chatRequest(), { caller: bob, controller: new AbortController() })).toThrow('The key was deleted');
-    void runs.cancelAllOf('ada');
+    void runs.cancelAllOf('ada', 'deleted');
     await expect(told).rejects.toMatchObject({ code: 'run_cancelled' });
     expect(endings).toMatchObject([{ status: 'cancelled' }]);
     expect(runs.countRunning()).toBe(0);
@@ -247,7 +247,7 @@ describe('long conversations that are answered at the same time', () => {
     begin('ada1', 2_000);
     begin('bob1', 2_000);
     await expect.poll(() => failed).toEqual({ 'team/c': 'overloaded' });
-    await runs.cancelEvery('team', 'The end.');
+    await runs.cancelAllOf('team', 'changed');
     begin('ada2', 5_000);
     await expect.poll(() => failed).toEqual({ 'team/a': 'run_cancelled', 'team/b': 'run_cancelled', 'team/c': 'overloaded' });
   });

@@ -6,7 +6,6 @@ import { createStoredResponses } from '../../http/dialects/responses/stored/stor
 import type { StoredResponses } from '../../http/dialects/responses/stored/stored-responses.ts';
 import { createSessionEvents } from '../../http/dialects/socket/session-events.ts';
 import type { BrowserRelay } from '../../relay/browser-relay.ts';
-import type { EndOfAccess } from '../../runs/active-invocations.ts';
 import { createActiveInvocations } from '../../runs/active-invocations.ts';
 import { createActiveRuns } from '../../runs/active-runs.ts';
 import type { ActiveRuns } from '../../runs/active-runs.ts';
@@ -25,6 +24,7 @@ import { createDecidedRuns } from '../../http/dialects/answers/decided-runs.ts';
 import type { DecidedRuns } from '../../http/dialects/answers/decided-runs.ts';
 import { createLinkedApprovals } from '../../runs/linked-approvals.ts';
 import type { LinkedApprovals } from '../../runs/linked-approvals.ts';
+import type { EndOfAccess } from '../../runs/end-of-access.ts';
 import type { StartedRun } from '../../runs/started-run.ts';
 import type { SuspendedRuns } from '../../runs/suspended-runs.ts';
 import type { AppContext } from '../app-context.ts';
@@ -108,9 +108,7 @@ export function composeRuns(
     connected,
     linked: createLinkedApprovals({ store: waitingRuns, links, transcripts, decisions, runs, log: runLog, now }),
     async endAllOf(ownerId, cause) {
-      const why =
-        cause === 'user deleted' ? 'its user was deleted' : `the key it was started with ${cause === 'expired' ? 'has' : 'was'} ${cause}`;
-      const ended = cause === 'deleted' ? runs.cancelAllOf(ownerId) : runs.cancelEvery(ownerId, `The run was cancelled because ${why}.`);
+      const ended = runs.cancelAllOf(ownerId, cause);
       followed.stopWaitingOf(ownerId);
       calls.cancelAllOf(ownerId, cause);
       await ended;
