@@ -3,7 +3,7 @@ import type { Usage } from '../core/chat/chat.ts';
 import type { EndedCall, EndedRun, Metrics, ToolUse } from '../core/runs/metrics.ts';
 import { visibleText } from '../shared/visible-text.ts';
 
-/** What is true at the moment of a scrape. */
+/** Values that are read when metrics are scraped. */
 interface Gauges {
   activeRuns: () => number;
   /** Undefined while the store cannot be read. */
@@ -24,7 +24,7 @@ export interface PrometheusMetrics extends Metrics {
 
 /**
  * Different values of a label, or of labels together; others count as `other`. Model names and functions come from requests and documents, and each
- * value takes memory for good.
+ * value takes memory for ever.
  */
 const maxModels = 100;
 const maxFunctions = 1_000;
@@ -227,7 +227,7 @@ function cached<Labels extends string[], Labelled>(
     const found = known.get(key);
     if (found !== undefined) return found;
     if (known.size >= max && labels.some((label) => label !== other)) return find(labels.map(() => other) as Labels);
-    // What is not seen would reach the terminal or the page of whoever reads the metrics.
+    // Invisible characters could control the terminal or page that shows the metrics.
     const created = create(...(labels.map((label) => visibleText(label).replaceAll('\t', ' ')) as Labels));
     known.set(key, created);
     return created;

@@ -6,14 +6,14 @@ import { keyIdOf, personCallerId } from '../core/callers/people.ts';
 import { dayOf, sumOf } from '../core/stores/usage-store.ts';
 import type { KnownPerson, UsageCounts, UsageStore } from '../core/stores/usage-store.ts';
 
-/** What is counted is written together; a crash loses at most as much. */
+/** Counts of this time are written together; a crash loses at most as much. */
 const saveDelayMs = 2_000;
 /** Rows that are written in one turn of the event loop, which takes a few milliseconds. */
 const rowsPerWrite = 250;
 const retryDelayMs = 10_000;
 const pruneIntervalMs = 60 * 60 * 1_000;
 const dayMs = 24 * 60 * 60 * 1_000;
-/** A caller can make up ids of people, and so rows: beyond this number, what a key uses in a day is no longer kept apart, and no more people are noted. */
+/** A caller can invent ids of people, and so rows: beyond this number, the use of a key in a day is no longer counted by person. */
 const rowsOfKeyPerDay = 20_000;
 /** People of one key whose tokens of today are remembered; beyond it those of the least recently active one are forgotten. */
 const peopleOfKey = 50_000;
@@ -32,7 +32,7 @@ export interface UsageCounter extends Pick<Metrics, 'countRun' | 'countCall' | '
   countPassed: (use: PassedUse) => void;
   /** Notes that a person was here. */
   notePerson: (caller: Caller) => void;
-  /** Tokens of a caller since midnight UTC; of a key with people, by its own id, those of all of them. */
+  /** Tokens of a caller since midnight UTC; for a key with several people, the sum of all of them. */
   tokensToday: (callerId: string) => number;
   /** Reads what was counted today before this process, which limits of tokens a day need. Never rejects. */
   load(): Promise<void>;
@@ -127,7 +127,7 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
     }
   }
 
-  /** Removes what it has written. */
+  /** Removes the counts that were written. */
   async function saveParts(counts: Map<string, UsageCounts>, noted: Map<string, KnownPerson>): Promise<void> {
     while (counts.size > 0 || noted.size > 0) {
       const some = [...counts.entries().take(rowsPerWrite)];
@@ -142,7 +142,7 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
     }
   }
 
-  /** Adds what could not be written to what was counted meanwhile. */
+  /** Adds the counts that could not be written to those counted meanwhile. */
   function restore(counts: ReadonlyMap<string, UsageCounts>, noted: ReadonlyMap<string, KnownPerson>): void {
     for (const [key, count] of counts) {
       const later = unsaved.get(key);
@@ -173,7 +173,7 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
     },
 
     countCall({ caller, server, tool, code }: EndedCall) {
-      // The server of a request has whatever address the client wrote.
+      // The client chooses the address of a server that its request brings.
       const isOfRequest = server?.includes('://') === true;
       const counts = countsOf(caller, '', isOfRequest ? 'tool_servers' : `${server ?? 'unknown'}/${server === undefined ? '' : tool}`);
       counts.toolCalls += 1;
@@ -181,7 +181,7 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
     },
 
     countPassed({ caller, model, tokens: read, hasFailed }) {
-      // The model of a failed one may be whatever the client wrote.
+      // In a failed request, the client may have written any model.
       const counts = countsOf(caller, hasFailed ? '' : model, '');
       counts.requests += 1;
       if (hasFailed) counts.failures += 1;

@@ -9,7 +9,7 @@ import type { SessionRpc } from './session-rpc.ts';
 import { createSession } from './session.ts';
 import type { LocalSession } from './session.ts';
 
-/** How long another replica may take to hand over a session, which it has in memory. */
+/** How long another replica may take to transfer a session, which it has in memory. */
 const takeTimeoutMs = 2_000;
 /** Messages that are buffered for a session while it is being taken over. */
 const maxBuffered = 1_000;

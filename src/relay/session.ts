@@ -7,7 +7,7 @@ import type { BrowserAnswer } from './browser-answer.ts';
 import type { Reply, SessionMessage } from './bus-messages.ts';
 import { createOpenRequests } from './open-requests.ts';
 
-/** The socket of a session, as `http/` provides it. Neither function throws. */
+/** The socket of a session, as `http/` provides it. `send` and `close` do not throw. */
 export interface SessionSocket {
   /** False when the socket is already closing, so that the frame does not arrive. */
   send(frame: JsonObject): boolean;
@@ -22,7 +22,7 @@ export interface RelaySession {
   answerElicitation(type: ElicitationRequest['type'], id: string, data: JsonObject): void;
   /** To be called when the socket has closed: running calls fail, and the session waits for its browser. */
   disconnected(): void;
-  /** Ends the session for good, because the client said goodbye. */
+  /** Ends the session, which cannot be resumed, because the client left it on purpose. */
   end(): void;
 }
 
@@ -30,7 +30,7 @@ export interface RelaySession {
 export interface LocalSession {
   readonly id: string;
   readonly callerId: string;
-  /** Aborted when the session has ended for good: not while its browser may still reconnect, here or on another replica. */
+  /** Aborted when the session has ended and cannot be resumed, so not while its browser may still reconnect to any replica. */
   readonly ended: AbortSignal;
   /** Sends the frame `session` and the buffered frames, and closes an earlier socket. */
   attach(socket: SessionSocket, resumed?: boolean): RelaySession;
@@ -128,7 +128,7 @@ export function createSession({ id, callerId, graceMs, now, onGone, onIgnored, f
     if (isNew) send({ type: 'execute:tool', data: sent });
   }
 
-  /** What is patient is asked as soon as the browser is there, and again when it has left without an answer, such as when its page is loaded again. */
+  /** Sends patient requests as soon as the browser is connected, and again when it left without an answer, such as when its page was reloaded. */
   function elicit(message: Extract<SessionMessage, { type: 'elicit' }>, reply: (reply: Reply) => void): void {
     const { id: elicitationId, elicitation: type, timeoutMs, isPatient, callerId: by } = message;
     const data = { ...message.data, id: elicitationId };

@@ -14,7 +14,7 @@ export interface ActiveInvocations {
   run<Value>(caller: Caller, signal: AbortSignal, work: (signal: AbortSignal) => Promise<Value>): Promise<Value>;
   /** Cancels the calls of a key and its people, or of one of them; after the deletion of the key no new ones start. */
   cancelAllOf(ownerId: string, cause: EndOfAccess): void;
-  /** Aborted when a drain begins: calls that only wait for somebody who may never come back then end at once. */
+  /** Aborted when a drain begins: calls that only wait for the answer of a person then end at once. */
   readonly draining: AbortSignal;
   /** Admits no more calls, and resolves when all have ended. After `timeoutMs` the rest is aborted. */
   drain(timeoutMs: number): Promise<void>;

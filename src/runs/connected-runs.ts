@@ -17,11 +17,11 @@ interface ConnectedRunsOptions {
   tokens: ApprovalDecisionsOptions['tokens'];
   credentials: Pick<OwnCredentials, 'stateOf' | 'watch'>;
   runs: Pick<ActiveRuns, 'whenOver' | 'requireReady' | 'resume'>;
-  /** Called if a run cannot go on for another reason than that it was resumed elsewhere. */
+  /** Called if a run cannot continue, unless it was resumed elsewhere. */
   onFault: (error: unknown, runId: string) => void;
 }
 
-/** A run that whoever gets it, and nobody else, has to resume. */
+/** A claimed run: only the caller who gets it may resume it, and has to. */
 interface ConnectedRun {
   run: RunAwaitingConnection;
   decided: readonly DecidedCall[];
@@ -40,7 +40,7 @@ export interface ConnectedRuns {
 export function createConnectedRuns({ store, suspended, tokens, credentials, runs, onFault }: ConnectedRunsOptions): ConnectedRuns {
   async function findOpen(runId: string, caller: Caller): Promise<RunAwaitingConnection> {
     const found = await store.find(runId);
-    // Not even for an administrator: the run goes on as its caller, with that caller's credentials.
+    // Not even for an administrator: the run continues as its caller, with that caller's credentials.
     if (found === undefined || found.callerId !== caller.id)
       throw new GatewayError('not_found', `No run ${shownId(runId)} of yours waits until you have connected. A run waits for 24 hours.`);
     if (found.type === 'closed') throw alreadyClaimed('connection');
@@ -53,7 +53,7 @@ export function createConnectedRuns({ store, suspended, tokens, credentials, run
     const missing: string[] = [];
     for (const { server } of serversOf(connect)) {
       const state = await credentials.stateOf(caller, server);
-      // Of a server that is gone nothing can be given: the run goes on without.
+      // The run continues without a server that no longer exists.
       if (state !== undefined && state !== 'connected') missing.push(server);
     }
     return missing;

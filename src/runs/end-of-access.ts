@@ -1,4 +1,4 @@
-/** Why work of a key, or of one of its people, ends. A deleted person may come again, and begins anew. */
+/** Why the work of a key, or of one of its people, ends. A deleted person may sign in again, and starts without data. */
 export type EndOfAccess = 'deleted' | 'changed' | 'expired' | 'user deleted';
 
 /** The end of a sentence. `key`: how it names the key. */

@@ -8,7 +8,7 @@ import type { RunStage, StartedRun } from './started-run.ts';
 import { resumptionEvents } from './suspended-runs.ts';
 
 export interface FollowOptions {
-  /** Of the client that reads the stream. */
+  /** Aborted when the client that reads the stream has left. */
   signal: AbortSignal;
   /** How long each suspension is waited for. */
   timeoutMs: number;
@@ -82,14 +82,14 @@ export function createFollowedRuns(): FollowedRuns {
   };
 }
 
-/** One stream over all parts of its run: from its start, and from each time it was resumed. */
+/** One stream over all parts of its run: the first part, and one for each time it was resumed. */
 class Follower {
   readonly callerId: string;
   readonly #emit: Emit<ChatEvent>;
   #hasLeft = false;
   #hasStopped = false;
   #isWaiting = false;
-  /** Ends of the parts that have begun and were not taken yet. */
+  /** The parts that have begun and were not taken yet; each resolves at its end. */
   readonly #parts: Promise<void>[] = [];
   #wake: () => void = () => undefined;
   #heldFinish: ChatEvent | undefined;
@@ -106,7 +106,7 @@ class Follower {
   /** The servers to connect to, if that is what is waited for. */
   servers: readonly string[] = [];
 
-  /** Whether a link to decide or connect with was emitted last. Without a link nobody who reads this stream can do so. */
+  /** Whether the last thing emitted is a link to decide or connect with. Without a link, nobody who reads this stream can do so. */
   get isWaiting(): boolean {
     return this.#isWaiting;
   }
@@ -154,7 +154,7 @@ class Follower {
       const [own, following] = [emit(events), this.#pass(events)];
       return own === undefined ? following : Promise.all([own, following]).then(() => undefined);
     });
-    // The error goes to whoever resumed the run, too.
+    // The reader that resumed the run gets the error, too.
     over.catch(() => undefined);
     this.#parts.push(over);
     this.#wake();

@@ -12,7 +12,8 @@ interface InterruptChatOptions {
 }
 
 /**
- * Ends the runs of a caller's conversation, those that wait for an approval too, before a new message of it is answered. Resolves as `ActiveRuns.interrupt`.
+ * Ends the runs of a caller's conversation, including those that wait for an approval, before a new message in it is answered. Resolves as
+ * `ActiveRuns.interrupt`.
  * @throws GatewayError as `ActiveRuns.interrupt`; `storage_unavailable`; `run_cancelled` if a later message has come meanwhile that interrupts as well
  */
 export type InterruptChat = (conversation: string, caller: Caller) => Promise<ChatMessage[]>;

@@ -22,7 +22,7 @@ export interface RunToLaunch extends RunOrigin {
   suspensionWith: (progress: RunProgress) => RunSuspension | undefined;
   /** As the client's request named it; `request` may name a preset that the run was handed off to. */
   model: string;
-  /** Of the request, from `sizeOf`. */
+  /** The size of the request, from `sizeOf`. */
   size: number;
   /** The earlier events in the log of a resumed run. */
   earlier?: readonly LoggedEvent[] | undefined;
@@ -84,7 +84,7 @@ export function launchRun(
   return { entry, started: { run, stats, stream } };
 }
 
-/** What a resumed run has done is stored before its end is reported, because the chat may go on at once. */
+/** Stores what a resumed run has done before its end is reported, because the chat may continue at once. */
 async function settling(suspension: RunSuspension | undefined, answered: Promise<void>, signal: AbortSignal): Promise<void> {
   let isAnswered = false;
   try {

@@ -8,8 +8,8 @@ import type { DecidedCall, RunAwaitingApproval, WaitingCall, WaitingRunStore } f
 import type { ApprovalDecisions } from './approval-decisions.ts';
 
 /**
- * `complete`: this caller, and nobody else, has to resume the run, all of whose calls have stood in `approval`. `recorded`: other calls wait still, those
- * in `approval`.
+ * `complete`: this caller, and nobody else, has to resume the run; `approval` has all calls that waited. `recorded`: the calls in `approval` still
+ * wait.
  */
 type DecidedRun = { run: RunAwaitingApproval; approval: PendingApproval } & (
   | { type: 'complete'; decided: readonly DecidedCall[] }
@@ -34,8 +34,8 @@ interface DecisionOnCall {
   call: PendingApproval['calls'][number];
 }
 
-/** What says that a decision comes too late or to the wrong place. Its own codes and statuses are for the route of decisions. */
-const misplaced: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'invalid_approval_token', 'approval_expired']);
+/** The errors of a decision that is too late or about another run. Their codes and statuses are only for the route of decisions. */
+const rejections: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'invalid_approval_token', 'approval_expired']);
 
 export function createRequestedDecisions({ store, tokens, links, decisions }: RequestedDecisionsOptions): RequestedDecisions {
   async function findOpen(
@@ -64,14 +64,19 @@ export function createRequestedDecisions({ store, tokens, links, decisions }: Re
       for (const { requested: decision, call } of calls) {
         const proof = { proof: call.token, answer: decision.answer, isRemembered: false };
         const outcome = await decisions.decide({ runId: run.id, callId: call.id }, proof, caller).catch((error: unknown) => {
-          if (error instanceof GatewayError && misplaced.has(error.code)) throw refusal(decision, error.message);
+          if (error instanceof GatewayError && rejections.has(error.code)) throw refusal(decision, error.message);
           throw error;
         });
         if (outcome.type === 'complete') return { ...outcome, approval };
         waiting = outcome.waiting;
       }
-      const left = run.calls.filter(({ id }) => waiting.includes(id));
-      return { type: 'recorded', run, waiting: left, approval: toPendingApproval({ ...run, calls: left }, { tokens, links }) };
+      const stillWaiting = run.calls.filter(({ id }) => waiting.includes(id));
+      return {
+        type: 'recorded',
+        run,
+        waiting: stillWaiting,
+        approval: toPendingApproval({ ...run, calls: stillWaiting }, { tokens, links }),
+      };
     },
   };
 }

@@ -13,14 +13,14 @@ interface RunStatsOptions {
   /** As the request names it. */
   model: string;
   metrics?: Pick<Metrics, 'countRun' | 'countCall'> | undefined;
-  /** Of a resumed run: what its log has from before, calls that waited among it. */
+  /** The earlier events of a resumed run, which include its calls that waited. */
   earlier?: readonly LoggedEvent[] | undefined;
 }
 
 /** Time, tokens and counts of one run, for its log line and the metrics. It sees every event, thousands in a long answer. */
 export class RunStats {
   readonly #options: RunStatsOptions;
-  /** Where the calls under way are made, by call id. */
+  /** The servers of the calls in progress, by call id. */
   readonly #servers = new Map<unknown, string>();
   /** The client disconnected before the end of the answer. */
   isCutOff = false;

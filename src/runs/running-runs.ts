@@ -19,7 +19,7 @@ export class RunningRuns {
   readonly #mostCharacters: number;
   #characters = 0;
 
-  /** `mostCharacters`: of all requests. */
+  /** `mostCharacters`: the most that all requests may have together. */
   constructor(mostCharacters: number) {
     this.#mostCharacters = mostCharacters;
   }
@@ -52,7 +52,7 @@ export class RunningRuns {
     return found;
   }
 
-  /** The size of a new request, for which there is room then. @throws GatewayError `overloaded` */
+  /** Makes room for a new request, and returns its size. @throws GatewayError `overloaded` */
   requireRoom(request: ChatRequest, caller: Caller): number {
     const size = sizeOf(request);
     if (this.#characters + size <= this.#mostCharacters) return size;

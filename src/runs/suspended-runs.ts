@@ -108,7 +108,7 @@ export function createSuspendedRuns({ store, log, onFault }: SuspendedRunsOption
   };
 }
 
-/** The events of what resumes a run: the decisions on its calls, or that its caller has connected. */
+/** The events that tell what resumes a run: the decisions on its calls, or that its caller has connected. */
 export function resumptionEvents(run: WaitingRun, decided: readonly DecidedCall[]): RunEvent[] {
   return run.connect === undefined
     ? decided.map((each) => decisionEvent(each))

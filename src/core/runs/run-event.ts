@@ -34,7 +34,7 @@ type RunEventData = {
     cut?: true;
     error?: EventError;
   };
-  /** `args`: as the model wrote them where they cannot be parsed. `token`: of a call that waits, in dialects that show each call. */
+  /** `args`: as the model wrote them where they cannot be parsed. `token`: for a call that waits, in dialects that show each call. */
   'tool.call': CallOfEvent & { args: JsonValue; server: string | null; repairs?: JsonValue; token?: string | null };
   'tool.progress': CallOfEvent & { status?: string; progress?: number; total?: number };
   /** With `response`, or with `error`, whose `state` is a `CallState`. */
@@ -64,7 +64,7 @@ type RunEventData = {
    * `instructions` or `preset` where these have changed, in this run or before it.
    */
   'config.update': JsonObject;
-  /** `id`: of the call, for limits of one call. `bytes`: before the cut. */
+  /** `id`: that of the call, for limits of one call. `bytes`: the size before it was cut. */
   'limit.reached': { limit: string; value: number; id?: string; bytes?: number; code?: string };
   warning: EventError & { needed?: number; num_ctx?: number };
   /** `error`: only in the log of the run; in a stream the error event has it. */

@@ -61,14 +61,14 @@ export interface RunContext {
 }
 
 /**
- * The caller's conversation for which function state, changed tools and instructions, hand-offs and remembered approvals are kept: that of the
+ * The caller's conversation for which function state, changed tools and instructions, hand-offs and remembered approvals are stored: that of the
  * `chat_id`, otherwise that of the socket session. Undefined: these last for the run only.
  */
 export function conversationOf({ chatId, conversationId }: Pick<RunContext, 'chatId' | 'conversationId'>): string | undefined {
   return chatId === undefined || chatId === '' ? conversationId : chatId;
 }
 
-/** Whether questions can reach a user while the run goes on. */
+/** Whether questions can reach a user during the run. */
 export function canBeAsked({ askClient, sessionId }: Pick<RunContext, 'askClient' | 'sessionId'>): boolean {
   return askClient !== undefined || sessionId !== undefined;
 }

@@ -15,13 +15,13 @@ export interface WaitingCall {
   /** The name under which it is cited. */
   label: string;
   args: JsonObject;
-  /** Present if a hook made `args` of what an approver had edited: the call begins anew with `to` where the model's arguments are `from`. */
+  /** Present if a hook made `args` of what an approver had edited: the call starts again with `to` instead of the model's arguments `from`. */
   edited?: { from: JsonObject; to: JsonObject };
   /** The function's schema, for arguments that a human changes. */
   parameters: JsonObject;
   /** The definition of the function, from `ApprovalDecision`. */
   definition: string;
-  /** Of the tool, for whoever decides. */
+  /** The server, endpoint and address of the tool, for the person who decides. */
   server?: string;
   endpoint?: string;
   /** `endpoint` with the arguments filled in (`Tool.addressOf`). */
@@ -157,7 +157,7 @@ export interface WaitingRunStore {
   openIdsOf(callerId: string, conversation: string): Promise<string[]>;
   /** Deletes runs that expired before this time. */
   prune(time: number): Promise<void>;
-  /** Of a key also those of its people. */
+  /** For a key, also those of its people. */
   deleteAllOf(callerId: string): Promise<void>;
 }
 
@@ -179,7 +179,7 @@ export interface RunSuspension {
    * @throws GatewayError `overloaded`, `storage_unavailable`
    */
   suspend(calls: readonly WaitingCall[], loop: JsonObject, round: SuspendedRound): Promise<PendingApproval>;
-  /** The same until the caller has connected to tool servers. Decisions of the resumed run that were not used are kept for these calls. */
+  /** The same until the caller has connected to tool servers. Unused decisions of the resumed run stay stored for these calls. */
   suspendToConnect(calls: readonly ConnectingCall[], loop: JsonObject, round: SuspendedRound): Promise<PendingConnect>;
   /** To be called at the end of a resumed run: stores what it has done, for later requests of the chat. Never rejects. */
   settle(outcome: 'answered' | 'cancelled' | 'failed'): Promise<void>;
@@ -208,7 +208,7 @@ export interface ResumedRun {
   setCheckpoint(loop: (() => JsonObject) | undefined): void;
 }
 
-/** What a run has brought so far; both lists grow while it runs. */
+/** What a run has produced so far; both lists grow while it runs. */
 export interface RunProgress {
   readonly sources: readonly Source[];
   readonly transcript: readonly ChatMessage[];

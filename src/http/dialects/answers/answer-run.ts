@@ -41,7 +41,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
   const loggedWarnings = new Set<string>();
   return async ({ request, reply, controller }, started, { model, stream, format }) => {
     const { run, stats, created } = started;
-    // A run that waits for a human takes no part of its caller's limits, and one that was interrupted makes room at once.
+    // Waiting runs do not count against the caller's limits, and an interrupted run frees its slot at once.
     run.whenOver?.(() => request.admission?.release());
     reply.header('x-toolwharf-run-id', run.runId);
     // OpenAI's SDKs read this one.
@@ -99,7 +99,7 @@ export function createAnswerRun(options: AnswerOptions): AnswerRun {
   };
 }
 
-/** Fastify would serialize, measure and write a long answer in one turn of the event loop, which takes tens of milliseconds for megabytes. */
+/** Fastify would serialize, measure and write a long answer in one tick of the event loop, which takes tens of milliseconds for megabytes. */
 async function serializeInTurns(reply: FastifyReply, body: JsonObject): Promise<Buffer> {
   await nextTurn();
   const text = JSON.stringify(body);

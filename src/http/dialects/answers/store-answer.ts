@@ -31,7 +31,7 @@ export class BoundedCollector<Collector extends Pick<AnswerCollector, 'add'>> {
   }
 }
 
-/** Returns what the client has to know if the answer could not be stored. Never rejects. */
+/** Returns a warning for the client if the answer could not be stored. Never rejects. */
 export type SaveAnswer = () => Promise<ChatEvent | undefined>;
 
 /** Stores answers before their end is sent, so that the client can then read them back. */

@@ -10,7 +10,7 @@ export type OpenWebUiPart = { event: JsonObject } | { images: JsonObject[] };
 /** What Open WebUI shows of a run besides its text: a line that says what is being done, and the images that tools returned. */
 export interface OpenWebUiEvents {
   note(event: ChatEvent): void;
-  /** What is to be shown since it was last asked for. */
+  /** The parts to show since the last call. */
   pending(): OpenWebUiPart[];
   /** The same at the end of the answer. A line that nothing ends shimmers for ever. */
   end(): OpenWebUiPart[];

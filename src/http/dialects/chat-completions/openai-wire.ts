@@ -16,7 +16,7 @@ import { isOpenWebUi } from '../requests/is-open-webui.ts';
 import { createOpenWebUiEvents } from './open-webui-events.ts';
 import type { OpenWebUiEvents, OpenWebUiPart } from './open-webui-events.ts';
 
-/** Plain JSON, kept with suspended runs. */
+/** Plain JSON, stored with suspended runs. */
 export interface CompletionOptions extends JsonObject {
   includeUsage?: boolean;
   includeEvents?: boolean;

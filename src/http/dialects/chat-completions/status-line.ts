@@ -4,7 +4,7 @@ import type { DataOf, RunEvent } from '../../../core/runs/run-event.ts';
 /** Lines about what an answer is doing, for Open WebUI, which stores each with its message and writes the whole message anew. */
 const statusChanges = 100;
 
-/** One state of a status line. `isDone`: nothing is going on any more. A hidden line is not shown. */
+/** One state of a status line. `isDone`: no work is in progress any more. A hidden line is not shown. */
 export interface Status {
   text: string;
   isDone: boolean;
@@ -16,7 +16,7 @@ interface StatusLine {
   note(event: ChatEvent): void;
   /** The line, if it has changed since it was last asked for. */
   change(): Status | undefined;
-  /** The last state of a line that still says that something is going on. */
+  /** The last state of a line that still shows work in progress. */
   end(): Status | undefined;
 }
 
@@ -27,7 +27,7 @@ export function createStatusLine(): StatusLine {
   /** Names of servers by the ids of the calls that need their user to connect. */
   const connecting = new Map<string, string>();
   let succeeded: string[] = [];
-  /** Names of functions by what became of them. */
+  /** Names of functions by the way in which they failed. */
   let failed = new Map<string, string[]>();
   const reports = new Map<string, number>();
   let report: string | undefined;
@@ -138,12 +138,12 @@ const failures: Readonly<Record<string, string>> = {
   tool_timeout: 'timed out',
 };
 
-/** Of many reports of one call the first nine are shown, then every tenth, then every hundredth. */
+/** Of the reports of one call, the first nine are shown, then every tenth, then every hundredth. */
 function isRound(count: number): boolean {
   return count % 10 ** Math.floor(Math.log10(count)) === 0;
 }
 
-/** Characters of what a function says about its progress. */
+/** The most characters of a function's report on its progress. */
 const reportCharacters = 200;
 
 function reportOf({ tool: name, status = '', progress, total = 0 }: DataOf<'tool.progress'>): string | undefined {

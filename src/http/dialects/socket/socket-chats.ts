@@ -25,7 +25,7 @@ import { createSessionOutbox } from './session-outbox.ts';
 import { createChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
 import type { ChatHead } from './socket-wire.ts';
 
-/** Active chats of one session; more is a loop in the page. */
+/** Active chats of one session; more suggests a bug in the page. */
 export const chatsPerSession = 16;
 
 /** Starts a run for a body in OpenAI's shape; the controller ends it. Rejects with a GatewayError when the body is wrong. */
@@ -70,7 +70,7 @@ export interface SocketChats {
   cancel(runId: string | undefined, session: RelaySession, caller: Caller): void;
 }
 
-/** `readHeader`, and `address`, where people reach the gateway: of the request that opened the socket. */
+/** `readHeader` and `address` (where people reach the gateway) come from the request that opened the socket. */
 export interface SocketCaller {
   caller: Caller;
   readHeader?: ReadRequestHeader | undefined;
@@ -80,7 +80,7 @@ export interface SocketCaller {
 export function createSocketChats(options: SocketChatsOptions): SocketChats {
   const { relay, startChat, defaultModel, cancelRun, cancelSession, interruptChat, limiter, log } = options;
   const queues = createConversationQueues();
-  /** Of chats whose runs have not begun, too. */
+  /** Includes chats whose runs have not begun. */
   const chats = new Set<StartedChat>();
 
   function count(sessionId: string, callerId: string): number {
@@ -89,7 +89,7 @@ export function createSocketChats(options: SocketChatsOptions): SocketChats {
     return active;
   }
 
-  /** What is sent as `messages` needs no earlier answer; what continues a conversation waits for them. */
+  /** A message that continues a conversation waits for its earlier answers; one with the whole conversation does not. */
   async function toBegin(fields: JsonObject, { caller, conversation: { isContinued, queued, id } }: StartedChat): Promise<void> {
     if (ownValue(fields, 'interrupt') === true) {
       queued.interrupt(new GatewayError('run_cancelled', 'The run was cancelled because a later message interrupts it.'));
@@ -178,7 +178,7 @@ function conversationIn(fields: JsonObject, session: RelaySession, { id: callerI
   return chatId === '' ? { callerId, of: 'session', id: session.id } : { callerId, of: 'chat', id: chatId };
 }
 
-/** No conversation begins with results, so a message of results alone answers the calls that were handed over. */
+/** No conversation begins with results, so a message that only has results answers the calls that were returned to the client. */
 function continuesIn(fields: JsonObject): boolean {
   const messages = ownValue(fields, 'messages');
   const isResult = (message: JsonValue): boolean => isJsonObject(message) && ownValue(message, 'role') === 'tool';
@@ -237,7 +237,7 @@ export async function streamToSession({
     await send(frames.start());
     await stream((events) => {
       const list = events.flatMap((event) => frames.of(event));
-      // All calls of a round are emitted in one turn of the event loop, then the run waits for results. So announce them together after this turn.
+      // All calls of a round are emitted in one tick of the event loop, then the run waits for results. So announce them together after this tick.
       if (events.some((event) => event.type === 'run-event' && event.event.type === 'tool.call'))
         flush = setImmediate(() => void sendAll(frames.pendingCalls()));
       return list.length === 0 ? undefined : sendAll(list);
