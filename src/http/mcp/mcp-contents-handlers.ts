@@ -52,7 +52,7 @@ export function handleContents(server: Server, contents: ServerContents): void {
 /** With these the caller learns that the request was wrong; with all others, that the server or the gateway has failed. */
 const mistakes: ReadonlySet<string> = new Set(['not_found', 'invalid_request', 'upstream_rejected', 'payload_too_large']);
 
-/** What a server answers is passed on without a check. */
+/** A server's answer is passed on without a check. */
 async function resultOf<Result>(work: () => Promise<JsonObject>, notFound?: () => ProtocolError): Promise<Result> {
   return (await translated(work, notFound)) as unknown as Result;
 }

@@ -19,7 +19,7 @@ interface ItemOptions {
   keepsReasoning: boolean;
   /** Labels of MCP servers whose tools are not listed again. */
   listed: readonly string[];
-  /** Writes also what the gateway itself says about an item, as text. */
+  /** Writes also the gateway's own notices about an item, as text. */
   showsNotices: boolean;
 }
 

@@ -11,16 +11,16 @@ import { AnswerItems } from './answer-items.ts';
 import type { DeltaTarget, EventFields, ResponseEventType, ItemEvents, OutputItem } from './output-items.ts';
 import type { OriginalTool } from './caller-tools.ts';
 
-/** How an answer is written; plain JSON, kept with suspended runs. */
+/** How an answer is written; plain JSON, stored with suspended runs. */
 export interface ResponseOptions extends JsonObject {
-  /** What a response repeats of its request. */
+  /** The fields that a response repeats from its request. */
   response: JsonObject;
   /** `OriginalTool`s by the names of the functions that stand for them. */
   tools?: Record<string, OriginalTool>;
   keepsReasoning?: boolean;
   /** Labels of MCP servers whose tools the client knows. */
   listed?: string[];
-  /** The client reads the text alone, so what waits for an approval is said there too. */
+  /** The client reads only the text, so calls that wait for an approval are mentioned there too. */
   showsNotices?: boolean;
 }
 
@@ -45,12 +45,12 @@ export function responseFormat(options: JsonObject): ResponseFormat {
   };
 }
 
-/** The id of one answer of a run, which may have several: after each decision it goes on in another one. */
+/** The id of one answer of a run, which may have several: after each decision it continues in another one. */
 function responseId(runId: string, key: string): string {
   return `resp_${runId}${key.slice(0, 8)}`;
 }
 
-/** What there is of a response at its end. */
+/** How a response ends. */
 type ResponseEnd =
   | { status: 'completed' }
   | { status: 'incomplete'; reason: 'max_output_tokens' | 'content_filter' }
@@ -59,7 +59,7 @@ type ResponseEnd =
 
 type ResponseAnswerHead = AnswerHead & { key: string };
 
-/** Gathers what stands on the response itself, besides its items. */
+/** Collects the fields of the response itself, besides its items. */
 class ResponseHead {
   readonly runId: string;
   /** Part of the ids of the answer and of its items. */

@@ -35,7 +35,7 @@ export interface ConnectionOptions {
   authenticateToken(token: string, source: PersonSource): MaybePromise<Caller | undefined>;
   /** Counts the socket for its caller until it closes, and returns the byte budget of all sockets of that caller; undefined when there are too many. */
   takeSlot(callerId: string): ByteBudget | undefined;
-  /** Of the request that opened the socket. */
+  /** The headers of the request that opened the socket. */
   headers: IncomingHttpHeaders;
   /** `PUBLIC_URL`. */
   publicUrl?: string | undefined;
@@ -65,7 +65,7 @@ class SocketConnection {
   readonly #keyTimer: NodeJS.Timeout;
   #caller: Caller | undefined;
   #session: RelaySession | undefined;
-  /** What the current session sends through; that of an earlier session no longer has an effect. */
+  /** The current session sends through it; that of an earlier session no longer has an effect. */
   #sessionSocket: SessionSocket | undefined;
   #budgetOfCaller: ByteBudget | undefined;
   #framesSeen = 0;

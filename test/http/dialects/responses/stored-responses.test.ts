@@ -260,7 +260,7 @@ describe('previous_response_id', () => {
     await expect(ask({ previous_response_id: second.id })).rejects.toMatchObject({
       status: 400,
       param: 'previous_response_id',
-      message: expect.stringContaining('Begin a new conversation'),
+      message: expect.stringContaining('Start a new conversation'),
     });
   });
 

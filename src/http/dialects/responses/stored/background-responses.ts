@@ -22,9 +22,9 @@ import type { AnswerToStore, StorageLog } from './store-answers.ts';
 
 /** Responses of one caller that run in the background at the same time; more is a loop in a program. */
 export const backgroundResponsesPerCaller = 64;
-/** Of a key with all its people; each holds its answer in memory. */
+/** The same for a key with all its people; each response has its answer in memory. */
 export const backgroundResponsesPerKey = 256;
-/** Events of all responses that stream in the background, in memory, for readers that come back: ten thousand pages. Whoever has the most loses the oldest. */
+/** Events of all responses that stream in the background, in memory, for readers that come back: ten thousand pages. The caller with the most loses the oldest. */
 const backgroundEventsCharacters = 64 * 1024 * 1024;
 /** How long these are there after the end of a response; later readers get its last event. */
 const backgroundEventsMs = 5 * 60 * 1000;
@@ -39,7 +39,7 @@ interface BackgroundOptions {
 }
 
 interface BackgroundAnswer {
-  /** As it has begun. */
+  /** The response when it began. */
   response: JsonObject;
   /** Present if the request asked for a stream. */
   events?: EventLog;
@@ -50,7 +50,7 @@ export interface BackgroundResponses {
   /** @throws GatewayError `rate_limit_exceeded` when the caller, or its key with all its people, has as many as it may */
   requireRoom(caller: Caller): void;
   /**
-   * Resolves when the run has begun, which goes on. `controller`: of the run. `release` is called at its end.
+   * Resolves when the run has begun; it continues afterwards. `controller`: that of the run. `release` is called at its end.
    * @throws what ended the run before its first event, such as GatewayError `model_not_found`; GatewayError `storage_unavailable`
    */
   begin(
@@ -59,7 +59,7 @@ export interface BackgroundResponses {
     how: { stream: boolean; controller: AbortController; release: Release },
   ): Promise<BackgroundAnswer>;
   isRunning: (caller: Caller, id: string) => boolean;
-  /** Of a response that runs, or ended a few minutes ago. */
+  /** The events of a response that runs, or ended a few minutes ago. */
   eventsOf(caller: Caller, id: string): EventLog | undefined;
   /** Ends a response as cancelled. Resolves when that is durable, or at once if it does not run. */
   cancel(caller: Caller, id: string): Promise<void>;
@@ -78,11 +78,11 @@ interface Running {
   /** Resolves when it is stored, which it is once its run has begun. */
   begun: PromiseWithResolvers<void>;
   isStored: boolean;
-  /** Set by the first that ends it; what its clients have to know if that could not be stored. */
+  /** Set when it is first ended; resolves with a warning for its clients if the end could not be stored. */
   ending?: Promise<ChatEvent | undefined>;
 }
 
-/** How often the end of a response is tried to be stored, and the pause in between: its client was told to come back for it. */
+/** How often storing the end of a response is tried, and the pause in between: its client will come back for it. */
 const endTries = 10;
 const retryDelayMs = 1_000;
 

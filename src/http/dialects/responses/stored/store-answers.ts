@@ -30,7 +30,7 @@ export interface AnswerToStore {
 export interface ResponseSaver {
   /** The run, whose answer is stored before its end is sent, and ends with what `save` returns. Answers that fail or are cut off are not stored. */
   storing(started: StartedRun, answer: AnswerToStore): StartedRun;
-  /** Stores a whole response. Never rejects. Returns what its client has to know if it could not be stored. */
+  /** Stores a whole response. Never rejects. Returns a warning for its client if it could not be stored. */
   save(response: JsonObject, answer: Pick<AnswerToStore, 'caller' | 'request'>): Promise<ChatEvent | undefined>;
   /** Resolves when everything so far is durable. */
   settled(): Promise<void>;
@@ -72,7 +72,7 @@ export function boundedResponse(collector: ResponseCollector): BoundedCollector<
 
 function charactersOf(event: ChatEvent): number {
   if (event.type === 'text' || event.type === 'reasoning') return event.text.length;
-  // Of a run's other events, the answer has little or nothing.
+  // Other events of a run add little or nothing to the answer.
   if (event.type === 'run-event' && event.event.type !== 'tool.result' && event.event.type !== 'tool.call') return 0;
   return JSON.stringify(event).length;
 }
