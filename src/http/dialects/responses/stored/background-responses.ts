@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { loggedCaller } from '../../../../core/callers/caller.ts';
 import type { Caller } from '../../../../core/callers/caller.ts';
 import type { ChatEvent } from '../../../../core/chat/chat.ts';
@@ -13,10 +12,10 @@ import { FairMap } from '../../../../shared/fair-map.ts';
 import type { JsonObject } from '../../../../shared/json.ts';
 import type { StreamEncoder } from '../../answers/answer-format.ts';
 import { errorOfRun } from '../../answers/error-of-run.ts';
-import { notStored, notStoredFor } from '../../answers/not-stored.ts';
+import { notStored } from '../../answers/not-stored.ts';
 import { storedAnswerCharacters, tooLargeToStore } from '../../answers/store-answer.ts';
-import { failedResponse } from '../response-wire.ts';
 import { EventLog } from './event-log.ts';
+import { createEndStorage, responseTooLarge } from './store-end.ts';
 import { boundedResponse, toStored, withinBounds } from './store-answers.ts';
 import type { AnswerToStore, StorageLog } from './store-answers.ts';
 
@@ -34,8 +33,8 @@ interface BackgroundOptions {
   /** Milliseconds since 1970. */
   now: () => number;
   log: StorageLog;
-  /** Resolves after some milliseconds, or rejects when the signal aborts. */
-  pause?: (milliseconds: number, signal: AbortSignal) => Promise<void>;
+  /** Resolves after some milliseconds, or rejects when the signal aborts. Default: a timer. */
+  pause?: ((milliseconds: number, signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 interface BackgroundAnswer {
@@ -82,12 +81,9 @@ interface Running {
   ending?: Promise<ChatEvent | undefined>;
 }
 
-/** How often storing the end of a response is tried, and the pause in between: its client will come back for it. */
-const endTries = 10;
-const retryDelayMs = 1_000;
-
-export function createBackgroundResponses({ store, now, log, pause = sleep }: BackgroundOptions): BackgroundResponses {
+export function createBackgroundResponses({ store, now, log, pause }: BackgroundOptions): BackgroundResponses {
   const closing = new AbortController();
+  const storeEnd = createEndStorage({ store, log, pause, closing: closing.signal });
   const running = new Map<string, Running>();
   const logs = new Map<string, { callerId: string; events: EventLog }>();
   const memory = new FairMap<string>({ entries: Infinity, characters: backgroundEventsCharacters });
@@ -99,26 +95,8 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
 
   /** The first end counts. Never rejects. */
   function end(each: Running, response: JsonObject): Promise<ChatEvent | undefined> {
-    each.ending ??= write(each, response).finally(() => running.delete(each.stored.id));
+    each.ending ??= storeEnd(each.stored, response).finally(() => running.delete(each.stored.id));
     return each.ending;
-  }
-
-  async function write({ stored }: Running, response: JsonObject): Promise<ChatEvent | undefined> {
-    const ended = withinBounds({ ...stored, isRunning: false, response });
-    const written = ended ?? { ...stored, isRunning: false, response: tooLarge(stored.response) };
-    for (let left = endTries - 1; ; left -= 1) {
-      try {
-        await store.replaceRunning(written);
-        return ended === undefined ? notStored(tooLargeToStore) : undefined;
-      } catch (error) {
-        if (left === 0 || closing.signal.aborted) {
-          log.error({ err: error, response_id: stored.id }, 'the end of a response in the background could not be stored');
-          return notStoredFor(error);
-        }
-        // A shutdown ends the pause, and it is tried once more.
-        await pause(retryDelayMs, closing.signal).catch(() => undefined);
-      }
-    }
   }
 
   async function keep(each: Running): Promise<void> {
@@ -141,7 +119,7 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
         return each.isStored ? undefined : keep(each);
       });
       const isTooLarge = bounded.isTooLarge;
-      const failure = await end(each, isTooLarge ? tooLarge(stored.response) : bounded.collector.body());
+      const failure = await end(each, isTooLarge ? responseTooLarge(stored.response) : bounded.collector.body());
       const problem = failure ?? (isTooLarge ? notStored(tooLargeToStore) : undefined);
       if (encoder !== undefined) last = `${problem === undefined ? '' : encoder.encode(problem)}${encoder.end()}`;
     } catch (error) {
@@ -230,13 +208,6 @@ export function createBackgroundResponses({ store, now, log, pause = sleep }: Ba
       await Promise.all(running.values().map((each) => end(each, each.bounded.collector.failure(reason))));
     },
   };
-}
-
-const sleep = (milliseconds: number, signal: AbortSignal): Promise<void> => wait(milliseconds, undefined, { signal });
-
-function tooLarge(begun: JsonObject): JsonObject {
-  const problem = `The answer has more than ${storedAnswerCharacters} characters, and was not stored.`;
-  return failedResponse(begun, new GatewayError('payload_too_large', `${problem} Ask for less at once.`));
 }
 
 function inputTooLarge(): GatewayError {
