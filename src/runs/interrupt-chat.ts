@@ -3,7 +3,7 @@ import type { ChatMessage } from '../core/chat/chat.ts';
 import { GatewayError } from '../core/errors.ts';
 import type { WaitingRunStore } from '../core/runs/suspended-run.ts';
 import type { ActiveRuns } from './active-runs.ts';
-import type { SuspendedRuns } from './suspended-runs.ts';
+import type { SuspendedRuns } from './suspended/suspended-runs.ts';
 
 interface InterruptChatOptions {
   runs: Pick<ActiveRuns, 'interrupt'>;

@@ -9,7 +9,7 @@ import { textIn } from '../../../shared/json.ts';
 import type { DecidedCall, WaitingCall, WaitingRun } from '../../../core/runs/suspended-run.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import type { RunStarter, StartedRun } from '../../../runs/started-run.ts';
-import type { RequestedDecisions } from '../../../runs/requested-decisions.ts';
+import type { RequestedDecisions } from '../../../runs/suspended/requested-decisions.ts';
 
 /** What a request with decisions leads to: its run is resumed, or still waits, as `events` say. */
 type DecidedAnswer = { type: 'resumed'; started: StartedRun } | { type: 'waiting'; runId: string; events: ChatEvent[] };

@@ -7,7 +7,7 @@ import type { RateLimiter, Release } from '../../../core/callers/rate-limit.ts';
 import { insertInterrupted } from '../../../chat/suspend/insert-interrupted.ts';
 import type { ActiveRuns } from '../../../runs/active-runs.ts';
 import type { StartedRun } from '../../../runs/started-run.ts';
-import type { FollowOptions } from '../../../runs/followed-runs.ts';
+import type { FollowOptions } from '../../../runs/suspended/followed-runs.ts';
 import type { InterruptChat } from '../../../runs/interrupt-chat.ts';
 import type { JsonObject } from '../../../shared/json.ts';
 import { admitRequest, takeOverAdmission } from '../../auth/limit-callers.ts';

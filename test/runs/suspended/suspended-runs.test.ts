@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { GatewayError } from '../../src/core/errors.ts';
-import type { ChatEvent } from '../../src/core/chat/chat.ts';
-import type { RunEnding } from '../../src/core/runs/run-log.ts';
-import type { RunAwaitingApproval, RunAwaitingConnection, WaitingCall } from '../../src/core/runs/suspended-run.ts';
-import { createSuspendedRuns } from '../../src/runs/suspended-runs.ts';
-import { memoryWaitingRuns } from '../_support/memory-stores.ts';
-import { waitingCall, waitingRun } from '../storage/waiting-run-contract.ts';
+import { GatewayError } from '../../../src/core/errors.ts';
+import type { ChatEvent } from '../../../src/core/chat/chat.ts';
+import type { RunEnding } from '../../../src/core/runs/run-log.ts';
+import type { RunAwaitingApproval, RunAwaitingConnection, WaitingCall } from '../../../src/core/runs/suspended-run.ts';
+import { createSuspendedRuns } from '../../../src/runs/suspended/suspended-runs.ts';
+import { memoryWaitingRuns } from '../../_support/memory-stores.ts';
+import { waitingCall, waitingRun } from '../../storage/waiting-run-contract.ts';
 
 const caller = { id: 'ada', role: 'user', isOpen: false } as const;
 const bounds = { maxRunCharacters: 1e6, maxOfCaller: 9, maxCharacters: 1e9 };

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { conversationOf } from '../core/runs/run.ts';
-import type { ApprovalAnswer } from '../core/user-input/approval.ts';
-import type { DecidedCall, RunAwaitingApproval, WaitingCall, WaitingRunStore } from '../core/runs/suspended-run.ts';
-import type { Caller } from '../core/callers/caller.ts';
-import { GatewayError, invalidField, shownId } from '../core/errors.ts';
-import type { JsonObject } from '../shared/json.ts';
-import { objectionTo } from '../chat/tool-calls/prepare-tool-call.ts';
-import type { ActiveRuns } from './active-runs.ts';
+import { conversationOf } from '../../core/runs/run.ts';
+import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
+import type { DecidedCall, RunAwaitingApproval, WaitingCall, WaitingRunStore } from '../../core/runs/suspended-run.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import { GatewayError, invalidField, shownId } from '../../core/errors.ts';
+import type { JsonObject } from '../../shared/json.ts';
+import { objectionTo } from '../../chat/tool-calls/prepare-tool-call.ts';
+import type { ActiveRuns } from '../active-runs.ts';
 import { alreadyClaimed } from './suspended-runs.ts';
 import type { SuspendedRuns } from './suspended-runs.ts';
 

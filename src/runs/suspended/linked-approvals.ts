@@ -1,13 +1,13 @@
-import type { ApprovalAnswer } from '../core/user-input/approval.ts';
-import type { Caller } from '../core/callers/caller.ts';
-import { GatewayError } from '../core/errors.ts';
-import type { LoggedRun, RunLog } from '../core/runs/run-log.ts';
-import type { RunTranscripts } from '../chat/suspend/run-transcripts.ts';
-import type { WaitHead, WaitingRun, WaitingRunStore } from '../core/runs/suspended-run.ts';
-import type { ActiveRuns } from './active-runs.ts';
+import type { ApprovalAnswer } from '../../core/user-input/approval.ts';
+import type { Caller } from '../../core/callers/caller.ts';
+import { GatewayError } from '../../core/errors.ts';
+import type { LoggedRun, RunLog } from '../../core/runs/run-log.ts';
+import type { RunTranscripts } from '../../chat/suspend/run-transcripts.ts';
+import type { WaitHead, WaitingRun, WaitingRunStore } from '../../core/runs/suspended-run.ts';
+import type { ActiveRuns } from '../active-runs.ts';
 import type { ApprovalDecisions } from './approval-decisions.ts';
-import { logChat } from './run-stats.ts';
-import type { ChatLog } from './run-stats.ts';
+import { logChat } from '../run-stats.ts';
+import type { ChatLog } from '../run-stats.ts';
 
 interface SignedLinks {
   sign(wait: WaitScope): string;
