@@ -1,7 +1,7 @@
 import type { ChatEvent } from '../../../core/chat/chat.ts';
 import type { RunEvent } from '../../../core/runs/run-event.ts';
 import type { JsonObject } from '../../../shared/json.ts';
-import { createStatusLine } from './status-line.ts';
+import { StatusLine } from './status-line.ts';
 import type { Status } from './status-line.ts';
 
 /** A part of a chunk for Open WebUI: an event of its own, which it shows and stores with the message, or images of the answer itself. */
@@ -17,7 +17,7 @@ export interface OpenWebUiEvents {
 }
 
 export function createOpenWebUiEvents(): OpenWebUiEvents {
-  const line = createStatusLine();
+  const line = new StatusLine();
   let images: string[] = [];
   let hasFiles = false;
 

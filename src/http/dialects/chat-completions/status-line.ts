@@ -12,123 +12,118 @@ export interface Status {
 }
 
 /** One line, in plain words, about what a run does besides writing. */
-interface StatusLine {
-  note(event: ChatEvent): void;
-  /** The line, if it has changed since it was last asked for. */
-  change(): Status | undefined;
-  /** The last state of a line that still shows work in progress. */
-  end(): Status | undefined;
-}
-
-export function createStatusLine(): StatusLine {
+export class StatusLine {
   /** Names of functions by the ids of their calls. */
-  const running = new Map<string, string>();
-  const waiting = new Map<string, string>();
+  readonly #running = new Map<string, string>();
+  readonly #waiting = new Map<string, string>();
   /** Names of servers by the ids of the calls that need their user to connect. */
-  const connecting = new Map<string, string>();
-  let succeeded: string[] = [];
+  readonly #connecting = new Map<string, string>();
+  #succeeded: string[] = [];
   /** Names of functions by the way in which they failed. */
-  let failed = new Map<string, string[]>();
-  const reports = new Map<string, number>();
-  let report: string | undefined;
-  let isChoosing = false;
-  let hasChanged = false;
-  let shown: Status | undefined;
-  let changes = 0;
+  #failed = new Map<string, string[]>();
+  readonly #reports = new Map<string, number>();
+  #report: string | undefined;
+  #isChoosing = false;
+  #hasChanged = false;
+  #shown: Status | undefined;
+  #changes = 0;
 
-  function begin(id: string, name: string): void {
-    if (running.size === 0 && waiting.size === 0 && connecting.size === 0) {
-      succeeded = [];
-      failed = new Map();
+  note(event: ChatEvent): void {
+    if (event.type === 'run-event') this.#noteRunEvent(event.event);
+    else if (event.type === 'selecting') {
+      this.#isChoosing = true;
+      this.#hasChanged = true;
+    } else if (event.type === 'approval') {
+      // Calls after those that wait for approval wait with them, as do calls around them.
+      this.#running.clear();
+      for (const { id, tool } of event.approval.calls) this.#waiting.set(id, tool);
+      this.#hasChanged = true;
+    } else if (event.type === 'connect') {
+      this.#running.clear();
+      this.#hasChanged = true;
     }
-    isChoosing = false;
-    report = undefined;
-    running.set(id, name);
   }
 
-  function settle({ id, tool: name, error }: DataOf<'tool.result'>): void {
-    running.delete(id);
-    waiting.delete(id);
-    connecting.delete(id);
-    report = undefined;
-    if (error === undefined) succeeded.push(name);
+  /** The line, if it has changed since the last call. */
+  change(): Status | undefined {
+    if (!this.#hasChanged) return undefined;
+    this.#hasChanged = false;
+    const next = this.#current();
+    if (next === undefined || (next.text === this.#shown?.text && next.isDone === this.#shown.isDone)) return undefined;
+    if (!next.isDone && this.#changes >= statusChanges) return undefined;
+    this.#changes += 1;
+    this.#shown = next;
+    return next;
+  }
+
+  /** The last state of a line that still shows work in progress. */
+  end(): Status | undefined {
+    if (this.#shown === undefined || this.#shown.isDone) return undefined;
+    const { text } = this.#shown;
+    if (this.#isChoosing) return { text, isDone: true, isHidden: true };
+    return { text: this.#running.size > 0 ? `Stopped calling ${listed(this.#running.values())}` : text, isDone: true };
+  }
+
+  #begin(id: string, name: string): void {
+    if (this.#running.size === 0 && this.#waiting.size === 0 && this.#connecting.size === 0) {
+      this.#succeeded = [];
+      this.#failed = new Map();
+    }
+    this.#isChoosing = false;
+    this.#report = undefined;
+    this.#running.set(id, name);
+  }
+
+  #settle({ id, tool: name, error }: DataOf<'tool.result'>): void {
+    this.#running.delete(id);
+    this.#waiting.delete(id);
+    this.#connecting.delete(id);
+    this.#report = undefined;
+    if (error === undefined) this.#succeeded.push(name);
     else {
       const end = failures[error.code] ?? 'failed';
-      failed.set(end, [...(failed.get(end) ?? []), name]);
+      this.#failed.set(end, [...(this.#failed.get(end) ?? []), name]);
     }
   }
 
-  function noteRunEvent({ type, data }: RunEvent): void {
+  #noteRunEvent({ type, data }: RunEvent): void {
     const isNested = data.within !== undefined;
-    // The call around a nested run reports what that run does.
+    // The call around a nested run shows what that run does.
     if (isNested && type !== 'approval.response' && type !== 'connect.response') return;
-    if (type === 'selection') isChoosing &&= data.found.length > 0;
-    else if (type === 'tool.call') begin(data.id, data.tool);
-    else if (type === 'tool.result') settle(data);
+    if (type === 'selection') this.#isChoosing &&= data.found.length > 0;
+    else if (type === 'tool.call') this.#begin(data.id, data.tool);
+    else if (type === 'tool.result') this.#settle(data);
     else if (type === 'tool.progress') {
-      const count = (reports.get(data.id) ?? 0) + 1;
-      reports.set(data.id, count);
-      if (isRound(count)) report = reportOf(data) ?? report;
+      const count = (this.#reports.get(data.id) ?? 0) + 1;
+      this.#reports.set(data.id, count);
+      if (isRound(count)) this.#report = reportOf(data) ?? this.#report;
     } else if (type === 'approval.request') {
-      running.delete(data.id);
-      waiting.set(data.id, data.tool);
+      this.#running.delete(data.id);
+      this.#waiting.set(data.id, data.tool);
     } else if (type === 'approval.response') {
-      waiting.delete(data.id);
-      if (data.decision === 'approve' && !isNested) running.set(data.id, data.tool);
+      this.#waiting.delete(data.id);
+      if (data.decision === 'approve' && !isNested) this.#running.set(data.id, data.tool);
     } else if (type === 'connect.request') {
-      running.delete(data.id);
-      connecting.set(data.id, data.name);
+      this.#running.delete(data.id);
+      this.#connecting.set(data.id, data.name);
     } else if (type === 'connect.response') {
-      connecting.delete(data.id);
-      if (data.outcome === 'connected' && !isNested) running.set(data.id, data.tool);
+      this.#connecting.delete(data.id);
+      if (data.outcome === 'connected' && !isNested) this.#running.set(data.id, data.tool);
     } else return;
-    hasChanged = true;
+    this.#hasChanged = true;
   }
 
-  function current(): Status | undefined {
-    if (isChoosing) return { text: 'Choosing tools…', isDone: false };
-    if (running.size > 0) return { text: report ?? `Calling ${listed(running.values())}…`, isDone: false };
-    if (waiting.size > 0) return { text: `Waiting for approval of ${listed(waiting.values())}`, isDone: false };
-    if (connecting.size > 0) return { text: `Waiting for you to connect to ${listed(new Set(connecting.values()))}`, isDone: false };
-    const ends = succeeded.length === 0 ? [] : [`Called ${listed(succeeded)}`];
-    for (const [end, names] of failed) ends.push(`${ends.length === 0 ? capitalized(end) : end}: ${listed(names)}`);
+  #current(): Status | undefined {
+    if (this.#isChoosing) return { text: 'Choosing tools…', isDone: false };
+    if (this.#running.size > 0) return { text: this.#report ?? `Calling ${listed(this.#running.values())}…`, isDone: false };
+    if (this.#waiting.size > 0) return { text: `Waiting for approval of ${listed(this.#waiting.values())}`, isDone: false };
+    if (this.#connecting.size > 0)
+      return { text: `Waiting for you to connect to ${listed(new Set(this.#connecting.values()))}`, isDone: false };
+    const ends = this.#succeeded.length === 0 ? [] : [`Called ${listed(this.#succeeded)}`];
+    for (const [end, names] of this.#failed) ends.push(`${ends.length === 0 ? capitalized(end) : end}: ${listed(names)}`);
     if (ends.length > 0) return { text: ends.join('; '), isDone: true };
-    return shown && { ...shown, isDone: true, isHidden: true };
+    return this.#shown && { ...this.#shown, isDone: true, isHidden: true };
   }
-
-  return {
-    note(event) {
-      if (event.type === 'run-event') noteRunEvent(event.event);
-      else if (event.type === 'selecting') {
-        isChoosing = true;
-        hasChanged = true;
-      } else if (event.type === 'approval') {
-        // Calls after those that wait for approval wait with them, as do calls around them.
-        running.clear();
-        for (const { id, tool } of event.approval.calls) waiting.set(id, tool);
-        hasChanged = true;
-      } else if (event.type === 'connect') {
-        running.clear();
-        hasChanged = true;
-      }
-    },
-    change() {
-      if (!hasChanged) return undefined;
-      hasChanged = false;
-      const next = current();
-      if (next === undefined || (next.text === shown?.text && next.isDone === shown.isDone)) return undefined;
-      if (!next.isDone && changes >= statusChanges) return undefined;
-      changes += 1;
-      shown = next;
-      return next;
-    },
-    end() {
-      if (shown === undefined || shown.isDone) return undefined;
-      const { text } = shown;
-      if (isChoosing) return { text, isDone: true, isHidden: true };
-      return { text: running.size > 0 ? `Stopped calling ${listed(running.values())}` : text, isDone: true };
-    },
-  };
 }
 
 const failures: Readonly<Record<string, string>> = {

@@ -22,7 +22,7 @@ import { createConversationQueues } from './conversation-queues.ts';
 import type { QueuedChat } from './conversation-queues.ts';
 import type { ConversationId } from './kept-conversations.ts';
 import { createSessionOutbox } from './session-outbox.ts';
-import { createChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
+import { ChatFrames, errorFrame, toChatBody } from './socket-wire.ts';
 import type { ChatHead } from './socket-wire.ts';
 
 /** Active chats of one session; more suggests a bug in the page. */
@@ -215,7 +215,7 @@ export async function streamToSession({
   onSent,
   log,
 }: StreamToSessionOptions): Promise<void> {
-  const frames = createChatFrames(head);
+  const frames = new ChatFrames(head);
   const outbox = createSessionOutbox(relay, sessionId, caller);
   let flush: NodeJS.Immediate | undefined;
   const ended = relay.endOf(sessionId, caller);
