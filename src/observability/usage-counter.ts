@@ -158,7 +158,7 @@ export function createUsageCounter({ store, now, logger }: UsageCounterOptions):
         for (const { keyId, personId, tokens: count } of await store.tokensOf(day))
           tokens.add(personId === '' ? keyId : personCallerId(keyId, personId), count);
       } catch (error) {
-        logger.error({ err: error }, 'the tokens of today cannot be read; limits of tokens a day begin anew');
+        logger.error({ err: error }, 'the token counts of today cannot be read; daily token limits start again from zero');
       }
     },
 

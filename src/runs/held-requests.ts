@@ -57,6 +57,7 @@ export function makeRoom(
 const charactersOf = ({ size }: HeldRequest): number => size;
 
 function overloaded(): GatewayError {
-  const message = 'The gateway is answering too many long conversations of yours at a time. Send it again when others have been answered.';
+  const message =
+    'The gateway is answering too many of your long conversations at once. Send this one again when others have been answered.';
   return new GatewayError('overloaded', message, { retryAfter: '5' });
 }

@@ -237,7 +237,7 @@ describe('long conversations that are answered at the same time', () => {
     begin('ada1', 3_000);
     await expect.poll(() => failed).toEqual({ mallory2: 'overloaded' });
     begin('bob1', 2_000);
-    expect(() => begin('mallory4', 4_000)).toThrow('too many long conversations');
+    expect(() => begin('mallory4', 4_000)).toThrow('too many of your long conversations');
     await expect.poll(() => [failed, runs.countRunning()]).toEqual([{ mallory2: 'overloaded' }, 3]);
   });
 

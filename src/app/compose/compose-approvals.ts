@@ -80,7 +80,10 @@ export async function composeApprovals(
     giveUp: suspended.giveUp,
     now,
     onFault: (error) =>
-      logger.error({ err: error }, 'what came of approvals cannot be stored or read at the moment; later requests of their chats lack it'),
+      logger.error(
+        { err: error },
+        'the results of approved calls cannot be stored or read at the moment; later requests of their chats lack them',
+      ),
   });
 
   async function failGivenUp(runIds: readonly string[]): Promise<void> {

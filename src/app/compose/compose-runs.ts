@@ -87,7 +87,7 @@ export function composeRuns(
     tokens,
     credentials,
     runs,
-    onFault: (error, runId) => logger.error({ err: error, run_id: runId }, 'a run cannot go on although its user has connected'),
+    onFault: (error, runId) => logger.error({ err: error, run_id: runId }, 'a run cannot be resumed although its user has connected'),
   });
   const calls = createActiveInvocations();
   const { tools, runtime } = services;

@@ -188,7 +188,7 @@ function callInRounds(
   if (resumed !== undefined) return resumed;
   throw new ProtocolError(
     ProtocolErrorCode.InvalidParams,
-    'No call waits with this requestState: it was answered before, or nobody answered it in time. Call the tool again.',
+    'No call waits with this requestState: it was answered before, or not in time. Call the tool again.',
   );
 }
 

@@ -102,7 +102,7 @@ function requireToken(state: 'valid' | 'expired' | 'invalid'): void {
     throw new GatewayError('approval_expired', 'The token expired after 24 hours, so nothing was run. Ask again in the chat.');
   throw new GatewayError(
     'invalid_approval_token',
-    'token: does not belong to this call. Send the token that stands beside the call in `approval` of the answer.',
+    'token: does not belong to this call. Send the token of the call from `approval` in the answer.',
     { param: 'token' },
   );
 }

@@ -101,6 +101,6 @@ export function createConnectedRuns({ store, suspended, tokens, credentials, run
 function requireToken(state: 'valid' | 'expired' | 'invalid'): void {
   if (state === 'valid') return;
   if (state === 'expired') throw new GatewayError('approval_expired', 'The token expired after 24 hours. Ask again in the chat.');
-  const message = 'token: does not belong to this run. Send the token that stands in `connect` of the answer.';
+  const message = 'token: does not belong to this run. Send the token from `connect` in the answer.';
   throw new GatewayError('invalid_approval_token', message, { param: 'token' });
 }

@@ -140,7 +140,7 @@ const conflicts = {
     notEnded: 'The answer that requests this approval has not ended yet. Read it to its end, then decide.',
   },
   connection: {
-    claimed: 'This run was resumed already, or was cancelled. A token is good once.',
+    claimed: 'This run was resumed already, or was cancelled. A token is valid once.',
     notEnded: 'The answer with this token has not ended yet. Read it to its end, then resume the run.',
   },
 } as const;

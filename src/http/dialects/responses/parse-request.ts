@@ -77,7 +77,7 @@ function leftOutFields(wire: JsonObject): CallerWarning[] {
 
 /** The suspended run is resumed with the decisions; nothing else of the request is used. */
 function leftOutBeside(path: string | undefined): CallerWarning[] {
-  const message = `${path}: is left out, because the run that waited goes on with the decisions alone. Send it again after the answer.`;
+  const message = `${path}: is ignored, because the request only resumes the run that waited. Send it again after the answer.`;
   return path === undefined ? [] : [{ code: 'item_left_out', message }];
 }
 
